@@ -1,0 +1,11 @@
+//! What every other crate is built from: typed ids, places in a source text, and diagnostics as values.
+//!
+//! Nothing here knows what a program is, and nothing here prints.
+
+mod diagnostic;
+mod ids;
+mod source;
+
+pub use diagnostic::{Diagnostic, Label, Severity};
+pub use ids::{Id, IdVec};
+pub use source::{Origin, Position, Source, Span};

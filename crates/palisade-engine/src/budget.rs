@@ -1,0 +1,81 @@
+//! How much an engine may use: time, memory, cores, and a way to stop it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A budget. Clones share the same stop flag.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    deadline: Option<Instant>,
+    timeout: Option<Duration>,
+    memory: u64,
+    jobs: usize,
+    stop: Arc<AtomicBool>,
+}
+
+/// What ran out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Exhausted {
+    /// The time given.
+    Time(Duration),
+    /// The memory given, in bytes.
+    Memory(u64),
+    /// Somebody asked to stop.
+    Stopped,
+}
+
+impl Budget {
+    /// No limits but this many jobs.
+    pub fn unlimited(jobs: usize) -> Budget {
+        Budget { deadline: None, timeout: None, memory: u64::MAX, jobs: jobs.max(1), stop: Arc::default() }
+    }
+
+    /// Limits the time, from now on.
+    pub fn with_timeout(mut self, timeout: Duration) -> Budget {
+        self.timeout = Some(timeout);
+        self.deadline = Instant::now().checked_add(timeout);
+        self
+    }
+
+    /// Limits the memory that an engine's own tables may take, in bytes.
+    pub fn with_memory(mut self, bytes: u64) -> Budget {
+        self.memory = bytes;
+        self
+    }
+
+    /// Uses a stop flag that somebody else sets.
+    pub fn with_stop(mut self, stop: Arc<AtomicBool>) -> Budget {
+        self.stop = stop;
+        self
+    }
+
+    /// How many threads of the host may be used.
+    pub fn jobs(&self) -> usize {
+        self.jobs
+    }
+
+    /// The memory limit in bytes.
+    pub fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// Asks everybody who shares the flag to stop.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether to go on, given the bytes in use. Cheap enough to be asked every few thousand states.
+    pub fn check(&self, bytes_in_use: u64) -> Result<(), Exhausted> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Exhausted::Stopped);
+        }
+        if bytes_in_use > self.memory {
+            return Err(Exhausted::Memory(self.memory));
+        }
+        match (self.deadline, self.timeout) {
+            (Some(deadline), Some(timeout)) if Instant::now() >= deadline => Err(Exhausted::Time(timeout)),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What every engine shares: the question, the budget, the answer, and how progress is told.
+//!
+//! An engine is a value that implements [`Engine`]. It gets a [`Task`] (a valid program, its running form, a machine), works within a
+//! [`Budget`], tells a [`Progress`] what it is doing, and answers with an [`Outcome`]. An engine never prints, never panics on a
+//! valid program, and stops soon after the budget says so.
+//!
+//! What is absent: front ends, text, and any particular engine.
+
+mod budget;
+mod stats;
+mod verdict;
+
+pub use budget::{Budget, Exhausted};
+pub use stats::{Stats, peak_memory_bytes};
+pub use verdict::{Outcome, Reason, Verdict, Witness};
+
+use palisade_memory::{Interlocked, Machine, Model};
+use palisade_program::running::System;
+use palisade_program::{Instantiation, lower, written::Program};
+
+/// What is asked: a program on a machine, and the bounds the user set.
+#[derive(Clone, Debug)]
+pub struct Task<'a> {
+    /// The valid program as written; engines that need other instance counts lower it again.
+    pub program: &'a Program,
+    /// How often the templates are instantiated.
+    pub threads: Threads,
+    /// The memory model.
+    pub model: Model,
+    /// What locked instructions wait for under PSO.
+    pub interlocked: Interlocked,
+    /// Options of single engines.
+    pub options: Options,
+}
+
+/// How often the templates are instantiated.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Threads {
+    /// As declared.
+    #[default]
+    Declared,
+    /// Every template this often, per combination of its parameters.
+    Each(u32),
+    /// Every template any number of times.
+    Any,
+}
+
+/// Options of single engines.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Options {
+    /// Explicit search: the largest buffer tried before the answer is `unknown`.
+    pub max_buffer: usize,
+    /// Explicit search: whether states may be left out that cannot matter.
+    pub reduction: Reduction,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { max_buffer: 8, reduction: Reduction::Full }
+    }
+}
+
+/// Which states an explicit search may leave out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Reduction {
+    /// None: every state of the machine is visited (registers that are never read again count as 0).
+    None,
+    /// All reductions: collapsed local steps, partial order, symmetry.
+    #[default]
+    Full,
+}
+
+impl Task<'_> {
+    /// The instantiation in which a template with any number of instances has `any` of them.
+    pub fn instantiation(&self, any: u32) -> Instantiation {
+        match self.threads {
+            Threads::Declared => Instantiation { any, every: None },
+            Threads::Each(n) => Instantiation { any, every: Some(n) },
+            Threads::Any => Instantiation { any, every: Some(any) },
+        }
+    }
+
+    /// Whether some template has any number of instances.
+    pub fn is_parameterized(&self) -> bool {
+        use palisade_program::written::{Count, Start};
+        let starts = |start| start == Start::Initially;
+        match self.threads {
+            Threads::Declared => {
+                self.program.templates.iter().any(|t| starts(t.start) && t.count == Count::Any)
+            }
+            Threads::Each(_) => false,
+            Threads::Any => self.program.templates.iter().any(|t| starts(t.start)),
+        }
+    }
+
+    /// The running form, with `any` instances where any number is meant.
+    pub fn system(&self, any: u32) -> System {
+        lower(self.program, self.instantiation(any))
+    }
+
+    /// The machine for a running form of this task.
+    pub fn machine<'s>(&self, system: &'s System) -> Machine<'s> {
+        Machine { system, model: self.model, interlocked: self.interlocked }
+    }
+}
+
+/// A decision procedure or bug finder.
+pub trait Engine: Send + Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// Whether it is worth trying on the task, and how sure it is to decide it. `auto` takes the first of the best.
+    fn suits(&self, task: &Task<'_>) -> Suitability;
+
+    /// Answers within the budget.
+    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome;
+}
+
+/// How well an engine suits a task.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Suitability {
+    /// It cannot even try.
+    No,
+    /// It may find a bug, or decide with luck.
+    Tries,
+    /// It decides, given time and memory.
+    Decides,
+}
+
+/// Where an engine tells what it is doing. Called often: implementations must be cheap and may drop what they are told.
+pub trait Progress: Send + Sync {
+    /// What is being tried and what the counters say now.
+    fn tell(&self, doing: &str, stats: &Stats);
+}
+
+/// Tells nobody.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn tell(&self, _: &str, _: &Stats) {}
+}

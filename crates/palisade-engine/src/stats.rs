@@ -1,0 +1,46 @@
+//! Counters of a search, in a fixed order.
+
+/// Named counters. Names are lower-case words joined by `_`, the same in text and JSON: `states` (distinct states stored) for forward
+/// engines, `configurations` (generated) for backward ones, and whatever else an engine counts.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    counters: Vec<(&'static str, u64)>,
+}
+
+impl Stats {
+    /// No counters.
+    pub fn new() -> Stats {
+        Stats::default()
+    }
+
+    /// Sets a counter; new ones go to the end.
+    pub fn set(&mut self, name: &'static str, value: u64) {
+        match self.counters.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, old)) => *old = value,
+            None => self.counters.push((name, value)),
+        }
+    }
+
+    /// Adds to a counter.
+    pub fn add(&mut self, name: &'static str, value: u64) {
+        self.set(name, self.get(name).unwrap_or(0) + value);
+    }
+
+    /// The value of a counter.
+    pub fn get(&self, name: &str) -> Option<u64> {
+        self.counters.iter().find(|(n, _)| *n == name).map(|&(_, value)| value)
+    }
+
+    /// All counters in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.counters.iter().copied()
+    }
+}
+
+/// The most memory this process ever had resident, if the host tells.
+pub fn peak_memory_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}

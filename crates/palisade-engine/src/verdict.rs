@@ -1,0 +1,96 @@
+//! Answers.
+
+use crate::{Exhausted, Stats};
+use palisade_program::Instantiation;
+use palisade_trace::Run;
+use std::fmt;
+
+/// What an engine found out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// No run breaks the program.
+    Safe,
+    /// This run breaks it.
+    Unsafe(Witness),
+    /// Not known, and why.
+    Unknown(Reason),
+}
+
+impl Verdict {
+    /// `safe`, `unsafe` or `unknown`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Verdict::Safe => "safe",
+            Verdict::Unsafe(_) => "unsafe",
+            Verdict::Unknown(_) => "unknown",
+        }
+    }
+}
+
+/// A run of the store-buffer machine, and the instance counts of the program that has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Witness {
+    /// How often the templates are instantiated.
+    pub instantiation: Instantiation,
+    /// The run.
+    pub run: Run,
+}
+
+/// Why an answer is unknown.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Reason {
+    /// The budget ran out.
+    Exhausted(Exhausted),
+    /// No bad state with buffers up to this length, but longer buffers are possible.
+    BufferBound(usize),
+    /// No bad state with up to this many instances of the templates that may have any number.
+    InstanceBound(u32),
+    /// Some thread calls deeper than this.
+    CallDepth(usize),
+    /// More threads than this are alive at once.
+    ThreadCount(usize),
+    /// The values of this variable seem to grow without bound.
+    Growing {
+        /// The variable or register.
+        name: String,
+        /// How many different values were seen.
+        values: usize,
+    },
+    /// The engine does not handle such programs.
+    Unsupported(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Exhausted(Exhausted::Time(limit)) => {
+                write!(f, "out of time ({} s)", limit.as_secs_f64())
+            }
+            Reason::Exhausted(Exhausted::Memory(limit)) => {
+                write!(f, "out of memory ({:.2} GiB)", *limit as f64 / (1u64 << 30) as f64)
+            }
+            Reason::Exhausted(Exhausted::Stopped) => write!(f, "stopped"),
+            Reason::BufferBound(bound) => write!(f, "no bad state with buffers up to {bound}"),
+            Reason::InstanceBound(bound) => {
+                write!(f, "no bad state with up to {bound} instances where any number is allowed")
+            }
+            Reason::CallDepth(bound) => write!(f, "no bad state with up to {bound} nested calls"),
+            Reason::ThreadCount(bound) => write!(f, "no bad state with up to {bound} processes alive at once"),
+            Reason::Growing { name, values } => {
+                write!(f, "`{name}` takes more and more values ({values} so far); give it a domain")
+            }
+            Reason::Unsupported(why) => f.write_str(why),
+        }
+    }
+}
+
+/// An answer and what it took.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// The answer.
+    pub verdict: Verdict,
+    /// The engine that gave it.
+    pub engine: &'static str,
+    /// What it counted.
+    pub stats: Stats,
+}

@@ -1,0 +1,59 @@
+//! What is bad about a state.
+
+use crate::{Fault, Machine, State};
+use palisade_base::Id;
+use palisade_program::Value;
+use palisade_program::running::{BinaryOp, Condition, PropertyKind, ThreadId, binary, unary};
+
+/// Why a state is bad.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Violation {
+    /// A thread ran into an error of the program.
+    Fault(ThreadId, Fault),
+    /// A property of the program, by its index, is violated.
+    Property(usize),
+}
+
+impl Machine<'_> {
+    /// What is bad about the state, if anything: a fault, else the first violated property.
+    pub fn violation(&self, state: &State) -> Option<Violation> {
+        if let Some((thread, fault)) = state.fault {
+            return Some(Violation::Fault(thread, fault));
+        }
+        let drained = state.threads.iter().all(|thread| thread.buffer.is_empty());
+        let ended = state.threads.iter().all(|thread| thread.has_ended(self.system));
+        self.system
+            .properties
+            .iter()
+            .position(|property| {
+                let judged = match property.kind {
+                    PropertyKind::Forbid => state.section.is_none() && (drained || !property.reads_memory),
+                    PropertyKind::Final => ended && drained,
+                };
+                judged && evaluate(&property.bad, state).is_ok_and(|value| value != 0)
+            })
+            .map(Violation::Property)
+    }
+}
+
+fn evaluate(condition: &Condition, state: &State) -> Result<Value, Fault> {
+    let eval = |condition: &Condition| evaluate(condition, state);
+    match condition {
+        Condition::Const(value) => Ok(*value),
+        Condition::Cell(cell) => Ok(state.memory[*cell]),
+        Condition::Register(thread, register) => {
+            Ok(state.threads[*thread].frames[0].registers[register.index()])
+        }
+        Condition::At(thread, location) => Ok(state.threads[*thread].is_at(*location).into()),
+        Condition::Count(places) => {
+            let there = |thread: &&crate::Thread| {
+                places.iter().any(|&(role, location)| thread.role == role && thread.is_at(location))
+            };
+            Ok(state.threads.iter().filter(there).count() as Value)
+        }
+        Condition::Unary(op, a) => unary(*op, eval(a)?),
+        Condition::Binary(BinaryOp::And, a, b) => Ok((eval(a)? != 0 && eval(b)? != 0).into()),
+        Condition::Binary(BinaryOp::Or, a, b) => Ok((eval(a)? != 0 || eval(b)? != 0).into()),
+        Condition::Binary(op, a, b) => binary(*op, eval(a)?, eval(b)?),
+    }
+}

@@ -1,0 +1,391 @@
+//! What one step does.
+
+use crate::{Fault, Frame, Interlocked, Machine, Model, Pending, Section, State, Thread};
+use palisade_base::Id;
+use palisade_program::Value;
+use palisade_program::running::{
+    Address, BinaryOp, CellId, CodeId, Edge, EdgeId, Instr, Outside, RegId, Rmw, ThreadId, Type, binary,
+};
+use std::fmt;
+
+/// A step: who does what.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Step {
+    /// Whose instruction or buffer.
+    pub thread: ThreadId,
+    /// What happens.
+    pub action: Action,
+}
+
+/// What happens in a step.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Action {
+    /// The thread takes an edge of its top frame's code.
+    Execute {
+        /// Which edge.
+        edge: EdgeId,
+        /// The value chosen, for `Havoc`.
+        choice: Option<Value>,
+    },
+    /// A pending store of the thread reaches memory.
+    Update {
+        /// Its position in the buffer, oldest first: 0 under TSO.
+        position: usize,
+    },
+}
+
+/// What a step did to memory and buffers, for those who watch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Effect {
+    /// Nothing that concerns memory.
+    Local,
+    /// A load from memory.
+    ReadMemory(CellId, Value),
+    /// A load that saw an own pending store.
+    ReadBuffer(CellId, Value),
+    /// A store into the buffer.
+    Buffered(CellId, Value),
+    /// A store straight to memory: under SC, or in an atomic section.
+    Wrote(CellId, Value),
+    /// A pending store reached memory.
+    Updated(CellId, Value),
+    /// A locked instruction read a value and, unless it was a failed cas, wrote one.
+    Locked {
+        /// The cell.
+        cell: CellId,
+        /// The value before.
+        read: Value,
+        /// The value written.
+        wrote: Option<Value>,
+    },
+    /// A full fence was passed.
+    Fenced,
+    /// A store-store fence was passed.
+    StoreFenced,
+    /// A thread was started.
+    Spawned(ThreadId),
+    /// The step ran into an error of the program.
+    Faulted(Fault),
+}
+
+/// Why a step is not possible.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Refusal {
+    /// The state has no such thread.
+    NoSuchThread,
+    /// The thread is not at the start of that edge.
+    WrongLocation,
+    /// `Havoc` needs a choice inside its range, everything else none.
+    WrongChoice,
+    /// The run ended with a fault.
+    AfterFault,
+    /// Another thread's atomic section is open.
+    SectionOpen,
+    /// A fence, locked instruction or atomic section waits for pending stores.
+    BufferNotEmpty,
+    /// The assumption is false.
+    AssumptionFalse,
+    /// The value is outside a blocking domain.
+    Blocked,
+    /// There is no such pending store, or an older entry of the buffer must go first.
+    NotUpdatable,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::NoSuchThread => "there is no such process",
+            Refusal::WrongLocation => "the process is not at this instruction",
+            Refusal::WrongChoice => "the chosen value does not fit the instruction",
+            Refusal::AfterFault => "the run has already ended with an error",
+            Refusal::SectionOpen => "another process is inside an atomic section",
+            Refusal::BufferNotEmpty => "the store buffer must be empty first",
+            Refusal::AssumptionFalse => "the condition is false",
+            Refusal::Blocked => "the value is outside the domain, which blocks the process",
+            Refusal::NotUpdatable => "no such pending store can reach memory now",
+        })
+    }
+}
+
+/// A possible step and where it leads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Successor {
+    /// The step.
+    pub step: Step,
+    /// What it does.
+    pub effect: Effect,
+    /// Where it leads.
+    pub state: State,
+}
+
+/// Why an instruction does not complete: it is not possible, or it faults.
+enum Stop {
+    Refused(Refusal),
+    Faulted(Fault),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Stop {
+        Stop::Faulted(fault)
+    }
+}
+
+impl Machine<'_> {
+    /// All possible steps, in a fixed order: by thread, updates first.
+    pub fn successors(&self, state: &State) -> Vec<Successor> {
+        let mut found = Vec::new();
+        for (thread, t) in state.threads.iter_enumerated() {
+            let mut offer = |action| {
+                let step = Step { thread, action };
+                if let Ok((state, effect)) = self.step(state, step) {
+                    found.push(Successor { step, effect, state });
+                }
+            };
+            (0..t.buffer.len()).for_each(|position| offer(Action::Update { position }));
+            let code = &self.system.codes[t.top().code];
+            for edge in code.edges_from(t.top().location).map(EdgeId) {
+                match code.edges()[edge].instr {
+                    Instr::Havoc(_, lo, hi) => {
+                        (lo..=hi).for_each(|value| offer(Action::Execute { edge, choice: Some(value) }));
+                    }
+                    _ => offer(Action::Execute { edge, choice: None }),
+                }
+            }
+        }
+        found
+    }
+
+    /// Takes a step.
+    pub fn step(&self, state: &State, step: Step) -> Result<(State, Effect), Refusal> {
+        let mut next = state.clone();
+        let thread = state.threads.get(step.thread).ok_or(Refusal::NoSuchThread)?;
+        if state.fault.is_some() {
+            return Err(Refusal::AfterFault);
+        }
+        if state.section.is_some_and(|section| section.holder != step.thread) {
+            return Err(Refusal::SectionOpen);
+        }
+        match step.action {
+            Action::Update { position } => {
+                let effect = self.update(&mut next, step.thread, position)?;
+                Ok((next, effect))
+            }
+            Action::Execute { edge, choice } => {
+                let code = &self.system.codes[thread.top().code];
+                let edge = code.edges().get(edge).ok_or(Refusal::WrongLocation)?;
+                if edge.source != thread.top().location {
+                    return Err(Refusal::WrongLocation);
+                }
+                let fits = match edge.instr {
+                    Instr::Havoc(_, lo, hi) => choice.is_some_and(|value| lo <= value && value <= hi),
+                    _ => choice.is_none(),
+                };
+                if !fits {
+                    return Err(Refusal::WrongChoice);
+                }
+                match self.execute(&mut next, step.thread, edge, choice) {
+                    Ok(effect) => Ok((next, effect)),
+                    Err(Stop::Refused(refusal)) => Err(refusal),
+                    Err(Stop::Faulted(fault)) => {
+                        let faulted = State { fault: Some((step.thread, fault)), ..state.clone() };
+                        Ok((faulted, Effect::Faulted(fault)))
+                    }
+                }
+            }
+        }
+    }
+
+    /// A pending store reaches memory.
+    fn update(&self, state: &mut State, thread: ThreadId, position: usize) -> Result<Effect, Refusal> {
+        let buffer = &mut state.threads[thread].buffer;
+        let Some(&Pending::Store(cell, value)) = buffer.get(position) else {
+            return Err(Refusal::NotUpdatable);
+        };
+        let in_its_way = |entry: &Pending| match (self.model, entry) {
+            (Model::Pso, Pending::Store(older, _)) => *older == cell,
+            _ => true,
+        };
+        if buffer[..position].iter().any(in_its_way) {
+            return Err(Refusal::NotUpdatable);
+        }
+        buffer.remove(position);
+        while buffer.first() == Some(&Pending::Barrier) {
+            buffer.remove(0);
+        }
+        state.memory[cell] = value;
+        Ok(Effect::Updated(cell, value))
+    }
+
+    /// The thread takes an edge. On `Err` the state is left half changed and must be thrown away.
+    fn execute(&self, state: &mut State, id: ThreadId, edge: &Edge, choice: Option<Value>) -> Result<Effect, Stop> {
+        let system = self.system;
+        let thread = &mut state.threads[id];
+        let depth = thread.frames.len();
+        let top = &mut thread.frames[depth - 1];
+        let old = top.registers.clone();
+        top.location = edge.target;
+        let set = |frame: &mut Frame, register: RegId, value: Value| {
+            frame.registers[register.index()] = fit(system.codes[frame.code].registers[register].ty, value)?;
+            Ok::<(), Stop>(())
+        };
+        match &edge.instr {
+            Instr::Nop => Ok(Effect::Local),
+            Instr::Assign(register, value) => {
+                set(top, *register, value.eval(&old)?)?;
+                Ok(Effect::Local)
+            }
+            Instr::Havoc(register, _, _) => {
+                set(top, *register, choice.expect("checked by the caller"))?;
+                Ok(Effect::Local)
+            }
+            Instr::Assume(condition) => match condition.eval(&old)? {
+                0 => Err(Stop::Refused(Refusal::AssumptionFalse)),
+                _ => Ok(Effect::Local),
+            },
+            Instr::Assert(condition) => match condition.eval(&old)? {
+                0 => Err(Stop::Faulted(Fault::AssertionFailed)),
+                _ => Ok(Effect::Local),
+            },
+            Instr::Load(register, address) => {
+                let cell = self.resolve(address, &old)?;
+                let (value, effect) = match thread.newest_pending(cell) {
+                    Some(value) => (value, Effect::ReadBuffer(cell, value)),
+                    None => (state.memory[cell], Effect::ReadMemory(cell, state.memory[cell])),
+                };
+                set(&mut thread.frames[depth - 1], *register, value)?;
+                Ok(effect)
+            }
+            Instr::Store(address, value) => {
+                let value = value.eval(&old)?;
+                let cell = self.resolve(address, &old)?;
+                let value = fit(system.cells[cell].ty, value)?;
+                if self.model == Model::Sc || state.section.is_some() {
+                    state.memory[cell] = value;
+                    Ok(Effect::Wrote(cell, value))
+                } else {
+                    thread.buffer.push(Pending::Store(cell, value));
+                    Ok(Effect::Buffered(cell, value))
+                }
+            }
+            Instr::Fence => {
+                drained(thread)?;
+                Ok(Effect::Fenced)
+            }
+            Instr::StoreFence => {
+                if self.model == Model::Pso && thread.buffer.last().is_some_and(|e| *e != Pending::Barrier) {
+                    thread.buffer.push(Pending::Barrier);
+                }
+                Ok(Effect::StoreFenced)
+            }
+            Instr::Locked { rmw, result, address, operands } => {
+                let operands =
+                    operands.iter().map(|operand| operand.eval(&old)).collect::<Result<Vec<_>, _>>()?;
+                let cell = self.resolve(address, &old)?;
+                match (self.model, self.interlocked) {
+                    (Model::Pso, Interlocked::OwnAddress) => {
+                        if thread.newest_pending(cell).is_some() {
+                            return Err(Stop::Refused(Refusal::BufferNotEmpty));
+                        }
+                    }
+                    _ => drained(thread)?,
+                }
+                let read = state.memory[cell];
+                let (wrote, answer) = read_modify_write(*rmw, read, &operands)?;
+                set(&mut thread.frames[depth - 1], *result, answer)?;
+                if let Some(value) = wrote {
+                    state.memory[cell] = fit(system.cells[cell].ty, value)?;
+                }
+                Ok(Effect::Locked { cell, read, wrote })
+            }
+            Instr::AtomicBegin => {
+                drained(thread)?;
+                let depth = state.section.map_or(0, |section| section.depth);
+                state.section = Some(Section { holder: id, depth: depth + 1 });
+                Ok(Effect::Local)
+            }
+            Instr::AtomicEnd => {
+                let depth = state.section.expect("invariant 5: atomic sections are nested properly").depth;
+                state.section = (depth > 1).then_some(Section { holder: id, depth: depth - 1 });
+                Ok(Effect::Local)
+            }
+            Instr::Call { code, args, result } => {
+                let args = self.arguments(*code, args, &old)?;
+                thread.frames.push(Frame::enter(system, *code, &args, *result));
+                Ok(Effect::Local)
+            }
+            Instr::Return(value) => {
+                let value = value.as_ref().map_or(Ok(0), |value| value.eval(&old))?;
+                let callee = thread.frames.pop().expect("a thread has a frame");
+                let caller = thread.frames.last_mut().expect("only procedures return");
+                let value = system.codes[callee.code].result.map_or(Ok(value), |ty| fit(ty, value))?;
+                if let Some(register) = callee.result {
+                    set(caller, register, value)?;
+                }
+                Ok(Effect::Local)
+            }
+            Instr::Spawn(template, args) => {
+                let args = args.iter().map(|arg| arg.eval(&old)).collect::<Result<Vec<_>, _>>()?;
+                let role = system
+                    .role(*template, &args)
+                    .ok_or_else(|| Fault::OutOfDomain(args.first().copied().unwrap_or(0)))?;
+                Ok(Effect::Spawned(state.threads.push(Thread::start(system, role))))
+            }
+        }
+    }
+
+    /// The cell an address means.
+    fn resolve(&self, address: &Address, registers: &[Value]) -> Result<CellId, Fault> {
+        match address {
+            Address::Cell(cell) => Ok(*cell),
+            Address::Element { base, len, index } => {
+                let index = index.eval(registers)?;
+                match u32::try_from(index) {
+                    Ok(offset) if offset < *len => Ok(CellId(base.0 + offset)),
+                    _ => Err(Fault::OutOfBounds(index)),
+                }
+            }
+            Address::Pointer(pointer) => {
+                let address = pointer.eval(registers)?;
+                self.system.cell_at(address).ok_or(Fault::BadPointer(address))
+            }
+        }
+    }
+
+    fn arguments(
+        &self,
+        code: CodeId,
+        args: &[palisade_program::running::Expr],
+        registers: &[Value],
+    ) -> Result<Vec<Value>, Stop> {
+        let params = self.system.codes[code].registers.iter();
+        args.iter().zip(params).map(|(arg, param)| fit(param.ty, arg.eval(registers)?)).collect()
+    }
+}
+
+/// What a locked instruction writes (nothing for a failed cas) and answers.
+fn read_modify_write(rmw: Rmw, read: Value, operands: &[Value]) -> Result<(Option<Value>, Value), Fault> {
+    let with = |op| Ok((Some(binary(op, read, operands[0])?), read));
+    match rmw {
+        Rmw::Cas if read == operands[0] => Ok((Some(operands[1]), 1)),
+        Rmw::Cas => Ok((None, 0)),
+        Rmw::Exchange => Ok((Some(operands[0]), read)),
+        Rmw::FetchAdd => with(BinaryOp::Add),
+        Rmw::FetchSub => with(BinaryOp::Sub),
+        Rmw::FetchAnd => with(BinaryOp::BitAnd),
+        Rmw::FetchOr => with(BinaryOp::BitOr),
+        Rmw::FetchXor => with(BinaryOp::BitXor),
+    }
+}
+
+fn drained(thread: &Thread) -> Result<(), Stop> {
+    if thread.buffer.is_empty() { Ok(()) } else { Err(Stop::Refused(Refusal::BufferNotEmpty)) }
+}
+
+/// The value itself if it belongs to the type's domain.
+fn fit(ty: Type, value: Value) -> Result<Value, Stop> {
+    match ty.outside {
+        _ if ty.domain.contains(value) => Ok(value),
+        Outside::Fault => Err(Stop::Faulted(Fault::OutOfDomain(value))),
+        Outside::Block => Err(Stop::Refused(Refusal::Blocked)),
+    }
+}

@@ -1,0 +1,132 @@
+//! The running form: control-flow graphs with typed ids, one instruction per edge.
+//!
+//! *Invariants* of a [`System`], established by [`crate::lower()`]:
+//! 1. Every id in it is in range.
+//! 2. Expressions on edges are pure: they read registers of the own code only.
+//! 3. The edges of a code are sorted by source location.
+//! 4. The exit of a code has no edges.
+//! 5. `AtomicBegin` and `AtomicEnd` edges are nested properly on every path of a code.
+
+mod code;
+mod eval;
+mod property;
+
+pub use crate::written::{BinaryOp, Domain, Outside, Rmw, Type, UnaryOp};
+pub use code::{Address, Code, Edge, Expr, Instr, Register};
+pub use eval::{Fault, binary, unary};
+pub use property::{Condition, Property, PropertyKind};
+
+use crate::Value;
+use palisade_base::{IdVec, Span, define_id};
+
+define_id!(
+    /// One memory cell: a shared scalar or one element of a shared array.
+    CellId
+);
+define_id!(
+    /// The code of a role or of a procedure.
+    CodeId
+);
+define_id!(
+    /// A template with values for its parameters.
+    RoleId
+);
+define_id!(
+    /// A template, in the order of the written program.
+    TemplateId
+);
+define_id!(
+    /// A thread of a run: first the instances that start initially, then spawned ones in the order of their creation.
+    ThreadId
+);
+define_id!(
+    /// A register of one code.
+    RegId
+);
+define_id!(
+    /// A control location of one code.
+    Location
+);
+define_id!(
+    /// An edge of one code.
+    EdgeId
+);
+
+/// A program ready to run.
+#[derive(Clone, Debug)]
+pub struct System {
+    /// Memory, in address order: cell `i` has address `i + 1`.
+    pub cells: IdVec<CellId, Cell>,
+    /// All code: one per role, one per procedure.
+    pub codes: IdVec<CodeId, Code>,
+    /// Templates with parameter values.
+    pub roles: IdVec<RoleId, Role>,
+    /// The templates' names and parameter domains, for `spawn`.
+    pub templates: IdVec<TemplateId, TemplateInfo>,
+    /// The processes that exist at the start.
+    pub instances: IdVec<ThreadId, Instance>,
+    /// What must not happen, besides faults.
+    pub properties: Vec<Property>,
+}
+
+/// A memory cell.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cell {
+    /// `x` or `flag[1]`.
+    pub name: String,
+    /// What it can hold.
+    pub ty: Type,
+    /// What it holds at the start; `None` for any value of its (then finite) domain.
+    pub init: Option<Value>,
+    /// Its declaration.
+    pub span: Span,
+}
+
+/// A template with values for its parameters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Role {
+    /// Which template.
+    pub template: TemplateId,
+    /// Values of its parameters.
+    pub args: Vec<Value>,
+    /// What it runs; parameters are already replaced by their values.
+    pub code: CodeId,
+    /// `P(0)`, or `P` without parameters.
+    pub name: String,
+}
+
+/// What `spawn` needs to know of a template.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TemplateInfo {
+    /// Its name.
+    pub name: String,
+    /// Its roles, in the order of [`System::roles`].
+    pub roles: Vec<RoleId>,
+}
+
+/// A process that exists at the start.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Instance {
+    /// What it runs.
+    pub role: RoleId,
+    /// `P(0)`, `Worker[2]`, `Main`.
+    pub name: String,
+}
+
+impl System {
+    /// The role of a template for given arguments, if these lie in the parameters' domains.
+    pub fn role(&self, template: TemplateId, args: &[Value]) -> Option<RoleId> {
+        self.templates[template].roles.iter().copied().find(|&role| self.roles[role].args == args)
+    }
+
+    /// The code a role runs.
+    pub fn role_code(&self, role: RoleId) -> &Code {
+        &self.codes[self.roles[role].code]
+    }
+
+    /// The cell with an address, if there is one.
+    pub fn cell_at(&self, address: Value) -> Option<CellId> {
+        let index = u32::try_from(address.checked_sub(1)?).ok()?;
+        ((index as usize) < self.cells.len()).then_some(CellId(index))
+    }
+}

@@ -1,0 +1,235 @@
+//! Expressions. Operands are evaluated left to right; each mention of a shared variable is one load.
+
+use super::Name;
+use crate::Value;
+use palisade_base::{Origin, Span};
+
+/// An expression.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Expr {
+    /// What it computes.
+    pub kind: ExprKind,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+impl Expr {
+    /// An expression written at a place.
+    pub fn new(kind: ExprKind, span: Span) -> Expr {
+        Expr { kind, origin: Origin(span) }
+    }
+
+    /// A literal that nobody wrote.
+    pub fn int(value: Value) -> Expr {
+        Expr::new(ExprKind::Int(value), Span::NONE)
+    }
+
+    /// Where it was written.
+    pub fn span(&self) -> Span {
+        self.origin.0
+    }
+}
+
+/// What an expression computes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ExprKind {
+    /// A literal. Never negative (`-1` is a negated literal), except for the least integer.
+    Int(Value),
+    /// `true` or `false`: 1 or 0.
+    Bool(bool),
+    /// The value of a register or parameter, or a load of a shared cell.
+    Read(Place),
+    /// `&p`: the address of a shared cell. No load, except those in the index.
+    AddressOf(Place),
+    /// An operator with one operand.
+    Unary(UnaryOp, Box<Expr>),
+    /// An operator with two operands; `&&` and `||` evaluate the second only if needed.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// A locked instruction on a shared cell. The operands are evaluated first, then the address, then the access happens.
+    Locked(Rmw, Place, Vec<Expr>),
+    /// `f(e, …)`
+    Call(Name, Vec<Expr>),
+    /// `any(lo..hi)`: any value of the range, both ends included.
+    Any {
+        /// Least value.
+        lo: Value,
+        /// Greatest value.
+        hi: Value,
+    },
+    /// What a property can see of a process. Only in properties.
+    Observe(Observation),
+}
+
+/// Something that can be read or assigned.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Which.
+    pub kind: PlaceKind,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+impl Place {
+    /// A place written somewhere.
+    pub fn new(kind: PlaceKind, span: Span) -> Place {
+        Place { kind, origin: Origin(span) }
+    }
+
+    /// Where it was written.
+    pub fn span(&self) -> Span {
+        self.origin.0
+    }
+}
+
+/// The kinds of places.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PlaceKind {
+    /// A register, parameter or shared scalar, by name.
+    Named(Name),
+    /// `a[e]`: a cell of a shared array. An index out of bounds is an error of the program.
+    Element(Name, Box<Expr>),
+    /// `*e`: the cell with that address. A value that is no cell's address is an error of the program.
+    Deref(Box<Expr>),
+}
+
+/// Locked read-modify-write instructions. Each drains the buffer first and takes place in memory at once.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Rmw {
+    /// `cas(p, expected, new)`: 1 if it stored `new`, else 0.
+    Cas,
+    /// `xchg(p, new)`: the old value.
+    Exchange,
+    /// `fetch_add(p, d)`: the old value.
+    FetchAdd,
+    /// `fetch_sub(p, d)`: the old value.
+    FetchSub,
+    /// `fetch_and(p, m)`: the old value.
+    FetchAnd,
+    /// `fetch_or(p, m)`: the old value.
+    FetchOr,
+    /// `fetch_xor(p, m)`: the old value.
+    FetchXor,
+}
+
+impl Rmw {
+    /// All of them with their names in `.pal`.
+    pub const ALL: [(Rmw, &'static str); 7] = [
+        (Rmw::Cas, "cas"),
+        (Rmw::Exchange, "xchg"),
+        (Rmw::FetchAdd, "fetch_add"),
+        (Rmw::FetchSub, "fetch_sub"),
+        (Rmw::FetchAnd, "fetch_and"),
+        (Rmw::FetchOr, "fetch_or"),
+        (Rmw::FetchXor, "fetch_xor"),
+    ];
+
+    /// Its name in `.pal`.
+    pub fn name(self) -> &'static str {
+        Rmw::ALL.iter().find(|(rmw, _)| *rmw == self).expect("ALL holds every locked instruction").1
+    }
+
+    /// The number of operands besides the place.
+    pub fn operands(self) -> usize {
+        if self == Rmw::Cas { 2 } else { 1 }
+    }
+}
+
+/// Operators with one operand.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum UnaryOp {
+    /// `-`
+    Neg,
+    /// `!`: 1 for 0, else 0.
+    Not,
+    /// `~`: all bits flipped.
+    BitNot,
+}
+
+/// Operators with two operands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BinaryOp {
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`
+    Mul,
+    /// `/`, truncated as in C and Rust
+    Div,
+    /// `%`, with the sign of the first operand, as in C and Rust
+    Rem,
+    /// `&`
+    BitAnd,
+    /// `|`
+    BitOr,
+    /// `^`
+    BitXor,
+    /// `<<`
+    Shl,
+    /// `>>`, arithmetic
+    Shr,
+    /// `==`
+    Eq,
+    /// `!=`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+}
+
+/// What a property can see of processes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Observation {
+    /// `P(0)@cs`: 1 if the process is at that label (about to run the statement behind it). `end` is every body's end.
+    At {
+        /// Which process.
+        process: ProcessRef,
+        /// Which label.
+        label: Name,
+    },
+    /// `count(P@cs)`: how many instances of the template are at the label, spawned ones included.
+    Count {
+        /// Which template.
+        template: Name,
+        /// Which label.
+        label: Name,
+    },
+    /// `P(0).r`: the value of a register of the process body.
+    Register {
+        /// Which process.
+        process: ProcessRef,
+        /// Which register.
+        register: Name,
+    },
+}
+
+/// One instance of a template that starts initially.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProcessRef {
+    /// Which template.
+    pub template: Name,
+    /// Which instance.
+    pub select: Select,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// How an instance is picked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Select {
+    /// `P`: the only instance.
+    Only,
+    /// `P[2]`: by number, from 0, in the order of parameter values and then copies.
+    Index(u32),
+    /// `P(0, 1)`: the one with these parameter values.
+    Args(Vec<Value>),
+}

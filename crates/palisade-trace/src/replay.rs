@@ -1,0 +1,54 @@
+//! Taking the steps of a run one by one on the trusted machine.
+
+use crate::Run;
+use palisade_memory::{Effect, Machine, Refusal, State, Violation};
+
+/// A run that was taken: the states it passes and what each step did.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// The states: one more than there are steps.
+    pub states: Vec<State>,
+    /// What each step did.
+    pub effects: Vec<Effect>,
+    /// What is bad about the last state.
+    pub violation: Violation,
+}
+
+/// Why a run is not a witness.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// It does not start in an initial state.
+    #[error("the run does not start in an initial state of the program")]
+    NotInitial,
+    /// A step is not possible. Steps are counted from 1.
+    #[error("step {step} is not possible: {refusal}")]
+    Refused {
+        /// Which step, from 1.
+        step: usize,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// All steps are possible, but they lead nowhere bad.
+    #[error("after step {steps}, the last, nothing is wrong with the state")]
+    NotBad {
+        /// How many steps there are.
+        steps: usize,
+    },
+}
+
+/// Takes the steps of a run and checks that the last state is bad.
+pub fn replay(machine: Machine<'_>, run: &Run) -> Result<Replay, ReplayError> {
+    let mut states = vec![machine.initial_state(&run.memory).ok_or(ReplayError::NotInitial)?];
+    let mut effects = Vec::with_capacity(run.steps.len());
+    for (index, &step) in run.steps.iter().enumerate() {
+        let (next, effect) = machine
+            .step(&states[index], step)
+            .map_err(|refusal| ReplayError::Refused { step: index + 1, refusal })?;
+        states.push(next);
+        effects.push(effect);
+    }
+    match machine.violation(&states[run.steps.len()]) {
+        Some(violation) => Ok(Replay { states, effects, violation }),
+        None => Err(ReplayError::NotBad { steps: run.steps.len() }),
+    }
+}
