@@ -86,7 +86,7 @@ pub enum StmtKind {
     Break,
     /// `continue;` goes to the start of the innermost loop.
     Continue,
-    /// `goto l;` to a label of the same body, not into or out of an atomic block.
+    /// `goto l;` to a label of the same body, not into an atomic block. Leaving an atomic block, in whatever way, closes it.
     Goto(Name),
     /// `choose { … } or { … }` takes one of the alternatives.
     Choose(Vec<Block>),
