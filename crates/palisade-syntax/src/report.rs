@@ -1,0 +1,82 @@
+//! Collecting and arranging diagnostics.
+
+use crate::limits::MAX_ERRORS;
+use palisade_base::{Diagnostic, Span};
+
+/// Collects diagnostics while parsing. Past [`MAX_ERRORS`] it only counts, so that megabytes of garbage do not become
+/// gigabytes of messages.
+#[derive(Default)]
+pub(crate) struct Report {
+    kept: Vec<Diagnostic>,
+    errors: usize,
+    warnings: usize,
+    first_dropped: Option<Span>,
+}
+
+impl Report {
+    /// Takes one more.
+    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        let count = if diagnostic.is_error() { &mut self.errors } else { &mut self.warnings };
+        *count += 1;
+        if *count <= MAX_ERRORS {
+            self.kept.push(diagnostic);
+        } else if diagnostic.is_error() {
+            self.first_dropped.get_or_insert(diagnostic.span());
+        }
+    }
+
+    /// Whether the input has to be refused.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// All of them, with the number of those that were only counted.
+    pub(crate) fn into_diagnostics(mut self) -> Vec<Diagnostic> {
+        if let Some(place) = self.first_dropped {
+            self.kept.push(too_many(self.errors - MAX_ERRORS, place));
+        }
+        self.kept
+    }
+}
+
+/// Sorts by place (those without a place come last) and keeps only the first [`MAX_ERRORS`] errors.
+pub(crate) fn arrange(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    diagnostics.sort_by_key(|diagnostic| (diagnostic.id == TOO_MANY, diagnostic.span()));
+    let is_surplus = |diagnostic: &Diagnostic| diagnostic.is_error() && diagnostic.id != TOO_MANY;
+    if let Some(first) =
+        diagnostics.iter().enumerate().filter(|(_, d)| is_surplus(d)).nth(MAX_ERRORS).map(|(i, _)| i)
+    {
+        let place = diagnostics[first].span();
+        let surplus = diagnostics[first..].iter().filter(|d| d.is_error()).count();
+        diagnostics.truncate(first);
+        diagnostics.push(too_many(surplus, place));
+    }
+    diagnostics
+}
+
+const TOO_MANY: &str = "too-many-errors";
+
+fn too_many(count: usize, place: Span) -> Diagnostic {
+    let errors = if count == 1 { "error" } else { "errors" };
+    Diagnostic::error(TOO_MANY, format!("{count} more {errors} from here on")).at(place, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_come_in_order_and_surplus_ones_are_counted() {
+        let error = |at: usize| Diagnostic::error("e", "wrong").at(Span::new(at..at + 1), "");
+        let arranged = arrange((0..MAX_ERRORS + 7).rev().map(error).collect());
+        assert_eq!(arranged.len(), MAX_ERRORS + 1);
+        assert_eq!(arranged[0].span(), Span::new(0..1));
+        assert_eq!(arranged[MAX_ERRORS].message, "7 more errors from here on");
+        let mut report = Report::default();
+        (0..MAX_ERRORS + 1).for_each(|at| report.push(error(at)));
+        assert!(report.has_errors());
+        let diagnostics = report.into_diagnostics();
+        assert_eq!(diagnostics.last().unwrap().message, "1 more error from here on");
+        assert_eq!(arrange(diagnostics.clone()), diagnostics);
+    }
+}
