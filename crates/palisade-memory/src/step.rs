@@ -333,8 +333,8 @@ impl Machine<'_> {
         }
     }
 
-    /// The cell an address means.
-    fn resolve(&self, address: &Address, registers: &[Value]) -> Result<CellId, Fault> {
+    /// The cell an address means, for given registers.
+    pub fn resolve(&self, address: &Address, registers: &[Value]) -> Result<CellId, Fault> {
         match address {
             Address::Cell(cell) => Ok(*cell),
             Address::Element { base, len, index } => {

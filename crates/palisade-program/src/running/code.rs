@@ -120,6 +120,16 @@ pub enum Address {
     Pointer(Expr),
 }
 
+impl Address {
+    /// Calls `visit` for every register it reads.
+    pub fn registers(&self, visit: &mut dyn FnMut(RegId)) {
+        match self {
+            Address::Cell(_) => {}
+            Address::Element { index: e, .. } | Address::Pointer(e) => e.registers(visit),
+        }
+    }
+}
+
 /// A pure expression over registers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Expr {

@@ -9,11 +9,13 @@
 
 mod code;
 mod eval;
+mod liveness;
 mod property;
 
 pub use crate::written::{BinaryOp, Domain, Outside, Rmw, Type, UnaryOp};
 pub use code::{Address, Code, Edge, Expr, Instr, Register};
 pub use eval::{Fault, binary, unary};
+pub use liveness::Liveness;
 pub use property::{Condition, Property, PropertyKind};
 
 use crate::Value;
