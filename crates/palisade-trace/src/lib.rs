@@ -3,11 +3,25 @@
 //! A [`Run`] says where a run starts and which steps it takes; [`replay`](fn@replay) takes these steps on the machine of `palisade-memory` and says
 //! whether they are all possible and what is bad at the end. Engines hand back runs, whatever semantics they search.
 //!
+//! Around that: [`links`] says which step overtook which store, [`shorten`](fn@shorten) makes runs easier to read, and [`WitnessFile`] is the form in
+//! which a run is kept in a file and checked again later.
+//!
 //! What is absent: no search, and no code of any engine.
 
+mod names;
+mod reorder;
 mod replay;
+mod shorten;
+mod witness_file;
 
+pub use names::process_name;
+pub use reorder::{Links, links};
 pub use replay::{Replay, ReplayError, replay};
+pub use shorten::{context_switches, shorten};
+pub use witness_file::{
+    ActionRecord, EffectRecord, Instances, Medium, Origin, ProgramRecord, SCHEMA_VERSION, StepRecord,
+    ViolationKind, ViolationRecord, WitnessError, WitnessFile, text_hash,
+};
 
 use palisade_memory::Step;
 use palisade_program::Value;

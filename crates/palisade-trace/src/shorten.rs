@@ -1,0 +1,278 @@
+//! Making a run shorter and easier to read.
+//!
+//! *Problem.* Engines find runs in the order of their own search: with steps that do not matter and with threads interleaved more finely than needed.
+//!
+//! *Method.* Steps are left out greedily as long as the rest still is a run to a bad state, which is tried on the machine each time: the ends of threads,
+//! pending stores that need not reach memory, rounds of loops, and at last blocks of any steps. Then blocks of one thread's steps are moved
+//! next to each other where the run stays a witness.
+//!
+//! *Guarantee.* The result replays, ends in a bad state and is not longer; it need not be a shortest one. A run that is no witness is handed back as it is.
+//!
+//! *Cost.* At most 2 × [`WORK`] steps of the machine, whatever the length of the run.
+
+use crate::{Run, links, replay};
+use palisade_base::Id;
+use palisade_memory::{Action, Machine, Pending, State, Step};
+use palisade_program::Value;
+use palisade_program::running::{CodeId, EdgeId, Location, ThreadId};
+use std::collections::HashMap;
+
+/// How many steps of the machine are spent on leaving steps out, and again on rearranging them: less than a second's work each.
+const WORK: usize = 500_000;
+
+/// Leaves out and rearranges steps of a witness.
+pub fn shorten(machine: Machine<'_>, run: Run) -> Run {
+    let Some(moves) = to_moves(machine, &run) else { return run };
+    let mut work = usize::MAX;
+    let best =
+        perform(machine, &run.memory, &moves, &mut work).expect("the moves of a witness lead to a bad state");
+    let mut shortener = Shortener { machine, memory: run.memory, work: WORK, best };
+    loop {
+        let before = shortener.best.moves.len();
+        shortener.drop_ends_of_threads();
+        shortener.drop_rounds();
+        shortener.drop_blocks();
+        if shortener.best.moves.len() == before || shortener.work == 0 {
+            break;
+        }
+    }
+    shortener.work = WORK;
+    shortener.gather();
+    Run { memory: shortener.memory, steps: shortener.best.steps }
+}
+
+/// How often consecutive steps belong to different threads.
+pub fn context_switches(steps: &[Step]) -> usize {
+    steps.windows(2).filter(|pair| pair[0].thread != pair[1].thread).count()
+}
+
+/// A step in terms that stay valid when other steps are left out or moved. Moves are known by their index in the first run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Move {
+    id: usize,
+    owner: Owner,
+    what: What,
+}
+
+/// Whose move.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Owner {
+    /// A thread that exists from the start.
+    Initial(ThreadId),
+    /// The thread spawned by this move.
+    SpawnedBy(usize),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum What {
+    Execute {
+        edge: EdgeId,
+        choice: Option<Value>,
+    },
+    /// The store of this move reaches memory.
+    Update(usize),
+}
+
+/// The moves of a witness; `None` if the run is none.
+fn to_moves(machine: Machine<'_>, run: &Run) -> Option<Vec<Move>> {
+    let replay = replay(machine, run).ok()?;
+    let links = links(run, &replay);
+    let mut owners: Vec<Owner> = machine.system.instances.ids().map(Owner::Initial).collect();
+    let mut moves = Vec::new();
+    for (id, step) in run.steps.iter().enumerate() {
+        let what = match step.action {
+            Action::Execute { edge, choice } => What::Execute { edge, choice },
+            Action::Update { .. } => What::Update(links.store_of[id].expect("an update has its store")),
+        };
+        moves.push(Move { id, owner: owners[step.thread.index()], what });
+        if replay.states[id + 1].threads.len() > owners.len() {
+            owners.push(Owner::SpawnedBy(id));
+        }
+    }
+    Some(moves)
+}
+
+/// Moves that were taken and lead to a bad state.
+struct Performed {
+    moves: Vec<Move>,
+    steps: Vec<Step>,
+    /// Where the thread was before its move, callers first.
+    places: Vec<Vec<(CodeId, Location)>>,
+}
+
+/// Takes the moves up to the first bad state. Updates of stores that were not taken are left out, as are the moves of threads that were not spawned. `None` if a
+/// move is not possible, nothing bad happens, or the work is used up.
+fn perform(machine: Machine<'_>, memory: &[Value], moves: &[Move], work: &mut usize) -> Option<Performed> {
+    let mut state = machine.initial_state(memory)?;
+    let mut done = Performed { moves: Vec::new(), steps: Vec::new(), places: Vec::new() };
+    let mut threads: HashMap<Owner, ThreadId> =
+        machine.system.instances.ids().map(|thread| (Owner::Initial(thread), thread)).collect();
+    let mut shadows: HashMap<Owner, Vec<Option<usize>>> = HashMap::new();
+    for mv in moves {
+        if machine.violation(&state).is_some() {
+            break;
+        }
+        let Some(&thread) = threads.get(&mv.owner) else { continue };
+        let shadow = shadows.entry(mv.owner).or_default();
+        let action = match mv.what {
+            What::Execute { edge, choice } => Action::Execute { edge, choice },
+            What::Update(store) => match shadow.iter().position(|&entry| entry == Some(store)) {
+                Some(position) => Action::Update { position },
+                None => continue,
+            },
+        };
+        let step = Step { thread, action };
+        *work = work.checked_sub(1)?;
+        let (next, _) = machine.step(&state, step).ok()?;
+        follow(shadow, mv.id, action, &next.threads[thread].buffer);
+        if next.threads.len() > state.threads.len() {
+            threads.insert(Owner::SpawnedBy(mv.id), ThreadId::from_index(state.threads.len()));
+        }
+        done.moves.push(*mv);
+        done.steps.push(step);
+        done.places.push(place(&state, thread));
+        state = next;
+    }
+    machine.violation(&state).map(|_| done)
+}
+
+/// Keeps the list of the moves whose stores are pending (`None` for barriers) in step with the buffer.
+fn follow(shadow: &mut Vec<Option<usize>>, id: usize, action: Action, buffer: &[Pending]) {
+    match action {
+        Action::Update { position } => {
+            shadow.remove(position);
+            let barriers = shadow.iter().take_while(|entry| entry.is_none()).count();
+            shadow.drain(..barriers);
+        }
+        Action::Execute { .. } if buffer.len() > shadow.len() => {
+            shadow.push(matches!(buffer.last(), Some(Pending::Store(..))).then_some(id));
+        }
+        Action::Execute { .. } => {}
+    }
+}
+
+fn place(state: &State, thread: ThreadId) -> Vec<(CodeId, Location)> {
+    state.threads[thread].frames.iter().map(|frame| (frame.code, frame.location)).collect()
+}
+
+struct Shortener<'a> {
+    machine: Machine<'a>,
+    memory: Vec<Value>,
+    /// Steps of the machine that may still be taken.
+    work: usize,
+    best: Performed,
+}
+
+impl Shortener<'_> {
+    /// Takes over the moves if they lead to a bad state.
+    fn accept(&mut self, moves: &[Move]) -> bool {
+        if self.work < moves.len() {
+            self.work = 0;
+            return false;
+        }
+        match perform(self.machine, &self.memory, moves, &mut self.work) {
+            Some(done) => {
+                self.best = done;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Takes over the best run without the moves at these (ascending) indices, if that leads to a bad state.
+    fn accept_without(&mut self, dropped: &[usize]) -> bool {
+        let kept = |index: &usize| dropped.binary_search(index).is_err();
+        let indices = (0..self.best.moves.len()).filter(kept);
+        let moves: Vec<Move> = indices.map(|index| self.best.moves[index]).collect();
+        self.accept(&moves)
+    }
+
+    fn owners(&self) -> Vec<Owner> {
+        let mut owners: Vec<Owner> = Vec::new();
+        for mv in &self.best.moves {
+            if !owners.contains(&mv.owner) {
+                owners.push(mv.owner);
+            }
+        }
+        owners
+    }
+
+    /// Indices of the moves of a thread.
+    fn indices(&self, owner: Owner, wanted: fn(What) -> bool) -> Vec<usize> {
+        let moves = self.best.moves.iter().enumerate();
+        moves.filter(|(_, mv)| mv.owner == owner && wanted(mv.what)).map(|(index, _)| index).collect()
+    }
+
+    /// Leaves out the last moves of threads, and the last updates.
+    fn drop_ends_of_threads(&mut self) {
+        for owner in self.owners() {
+            for wanted in [|_| true, |what| matches!(what, What::Update(_))] {
+                let mut size = self.indices(owner, wanted).len();
+                while size > 0 {
+                    let indices = self.indices(owner, wanted);
+                    size = size.min(indices.len());
+                    if size == 0 || !self.accept_without(&indices[indices.len() - size..]) {
+                        size /= 2;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Leaves out rounds: what a thread does from one visit of a place to a later visit of the same place.
+    fn drop_rounds(&mut self) {
+        for owner in self.owners() {
+            let mut from = 0;
+            loop {
+                let indices = self.indices(owner, |what| matches!(what, What::Execute { .. }));
+                if from >= indices.len() || self.work == 0 {
+                    break;
+                }
+                let here = &self.best.places[indices[from]];
+                let again = |&later: &usize| self.best.places[indices[later]] == *here;
+                let last = (from + 1..indices.len()).rev().find(again);
+                let next = (from + 1..indices.len()).find(again);
+                let dropped = last.is_some_and(|to| self.accept_without(&indices[from..to]))
+                    || (next != last && next.is_some_and(|to| self.accept_without(&indices[from..to])));
+                if !dropped {
+                    from += 1;
+                }
+            }
+        }
+    }
+
+    /// Leaves out blocks of any steps, large ones first.
+    fn drop_blocks(&mut self) {
+        let mut size = self.best.moves.len() / 2;
+        while size > 0 && self.work > 0 {
+            let mut end = self.best.moves.len();
+            while end >= size {
+                let block: Vec<usize> = (end - size..end).collect();
+                if self.accept_without(&block) {
+                    end = end.min(self.best.moves.len());
+                }
+                end = end.saturating_sub(size.max(1));
+            }
+            size /= 2;
+        }
+    }
+
+    /// Moves a thread's next steps up to its previous ones where that saves context switches.
+    fn gather(&mut self) {
+        let mut at = 1;
+        while at < self.best.moves.len() && self.work > 0 {
+            let moves = &self.best.moves;
+            let owner = moves[at - 1].owner;
+            let own = |index: &usize| moves[*index].owner == owner;
+            let start = (at..moves.len()).find(own).filter(|&start| start > at);
+            let candidate = start.map(|start| {
+                let end = (start..moves.len()).find(|index| !own(index)).unwrap_or(moves.len());
+                [&moves[..at], &moves[start..end], &moves[at..start], &moves[end..]].concat()
+            });
+            let gathered = candidate.is_some_and(|candidate| self.accept(&candidate));
+            if !gathered {
+                at += 1;
+            }
+        }
+    }
+}

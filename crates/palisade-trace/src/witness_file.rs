@@ -1,0 +1,183 @@
+//! Witnesses as files: a versioned JSON form that says everything needed to take the run again, and everything a reader wants to know of it.
+//!
+//! *Invariants*: (1) the steps alone, with the initial memory, determine the run; (2) effects, names and the violation are what the machine says they are:
+//! [`WitnessFile::verify`] takes the run again and compares. Lines, columns and texts are for the reader and are not compared.
+//!
+//! Later versions may add fields; readers ignore those that they do not know. A change of meaning changes [`SCHEMA_VERSION`].
+
+mod check;
+mod record;
+
+pub use check::WitnessError;
+pub use record::{
+    ActionRecord, EffectRecord, Instances, Medium, ProgramRecord, SCHEMA_VERSION, StepRecord, ViolationKind,
+    ViolationRecord, WitnessFile,
+};
+
+use crate::{Replay, Run, links, process_name};
+use palisade_base::{Source, Span};
+use palisade_memory::{Action, Effect, Interlocked, Machine, Violation};
+use palisade_program::Instantiation;
+use palisade_program::Value;
+use palisade_program::running::PropertyKind;
+
+/// Where a run comes from: what a witness file says besides the run itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    /// The text of the program.
+    pub source: &'a Source,
+    /// Its language: `pal`, `rmm`, `litmus`, `trencher`.
+    pub language: &'a str,
+    /// How often the templates were instantiated.
+    pub instantiation: Instantiation,
+    /// The range that integers without a declared domain were limited to, if one was given.
+    pub int_range: Option<(Value, Value)>,
+}
+
+/// A hash of a text that is the same on every machine (FNV-1a, 64 bits). It tells whether a program was edited, not whether somebody cheats.
+pub fn text_hash(text: &str) -> String {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    format!("fnv1a64:{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+}
+
+impl WitnessFile {
+    /// Writes down a run that was replayed.
+    pub fn new(machine: Machine<'_>, origin: Origin<'_>, run: &Run, replay: &Replay) -> WitnessFile {
+        let cells = machine.system.cells.iter().map(|cell| cell.name.clone());
+        WitnessFile {
+            schema_version: SCHEMA_VERSION,
+            program: ProgramRecord {
+                file: origin.source.name().to_owned(),
+                language: origin.language.to_owned(),
+                hash: text_hash(origin.source.text()),
+            },
+            model: machine.model.name().to_owned(),
+            interlocked: interlocked_name(machine.interlocked).to_owned(),
+            instantiation: Instances { any: origin.instantiation.any, every: origin.instantiation.every },
+            int_range: origin.int_range.map(|(lo, hi)| [lo, hi]),
+            memory: cells.zip(run.memory.iter().copied()).collect(),
+            steps: step_records(machine, origin.source, run, replay),
+            violation: violation_record(machine, Some(origin.source), run, replay),
+        }
+    }
+
+    /// How often the templates are instantiated.
+    pub fn instantiation(&self) -> Instantiation {
+        Instantiation { any: self.instantiation.any, every: self.instantiation.every }
+    }
+
+    /// Whether the program's text is no longer the one the witness was found for.
+    pub fn program_changed(&self, source: &Source) -> bool {
+        self.program.hash != text_hash(source.text())
+    }
+}
+
+/// `whole-buffer` or `own-address`.
+pub(crate) fn interlocked_name(interlocked: Interlocked) -> &'static str {
+    match interlocked {
+        Interlocked::WholeBuffer => "whole-buffer",
+        Interlocked::OwnAddress => "own-address",
+    }
+}
+
+fn step_records(machine: Machine<'_>, source: &Source, run: &Run, replay: &Replay) -> Vec<StepRecord> {
+    let links = links(run, replay);
+    let record = |index: usize| {
+        let step = run.steps[index];
+        let action = match step.action {
+            Action::Execute { edge, choice } => ActionRecord::Execute { edge: edge.0, choice },
+            Action::Update { position } => ActionRecord::Update { position },
+        };
+        // What an update does was written where the store was.
+        let span = span_of(machine, run, replay, links.store_of[index].unwrap_or(index));
+        let position = source.position(span);
+        StepRecord {
+            number: index + 1,
+            process: process_name(machine.system, &replay.states[index], step.thread),
+            thread: step.thread.0,
+            action,
+            line: position.map(|position| position.line),
+            column: position.map(|position| position.column),
+            text: one_line(source.slice(span)),
+            effect: effect_record(machine, replay, index),
+            overtakes: links.overtakes[index].iter().map(|store| store + 1).collect(),
+        }
+    };
+    (0..run.steps.len()).map(record).collect()
+}
+
+/// Where the instruction of a step was written; nowhere for updates.
+fn span_of(machine: Machine<'_>, run: &Run, replay: &Replay, index: usize) -> Span {
+    let step = run.steps[index];
+    match step.action {
+        Action::Execute { edge, .. } => {
+            let code = replay.states[index].threads[step.thread].top().code;
+            machine.system.codes[code].edges()[edge].span
+        }
+        Action::Update { .. } => Span::NONE,
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What the step with this index (from 0) did.
+pub(crate) fn effect_record(machine: Machine<'_>, replay: &Replay, index: usize) -> EffectRecord {
+    let name = |cell| machine.system.cells[cell].name.clone();
+    match replay.effects[index] {
+        Effect::Local => EffectRecord::Local,
+        Effect::ReadMemory(cell, value) => {
+            EffectRecord::Read { cell: name(cell), value, from: Medium::Memory }
+        }
+        Effect::ReadBuffer(cell, value) => {
+            EffectRecord::Read { cell: name(cell), value, from: Medium::Buffer }
+        }
+        Effect::Buffered(cell, value) => EffectRecord::Store { cell: name(cell), value, to: Medium::Buffer },
+        Effect::Wrote(cell, value) => EffectRecord::Store { cell: name(cell), value, to: Medium::Memory },
+        Effect::Updated(cell, value) => EffectRecord::Update { cell: name(cell), value },
+        Effect::Locked { cell, read, wrote } => EffectRecord::Locked { cell: name(cell), read, wrote },
+        Effect::Fenced => EffectRecord::Fence,
+        Effect::StoreFenced => EffectRecord::StoreFence,
+        Effect::Spawned(thread) => EffectRecord::Spawn {
+            thread: thread.0,
+            process: process_name(machine.system, &replay.states[index + 1], thread),
+        },
+        Effect::Faulted(fault) => EffectRecord::Fault { message: fault.to_string() },
+    }
+}
+
+/// What is bad at the end. Without a source the line is left out.
+pub(crate) fn violation_record(
+    machine: Machine<'_>,
+    source: Option<&Source>,
+    run: &Run,
+    replay: &Replay,
+) -> ViolationRecord {
+    let last = replay.states.len() - 1;
+    let line = |span| source.and_then(|source| source.position(span)).map(|position| position.line);
+    match replay.violation {
+        Violation::Fault(thread, fault) => {
+            let process = process_name(machine.system, &replay.states[last], thread);
+            ViolationRecord {
+                kind: ViolationKind::Fault,
+                message: format!("{process}: {fault}"),
+                property: None,
+                line: last.checked_sub(1).and_then(|step| line(span_of(machine, run, replay, step))),
+            }
+        }
+        Violation::Property(index) => {
+            let property = &machine.system.properties[index];
+            let (kind, message) = match property.kind {
+                PropertyKind::Forbid => (ViolationKind::Forbid, "a forbidden state is reached"),
+                PropertyKind::Final => (ViolationKind::Final, "the final condition does not hold"),
+            };
+            ViolationRecord {
+                kind,
+                message: message.to_owned(),
+                property: Some(index),
+                line: line(property.span),
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Reading witness files, which anybody may have written, and taking their runs again.
+
+use super::{ActionRecord, EffectRecord, SCHEMA_VERSION, StepRecord, WitnessFile};
+use super::{effect_record, interlocked_name, violation_record};
+use crate::{Replay, ReplayError, Run, process_name, replay};
+use palisade_memory::{Action, Interlocked, Machine, Model, Step};
+use palisade_program::running::{EdgeId, System, ThreadId};
+use serde::Deserialize;
+
+/// What is wrong with a witness file. Steps are counted from 1.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum WitnessError {
+    /// It cannot be read.
+    #[error("not a witness file: {0}")]
+    Malformed(String),
+    /// It was written by another version.
+    #[error("this is a witness file of version {found}; this program reads version {SCHEMA_VERSION}")]
+    Version {
+        /// The version it says.
+        found: u64,
+    },
+    /// It names a model there is not.
+    #[error("there is no memory model `{0}`; the models are `sc`, `tso` and `pso`")]
+    UnknownModel(String),
+    /// It names a way of locked instructions there is not.
+    #[error("there is no kind of locked instruction `{0}`; the kinds are `whole-buffer` and `own-address`")]
+    UnknownInterlocked(String),
+    /// It gives a value to a variable that the program does not have.
+    #[error("the program has no variable `{0}`")]
+    UnknownCell(String),
+    /// It gives no value to a variable of the program.
+    #[error("the initial value of `{0}` is missing")]
+    MissingCell(String),
+    /// Steps are missing or in the wrong order.
+    #[error("step {expected} is missing: the number in its place is {found}")]
+    StepNumber {
+        /// The number that should come.
+        expected: usize,
+        /// The number that comes.
+        found: usize,
+    },
+    /// The run is no run of the program, or leads nowhere bad.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// A step belongs to another process than is recorded.
+    #[error("step {step} is a step of {actual}, recorded is {recorded}")]
+    Process {
+        /// Which step.
+        step: usize,
+        /// What the file says.
+        recorded: String,
+        /// What the machine says.
+        actual: String,
+    },
+    /// A step does something else than is recorded.
+    #[error("step {step} does something else than is recorded: {actual}; recorded is: {recorded}")]
+    Effect {
+        /// Which step.
+        step: usize,
+        /// What the file says.
+        recorded: EffectRecord,
+        /// What the machine says.
+        actual: EffectRecord,
+    },
+    /// The end is bad in another way than is recorded.
+    #[error("the run ends with another violation than is recorded: {actual}; recorded is: {recorded}")]
+    Violation {
+        /// What the file says.
+        recorded: String,
+        /// What the machine says.
+        actual: String,
+    },
+}
+
+impl WitnessFile {
+    /// The JSON form, on several lines, with a line end.
+    pub fn to_json(&self) -> String {
+        let json = serde_json::to_string_pretty(self);
+        json.expect("records of strings and integers can always be written") + "\n"
+    }
+
+    /// Reads the JSON form.
+    pub fn from_json(text: &str) -> Result<WitnessFile, WitnessError> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            schema_version: u64,
+        }
+        let malformed = |error: serde_json::Error| WitnessError::Malformed(error.to_string());
+        let Versioned { schema_version } = serde_json::from_str(text).map_err(malformed)?;
+        if schema_version != u64::from(SCHEMA_VERSION) {
+            return Err(WitnessError::Version { found: schema_version });
+        }
+        serde_json::from_str(text).map_err(malformed)
+    }
+
+    /// The memory model.
+    pub fn model(&self) -> Result<Model, WitnessError> {
+        let found = Model::ALL.into_iter().find(|model| model.name() == self.model);
+        found.ok_or_else(|| WitnessError::UnknownModel(self.model.clone()))
+    }
+
+    /// What locked instructions wait for under PSO.
+    pub fn interlocked(&self) -> Result<Interlocked, WitnessError> {
+        let mut kinds = [Interlocked::WholeBuffer, Interlocked::OwnAddress].into_iter();
+        let found = kinds.find(|&kind| interlocked_name(kind) == self.interlocked);
+        found.ok_or_else(|| WitnessError::UnknownInterlocked(self.interlocked.clone()))
+    }
+
+    /// The machine that the file names, for a running form of its program.
+    pub fn machine<'s>(&self, system: &'s System) -> Result<Machine<'s>, WitnessError> {
+        Ok(Machine { system, model: self.model()?, interlocked: self.interlocked()? })
+    }
+
+    /// The run.
+    pub fn run(&self, system: &System) -> Result<Run, WitnessError> {
+        if let Some(name) =
+            self.memory.keys().find(|&name| system.cells.iter().all(|cell| cell.name != *name))
+        {
+            return Err(WitnessError::UnknownCell(name.clone()));
+        }
+        let value = |cell: &palisade_program::running::Cell| {
+            self.memory.get(&cell.name).copied().ok_or_else(|| WitnessError::MissingCell(cell.name.clone()))
+        };
+        let memory = system.cells.iter().map(value).collect::<Result<_, _>>()?;
+        let numbered = self.steps.iter().enumerate().map(|(index, step)| match step.number {
+            number if number == index + 1 => Ok(to_step(step)),
+            found => Err(WitnessError::StepNumber { expected: index + 1, found }),
+        });
+        Ok(Run { memory, steps: numbered.collect::<Result<_, _>>()? })
+    }
+
+    /// Takes the run again on a running form of the program, and compares what happens with what is recorded.
+    pub fn verify(&self, system: &System) -> Result<Replay, WitnessError> {
+        let machine = self.machine(system)?;
+        let run = self.run(system)?;
+        let replay = replay(machine, &run)?;
+        for (index, record) in self.steps.iter().enumerate() {
+            let process = process_name(system, &replay.states[index], ThreadId(record.thread));
+            if process != record.process {
+                return Err(WitnessError::Process {
+                    step: record.number,
+                    recorded: record.process.clone(),
+                    actual: process,
+                });
+            }
+            let actual = effect_record(machine, &replay, index);
+            if actual != record.effect {
+                return Err(WitnessError::Effect {
+                    step: record.number,
+                    recorded: record.effect.clone(),
+                    actual,
+                });
+            }
+        }
+        let actual = violation_record(machine, None, &run, &replay);
+        let same = |a: &super::ViolationRecord, b: &super::ViolationRecord| {
+            (a.kind, &a.message, a.property) == (b.kind, &b.message, b.property)
+        };
+        if !same(&actual, &self.violation) {
+            return Err(WitnessError::Violation {
+                recorded: self.violation.message.clone(),
+                actual: actual.message,
+            });
+        }
+        Ok(replay)
+    }
+}
+
+fn to_step(record: &StepRecord) -> Step {
+    let action = match record.action {
+        ActionRecord::Execute { edge, choice } => Action::Execute { edge: EdgeId(edge), choice },
+        ActionRecord::Update { position } => Action::Update { position },
+    };
+    Step { thread: ThreadId(record.thread), action }
+}
