@@ -1,1 +1,93 @@
-//! .
+//! Renderings of verdicts, witnesses and diagnostics, one file each: text, tables, JSON.
+//!
+//! Every function returns a `String`. What is absent: nothing here prints, reads the environment, or decides anything.
+
+mod diagnostics;
+mod explain;
+mod json;
+mod summary;
+mod table;
+mod verdict;
+mod witness;
+
+pub use diagnostics::{diagnostic, diagnostics};
+pub use explain::explain;
+pub use json::{SCHEMA_VERSION, check_json, refused_json};
+pub use summary::{Disagreement, FileResult, summary};
+pub use verdict::{details, headline};
+pub use witness::{LocalSteps, witness};
+
+use palisade_base::Source;
+use palisade_engine::Outcome;
+use palisade_memory::{Machine, Model};
+use palisade_trace::{Replay, Run, WitnessFile};
+
+/// Whether to colour text for a terminal.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Colour {
+    /// Plain text.
+    #[default]
+    Never,
+    /// With escape sequences.
+    Always,
+}
+
+impl Colour {
+    /// The text in the style of an escape sequence such as `1;31`.
+    fn paint(self, style: &str, text: &str) -> String {
+        match self {
+            Colour::Never => text.to_owned(),
+            Colour::Always => format!("\u{1b}[{style}m{text}\u{1b}[0m"),
+        }
+    }
+}
+
+/// A run that was replayed, with all that is needed to tell it.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    /// What the program was read from.
+    pub source: &'a Source,
+    /// The program on its machine.
+    pub machine: Machine<'a>,
+    /// The run.
+    pub run: &'a Run,
+    /// Its replay.
+    pub replay: &'a Replay,
+}
+
+/// The answer for one file.
+#[derive(Clone, Copy, Debug)]
+pub struct Finding<'a> {
+    /// The file, as the user called it.
+    pub file: &'a str,
+    /// The memory model.
+    pub model: Model,
+    /// The answer.
+    pub outcome: &'a Outcome,
+    /// What the answer is limited to, e.g. `with integers in 0..7`.
+    pub limits: Option<&'a str>,
+    /// Time taken.
+    pub seconds: f64,
+    /// The most memory in use.
+    pub peak_memory_bytes: Option<u64>,
+    /// The run that breaks the program.
+    pub evidence: Option<Evidence<'a>>,
+    /// The same run in the form that is kept in files.
+    pub witness: Option<&'a WitnessFile>,
+}
+
+/// The text, cut to a number of characters, with an ellipsis if something was cut off.
+fn fit(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+/// The text on one line: white space of any kind becomes one blank, other control characters vanish. Reads no more than
+/// a screenful.
+fn one_line(text: &str) -> String {
+    let start: String = text.chars().take(2000).collect();
+    let words: Vec<&str> = start.split_whitespace().collect();
+    words.join(" ").chars().filter(|c| !c.is_control()).collect()
+}

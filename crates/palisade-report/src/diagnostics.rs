@@ -1,0 +1,292 @@
+//! Diagnostics as text: place, source line, caret, help.
+//!
+//! Only the lines that a diagnostic points at are handed to the renderer, and only a window of a very long line, so that the
+//! cost of a message does not depend on the size of the file. A span of several lines is shown by its first one.
+
+use crate::{Colour, fit};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use palisade_base::{Diagnostic, Position, Severity, Source, Span};
+use std::fmt::Write;
+use std::ops::Range;
+
+/// Lines longer than this are cut to a window around what is pointed at.
+const WIDEST_LINE: usize = 160;
+/// How much of a cut line is kept in front of the first thing pointed at.
+const LEAD: usize = 40;
+/// Labels whose lines are at most this far apart share an excerpt.
+const NEAR: u32 = 6;
+/// Messages and labels are cut to this many characters: they may quote the input.
+const LONGEST_MESSAGE: usize = 400;
+
+/// Diagnostics about one source as text, one after the other, at most `limit` of them, with a last line that counts them
+/// if there are several.
+pub fn diagnostics(source: &Source, diagnostics: &[Diagnostic], limit: usize, colour: Colour) -> String {
+    let mut text = String::new();
+    for diagnostic in diagnostics.iter().take(limit) {
+        text.push_str(&self::diagnostic(source, diagnostic, colour));
+        text.push('\n');
+    }
+    let count = |severity| diagnostics.iter().filter(|d| d.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    if diagnostics.len() > limit {
+        writeln!(text, "{} more not shown", diagnostics.len() - limit).expect("writing to a string");
+    }
+    if errors > 1 {
+        write!(text, "{}: {errors} errors", source.name()).expect("writing to a string");
+        if warnings > 0 {
+            write!(text, ", {warnings} warnings").expect("writing to a string");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// One diagnostic as text, ending with a line break.
+pub fn diagnostic(source: &Source, diagnostic: &Diagnostic, colour: Colour) -> String {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let title = level.primary_title(fit(&diagnostic.message, LONGEST_MESSAGE)).id(diagnostic.id);
+    let mut group = Group::with_title(title);
+    let excerpts = excerpts(source, diagnostic);
+    if excerpts.is_empty() {
+        group = group.element(Origin::path(source.name()));
+    }
+    let mut moved = Vec::new();
+    for excerpt in excerpts {
+        if excerpt.shown_column != excerpt.place.column {
+            let place = |column: u32| format!("{}:{}:{column}", source.name(), excerpt.place.line);
+            moved.push((place(excerpt.shown_column), place(excerpt.place.column)));
+        }
+        let annotations = excerpt.marks.into_iter().map(|mark| {
+            let kind = if mark.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
+            let annotation = kind.span(mark.range);
+            if mark.text.is_empty() { annotation } else { annotation.label(mark.text) }
+        });
+        let snippet = Snippet::source(excerpt.text)
+            .path(source.name())
+            .line_start(excerpt.first_line as usize)
+            .annotations(annotations);
+        group = group.element(snippet);
+    }
+    if let Some(help) = &diagnostic.help {
+        group = group.element(
+            Level::HELP.message(annotate_snippets::normalize_untrusted_str(&fit(help, LONGEST_MESSAGE))),
+        );
+    }
+    let renderer = match colour {
+        Colour::Never => Renderer::plain(),
+        Colour::Always => Renderer::styled(),
+    };
+    let mut text = renderer.render(&[group]);
+    // The renderer counts columns in the excerpt; in a cut line the true column is another.
+    for (shown, place) in moved {
+        text = text.replacen(&shown, &place, 1);
+    }
+    text.push('\n');
+    text
+}
+
+/// Neighbouring lines of the source, shortened, with what is pointed at.
+struct Excerpt {
+    text: String,
+    first_line: u32,
+    /// The place named above the excerpt.
+    place: Position,
+    /// Its column in the excerpt.
+    shown_column: u32,
+    marks: Vec<Mark>,
+}
+
+/// Something pointed at: bytes of the excerpt.
+struct Mark {
+    range: Range<usize>,
+    primary: bool,
+    text: String,
+}
+
+/// A label on its line: columns are bytes of the line.
+struct Pointer<'a> {
+    line: u32,
+    column: u32,
+    bytes: Range<usize>,
+    primary: bool,
+    text: &'a str,
+}
+
+/// The excerpts of a diagnostic, that of its primary label first.
+fn excerpts(source: &Source, diagnostic: &Diagnostic) -> Vec<Excerpt> {
+    let mut pointers: Vec<Pointer<'_>> = diagnostic
+        .labels
+        .iter()
+        .enumerate()
+        .filter_map(|(index, label)| pointer(source, label.span, &label.text, index == 0))
+        .collect();
+    pointers.sort_by_key(|pointer| (pointer.line, pointer.bytes.start));
+    let mut excerpts: Vec<Excerpt> =
+        pointers.chunk_by(|a, b| b.line - a.line <= NEAR).map(|near| excerpt(source, near)).collect();
+    if let Some(first) = excerpts.iter().position(|excerpt| excerpt.marks.iter().any(|mark| mark.primary)) {
+        excerpts[..=first].rotate_right(1);
+    }
+    excerpts
+}
+
+fn pointer<'a>(source: &Source, span: Span, text: &'a str, primary: bool) -> Option<Pointer<'a>> {
+    let position = source.position(span)?;
+    let line = source.line(position.line);
+    let start = line.char_indices().nth(position.column as usize - 1).map_or(line.len(), |(byte, _)| byte);
+    let length = (span.end.saturating_sub(span.start)) as usize;
+    let mut end = start.saturating_add(length).min(line.len()).max(start);
+    while !line.is_char_boundary(end) {
+        end += 1;
+    }
+    Some(Pointer { line: position.line, column: position.column, bytes: start..end, primary, text })
+}
+
+/// An excerpt from the first to the last line of these pointers.
+fn excerpt(source: &Source, pointers: &[Pointer<'_>]) -> Excerpt {
+    let (first_line, last_line) = (pointers[0].line, pointers[pointers.len() - 1].line);
+    let shown = pointers.iter().find(|pointer| pointer.primary).unwrap_or(&pointers[0]);
+    let mut excerpt = Excerpt {
+        text: String::new(),
+        first_line,
+        place: Position { line: shown.line, column: shown.column },
+        shown_column: shown.column,
+        marks: Vec::new(),
+    };
+    for number in first_line..=last_line {
+        let here = pointers.iter().filter(|pointer| pointer.line == number);
+        let focus = here.clone().find(|pointer| pointer.primary).or_else(|| here.clone().next());
+        let line = source.line(number);
+        let window = window(line, focus.map_or(0, |pointer| pointer.bytes.start));
+        if window.start > 0 {
+            excerpt.text.push('…');
+            if number == shown.line {
+                let before =
+                    line[window.start..shown.bytes.start.clamp(window.start, window.end)].chars().count();
+                excerpt.shown_column = before as u32 + 2;
+            }
+        }
+        let offset = excerpt.text.len();
+        excerpt.text.push_str(&line[window.clone()]);
+        for pointer in here {
+            let clip = |byte: usize| offset + byte.clamp(window.start, window.end) - window.start;
+            excerpt.marks.push(Mark {
+                range: clip(pointer.bytes.start)..clip(pointer.bytes.end),
+                primary: pointer.primary,
+                text: fit(pointer.text, LONGEST_MESSAGE),
+            });
+        }
+        if window.end < line.len() {
+            excerpt.text.push('…');
+        }
+        excerpt.text.push('\n');
+    }
+    excerpt
+}
+
+/// The part of a line to show: all of it, unless it is too long.
+fn window(line: &str, focus: usize) -> Range<usize> {
+    if line.len() <= WIDEST_LINE {
+        return 0..line.len();
+    }
+    let boundary = |mut byte: usize| {
+        while !line.is_char_boundary(byte) {
+            byte -= 1;
+        }
+        byte
+    };
+    let start = boundary(focus.saturating_sub(LEAD).min(line.len() - WIDEST_LINE));
+    start..boundary((start + WIDEST_LINE).min(line.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, labels: &[(Span, &str)], expected: &str) {
+        let source = Source::new("t.pal", text);
+        let mut error = Diagnostic::error("some-id", "something is wrong");
+        for (span, label) in labels {
+            error = error.at(*span, *label);
+        }
+        let rendered = diagnostic(&source, &error.help("mend it"), Colour::Never);
+        assert_eq!(rendered.trim_end(), expected.trim_matches('\n'), "\n{rendered}");
+    }
+
+    #[test]
+    fn one_place() {
+        check(
+            "shared x;\nprocess P { y = 1; }\n",
+            &[(Span::new(22..23), "not declared")],
+            "
+error[some-id]: something is wrong
+ --> t.pal:2:13
+  |
+2 | process P { y = 1; }
+  |             ^ not declared
+  |
+  = help: mend it",
+        );
+    }
+
+    #[test]
+    fn nowhere_and_the_end_of_the_file() {
+        check("", &[(Span::NONE, "")], "error[some-id]: something is wrong\n--> t.pal\n = help: mend it");
+        for text in ["ab", "ab\n"] {
+            let source = Source::new("t", text);
+            for byte in [2, 3, 4, 9000] {
+                let error = Diagnostic::error("i", "m").at(Span::new(byte..byte + 3), "here");
+                let rendered = diagnostic(&source, &error, Colour::Never);
+                assert!(rendered.contains("^ here"), "{rendered}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_span_of_any_text_can_be_shown() {
+        for text in ["", "\n", "ç", "aç\r\né\u{200d}x\n\n", "\t😀\u{1b}[31m\u{0}\n"] {
+            let source = Source::new("t", text);
+            for start in 0..text.len() + 2 {
+                for end in 0..text.len() + 3 {
+                    let span = Span { start: start as u32, end: end as u32 };
+                    let error = Diagnostic::error("i", "m").at(span, "here").at(Span::new(0..1), "and");
+                    assert!(diagnostic(&source, &error, Colour::Never).contains("here"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_very_long_line_is_cut_around_the_place() {
+        let text = format!("{}!{}", "ç".repeat(500_000), "b".repeat(500_000));
+        let source = Source::new("t", text);
+        let error = Diagnostic::error("i", "m").at(Span::new(1_000_000..1_000_001), "here");
+        let rendered = diagnostic(&source, &error, Colour::Never);
+        assert!(rendered.len() < 1500, "{} bytes", rendered.len());
+        assert!(rendered.contains("t:1:500001") && rendered.contains("ç!b"), "{rendered}");
+    }
+
+    #[test]
+    fn far_places_get_their_own_excerpts_and_the_primary_one_comes_first() {
+        let text = "first\n".to_owned() + &"\n".repeat(50) + "second\n";
+        check(
+            &text,
+            &[(Span::new(56..62), "declared again"), (Span::new(0..5), "declared here")],
+            "
+error[some-id]: something is wrong
+  --> t.pal:52:1
+   |
+52 | second
+   | ^^^^^^ declared again
+   |
+  ::: t.pal:1:1
+   |
+ 1 | first
+   | ----- declared here
+   |
+   = help: mend it",
+        );
+    }
+}

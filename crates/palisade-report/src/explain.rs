@@ -1,0 +1,254 @@
+//! Why a state is bad, in a sentence.
+//!
+//! A condition that holds is explained by the facts that make it so: both sides of a conjunction, the first true side of a
+//! disjunction, and so on down to where processes are and what cells and registers hold.
+
+use crate::{Evidence, fit, one_line};
+use palisade_base::Id;
+use palisade_memory::{Action, State, Violation};
+use palisade_program::Value;
+use palisade_program::running::{
+    BinaryOp, Condition, Location, PropertyKind, RoleId, ThreadId, UnaryOp, binary, unary,
+};
+use palisade_trace::process_name;
+use std::fmt::Write;
+
+/// At most this many characters of a quoted property or instruction.
+const QUOTE: usize = 60;
+
+/// What is bad about the last state of a run, e.g. `P(0) and P(1) are both at cs (line 15: forbid …)`.
+pub fn explain(evidence: &Evidence<'_>) -> String {
+    match evidence.replay.violation {
+        Violation::Fault(thread, fault) => {
+            let mut text = format!("{fault} in {}", evidence.name(thread));
+            if let Some(place) =
+                evidence.run.steps.len().checked_sub(1).and_then(|last| place(evidence, last))
+            {
+                write!(text, " at {place}").expect("writing to a string");
+            }
+            text
+        }
+        Violation::Property(index) => {
+            let property = &evidence.machine.system.properties[index];
+            let mut explainer = Explainer { evidence, state: evidence.last_state(), facts: Vec::new() };
+            explainer.explain(&property.bad, true);
+            let facts = sentence(explainer.facts);
+            let when = match property.kind {
+                PropertyKind::Forbid => "",
+                PropertyKind::Final => "at the end, ",
+            };
+            let written = match evidence.source.position(property.span) {
+                Some(position) => {
+                    format!(" (line {}: {})", position.line, quote(evidence.source.slice(property.span)))
+                }
+                None => String::new(),
+            };
+            let facts = if facts.is_empty() { "the property is violated".to_owned() } else { facts };
+            format!("{when}{facts}{written}")
+        }
+    }
+}
+
+/// `line 12: assert(x == 0)` for the instruction of a step.
+fn place(evidence: &Evidence<'_>, step: usize) -> Option<String> {
+    let Action::Execute { edge, .. } = evidence.run.steps[step].action else { return None };
+    let thread = &evidence.replay.states[step].threads[evidence.run.steps[step].thread];
+    let span = evidence.machine.system.codes[thread.top().code].edges()[edge].span;
+    let position = evidence.source.position(span)?;
+    Some(format!("line {}: {}", position.line, quote(evidence.source.slice(span))))
+}
+
+fn quote(text: &str) -> String {
+    fit(&one_line(text), QUOTE)
+}
+
+/// Something true of a state.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Fact {
+    /// These processes are at the place with this name.
+    At(Vec<String>, String),
+    /// Anything else.
+    Other(String),
+}
+
+struct Explainer<'a> {
+    evidence: &'a Evidence<'a>,
+    state: &'a State,
+    facts: Vec<Fact>,
+}
+
+impl Explainer<'_> {
+    /// Collects what makes the condition true (or false, if `holds` is false).
+    fn explain(&mut self, condition: &Condition, holds: bool) {
+        use Condition as C;
+        match condition {
+            C::Unary(UnaryOp::Not, inner) => self.explain(inner, !holds),
+            C::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => {
+                let both_matter = (*op == BinaryOp::And) == holds;
+                if both_matter {
+                    self.explain(a, holds);
+                    self.explain(b, holds);
+                } else {
+                    let first = self.is_true(a) == holds;
+                    self.explain(if first { a } else { b }, holds);
+                }
+            }
+            C::At(thread, location) => {
+                let (name, place) = (self.evidence.name(*thread), self.place_of_thread(*thread, *location));
+                if holds {
+                    self.add(Fact::At(vec![name], place));
+                } else {
+                    self.add(Fact::Other(format!("{name} is not at {place}")));
+                }
+            }
+            C::Binary(BinaryOp::Ge | BinaryOp::Gt | BinaryOp::Eq, a, _)
+                if holds && matches!(**a, C::Count(_)) =>
+            {
+                self.counted(a);
+            }
+            _ => self.values(condition),
+        }
+    }
+
+    /// The processes that a count counts.
+    fn counted(&mut self, count: &Condition) {
+        let Condition::Count(places) = count else { return };
+        let mut names = Vec::new();
+        for (id, thread) in self.state.threads.iter_enumerated() {
+            if places.iter().any(|&(role, location)| thread.role == role && thread.is_at(location)) {
+                names.push(self.evidence.name(id));
+            }
+        }
+        match places.first() {
+            Some(&(role, location)) if !names.is_empty() => {
+                let place = self.place_of_role(role, location);
+                self.add(Fact::At(names, place));
+            }
+            _ => self.add(Fact::Other("no process is there".to_owned())),
+        }
+    }
+
+    /// What everything holds that the condition looks at.
+    fn values(&mut self, condition: &Condition) {
+        use Condition as C;
+        match condition {
+            C::Const(_) => {}
+            C::Cell(cell) => {
+                let name = &self.evidence.machine.system.cells[*cell].name;
+                self.add(Fact::Other(format!("{name} = {}", self.state.memory[*cell])));
+            }
+            C::Register(thread, register) => {
+                let code = self.evidence.machine.system.role_code(self.state.threads[*thread].role);
+                let value = self.state.threads[*thread].frames[0].registers[register.index()];
+                let (process, name) = (self.evidence.name(*thread), &code.registers[*register].name);
+                self.add(Fact::Other(format!("{process}.{name} = {value}")));
+            }
+            C::At(..) => self.explain(condition, self.is_true(condition)),
+            C::Count(_) => self.counted(condition),
+            C::Unary(_, a) => self.values(a),
+            C::Binary(_, a, b) => {
+                self.values(a);
+                self.values(b);
+            }
+        }
+    }
+
+    /// Adds a fact, once; processes at the same place are told together.
+    fn add(&mut self, fact: Fact) {
+        if let Fact::At(names, place) = &fact {
+            for known in &mut self.facts {
+                if let Fact::At(others, other_place) = known
+                    && other_place == place
+                {
+                    others.extend(
+                        names.iter().filter(|name| !others.contains(name)).cloned().collect::<Vec<_>>(),
+                    );
+                    return;
+                }
+            }
+        }
+        if !self.facts.contains(&fact) {
+            self.facts.push(fact);
+        }
+    }
+
+    fn place_of_thread(&self, thread: ThreadId, location: Location) -> String {
+        self.place_of_role(self.state.threads[thread].role, location)
+    }
+
+    fn place_of_role(&self, role: RoleId, location: Location) -> String {
+        let code = self.evidence.machine.system.role_code(role);
+        match code.labels.iter().find(|(_, at)| *at == location) {
+            Some((label, _)) => label.clone(),
+            None if location == code.exit => "end".to_owned(),
+            None => format!("location {}", location.0),
+        }
+    }
+
+    fn is_true(&self, condition: &Condition) -> bool {
+        self.value(condition).is_some_and(|value| value != 0)
+    }
+
+    /// The value of a condition, for choosing what to tell; the verdict never depends on it.
+    fn value(&self, condition: &Condition) -> Option<Value> {
+        use Condition as C;
+        Some(match condition {
+            C::Const(value) => *value,
+            C::Cell(cell) => self.state.memory[*cell],
+            C::Register(thread, register) => {
+                self.state.threads[*thread].frames[0].registers[register.index()]
+            }
+            C::At(thread, location) => self.state.threads[*thread].is_at(*location).into(),
+            C::Count(places) => {
+                let there = |thread: &&palisade_memory::Thread| {
+                    places.iter().any(|&(role, location)| thread.role == role && thread.is_at(location))
+                };
+                self.state.threads.iter().filter(there).count() as Value
+            }
+            C::Unary(op, a) => unary(*op, self.value(a)?).ok()?,
+            C::Binary(BinaryOp::And, a, b) => (self.is_true(a) && self.is_true(b)).into(),
+            C::Binary(BinaryOp::Or, a, b) => (self.is_true(a) || self.is_true(b)).into(),
+            C::Binary(op, a, b) => binary(*op, self.value(a)?, self.value(b)?).ok()?,
+        })
+    }
+}
+
+/// The facts as one sentence without a full stop.
+fn sentence(facts: Vec<Fact>) -> String {
+    let told: Vec<String> = facts
+        .into_iter()
+        .map(|fact| match fact {
+            Fact::Other(text) => text,
+            Fact::At(names, place) => {
+                let verb = match names.len() {
+                    1 => "is",
+                    2 => "are both",
+                    _ => "are all",
+                };
+                format!("{} {verb} at {place}", enumeration(&names))
+            }
+        })
+        .collect();
+    enumeration(&told)
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn enumeration(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+impl Evidence<'_> {
+    /// The state the run ends in.
+    pub(crate) fn last_state(&self) -> &State {
+        self.replay.states.last().expect("a replay has at least the initial state")
+    }
+
+    /// What a thread is called.
+    pub(crate) fn name(&self, thread: ThreadId) -> String {
+        process_name(self.machine.system, self.last_state(), thread)
+    }
+}

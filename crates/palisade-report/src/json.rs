@@ -1,0 +1,87 @@
+//! One JSON object per file and line. Fields are only ever added; whoever changes the meaning of one counts up the schema version.
+
+use crate::{Finding, explain};
+use palisade_base::{Diagnostic, Severity, Source};
+use palisade_engine::Verdict;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// The version of the objects this file makes.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The answer for one file as a line of JSON, without the line break.
+pub fn check_json(command: &str, finding: &Finding<'_>) -> String {
+    let stats: Map<String, Value> =
+        finding.outcome.stats.iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    let reason = match &finding.outcome.verdict {
+        Verdict::Unknown(reason) => Some(reason.to_string()),
+        _ => None,
+    };
+    let record = CheckRecord {
+        schema_version: SCHEMA_VERSION,
+        command,
+        file: finding.file,
+        model: finding.model.name(),
+        engine: finding.outcome.engine,
+        verdict: finding.outcome.verdict.word(),
+        reason,
+        limits: finding.limits,
+        violation: finding.evidence.as_ref().map(explain),
+        seconds: finding.seconds,
+        peak_memory_bytes: finding.peak_memory_bytes,
+        stats,
+        witness: finding
+            .witness
+            .map(|witness| serde_json::to_value(witness).expect("a witness has only string keys")),
+    };
+    serde_json::to_string(&record).expect("the record has only string keys")
+}
+
+#[derive(Serialize)]
+struct CheckRecord<'a> {
+    schema_version: u32,
+    command: &'a str,
+    file: &'a str,
+    model: &'a str,
+    engine: &'a str,
+    verdict: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    violation: Option<String>,
+    seconds: f64,
+    peak_memory_bytes: Option<u64>,
+    stats: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    witness: Option<Value>,
+}
+
+/// A file that was refused, as a line of JSON: `error` instead of `verdict`, and the diagnostics.
+pub fn refused_json(command: &str, source: &Source, diagnostics: &[Diagnostic]) -> String {
+    let error = diagnostics.iter().find(|diagnostic| diagnostic.is_error()).or(diagnostics.first());
+    json!({
+        "schema_version": SCHEMA_VERSION,
+        "command": command,
+        "file": source.name(),
+        "error": error.map_or("", |diagnostic| diagnostic.id),
+        "diagnostics": diagnostics.iter().map(|diagnostic| diagnostic_json(source, diagnostic)).collect::<Vec<_>>(),
+    })
+    .to_string()
+}
+
+fn diagnostic_json(source: &Source, diagnostic: &Diagnostic) -> Value {
+    let position = source.position(diagnostic.span());
+    json!({
+        "id": diagnostic.id,
+        "severity": match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        "message": diagnostic.message,
+        "line": position.map(|position| position.line),
+        "column": position.map(|position| position.column),
+        "help": diagnostic.help,
+    })
+}

@@ -1,0 +1,459 @@
+//! A witness as one table: who does what in which line, the value read or written, every store buffer, memory.
+//!
+//! The table is made to fit the width given, in this order: long instructions are cut; memory is told by its changes
+//! instead of one column per cell; the buffers are told by that of the process whose step it is.
+//! Steps that overtook a store are marked with `*` and explained below the table.
+
+use crate::explain::enumeration;
+use crate::table::{self, Align, Column};
+use crate::{Colour, Evidence, fit, one_line};
+use palisade_base::Id;
+use palisade_memory::{Action, Effect, Pending, State};
+use palisade_program::running::{CellId, Edge, Instr, RegId, ThreadId};
+use palisade_trace::{Links, links};
+use std::collections::BTreeSet;
+
+/// What becomes of steps that touch no shared memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum LocalSteps {
+    /// They are left out (but counted, and the last step is always shown).
+    #[default]
+    Folded,
+    /// They are shown.
+    Shown,
+}
+
+/// Instructions are cut to this many characters, and further if the table would not fit.
+const WIDEST_SOURCE: usize = 44;
+const NARROWEST_SOURCE: usize = 17;
+/// Buffers are cut to this many characters.
+const WIDEST_BUFFER: usize = 40;
+/// At most this many notes below the table.
+const MOST_NOTES: usize = 12;
+
+/// The run as a table, with notes below it about steps that overtook stores.
+pub fn witness(evidence: &Evidence<'_>, local: LocalSteps, width: usize, colour: Colour) -> String {
+    let links = links(evidence.run, evidence.replay);
+    let teller = Teller { evidence, links: &links };
+    let steps = evidence.run.steps.len();
+    let shown: Vec<usize> = (0..steps)
+        .filter(|&step| local == LocalSteps::Shown || step + 1 == steps || !teller.is_local(step))
+        .collect();
+    let columns = teller.layout(&shown, width);
+
+    let mut text = String::new();
+    for (row, line) in table::lines(&columns).into_iter().enumerate() {
+        // The heading and the initial state come before the first step.
+        let step = row.checked_sub(2).map(|index| shown[index]);
+        let reordered = step.is_some_and(|step| !links.overtakes[step].is_empty());
+        let painted = match () {
+            () if row == 0 => colour.paint("1", &line),
+            () if reordered => colour.paint("33", &line),
+            () => line,
+        };
+        text.push_str(&painted);
+        text.push('\n');
+    }
+    let notes = teller.notes();
+    if !notes.is_empty() {
+        text.push('\n');
+    }
+    for note in notes.iter().take(MOST_NOTES) {
+        text.push_str(&colour.paint("33", note));
+        text.push('\n');
+    }
+    if notes.len() > MOST_NOTES {
+        text.push_str(&format!("  and {} more\n", notes.len() - MOST_NOTES));
+    }
+    if shown.len() < steps {
+        let hidden = steps - shown.len();
+        let plural = if hidden == 1 { "step" } else { "steps" };
+        text.push_str(&format!("\n{hidden} local {plural} not shown (-v shows all)\n"));
+    }
+    text
+}
+
+struct Teller<'a> {
+    evidence: &'a Evidence<'a>,
+    links: &'a Links,
+}
+
+impl Teller<'_> {
+    /// The first arrangement of columns that fits, or the narrowest.
+    fn layout(&self, shown: &[usize], width: usize) -> Vec<Column> {
+        let threads = self.buffered_threads();
+        let mut best = Vec::new();
+        for arrangement in 0..3 {
+            let mut columns = self.step_columns(shown);
+            if arrangement < 2 {
+                columns.extend(threads.iter().map(|&thread| self.buffer_column(thread, shown)));
+            } else if !threads.is_empty() {
+                columns.push(self.own_buffer_column(shown));
+            }
+            if arrangement == 0 {
+                let first = columns.len();
+                columns.extend(self.cells().into_iter().map(|cell| self.cell_column(cell, shown)));
+                if let Some(column) = columns.get_mut(first) {
+                    column.heading.insert_str(0, "memory ");
+                }
+            } else {
+                columns.push(self.memory_column(shown));
+            }
+            let excess = table::width(&columns).saturating_sub(width);
+            let source = &mut columns[SOURCE_COLUMN];
+            let narrow = source.width().saturating_sub(excess).max(NARROWEST_SOURCE);
+            source.cells.iter_mut().for_each(|cell| *cell = fit(cell, narrow));
+            best = columns;
+            if table::width(&best) <= width {
+                break;
+            }
+        }
+        best
+    }
+
+    /// Step, process, line, instruction, effect. The first row is the initial state.
+    fn step_columns(&self, shown: &[usize]) -> Vec<Column> {
+        let column = |heading: &str, align, first: &str, cell: &dyn Fn(usize) -> String| {
+            let cells = std::iter::once(first.to_owned()).chain(shown.iter().map(|&step| cell(step)));
+            Column::new(heading, align, cells.collect())
+        };
+        let mark = |step: usize| if self.links.overtakes[step].is_empty() { ' ' } else { '*' };
+        vec![
+            column("step ", Align::Right, "0 ", &|step| format!("{}{}", step + 1, mark(step))),
+            column("process", Align::Left, "", &|step| {
+                self.evidence.name(self.evidence.run.steps[step].thread)
+            }),
+            column("line", Align::Right, "", &|step| self.line(step)),
+            column("instruction", Align::Left, "(start)", &|step| fit(&self.source(step), WIDEST_SOURCE)),
+            column("effect", Align::Left, "", &|step| self.effect(step)),
+        ]
+    }
+
+    fn buffer_column(&self, thread: ThreadId, shown: &[usize]) -> Column {
+        let buffer = |state: &State| self.buffer(state, thread);
+        Column::new(
+            format!("buffer {}", self.evidence.name(thread)),
+            Align::Left,
+            self.per_state(shown, &buffer),
+        )
+    }
+
+    /// The buffer of the process whose step it is.
+    fn own_buffer_column(&self, shown: &[usize]) -> Column {
+        let own = |&step: &usize| {
+            self.buffer(&self.evidence.replay.states[step + 1], self.evidence.run.steps[step].thread)
+        };
+        let cells = std::iter::once(String::new()).chain(shown.iter().map(own));
+        Column::new("own buffer", Align::Left, cells.collect())
+    }
+
+    fn cell_column(&self, cell: CellId, shown: &[usize]) -> Column {
+        let name = self.evidence.machine.system.cells[cell].name.clone();
+        Column::new(name, Align::Right, self.per_state(shown, &|state| state.memory[cell].to_string()))
+    }
+
+    /// Memory by its changes; the first row tells all cells that matter and are not 0.
+    fn memory_column(&self, shown: &[usize]) -> Column {
+        let tell = |state: &State, cells: &[CellId]| {
+            let told: Vec<String> = cells.iter().map(|&cell| self.told(cell, state.memory[cell])).collect();
+            told.join(" ")
+        };
+        let states = &self.evidence.replay.states;
+        let nonzero: Vec<CellId> =
+            self.cells().into_iter().filter(|&cell| states[0].memory[cell] != 0).collect();
+        let changes = |&step: &usize| {
+            let (before, after) = (&states[step], &states[step + 1]);
+            let changed: Vec<CellId> =
+                after.memory.ids().filter(|&cell| before.memory[cell] != after.memory[cell]).collect();
+            tell(after, &changed)
+        };
+        let first =
+            if nonzero.is_empty() { "all 0".to_owned() } else { fit(&tell(&states[0], &nonzero), 40) };
+        Column::new("memory", Align::Left, std::iter::once(first).chain(shown.iter().map(changes)).collect())
+    }
+
+    /// One cell for the initial state and one for the state after each step shown.
+    fn per_state(&self, shown: &[usize], cell: &dyn Fn(&State) -> String) -> Vec<String> {
+        let states = &self.evidence.replay.states;
+        std::iter::once(cell(&states[0])).chain(shown.iter().map(|&step| cell(&states[step + 1]))).collect()
+    }
+
+    fn buffer(&self, state: &State, thread: ThreadId) -> String {
+        let Some(thread) = state.threads.get(thread) else { return String::new() };
+        let entries: Vec<String> = thread
+            .buffer
+            .iter()
+            .map(|entry| match entry {
+                Pending::Store(cell, value) => self.told(*cell, *value),
+                Pending::Barrier => "|".to_owned(),
+            })
+            .collect();
+        fit(&entries.join(" "), WIDEST_BUFFER)
+    }
+
+    fn told(&self, cell: CellId, value: i64) -> String {
+        format!("{}={value}", self.evidence.machine.system.cells[cell].name)
+    }
+
+    /// The threads that have something in their buffer at some time.
+    fn buffered_threads(&self) -> Vec<ThreadId> {
+        let states = &self.evidence.replay.states;
+        let waits = |thread: &ThreadId| {
+            states.iter().any(|state| state.threads.get(*thread).is_some_and(|t| !t.buffer.is_empty()))
+        };
+        self.evidence.last_state().threads.ids().filter(waits).collect()
+    }
+
+    /// The cells that the run reads or writes.
+    fn cells(&self) -> Vec<CellId> {
+        let touched = self.evidence.replay.effects.iter().filter_map(|effect| match *effect {
+            Effect::ReadMemory(cell, _)
+            | Effect::ReadBuffer(cell, _)
+            | Effect::Buffered(cell, _)
+            | Effect::Wrote(cell, _)
+            | Effect::Updated(cell, _)
+            | Effect::Locked { cell, .. } => Some(cell),
+            _ => None,
+        });
+        touched.collect::<BTreeSet<CellId>>().into_iter().collect()
+    }
+
+    /// The edge that a step takes; none for an update.
+    fn edge(&self, step: usize) -> Option<&Edge> {
+        let taken = self.evidence.run.steps[step];
+        let Action::Execute { edge, .. } = taken.action else { return None };
+        let top = self.evidence.replay.states[step].threads[taken.thread].top();
+        Some(&self.evidence.machine.system.codes[top.code].edges()[edge])
+    }
+
+    /// Whether a step touches nothing shared and closes or opens no atomic section.
+    fn is_local(&self, step: usize) -> bool {
+        let matters =
+            |edge: &Edge| matches!(edge.instr, Instr::AtomicBegin | Instr::AtomicEnd | Instr::Havoc(..));
+        self.evidence.replay.effects[step] == Effect::Local && !self.edge(step).is_some_and(matters)
+    }
+
+    fn line(&self, step: usize) -> String {
+        let position = self.edge(step).and_then(|edge| self.evidence.source.position(edge.span));
+        position.map_or_else(String::new, |position| position.line.to_string())
+    }
+
+    fn source(&self, step: usize) -> String {
+        match (self.edge(step), self.links.store_of[step]) {
+            (Some(edge), _) => one_line(self.evidence.source.slice(edge.span)),
+            (None, Some(store)) => format!("(store of step {})", store + 1),
+            (None, None) => "(pending store)".to_owned(),
+        }
+    }
+
+    /// What a step read, wrote or did.
+    fn effect(&self, step: usize) -> String {
+        let name = |cell: CellId| &self.evidence.machine.system.cells[cell].name;
+        match self.evidence.replay.effects[step] {
+            Effect::Local => self.local_effect(step),
+            Effect::ReadMemory(cell, value) => format!("read {} = {value}", name(cell)),
+            Effect::ReadBuffer(cell, value) => format!("read {} = {value} (own)", name(cell)),
+            Effect::Buffered(cell, value) => format!("store {} = {value}", name(cell)),
+            Effect::Wrote(cell, value) => format!("write {} = {value}", name(cell)),
+            Effect::Updated(cell, value) => format!("{} = {value} to memory", name(cell)),
+            Effect::Locked { cell, read, wrote: Some(value) } => format!("{}: {read} -> {value}", name(cell)),
+            Effect::Locked { cell, read, wrote: None } => format!("{}: {read} kept", name(cell)),
+            Effect::Fenced => "fence".to_owned(),
+            Effect::StoreFenced => "sfence".to_owned(),
+            Effect::Spawned(thread) => format!("start {}", self.evidence.name(thread)),
+            Effect::Faulted(fault) => fault.to_string(),
+        }
+    }
+
+    fn local_effect(&self, step: usize) -> String {
+        let Some(edge) = self.edge(step) else { return String::new() };
+        let thread = self.evidence.run.steps[step].thread;
+        let after = &self.evidence.replay.states[step + 1].threads[thread];
+        let register = |register: RegId| {
+            let name = &self.evidence.machine.system.codes[after.top().code].registers[register].name;
+            let value = after.top().registers[register.index()];
+            // Temporaries of the lowering mean nothing to a reader.
+            if name.starts_with('%') { String::new() } else { format!("{name} = {value}") }
+        };
+        match &edge.instr {
+            Instr::Assign(to, _) | Instr::Havoc(to, ..) => register(*to),
+            Instr::AtomicBegin => "atomic begins".to_owned(),
+            Instr::AtomicEnd => "atomic ends".to_owned(),
+            Instr::Call { code, .. } => format!("enter {}", self.evidence.machine.system.codes[*code].name),
+            Instr::Return(_) => "return".to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    /// For each step that overtook stores a sentence.
+    fn notes(&self) -> Vec<String> {
+        let overtaking = self.links.overtakes.iter().enumerate().filter(|(_, stores)| !stores.is_empty());
+        overtaking
+            .map(|(step, stores)| {
+                let numbers: Vec<String> = stores.iter().map(|store| (store + 1).to_string()).collect();
+                let (stores, wait) = match stores.len() {
+                    1 => ("its store of step", "waits"),
+                    _ => ("its stores of steps", "wait"),
+                };
+                let did = match self.evidence.replay.effects[step] {
+                    Effect::Updated(cell, _) => {
+                        format!("store to {} reaches memory", self.evidence.machine.system.cells[cell].name)
+                    }
+                    Effect::Locked { cell, .. } => {
+                        format!("changes {}", self.evidence.machine.system.cells[cell].name)
+                    }
+                    Effect::ReadMemory(cell, _) => {
+                        format!("reads {}", self.evidence.machine.system.cells[cell].name)
+                    }
+                    _ => "goes on".to_owned(),
+                };
+                let who = self.evidence.name(self.evidence.run.steps[step].thread);
+                let whose = if did.starts_with("store") { format!("{who}'s") } else { who };
+                let before = enumeration(&numbers);
+                format!(
+                    "* step {}: {whose} {did} while {stores} {before} still {wait} in the buffer",
+                    step + 1
+                )
+            })
+            .collect()
+    }
+}
+
+/// Which of the step columns holds the instruction.
+const SOURCE_COLUMN: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain;
+    use palisade_base::{IdVec, Source, Span};
+    use palisade_memory::{Machine, Model, Step};
+    use palisade_program::running::{
+        Address, BinaryOp, Cell, Code, CodeId, Condition, EdgeId, Expr, Instance, Location, Property,
+        PropertyKind, Register, Role, RoleId, System, TemplateId, TemplateInfo, Type,
+    };
+    use palisade_trace::{Run, replay};
+
+    const TEXT: &str = "\
+shared x, y;
+process P { x = 1; r = y; }
+process Q { y = 1; r = x; }
+final P.r == 1 || Q.r == 1;
+";
+
+    fn span(text: &str, from: usize) -> Span {
+        let start = from + TEXT[from..].find(text).expect("the text is in the source");
+        Span::new(start..start + text.len())
+    }
+
+    /// Store buffering: both processes read 0.
+    fn system() -> System {
+        let int = Type::INT;
+        let cell = |name: &str| Cell { name: name.to_owned(), ty: int, init: Some(0), span: Span::NONE };
+        let code = |name: &str, stored: u32, loaded: u32, texts: [&str; 2], from: usize| {
+            let edge = |at: u32, instr, text| Edge {
+                source: Location(at),
+                target: Location(at + 1),
+                instr,
+                span: span(text, from),
+            };
+            let store = Instr::Store(Address::Cell(CellId(stored)), Expr::Const(1));
+            let load = Instr::Load(RegId(0), Address::Cell(CellId(loaded)));
+            let edges = vec![edge(0, store, texts[0]), edge(1, load, texts[1])];
+            let mut code = Code::new(name.to_owned(), Location(0), Location(2), 3, edges);
+            code.registers = IdVec::from(vec![Register { name: "r".to_owned(), ty: int }]);
+            code
+        };
+        let names = ["P", "Q"];
+        let read_one = |thread| {
+            let register = Condition::Register(ThreadId(thread), RegId(0));
+            Condition::Binary(BinaryOp::Eq, Box::new(register), Box::new(Condition::Const(1)))
+        };
+        let either = Condition::Binary(BinaryOp::Or, Box::new(read_one(0)), Box::new(read_one(1)));
+        System {
+            cells: vec![cell("x"), cell("y")].into(),
+            codes: vec![code("P", 0, 1, ["x = 1", "r = y"], 13), code("Q", 1, 0, ["y = 1", "r = x"], 40)]
+                .into(),
+            roles: (0..2)
+                .map(|i| Role {
+                    template: TemplateId(i),
+                    args: Vec::new(),
+                    code: CodeId(i),
+                    name: names[i as usize].to_owned(),
+                })
+                .collect(),
+            templates: (0..2)
+                .map(|i| TemplateInfo { name: names[i as usize].to_owned(), roles: vec![RoleId(i)] })
+                .collect(),
+            instances: (0..2)
+                .map(|i| Instance { role: RoleId(i), name: names[i as usize].to_owned() })
+                .collect(),
+            properties: vec![Property {
+                kind: PropertyKind::Final,
+                bad: Condition::Unary(palisade_program::running::UnaryOp::Not, Box::new(either)),
+                reads_memory: false,
+                span: span("final P.r == 1 || Q.r == 1", 0),
+            }],
+        }
+    }
+
+    fn check(width: usize, expected: &str) {
+        let (system, source) = (system(), Source::new("sb.pal", TEXT));
+        let machine = Machine::new(&system, Model::Tso);
+        let execute = |thread, edge| Step {
+            thread: ThreadId(thread),
+            action: Action::Execute { edge: EdgeId(edge), choice: None },
+        };
+        let update = |thread| Step { thread: ThreadId(thread), action: Action::Update { position: 0 } };
+        let steps = vec![execute(0, 0), execute(0, 1), execute(1, 0), execute(1, 1), update(0), update(1)];
+        let run = Run { memory: vec![0, 0], steps };
+        let replay = replay(machine, &run).expect("the run is a witness");
+        let evidence = Evidence { source: &source, machine, run: &run, replay: &replay };
+        let told = witness(&evidence, LocalSteps::Folded, width, Colour::Never);
+        assert_eq!(told, expected, "\n{told}");
+        assert_eq!(
+            explain(&evidence),
+            "at the end, P.r = 0 and Q.r = 0 (line 4: final P.r == 1 || Q.r == 1)"
+        );
+    }
+
+    #[test]
+    fn wide() {
+        check(
+            120,
+            "\
+step   process  line  instruction        effect           buffer P  buffer Q  memory x  y
+   0                  (start)                                                        0  0
+   1   P           2  x = 1              store x = 1      x=1                        0  0
+   2*  P           2  r = y              read y = 0       x=1                        0  0
+   3   Q           3  y = 1              store y = 1      x=1       y=1              0  0
+   4*  Q           3  r = x              read x = 0       x=1       y=1              0  0
+   5   P              (store of step 1)  x = 1 to memory            y=1              1  0
+   6   Q              (store of step 3)  y = 1 to memory                             1  1
+
+* step 2: P reads y while its store of step 1 still waits in the buffer
+* step 4: Q reads x while its store of step 3 still waits in the buffer
+",
+        );
+    }
+
+    #[test]
+    fn narrow() {
+        check(
+            70,
+            "\
+step   process  line  instruction        effect           own buffer  memory
+   0                  (start)                                         all 0
+   1   P           2  x = 1              store x = 1      x=1
+   2*  P           2  r = y              read y = 0       x=1
+   3   Q           3  y = 1              store y = 1      y=1
+   4*  Q           3  r = x              read x = 0       y=1
+   5   P              (store of step 1)  x = 1 to memory              x=1
+   6   Q              (store of step 3)  y = 1 to memory              y=1
+
+* step 2: P reads y while its store of step 1 still waits in the buffer
+* step 4: Q reads x while its store of step 3 still waits in the buffer
+",
+        );
+    }
+}
