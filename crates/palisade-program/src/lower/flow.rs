@@ -1,0 +1,452 @@
+//! Statements to control flow.
+//!
+//! Code is emitted at a cursor ([`Body::here`]), one edge after the other. Joins, jumps and labels are connected by empty steps
+//! (`Nop`) without thought; [`super::simplify`] removes those that nobody can see.
+
+use super::fold;
+use super::globals::Globals;
+use super::resolve::{Binding, Effect, Scope, Target, Tree};
+use super::simplify;
+use crate::Value;
+use crate::running::{Code, Edge, Expr, Instr, Location, RegId, Register};
+use crate::written::{Name, Place, Procedure, Stmt, StmtKind, Template, Type};
+use palisade_base::{Id, IdVec, Span};
+use std::collections::HashMap;
+
+/// The code of a template with values for its parameters.
+pub(super) fn process_code<'p>(globals: &'p Globals<'p>, template: &'p Template, args: &[Value]) -> Code {
+    let mut body = Body::new(globals, Kind::Process);
+    for (param, &value) in template.params.iter().zip(args) {
+        body.scope.locals.insert(param.name.as_str(), Binding::Constant(value));
+    }
+    body.finish(&template.name, &template.body, 0, None)
+}
+
+/// The code of a procedure.
+pub(super) fn procedure_code<'p>(globals: &'p Globals<'p>, procedure: &'p Procedure) -> Code {
+    let mut body = Body::new(globals, Kind::Procedure);
+    for param in &procedure.params {
+        body.declare(&param.name, param.ty);
+    }
+    body.finish(&procedure.name, &procedure.body, procedure.params.len(), procedure.result)
+}
+
+/// What a body belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Process,
+    Procedure,
+}
+
+/// A location that can be jumped to, and how many atomic blocks are open there.
+#[derive(Clone, Copy)]
+struct JumpTarget {
+    location: Location,
+    atomic_depth: usize,
+}
+
+/// The innermost loops around the cursor.
+struct Loop {
+    head: JumpTarget,
+    after: JumpTarget,
+}
+
+/// A body on its way to code.
+pub(super) struct Body<'p> {
+    pub(super) scope: Scope<'p>,
+    kind: Kind,
+    registers: IdVec<RegId, Register>,
+    /// Temporaries, of which the first `temporaries_in_use` hold values that are still needed. None is needed after its statement.
+    temporaries: Vec<RegId>,
+    temporaries_in_use: usize,
+    edges: Vec<Edge>,
+    locations: usize,
+    /// The cursor: where the next edge starts.
+    here: Location,
+    exit: Location,
+    labels: Vec<(&'p str, JumpTarget)>,
+    label_index: HashMap<&'p str, usize>,
+    loops: Vec<Loop>,
+    atomic_depth: usize,
+    /// Whether a label was passed: control may come here again.
+    label_passed: bool,
+    /// The statement being lowered.
+    span: Span,
+}
+
+impl<'p> Body<'p> {
+    fn new(globals: &'p Globals<'p>, kind: Kind) -> Body<'p> {
+        Body {
+            scope: Scope { globals, locals: HashMap::new() },
+            kind,
+            registers: IdVec::new(),
+            temporaries: Vec::new(),
+            temporaries_in_use: 0,
+            edges: Vec::new(),
+            locations: 2,
+            here: Location(0),
+            exit: Location(1),
+            labels: Vec::new(),
+            label_index: HashMap::new(),
+            loops: Vec::new(),
+            atomic_depth: 0,
+            label_passed: false,
+            span: Span::NONE,
+        }
+    }
+
+    fn finish(mut self, name: &Name, block: &'p [Stmt], params: usize, result: Option<Type>) -> Code {
+        let entry = self.here;
+        self.collect(block, 0);
+        self.block(block);
+        self.span = Span::NONE;
+        match self.kind {
+            Kind::Process => self.edge(Instr::Nop, self.exit, Span::NONE),
+            Kind::Procedure => self.edge(Instr::Return(None), self.exit, Span::NONE),
+        }
+        let labels = self.labels.iter().map(|(name, target)| (name.to_string(), target.location)).collect();
+        let graph =
+            simplify::Graph { locations: self.locations, entry, exit: self.exit, edges: self.edges, labels };
+        let mut code = graph.into_code(name.to_string());
+        code.registers = self.registers;
+        code.params = params;
+        code.result = result;
+        code
+    }
+
+    /// Declares the registers and labels of a block, before any of it is lowered: gotos lead forward, too.
+    fn collect(&mut self, block: &'p [Stmt], atomic_depth: usize) {
+        for stmt in block {
+            if !stmt.labels.is_empty() {
+                let target = JumpTarget { location: self.fresh(), atomic_depth };
+                for label in &stmt.labels {
+                    self.label_index.insert(label.as_str(), self.labels.len());
+                    self.labels.push((label.as_str(), target));
+                }
+            }
+            match &stmt.kind {
+                StmtKind::Let { name, ty, .. } => {
+                    self.declare(name, *ty);
+                }
+                StmtKind::If { then, otherwise, .. } => {
+                    self.collect(then, atomic_depth);
+                    self.collect(otherwise, atomic_depth);
+                }
+                StmtKind::While { body, .. } | StmtKind::Loop(body) | StmtKind::Block(body) => {
+                    self.collect(body, atomic_depth);
+                }
+                StmtKind::Choose(blocks) => blocks.iter().for_each(|block| self.collect(block, atomic_depth)),
+                StmtKind::Atomic(body) => self.collect(body, atomic_depth + 1),
+                _ => {}
+            }
+        }
+    }
+
+    fn declare(&mut self, name: &'p Name, ty: Type) {
+        let register = self.registers.push(Register { name: name.to_string(), ty });
+        let previous = self.scope.locals.insert(name.as_str(), Binding::Register(register));
+        assert!(previous.is_none(), "validation: the register `{name}` is declared once");
+    }
+
+    fn block(&mut self, block: &'p [Stmt]) {
+        block.iter().for_each(|stmt| self.stmt(stmt));
+    }
+
+    fn stmt(&mut self, stmt: &'p Stmt) {
+        self.begin(stmt);
+        match &stmt.kind {
+            StmtKind::If { condition, then, otherwise } => {
+                let (yes, no, after) = (self.fresh(), self.fresh(), self.fresh());
+                let condition = self.scope.expr(condition);
+                self.branch(condition, Some(yes), Some(no));
+                self.branch_body(yes, then, after);
+                self.branch_body(no, otherwise, after);
+                self.here = after;
+            }
+            StmtKind::While { condition, body } => {
+                let (head, inside, after) = (self.here, self.fresh(), self.fresh());
+                let condition = self.scope.expr(condition);
+                self.branch(condition, Some(inside), Some(after));
+                self.loop_body(head, inside, body, after);
+            }
+            StmtKind::Loop(body) => {
+                let (head, after) = (self.here, self.fresh());
+                self.loop_body(head, head, body, after);
+            }
+            StmtKind::Choose(blocks) => {
+                let (fork, after) = (self.here, self.fresh());
+                for block in blocks {
+                    // An own start for each alternative: a loop in it must not come back to the choice.
+                    let start = self.fresh();
+                    self.here = fork;
+                    self.edge(Instr::Nop, start, stmt.span());
+                    self.branch_body(start, block, after);
+                }
+                self.here = after;
+            }
+            StmtKind::Block(block) => self.block(block),
+            StmtKind::Atomic(block) => {
+                self.emit(Instr::AtomicBegin, stmt.span());
+                self.atomic_depth += 1;
+                self.block(block);
+                self.atomic_depth -= 1;
+                self.emit(Instr::AtomicEnd, stmt.span());
+            }
+            _ => self.simple(stmt),
+        }
+    }
+
+    /// Moves the cursor to the statement's labels and forgets the temporaries of the statement before.
+    fn begin(&mut self, stmt: &'p Stmt) {
+        self.span = stmt.span();
+        self.temporaries_in_use = 0;
+        if let Some(label) = stmt.labels.first() {
+            let target = self.label(label).location;
+            self.edge(Instr::Nop, target, stmt.span());
+            self.here = target;
+            self.label_passed = true;
+        }
+    }
+
+    /// Lowers an alternative that starts and ends at given locations.
+    fn branch_body(&mut self, start: Location, block: &'p [Stmt], after: Location) {
+        self.here = start;
+        self.block(block);
+        self.edge(Instr::Nop, after, self.span);
+    }
+
+    fn loop_body(&mut self, head: Location, start: Location, block: &'p [Stmt], after: Location) {
+        let target = |location| JumpTarget { location, atomic_depth: self.atomic_depth };
+        let (head, after) = (target(head), target(after));
+        self.loops.push(Loop { head, after });
+        self.branch_body(start, block, head.location);
+        self.loops.pop();
+        self.here = after.location;
+    }
+
+    /// A statement without statements in it.
+    fn simple(&mut self, stmt: &'p Stmt) {
+        let span = stmt.span();
+        match &stmt.kind {
+            StmtKind::Skip => {
+                if !stmt.labels.is_empty() {
+                    self.emit(Instr::Nop, span);
+                }
+            }
+            StmtKind::Let { name, ty, init } => {
+                let value = init.as_ref().map(|init| self.scope.expr(init));
+                let zero = matches!(
+                    value.as_ref().map(|value| &value.tree),
+                    None | Some(Tree::Pure(Expr::Const(0)))
+                );
+                let first_time = self.loops.is_empty() && !self.label_passed;
+                // Registers start at 0, and nothing can have changed this one if control comes here only once.
+                if zero && first_time && ty.domain.contains(0) {
+                    return;
+                }
+                let Some(&Binding::Register(register)) = self.scope.locals.get(name.as_str()) else {
+                    panic!("validation: no register has the name of the parameter `{name}`")
+                };
+                match value {
+                    Some(value) => {
+                        self.into_register(value, Some(register), span);
+                    }
+                    None => self.emit(Instr::Assign(register, Expr::Const(0)), span),
+                }
+            }
+            StmtKind::Assign { place, value } => self.assign(place, value, span),
+            StmtKind::Eval(e) => self.eval(e, span),
+            StmtKind::Fence => self.emit(Instr::Fence, span),
+            StmtKind::StoreFence => self.emit(Instr::StoreFence, span),
+            StmtKind::Assume(e) => {
+                let (condition, after) = (self.scope.expr(e), self.fresh());
+                self.branch(condition, Some(after), None);
+                self.here = after;
+            }
+            StmtKind::Await(e) => {
+                let (condition, head, after) = (self.scope.expr(e), self.here, self.fresh());
+                // An attempt that only loads changes nothing when it fails. So a run that fails some times before it
+                // succeeds reaches no more than one that waits with its only attempt, and no loop is needed.
+                let again = (condition.effect == Effect::Acts).then_some(head);
+                self.branch(condition, Some(after), again);
+                self.here = after;
+            }
+            StmtKind::Assert(e) => {
+                let condition = self.scope.expr(e);
+                if condition.branches() {
+                    let (failed, after) = (self.fresh(), self.fresh());
+                    self.branch(condition, Some(after), Some(failed));
+                    self.here = failed;
+                    self.edge(Instr::Assert(Expr::Const(0)), after, span);
+                    self.here = after;
+                } else {
+                    let condition = self.value(condition);
+                    self.emit(Instr::Assert(condition), span);
+                }
+            }
+            StmtKind::Break => {
+                let target = self.loops.last().expect("validation: `break` is inside a loop").after;
+                self.jump(target, span);
+            }
+            StmtKind::Continue => {
+                let target = self.loops.last().expect("validation: `continue` is inside a loop").head;
+                self.jump(target, span);
+            }
+            StmtKind::Goto(label) => {
+                let target = self.label(label);
+                self.jump(target, span);
+            }
+            StmtKind::Return(value) => self.return_(value.as_ref(), span),
+            StmtKind::Spawn { template, args } => {
+                let id = *self
+                    .scope
+                    .globals
+                    .templates
+                    .get(template.as_str())
+                    .unwrap_or_else(|| panic!("validation: the spawned process `{template}` exists"));
+                let args = self.scope.exprs(args);
+                let args = self.operands(args, Effect::Pure);
+                self.emit(Instr::Spawn(id, args), span);
+            }
+            StmtKind::If { .. }
+            | StmtKind::While { .. }
+            | StmtKind::Loop(_)
+            | StmtKind::Choose(_)
+            | StmtKind::Block(_)
+            | StmtKind::Atomic(_) => unreachable!("compound statements are lowered by `stmt`"),
+        }
+    }
+
+    fn assign(&mut self, place: &Place, value: &crate::written::Expr, span: Span) {
+        let value = self.scope.expr(value);
+        match self.scope.place(place) {
+            Target::Local(Binding::Register(register)) => {
+                self.into_register(value, Some(register), span);
+            }
+            Target::Local(Binding::Constant(_)) => {
+                panic!("validation: parameters of processes are not assigned")
+            }
+            Target::Shared(address) => {
+                let value = self.value(value);
+                let value = self.settle(value, address.effect());
+                let address = self.address(address);
+                self.emit(Instr::Store(address, value), span);
+            }
+        }
+    }
+
+    /// An expression for its effects only.
+    fn eval(&mut self, e: &crate::written::Expr, span: Span) {
+        let node = self.scope.expr(e);
+        match node.tree {
+            Tree::Call { code, args, .. } => {
+                let args = self.operands(args, Effect::Pure);
+                self.emit(Instr::Call { code, args, result: None }, span);
+            }
+            Tree::Locked(..) => {
+                self.into_register(node, None, span);
+            }
+            _ => {
+                // Useless but for the fault it may run into.
+                let value = self.value(node);
+                self.settle_faults(value, span);
+            }
+        }
+    }
+
+    fn return_(&mut self, value: Option<&crate::written::Expr>, span: Span) {
+        match self.kind {
+            Kind::Process => self.jump(JumpTarget { location: self.exit, atomic_depth: 0 }, span),
+            Kind::Procedure => {
+                let value = value.map(|value| {
+                    let value = self.scope.expr(value);
+                    self.value(value)
+                });
+                self.close_sections(0, span);
+                self.edge(Instr::Return(value), self.exit, span);
+                self.here = self.fresh();
+            }
+        }
+    }
+
+    /// Leaves for another place. What is written behind is reached only by its labels.
+    fn jump(&mut self, target: JumpTarget, span: Span) {
+        self.close_sections(target.atomic_depth, span);
+        self.edge(Instr::Nop, target.location, span);
+        self.here = self.fresh();
+    }
+
+    /// Closes the atomic blocks inside of the given depth.
+    fn close_sections(&mut self, depth: usize, span: Span) {
+        assert!(depth <= self.atomic_depth, "validation: no jump leads into an atomic block");
+        for _ in depth..self.atomic_depth {
+            self.emit(Instr::AtomicEnd, span);
+        }
+    }
+
+    fn label(&self, name: &Name) -> JumpTarget {
+        match self.label_index.get(name.as_str()) {
+            Some(&index) => self.labels[index].1,
+            None => panic!("validation: the label `{name}` exists"),
+        }
+    }
+
+    /// A new location.
+    pub(super) fn fresh(&mut self) -> Location {
+        self.locations += 1;
+        Location::from_index(self.locations - 1)
+    }
+
+    /// Moves the cursor.
+    pub(super) fn continue_at(&mut self, location: Location) {
+        self.here = location;
+    }
+
+    /// An edge from the cursor to a location. Steps that were never written get the place of their statement.
+    pub(super) fn edge(&mut self, instr: Instr, target: Location, span: Span) {
+        let span = if span.is_none() { self.span } else { span };
+        self.edges.push(Edge { source: self.here, target, instr, span });
+    }
+
+    /// An edge from the cursor to a new location, where the cursor goes.
+    pub(super) fn emit(&mut self, instr: Instr, span: Span) {
+        let target = self.fresh();
+        self.edge(instr, target, span);
+        self.here = target;
+    }
+
+    /// The place of the statement being lowered.
+    pub(super) fn statement_span(&self) -> Span {
+        self.span
+    }
+
+    /// How many temporaries are in use; [`Body::release`] goes back to it.
+    pub(super) fn mark(&self) -> usize {
+        self.temporaries_in_use
+    }
+
+    /// Forgets the temporaries taken since the mark.
+    pub(super) fn release(&mut self, mark: usize) {
+        self.temporaries_in_use = mark;
+    }
+
+    /// Takes a temporary for values of a domain. One that is used several times holds all that any use may put there, so
+    /// that it never faults.
+    pub(super) fn temporary(&mut self, domain: crate::written::Domain) -> RegId {
+        let index = self.temporaries_in_use;
+        self.temporaries_in_use += 1;
+        match self.temporaries.get(index) {
+            Some(&register) => {
+                let ty = &mut self.registers[register].ty;
+                ty.domain = fold::hull(ty.domain, domain);
+                register
+            }
+            None => {
+                let ty = Type { domain, ..Type::INT };
+                let register = self.registers.push(Register { name: format!("%{index}"), ty });
+                self.temporaries.push(register);
+                register
+            }
+        }
+    }
+}

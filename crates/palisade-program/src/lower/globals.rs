@@ -1,0 +1,154 @@
+//! What the names outside of bodies mean: where the cells are, what the procedures and templates are called.
+
+use super::{fold, instances};
+use crate::Value;
+use crate::running::{Cell, CellId, CodeId, Expr as Running, Fault, TemplateId};
+use crate::written::{
+    BinaryOp, Expr, ExprKind, Init, InitValue, PlaceKind, Procedure, Program, Shared, Type,
+};
+use palisade_base::{Id, IdVec};
+use std::collections::HashMap;
+
+/// The global names of a program.
+pub(crate) struct Globals<'p> {
+    pub(super) shared: HashMap<&'p str, Memory>,
+    pub(super) procedures: HashMap<&'p str, (CodeId, &'p Procedure)>,
+    pub(super) templates: HashMap<&'p str, TemplateId>,
+    first_procedure: CodeId,
+    cell_count: u64,
+}
+
+/// The cells of a shared variable.
+#[derive(Clone, Copy)]
+pub(crate) struct Memory {
+    /// The first cell.
+    pub(crate) base: CellId,
+    /// The number of cells of an array.
+    pub(crate) len: Option<u32>,
+    /// What the cells can hold.
+    pub(crate) ty: Type,
+}
+
+/// Where the cells of each shared variable are. The first declaration of a name counts.
+pub(crate) fn layout(shared: &[Shared]) -> HashMap<&str, Memory> {
+    let mut next = 0u32;
+    let mut map = HashMap::new();
+    for variable in shared {
+        let memory = Memory { base: CellId(next), len: variable.len, ty: variable.ty };
+        map.entry(variable.name.as_str()).or_insert(memory);
+        next = next.saturating_add(variable.len.unwrap_or(1));
+    }
+    map
+}
+
+/// The number of cells of all shared variables.
+pub(crate) fn cell_count(shared: &[Shared]) -> u64 {
+    shared.iter().map(|variable| u64::from(variable.len.unwrap_or(1))).sum()
+}
+
+impl<'p> Globals<'p> {
+    pub(super) fn new(program: &'p Program) -> Globals<'p> {
+        let roles: usize = program.templates.iter().map(|t| instances::combinations(&t.params).count()).sum();
+        let procedures = program.procedures.iter().enumerate();
+        Globals {
+            shared: layout(&program.shared),
+            procedures: procedures
+                .map(|(i, p)| (p.name.as_str(), (CodeId::from_index(roles + i), p)))
+                .collect(),
+            templates: program
+                .templates
+                .iter()
+                .enumerate()
+                .map(|(i, t)| (t.name.as_str(), TemplateId::from_index(i)))
+                .collect(),
+            first_procedure: CodeId::from_index(roles),
+            cell_count: cell_count(&program.shared),
+        }
+    }
+
+    /// The cell with an address, if there is one.
+    pub(super) fn cell_at(&self, address: Value) -> Option<CellId> {
+        let index = u64::try_from(address).ok()?.checked_sub(1).filter(|&index| index < self.cell_count)?;
+        Some(CellId::from_index(index as usize))
+    }
+
+    /// The id of the first procedure's code: the roles' codes come before.
+    pub(super) fn first_procedure(&self) -> CodeId {
+        self.first_procedure
+    }
+
+    /// Memory.
+    pub(super) fn cells(&self, program: &Program) -> IdVec<CellId, Cell> {
+        let mut cells = IdVec::new();
+        for variable in &program.shared {
+            let initial = |init: &InitValue| match init {
+                InitValue::Any => None,
+                InitValue::Const(e) => Some(constant(e, &self.shared).unwrap_or_else(|_| {
+                    panic!("validation: the initial value of `{}` is a constant", variable.name)
+                })),
+            };
+            let all = match &variable.init {
+                Init::Every(init) => Some(initial(init)),
+                Init::Each(_) => None,
+            };
+            for i in 0..variable.len.unwrap_or(1) {
+                let init = match &variable.init {
+                    Init::Every(_) => all.flatten(),
+                    Init::Each(each) => {
+                        initial(each.get(i as usize).expect("validation: one initial value per cell"))
+                    }
+                };
+                let name = match variable.len {
+                    Some(_) => format!("{}[{i}]", variable.name),
+                    None => variable.name.to_string(),
+                };
+                cells.push(Cell { name, ty: variable.ty, init, span: variable.origin.0 });
+            }
+        }
+        cells
+    }
+}
+
+/// Why an expression is not a constant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NotConstant {
+    /// It needs a register, memory, a process or a choice.
+    Depends,
+    /// Its evaluation goes wrong.
+    Faults(Fault),
+}
+
+/// The value of an expression of literals, operators and addresses of cells.
+pub(crate) fn constant(e: &Expr, shared: &HashMap<&str, Memory>) -> Result<Value, NotConstant> {
+    let eval = |e: &Expr| constant(e, shared);
+    match &e.kind {
+        ExprKind::Int(value) => Ok(*value),
+        ExprKind::Bool(value) => Ok((*value).into()),
+        ExprKind::Unary(op, a) => crate::running::unary(*op, eval(a)?).map_err(NotConstant::Faults),
+        ExprKind::Binary(BinaryOp::And, a, b) => Ok((eval(a)? != 0 && eval(b)? != 0).into()),
+        ExprKind::Binary(BinaryOp::Or, a, b) => Ok((eval(a)? != 0 || eval(b)? != 0).into()),
+        ExprKind::Binary(op, a, b) => {
+            crate::running::binary(*op, eval(a)?, eval(b)?).map_err(NotConstant::Faults)
+        }
+        ExprKind::AddressOf(place) => match &place.kind {
+            PlaceKind::Named(name) => {
+                let memory = shared.get(name.as_str()).ok_or(NotConstant::Depends)?;
+                Ok(fold::address(memory.base))
+            }
+            PlaceKind::Element(name, index) => {
+                let memory = shared.get(name.as_str()).ok_or(NotConstant::Depends)?;
+                let index = eval(index)?;
+                match fold::element(memory.base, memory.len.unwrap_or(1), &Running::Const(index)) {
+                    Some(cell) => Ok(fold::address(cell)),
+                    None => Err(NotConstant::Faults(Fault::OutOfBounds(index))),
+                }
+            }
+            PlaceKind::Deref(pointer) => eval(pointer),
+        },
+        ExprKind::Read(_)
+        | ExprKind::Locked(..)
+        | ExprKind::Call(..)
+        | ExprKind::Any { .. }
+        | ExprKind::Observe(_) => Err(NotConstant::Depends),
+    }
+}

@@ -1,0 +1,136 @@
+//! Roles and instances: which processes there are.
+
+use super::Instantiation;
+use crate::Value;
+use crate::running::{Instance, RoleId, System, TemplateId, ThreadId};
+use crate::written::{
+    Count, Expr, ExprKind, Name, Observation, Param, ProcessRef, Program, Select, Start, Template,
+};
+use palisade_base::Id;
+use std::collections::HashMap;
+
+/// All combinations of parameter values, the first parameter slowest.
+pub(crate) fn combinations(params: &[Param]) -> impl Iterator<Item = Vec<Value>> + '_ {
+    let bounds = |param: &Param| {
+        let bounds = param.ty.domain.bounds();
+        bounds.unwrap_or_else(|| panic!("validation: the parameter `{}` has a finite domain", param.name))
+    };
+    let bounds: Vec<(Value, Value)> = params.iter().map(bounds).collect();
+    assert!(bounds.iter().all(|(lo, hi)| lo <= hi), "validation: no parameter has an empty domain");
+    let first = bounds.iter().map(|(lo, _)| *lo).collect();
+    std::iter::successors(Some(first), move |args: &Vec<Value>| {
+        let mut next = args.clone();
+        for (value, (lo, hi)) in next.iter_mut().zip(&bounds).rev() {
+            if *value < *hi {
+                *value += 1;
+                return Some(next);
+            }
+            *value = *lo;
+        }
+        None
+    })
+}
+
+/// `P(0, 1)`, or `P` without parameters.
+pub(super) fn role_name(template: &Name, args: &[Value]) -> String {
+    if args.is_empty() {
+        return template.to_string();
+    }
+    let args: Vec<String> = args.iter().map(Value::to_string).collect();
+    format!("{template}({})", args.join(", "))
+}
+
+/// Where the instances of the templates are among the threads.
+pub(super) struct Placement<'p> {
+    templates: HashMap<&'p str, (&'p Template, TemplateId)>,
+    /// The first thread of each role that starts initially.
+    first: HashMap<RoleId, ThreadId>,
+}
+
+/// Adds the instances that exist at the start.
+pub(super) fn place<'p>(program: &'p Program, system: &mut System, wanted: Instantiation) -> Placement<'p> {
+    let ids = system.templates.ids();
+    let templates: HashMap<&str, (&Template, TemplateId)> =
+        program.templates.iter().zip(ids).map(|(t, id)| (t.name.as_str(), (t, id))).collect();
+    let mut placement = Placement { templates, first: HashMap::new() };
+
+    // The copies that the properties speak of exist, whatever was asked for.
+    let mut mentioned: HashMap<TemplateId, u32> = HashMap::new();
+    for property in &program.properties {
+        processes(&property.condition, &mut |process| {
+            let (role, copy) = placement.resolve(system, process);
+            let least = mentioned.entry(system.roles[role].template).or_default();
+            *least = (*least).max(copy + 1);
+        });
+    }
+    for (template, id) in program.templates.iter().zip(system.templates.ids()) {
+        if template.start == Start::OnSpawn {
+            continue;
+        }
+        let declared = match template.count {
+            Count::Fixed(count) => count,
+            Count::Any => wanted.any,
+        };
+        let copies = wanted.every.unwrap_or(declared).max(mentioned.get(&id).copied().unwrap_or(0));
+        let numbered = copies > 1 || template.count != Count::Fixed(1);
+        for &role in &system.templates[id].roles {
+            placement.first.insert(role, ThreadId::from_index(system.instances.len()));
+            for copy in 0..copies {
+                let role_name = &system.roles[role].name;
+                let name = if numbered { format!("{role_name}[{copy}]") } else { role_name.clone() };
+                system.instances.push(Instance { role, name });
+            }
+        }
+    }
+    placement
+}
+
+impl Placement<'_> {
+    /// The thread that a property means.
+    pub(super) fn thread(&self, system: &System, process: &ProcessRef) -> ThreadId {
+        let (role, copy) = self.resolve(system, process);
+        let first = self.first.get(&role).expect("validation: only initial instances are referred to");
+        ThreadId(first.0 + copy)
+    }
+
+    /// The template with a name.
+    pub(super) fn template(&self, name: &Name) -> (&Template, TemplateId) {
+        *self
+            .templates
+            .get(name.as_str())
+            .unwrap_or_else(|| panic!("validation: the process `{name}` exists"))
+    }
+
+    /// The role that a property means, and which of its copies. Numbers count the declared copies, so that `P[2]`
+    /// means the same process however many there are in this run.
+    fn resolve(&self, system: &System, process: &ProcessRef) -> (RoleId, u32) {
+        let (template, id) = self.template(&process.template);
+        let roles = &system.templates[id].roles;
+        match &process.select {
+            Select::Only => (roles[0], 0),
+            Select::Args(args) => (system.role(id, args).expect("validation: the arguments fit"), 0),
+            Select::Index(index) => match template.count {
+                Count::Fixed(copies) => {
+                    let role = roles.get((index / copies) as usize);
+                    (*role.expect("validation: there is an instance with this number"), index % copies)
+                }
+                Count::Any => (roles[0], *index),
+            },
+        }
+    }
+}
+
+/// Calls `visit` for every process that an expression of a property mentions.
+fn processes(e: &Expr, visit: &mut dyn FnMut(&ProcessRef)) {
+    match &e.kind {
+        ExprKind::Observe(Observation::At { process, .. } | Observation::Register { process, .. }) => {
+            visit(process);
+        }
+        ExprKind::Unary(_, a) => processes(a, visit),
+        ExprKind::Binary(_, a, b) => {
+            processes(a, visit);
+            processes(b, visit);
+        }
+        _ => {}
+    }
+}

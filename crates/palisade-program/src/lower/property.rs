@@ -1,0 +1,142 @@
+//! Properties: what is observed is looked up, constants are folded, and the condition of a `final` is negated, so that true is bad.
+
+use super::fold;
+use super::globals::{Globals, constant};
+use super::instances::Placement;
+use crate::Value;
+use crate::running::{self, BinaryOp, Code, Condition, Expr as Running, Location, System, UnaryOp};
+use crate::written::{self, Expr, ExprKind, Name, Observation, Place, PlaceKind, PropertyKind};
+
+/// Lowers a property.
+pub(super) fn lower(
+    globals: &Globals<'_>,
+    system: &System,
+    placement: &Placement<'_>,
+    property: &written::Property,
+) -> running::Property {
+    let mut lowering = Lowering { globals, system, placement, reads_memory: false };
+    let condition = lowering.condition(&property.condition);
+    let bad = match property.kind {
+        PropertyKind::Forbid => condition,
+        PropertyKind::Final => negate(condition),
+    };
+    running::Property {
+        kind: property.kind,
+        bad,
+        reads_memory: lowering.reads_memory,
+        span: property.origin.0,
+    }
+}
+
+struct Lowering<'a> {
+    globals: &'a Globals<'a>,
+    system: &'a System,
+    placement: &'a Placement<'a>,
+    /// Whether the condition mentions memory, even where constants decide that it does not matter.
+    reads_memory: bool,
+}
+
+impl Lowering<'_> {
+    fn condition(&mut self, e: &Expr) -> Condition {
+        match &e.kind {
+            ExprKind::Int(value) => Condition::Const(*value),
+            ExprKind::Bool(value) => Condition::Const((*value).into()),
+            ExprKind::AddressOf(_) => Condition::Const(self.constant(e)),
+            ExprKind::Read(place) => self.cell(place),
+            ExprKind::Unary(UnaryOp::Not, a) => negate(self.condition(a)),
+            ExprKind::Unary(op, a) => unary(*op, self.condition(a)),
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (self.condition(a), self.condition(b));
+                binary(*op, a, b)
+            }
+            ExprKind::Observe(observation) => self.observation(observation),
+            ExprKind::Locked(..) | ExprKind::Call(..) | ExprKind::Any { .. } => {
+                panic!("validation: a property takes no steps")
+            }
+        }
+    }
+
+    fn cell(&mut self, place: &Place) -> Condition {
+        self.reads_memory = true;
+        let (name, index) = match &place.kind {
+            PlaceKind::Named(name) => (name, 0),
+            PlaceKind::Element(name, index) => (name, self.constant(index)),
+            PlaceKind::Deref(_) => panic!("validation: a property follows no pointers"),
+        };
+        let memory = self.globals.shared.get(name.as_str());
+        let memory = memory.unwrap_or_else(|| panic!("validation: `{name}` is declared"));
+        let cell = fold::element(memory.base, memory.len.unwrap_or(1), &Running::Const(index));
+        Condition::Cell(cell.unwrap_or_else(|| panic!("validation: `{name}[{index}]` exists")))
+    }
+
+    fn constant(&self, e: &Expr) -> Value {
+        constant(e, &self.globals.shared)
+            .expect("validation: indices and addresses in properties are constants")
+    }
+
+    fn observation(&self, observation: &Observation) -> Condition {
+        match observation {
+            Observation::At { process, label } => {
+                let thread = self.placement.thread(self.system, process);
+                let code = self.system.role_code(self.system.instances[thread].role);
+                Condition::At(thread, location(code, label))
+            }
+            Observation::Count { template, label } => {
+                let (_, id) = self.placement.template(template);
+                let roles = &self.system.templates[id].roles;
+                let place = |&role| (role, location(self.system.role_code(role), label));
+                Condition::Count(roles.iter().map(place).collect())
+            }
+            Observation::Register { process, register } => {
+                let thread = self.placement.thread(self.system, process);
+                let role = self.system.instances[thread].role;
+                // Parameters are constants of the role.
+                let (template, _) = self.placement.template(&process.template);
+                if let Some(i) = template.params.iter().position(|param| param.name == *register) {
+                    return Condition::Const(self.system.roles[role].args[i]);
+                }
+                let found = self.system.role_code(role).register(register.as_str());
+                let found = found.unwrap_or_else(|| panic!("validation: the register `{register}` exists"));
+                Condition::Register(thread, found)
+            }
+        }
+    }
+}
+
+fn location(code: &Code, label: &Name) -> Location {
+    code.label(label.as_str()).unwrap_or_else(|| panic!("validation: the label `{label}` exists"))
+}
+
+fn unary(op: UnaryOp, a: Condition) -> Condition {
+    if let Condition::Const(value) = a
+        && let Ok(value) = running::unary(op, value)
+    {
+        return Condition::Const(value);
+    }
+    Condition::Unary(op, Box::new(a))
+}
+
+fn binary(op: BinaryOp, a: Condition, b: Condition) -> Condition {
+    match (op, &a, &b) {
+        (BinaryOp::And, Condition::Const(0), _) => return Condition::Const(0),
+        (BinaryOp::Or, Condition::Const(value), _) if *value != 0 => return Condition::Const(1),
+        (_, Condition::Const(left), Condition::Const(right)) => {
+            if let Ok(value) = running::binary(op, *left, *right) {
+                return Condition::Const(value);
+            }
+        }
+        _ => {}
+    }
+    Condition::Binary(op, Box::new(a), Box::new(b))
+}
+
+/// 1 if the condition is 0, else 0.
+fn negate(condition: Condition) -> Condition {
+    match condition {
+        Condition::Binary(op, a, b) => match fold::opposite(op) {
+            Some(op) => Condition::Binary(op, a, b),
+            None => Condition::Unary(UnaryOp::Not, Box::new(Condition::Binary(op, a, b))),
+        },
+        other => unary(UnaryOp::Not, other),
+    }
+}

@@ -1,0 +1,178 @@
+//! Takes empty steps and unreachable code out of a control-flow graph.
+//!
+//! *Guarantee.* The same states can be reached, up to locations without labels. Every label keeps a location of its own, and the only
+//! edge of a labelled location stays, empty or not: being at `cs` in `cs: skip;` is a state like any other.
+//!
+//! *How.* (A) A location without a label whose only edge is empty is the same as where that edge leads.
+//! (B) If one of several edges of a location is empty and is the only way to its target, then the target's edges may as well
+//! start here: the choice is then made together with the next step instead of before it, and since nothing but the
+//! process itself sees its choice, no other state can be reached.
+//! Locations are numbered in the order of the text, the entry first, the exit last.
+//!
+//! *Cost.* Linear.
+
+use crate::running::{Code, Edge, Instr, Location};
+use palisade_base::Id;
+
+/// A control-flow graph as lowering leaves it.
+pub(super) struct Graph {
+    pub(super) locations: usize,
+    pub(super) entry: Location,
+    pub(super) exit: Location,
+    /// In the order of the text.
+    pub(super) edges: Vec<Edge>,
+    /// In the order of the text.
+    pub(super) labels: Vec<(String, Location)>,
+}
+
+impl Graph {
+    /// The code, without registers yet. Adds the label `end`.
+    pub(super) fn into_code(mut self, name: String) -> Code {
+        self.drop_unreachable();
+        self.merge_forward();
+        self.merge_choices();
+        self.renumber();
+        let Graph { locations, entry, exit, edges, mut labels } = self;
+        labels.push(("end".to_owned(), exit));
+        let mut code = Code::new(name, entry, exit, locations, edges);
+        code.labels = labels;
+        code
+    }
+
+    /// For each location whether it has a label; the exit counts as labelled.
+    fn labelled(&self) -> Vec<bool> {
+        let mut labelled = vec![false; self.locations];
+        self.labels.iter().for_each(|(_, location)| labelled[location.index()] = true);
+        labelled[self.exit.index()] = true;
+        labelled
+    }
+
+    /// Drops the edges that no run takes.
+    fn drop_unreachable(&mut self) {
+        let mut from: Vec<Vec<Location>> = vec![Vec::new(); self.locations];
+        self.edges.iter().for_each(|edge| from[edge.source.index()].push(edge.target));
+        let mut reached = vec![false; self.locations];
+        let mut open = vec![self.entry];
+        reached[self.entry.index()] = true;
+        while let Some(location) = open.pop() {
+            for &target in &from[location.index()] {
+                if !std::mem::replace(&mut reached[target.index()], true) {
+                    open.push(target);
+                }
+            }
+        }
+        self.edges.retain(|edge| reached[edge.source.index()]);
+    }
+
+    /// Rule A.
+    fn merge_forward(&mut self) {
+        let labelled = self.labelled();
+        let mut next: Vec<Option<Location>> = vec![None; self.locations];
+        let mut edge_count = vec![0u32; self.locations];
+        for edge in &self.edges {
+            edge_count[edge.source.index()] += 1;
+            next[edge.source.index()] = (edge.instr == Instr::Nop).then_some(edge.target);
+        }
+        for location in 0..self.locations {
+            if labelled[location] || edge_count[location] != 1 {
+                next[location] = None;
+            }
+        }
+        let representative = follow(&mut next);
+        let moved = |location: Location| representative[location.index()];
+        // A location that was merged is no longer anyone's; what remains of a ring of empty steps has no edge at all.
+        self.edges.retain(|edge| {
+            let merged = moved(edge.source) != edge.source;
+            let ring = edge.instr == Instr::Nop
+                && moved(edge.target) == edge.source
+                && !labelled[edge.source.index()]
+                && edge_count[edge.source.index()] == 1;
+            !merged && !ring
+        });
+        self.edges.iter_mut().for_each(|edge| edge.target = moved(edge.target));
+        self.entry = moved(self.entry);
+    }
+
+    /// Rule B.
+    fn merge_choices(&mut self) {
+        let labelled = self.labelled();
+        let mut ways_in = vec![0u32; self.locations];
+        let mut ways_out = vec![0u32; self.locations];
+        ways_in[self.entry.index()] += 1;
+        for edge in &self.edges {
+            ways_in[edge.target.index()] += 1;
+            ways_out[edge.source.index()] += 1;
+        }
+        let mut next: Vec<Option<Location>> = vec![None; self.locations];
+        self.edges.retain(|edge| {
+            let merge = edge.instr == Instr::Nop
+                && ways_out[edge.source.index()] > 1
+                && ways_in[edge.target.index()] == 1
+                && !labelled[edge.target.index()]
+                && edge.source != edge.target;
+            if merge {
+                next[edge.target.index()] = Some(edge.source);
+            }
+            !merge
+        });
+        let representative = follow(&mut next);
+        self.edges.iter_mut().for_each(|edge| edge.source = representative[edge.source.index()]);
+    }
+
+    /// Numbers the locations that are left.
+    fn renumber(&mut self) {
+        let mut number: Vec<Option<Location>> = vec![None; self.locations];
+        let mut count = 0;
+        let mut visit = |location: Location| {
+            number[location.index()].get_or_insert_with(|| {
+                count += 1;
+                Location::from_index(count - 1)
+            });
+        };
+        if self.entry != self.exit {
+            visit(self.entry);
+        }
+        self.edges.iter().for_each(|edge| visit(edge.source));
+        for location in
+            self.edges.iter().map(|edge| edge.target).chain(self.labels.iter().map(|label| label.1))
+        {
+            if location != self.exit {
+                visit(location);
+            }
+        }
+        visit(self.exit);
+        self.locations = count;
+        let new = |location: Location| number[location.index()].expect("every location in use has a number");
+        for edge in &mut self.edges {
+            (edge.source, edge.target) = (new(edge.source), new(edge.target));
+        }
+        self.labels.iter_mut().for_each(|(_, location)| *location = new(*location));
+        (self.entry, self.exit) = (new(self.entry), new(self.exit));
+    }
+}
+
+/// Where one gets from each location by following `next` to the end. A ring is cut at one of its locations.
+fn follow(next: &mut [Option<Location>]) -> Vec<Location> {
+    let mut end: Vec<Option<Location>> = vec![None; next.len()];
+    let mut on_path = vec![false; next.len()];
+    let mut path = Vec::new();
+    for start in 0..next.len() {
+        let mut at = start;
+        let last = loop {
+            if let Some(known) = end[at] {
+                break known;
+            }
+            on_path[at] = true;
+            path.push(at);
+            match next[at] {
+                Some(target) if !on_path[target.index()] => at = target.index(),
+                _ => break Location::from_index(at),
+            }
+        };
+        for location in path.drain(..) {
+            on_path[location] = false;
+            end[location] = Some(last);
+        }
+    }
+    end.into_iter().map(|end| end.expect("every location was followed")).collect()
+}
