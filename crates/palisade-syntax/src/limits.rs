@@ -10,8 +10,9 @@ pub const MAX_NESTING: u32 = 200;
 /// Everything that walks over expressions recurses, so this bounds the stack it needs.
 pub const MAX_EXPR_DEPTH: u32 = 500;
 
-/// How many expressions a program may hold. A written expression takes about a hundred bytes.
-pub const MAX_EXPRS: usize = 6_000_000;
+/// How large a program may be: one for each expression, two for each statement and declaration. One takes about a hundred
+/// bytes of memory.
+pub const MAX_SIZE: usize = 6_000_000;
 
 /// How many errors are reported one by one.
 pub const MAX_ERRORS: usize = 50;

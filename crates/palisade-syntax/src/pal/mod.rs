@@ -1,11 +1,30 @@
-//! The `.pal` front end.
+//! The `.pal` front end: a hand-written lexer and recursive-descent parser.
+//!
+//! `docs/language.md` is the reference of the language. The parser knows the grammar and the constants; everything else about
+//! names, types and labels is the validator's work.
+//!
+//! *Guarantee*: reads in one pass and linear time. Recursion and size are limited ([`crate::limits`]). Every error is
+//! reported, at most [`crate::limits::MAX_ERRORS`] of them one by one.
+
+mod constants;
+mod expressions;
+mod items;
+mod lexer;
+mod parser;
+mod slips;
+mod statements;
+#[cfg(test)]
+mod tests;
+mod token;
 
 use crate::Parsed;
-use palisade_base::{Diagnostic, Source, Span};
+use palisade_base::{Diagnostic, Source};
 
 /// Reads a program.
-pub(crate) fn parse(_source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
-    Err(vec![
-        Diagnostic::error("unsupported-language", "`.pal` files cannot be read yet").at(Span::new(0..0), ""),
-    ])
+pub(crate) fn parse(source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
+    let mut parser = parser::Parser::new(source.text());
+    parser.items();
+    let refused = parser.report.has_errors();
+    let diagnostics = parser.report.into_diagnostics();
+    if refused { Err(diagnostics) } else { Ok(Parsed { program: parser.program, warnings: diagnostics }) }
 }

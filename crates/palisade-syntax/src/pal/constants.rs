@@ -1,0 +1,173 @@
+//! Named constants, and the values of constant expressions.
+//!
+//! A constant is replaced by its value as soon as its name is read, so it must be declared before it is used.
+
+use super::parser::{Parse, Parser};
+use super::token::Symbol;
+use crate::suggest;
+use palisade_base::{Diagnostic, Span};
+use palisade_program::Value;
+use palisade_program::running::{Fault, binary, unary};
+use palisade_program::written::{BinaryOp, Expr, ExprKind, PlaceKind, UnaryOp};
+
+/// What names mean, as far as the parser needs to know.
+#[derive(Default)]
+pub(super) struct Constants {
+    /// By symbol.
+    uses: Vec<Use>,
+    /// The symbols of all constants, for suggestions.
+    declared: Vec<Symbol>,
+}
+
+#[derive(Clone, Copy, Default)]
+enum Use {
+    /// Not seen yet.
+    #[default]
+    Free,
+    /// First used as the name of something that is not a constant, here.
+    Other(Span),
+    /// A constant, declared here.
+    Constant(Value, Span),
+}
+
+impl Constants {
+    fn of(&mut self, symbol: Symbol) -> &mut Use {
+        let index = symbol.0 as usize;
+        if index >= self.uses.len() {
+            self.uses.resize(index + 1, Use::Free);
+        }
+        &mut self.uses[index]
+    }
+
+    /// The value if the name is a constant; if not, it can no longer become one.
+    pub fn value(&mut self, symbol: Symbol, span: Span) -> Option<Value> {
+        let seen = self.of(symbol);
+        match *seen {
+            Use::Constant(value, _) => Some(value),
+            Use::Other(_) => None,
+            Use::Free => {
+                *seen = Use::Other(span);
+                None
+            }
+        }
+    }
+}
+
+impl Parser<'_> {
+    /// A constant gets its value.
+    pub fn declare_constant(&mut self, symbol: Symbol, value: Value, span: Span) {
+        let name = self.lexer.names.text(symbol);
+        let diagnostic = match *self.constants.of(symbol) {
+            Use::Free => {
+                *self.constants.of(symbol) = Use::Constant(value, span);
+                self.constants.declared.push(symbol);
+                return;
+            }
+            Use::Constant(_, first) => {
+                Diagnostic::error("duplicate-name", format!("`{name}` is declared twice"))
+                    .at(span, "")
+                    .at(first, "first declared here")
+            }
+            Use::Other(first) => Diagnostic::error(
+                "late-constant",
+                format!("the constant `{name}` is used before it is declared"),
+            )
+            .at(span, "declared here")
+            .at(first, "used here")
+            .help("constants are declared before their first use, and their names stand for nothing else"),
+        };
+        self.report.push(diagnostic);
+    }
+
+    /// Something else than a constant gets a name.
+    pub fn declare(&mut self, symbol: Symbol, span: Span) {
+        let seen = self.constants.of(symbol);
+        match *seen {
+            Use::Free => *seen = Use::Other(span),
+            Use::Other(_) => {}
+            Use::Constant(_, first) => {
+                let message =
+                    format!("`{}` is already the name of a constant", self.lexer.names.text(symbol));
+                self.report.push(
+                    Diagnostic::error("duplicate-name", message)
+                        .at(span, "")
+                        .at(first, "the constant is declared here"),
+                );
+            }
+        }
+    }
+
+    /// Parses an expression and computes it.
+    pub fn constant(&mut self) -> Parse<Value> {
+        let expr = self.expr()?;
+        self.evaluate(&expr)
+    }
+
+    /// Parses a constant that counts something.
+    pub fn constant_count(&mut self, what: &str) -> Parse<u32> {
+        let start = self.current.span;
+        let value = self.constant()?;
+        u32::try_from(value).map_err(|_| {
+            let message = format!("{value} is not a possible {what}");
+            let span = self.since(start);
+            self.fail(Diagnostic::error("bad-count", message).at(span, ""))
+        })
+    }
+
+    /// The value of an expression of literals and operators.
+    pub fn evaluate(&mut self, expr: &Expr) -> Parse<Value> {
+        let (span, problem) = match evaluate(expr) {
+            Ok(value) => return Ok(value),
+            Err(refusal) => refusal,
+        };
+        let diagnostic = match problem {
+            Problem::Fault(fault) => Diagnostic::error("constant-fault", fault.to_string()).at(span, ""),
+            Problem::NotConstant => {
+                let text = self.lexer.slice(span);
+                let diagnostic =
+                    Diagnostic::error("not-constant", "the value must be known before the program runs")
+                        .at(span, "this is not a constant");
+                let names = &self.lexer.names;
+                let known = self.constants.declared.iter().map(|&symbol| names.text(symbol));
+                match suggest::nearest(text, known) {
+                    Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                    None => diagnostic.help("use numbers and names declared with `const`"),
+                }
+            }
+        };
+        Err(self.fail(diagnostic))
+    }
+}
+
+enum Problem {
+    NotConstant,
+    Fault(Fault),
+}
+
+fn evaluate(expr: &Expr) -> Result<Value, (Span, Problem)> {
+    let fault = |fault| (expr.span(), Problem::Fault(fault));
+    match &expr.kind {
+        ExprKind::Int(value) => Ok(*value),
+        ExprKind::Bool(value) => Ok((*value).into()),
+        ExprKind::Unary(op, a) => unary(*op, evaluate(a)?).map_err(fault),
+        ExprKind::Binary(BinaryOp::And, a, b) => Ok((evaluate(a)? != 0 && evaluate(b)? != 0).into()),
+        ExprKind::Binary(BinaryOp::Or, a, b) => Ok((evaluate(a)? != 0 || evaluate(b)? != 0).into()),
+        ExprKind::Binary(op, a, b) => binary(*op, evaluate(a)?, evaluate(b)?).map_err(fault),
+        ExprKind::Read(place) => match &place.kind {
+            PlaceKind::Named(name) => Err((name.span(), Problem::NotConstant)),
+            _ => Err((expr.span(), Problem::NotConstant)),
+        },
+        _ => Err((expr.span(), Problem::NotConstant)),
+    }
+}
+
+/// How a value is written: negative ones are negated literals.
+pub(super) fn literal(value: Value, span: Span) -> Expr {
+    match value.checked_neg() {
+        Some(positive) if value < 0 => {
+            let operand = Expr::new(ExprKind::Int(positive), span);
+            Expr::new(ExprKind::Unary(UnaryOp::Neg, Box::new(operand)), span)
+        }
+        _ => Expr::new(ExprKind::Int(value), span),
+    }
+}

@@ -1,0 +1,314 @@
+//! Items: constants, shared variables, procedures, processes, properties. And types.
+
+use super::parser::{Failed, Parse, Parser};
+use super::slips;
+use super::token::{Sign, TokenKind, Word};
+use palisade_base::{Diagnostic, Origin, Span};
+use palisade_program::written::{
+    Count, Domain, Expr, Init, InitValue, Name, Outside, Param, Procedure, Property, PropertyKind, Shared,
+    Start, Template, Type,
+};
+
+impl Parser<'_> {
+    /// Parses all items.
+    pub fn items(&mut self) {
+        while !self.at_end() {
+            self.unclosed = false;
+            self.item();
+        }
+    }
+
+    /// Parses one item; after an error skips to the next.
+    pub fn item(&mut self) {
+        let parsed = match self.current.kind {
+            TokenKind::Word(Word::Const) => self.constant_item(),
+            TokenKind::Word(Word::Shared) => self.shared_item(),
+            TokenKind::Word(Word::Proc) => self.procedure_item(),
+            TokenKind::Word(Word::Process) => self.process_item(),
+            TokenKind::Word(Word::Forbid) => self.property_item(PropertyKind::Forbid),
+            TokenKind::Word(Word::Final) => self.property_item(PropertyKind::Final),
+            TokenKind::Sign(Sign::Semicolon) => {
+                let warning =
+                    Diagnostic::warning("stray-semicolon", "this `;` ends nothing").at(self.current.span, "");
+                self.report.push(warning.help("remove it"));
+                self.advance();
+                return;
+            }
+            _ => Err(self.not_an_item()),
+        };
+        if let Err(Failed) = parsed {
+            self.skip_item();
+        }
+    }
+
+    fn not_an_item(&mut self) -> Failed {
+        let span = self.current.span;
+        let diagnostic = match self.current.kind {
+            TokenKind::Sign(Sign::RightBrace) => {
+                Diagnostic::error("unmatched-brace", "this `}` closes nothing").at(span, "")
+            }
+            TokenKind::Word(word @ (Word::Int | Word::Bool)) => self.c_declaration(word, "shared"),
+            kind => {
+                let help = match kind {
+                    TokenKind::Name(symbol) => slips::item_help(self.lexer.names.text(symbol)),
+                    TokenKind::Word(word) => slips::item_help(word.text()),
+                    _ => slips::item_help(""),
+                };
+                self.unexpected("an item").help(help)
+            }
+        };
+        self.fail(diagnostic)
+    }
+
+    /// `const N = 3;`
+    fn constant_item(&mut self) -> Parse<()> {
+        self.advance();
+        let (symbol, name) = self.name("the name of a constant")?;
+        self.expect(Sign::Equal)?;
+        // A constant without a value is still a constant: complaining about each of its uses would help nobody.
+        let value = self.constant();
+        self.declare_constant(symbol, *value.as_ref().unwrap_or(&1), name.span());
+        value?;
+        self.semicolon()
+    }
+
+    /// `shared x, a[4]: 0..3 = 1;`
+    fn shared_item(&mut self) -> Parse<()> {
+        let start = self.current.span;
+        self.advance();
+        let mut declared: Vec<(Name, Option<u32>)> = Vec::new();
+        loop {
+            self.grow(2)?;
+            let (symbol, name) = self.name("the name of a shared variable")?;
+            self.declare(symbol, name.span());
+            let len =
+                if self.at(Sign::LeftBracket) { Some(self.bracketed("number of cells")?) } else { None };
+            declared.push((name, len));
+            if !self.eat(Sign::Comma) {
+                break;
+            }
+        }
+        let ty = if self.eat(Sign::Colon) { self.ty()? } else { Type::INT };
+        let init = if self.eat(Sign::Equal) {
+            self.init(declared.len())?
+        } else {
+            Init::Every(InitValue::Const(Expr::int(0)))
+        };
+        self.semicolon()?;
+        let origin = Origin(self.since(start));
+        for (name, len) in declared {
+            let init = init.clone();
+            self.program.shared.push(Shared { name, len, ty, init, origin });
+        }
+        Ok(())
+    }
+
+    /// Parses initial contents, shared by so many variables.
+    fn init(&mut self, variables: usize) -> Parse<Init> {
+        let start = self.current.span;
+        if !self.eat(Sign::LeftBracket) {
+            return Ok(Init::Every(self.init_value()?));
+        }
+        let mut values = Vec::new();
+        while !self.at(Sign::RightBracket) {
+            values.push(self.init_value()?);
+            if !self.eat(Sign::Comma) {
+                break;
+            }
+        }
+        self.close(Sign::RightBracket, start)?;
+        // The list is copied for each variable, which must not make a large program of a small text.
+        self.grow(values.len().saturating_mul(variables))?;
+        Ok(Init::Each(values))
+    }
+
+    fn init_value(&mut self) -> Parse<InitValue> {
+        let ends = matches!(
+            self.next.kind,
+            TokenKind::Sign(Sign::Semicolon | Sign::Comma | Sign::RightBracket) | TokenKind::End
+        );
+        if self.at(Sign::Star) && ends {
+            self.advance();
+            return Ok(InitValue::Any);
+        }
+        Ok(InitValue::Const(self.expr()?))
+    }
+
+    /// `proc f(a: 0..3, b) -> bool { … }`
+    fn procedure_item(&mut self) -> Parse<()> {
+        let start = self.current.span;
+        self.advance();
+        self.grow(2)?;
+        let (symbol, name) = self.name("the name of a procedure")?;
+        self.declare(symbol, name.span());
+        let params = self.params();
+        let result = match params.is_ok() && self.eat(Sign::Arrow) {
+            true => self.ty().map(Some),
+            false => Ok(None),
+        };
+        if params.is_err() || result.is_err() || !self.at(Sign::LeftBrace) {
+            if params.is_ok() && result.is_ok() {
+                let diagnostic = self.unexpected("`{`");
+                self.report.push(diagnostic);
+            }
+            self.skip_to_block()?;
+        }
+        let origin = Origin(self.since(start));
+        let body = self.block()?;
+        let (params, result) = (params.unwrap_or_default(), result.unwrap_or_default());
+        self.program.procedures.push(Procedure { name, params, result, body, origin });
+        Ok(())
+    }
+
+    /// `process P(i: 0..1)[3] on spawn { … }`
+    fn process_item(&mut self) -> Parse<()> {
+        let start = self.current.span;
+        self.advance();
+        self.grow(2)?;
+        let (symbol, name) = self.name("the name of a process")?;
+        self.declare(symbol, name.span());
+        let heading = self.process_heading();
+        if heading.is_err() || !self.at(Sign::LeftBrace) {
+            if heading.is_ok() {
+                let diagnostic = self.unexpected("`{`").help(
+                    "a heading reads `process P(i: 0..1)[3] on spawn`; all but the name may be left out",
+                );
+                self.report.push(diagnostic);
+            }
+            self.skip_to_block()?;
+        }
+        let origin = Origin(self.since(start));
+        let body = self.block()?;
+        if let Ok((params, count, start)) = heading {
+            self.program.templates.push(Template { name, params, count, start, body, origin });
+        }
+        Ok(())
+    }
+
+    fn process_heading(&mut self) -> Parse<(Vec<Param>, Count, Start)> {
+        let params = if self.at(Sign::LeftParen) { self.params()? } else { Vec::new() };
+        let count = match (self.at(Sign::LeftBracket), self.next.kind) {
+            (true, TokenKind::Sign(Sign::Star)) => {
+                let opened = self.current.span;
+                self.advance();
+                self.advance();
+                self.close(Sign::RightBracket, opened)?;
+                Count::Any
+            }
+            (true, _) => Count::Fixed(self.bracketed("number of processes")?),
+            _ => Count::Fixed(1),
+        };
+        if !self.at_name("on") {
+            return Ok((params, count, Start::Initially));
+        }
+        self.advance();
+        if !self.at_word(Word::Spawn) {
+            let diagnostic = self.unexpected("`spawn`");
+            return Err(self.fail(diagnostic));
+        }
+        self.advance();
+        Ok((params, count, Start::OnSpawn))
+    }
+
+    /// `forbid c;` or `final c;`
+    fn property_item(&mut self, kind: PropertyKind) -> Parse<()> {
+        let start = self.current.span;
+        self.advance();
+        self.grow(2)?;
+        let condition = self.condition()?;
+        self.semicolon()?;
+        let origin = Origin(self.since(start));
+        self.program.properties.push(Property { kind, condition, origin });
+        Ok(())
+    }
+
+    /// `(a: 0..3, b)`
+    fn params(&mut self) -> Parse<Vec<Param>> {
+        let opened = self.expect(Sign::LeftParen)?;
+        let mut params = Vec::new();
+        while !self.at(Sign::RightParen) {
+            self.grow(1)?;
+            if let TokenKind::Word(word @ (Word::Int | Word::Bool)) = self.current.kind {
+                let diagnostic = Diagnostic::error("foreign-syntax", "the type comes behind the name")
+                    .at(self.current.span, "")
+                    .help(format!("write `name: {}`", word.text()));
+                return Err(self.fail(diagnostic));
+            }
+            let (symbol, name) = self.name("a parameter")?;
+            self.declare(symbol, name.span());
+            let ty = if self.eat(Sign::Colon) { self.ty()? } else { Type::INT };
+            params.push(Param { name, ty });
+            if !self.eat(Sign::Comma) {
+                break;
+            }
+        }
+        self.close(Sign::RightParen, opened)?;
+        Ok(params)
+    }
+
+    /// `[3]`
+    fn bracketed(&mut self, what: &str) -> Parse<u32> {
+        let opened = self.current.span;
+        self.advance();
+        let count = self.constant_count(what)?;
+        self.close(Sign::RightBracket, opened)?;
+        Ok(count)
+    }
+
+    /// Parses `bool`, `int` or `lo..hi`, and `blocking` behind it.
+    pub fn ty(&mut self) -> Parse<Type> {
+        let start = self.current.span;
+        let domain = match self.current.kind {
+            TokenKind::Word(Word::Bool) => {
+                self.advance();
+                Domain::Bool
+            }
+            TokenKind::Word(Word::Int) => {
+                self.advance();
+                Domain::Int
+            }
+            TokenKind::Name(symbol)
+                if !self.next_is(Sign::DotDot) && self.constants.value(symbol, start).is_none() =>
+            {
+                let help = match self.lexer.names.text(symbol) {
+                    "u8" => "write `0..255`",
+                    "i8" => "write `-128..127`",
+                    "boolean" | "Bool" => "write `bool`",
+                    _ => "a domain is `bool`, `int` or a range such as `0..3`",
+                };
+                let diagnostic = self.unexpected("a domain").help(help);
+                return Err(self.fail(diagnostic));
+            }
+            _ => self.range(start)?,
+        };
+        let mut outside = Outside::Fault;
+        if self.at_word(Word::Blocking) {
+            self.advance();
+            outside = Outside::Block;
+        }
+        Ok(Type { domain, outside })
+    }
+
+    fn range(&mut self, start: Span) -> Parse<Domain> {
+        let lo = self.constant()?;
+        match self.current.kind {
+            TokenKind::Sign(Sign::DotDot) => self.advance(),
+            TokenKind::Sign(Sign::DotDotEqual) => {
+                let diagnostic = Diagnostic::error("foreign-syntax", "`..` already includes both ends")
+                    .at(self.current.span, "")
+                    .help("write `..`");
+                self.report.push(diagnostic);
+                self.advance();
+            }
+            _ => {
+                let diagnostic = self
+                    .unexpected("`..`")
+                    .at(start, "behind the least value of the domain")
+                    .help("a domain is `bool`, `int` or a range such as `0..3`, both ends included");
+                return Err(self.fail(diagnostic));
+            }
+        }
+        let hi = self.constant()?;
+        Ok(Domain::Range { lo, hi })
+    }
+}

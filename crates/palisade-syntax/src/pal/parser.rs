@@ -1,0 +1,277 @@
+//! The parser's machinery: looking at tokens, complaining, and going on after an error.
+//!
+//! A parsing function that fails has already complained and returns [`Failed`]. Statements and items catch that, skip to
+//! where the next one is likely to begin, and go on, so that one run reports every error.
+
+use super::constants::Constants;
+use super::lexer::{Lexer, shorten};
+use super::token::{Sign, Symbol, Token, TokenKind, Word};
+use crate::limits::{MAX_NESTING, MAX_SIZE};
+use crate::report::Report;
+use palisade_base::{Diagnostic, Span};
+use palisade_program::written::{Name, Program};
+
+/// Something could not be parsed, and a diagnostic says why.
+pub(super) struct Failed;
+
+/// The result of a parsing function.
+pub(super) type Parse<T> = Result<T, Failed>;
+
+/// A parser with one token of lookahead behind the current one.
+pub(super) struct Parser<'s> {
+    pub lexer: Lexer<'s>,
+    pub report: Report,
+    pub current: Token,
+    pub next: Token,
+    /// The token before the current one.
+    pub previous: Span,
+    /// How deep we are in nested statements and expressions.
+    nesting: u32,
+    /// How large the program has become; see [`MAX_SIZE`].
+    size: usize,
+    pub constants: Constants,
+    pub program: Program,
+    /// Whether a missing `}` has been reported for the current item.
+    pub unclosed: bool,
+}
+
+impl<'s> Parser<'s> {
+    pub fn new(text: &'s str) -> Parser<'s> {
+        let mut lexer = Lexer::new(text);
+        let mut report = Report::default();
+        let current = lexer.next(&mut report);
+        let next = lexer.next(&mut report);
+        Parser {
+            lexer,
+            report,
+            current,
+            next,
+            previous: Span::new(0..0),
+            nesting: 0,
+            size: 0,
+            constants: Constants::default(),
+            program: Program::default(),
+            unclosed: false,
+        }
+    }
+
+    // Looking at tokens.
+
+    pub fn at(&self, sign: Sign) -> bool {
+        self.current.kind == TokenKind::Sign(sign)
+    }
+
+    pub fn at_word(&self, word: Word) -> bool {
+        self.current.kind == TokenKind::Word(word)
+    }
+
+    pub fn next_is(&self, sign: Sign) -> bool {
+        self.next.kind == TokenKind::Sign(sign)
+    }
+
+    pub fn at_end(&self) -> bool {
+        self.current.kind == TokenKind::End
+    }
+
+    /// Whether an item starts here.
+    pub fn at_item(&self) -> bool {
+        matches!(self.current.kind, TokenKind::Word(word) if word.starts_item())
+    }
+
+    /// Whether the current name has this text; for words that mean something only in one place.
+    pub fn at_name(&self, text: &str) -> bool {
+        matches!(self.current.kind, TokenKind::Name(symbol) if self.lexer.names.text(symbol) == text)
+    }
+
+    /// Whether the current token starts a line.
+    pub fn on_new_line(&self) -> bool {
+        self.lexer.slice(Span { start: self.previous.end, end: self.current.span.start }).contains('\n')
+    }
+
+    pub fn advance(&mut self) {
+        self.previous = self.current.span;
+        self.current = self.next;
+        self.next = self.lexer.next(&mut self.report);
+    }
+
+    /// Takes the sign if it is there.
+    pub fn eat(&mut self, sign: Sign) -> bool {
+        let there = self.at(sign);
+        if there {
+            self.advance();
+        }
+        there
+    }
+
+    /// From a place to the last token taken.
+    pub fn since(&self, start: Span) -> Span {
+        start.to(self.previous)
+    }
+
+    // Complaining.
+
+    /// Reports an error.
+    pub fn fail(&mut self, diagnostic: Diagnostic) -> Failed {
+        self.report.push(diagnostic);
+        Failed
+    }
+
+    /// The current token, for messages.
+    pub fn found(&self) -> String {
+        match self.current.kind {
+            TokenKind::End => "the end of the file".to_string(),
+            TokenKind::Name(symbol) => format!("`{}`", shorten(self.lexer.names.text(symbol))),
+            TokenKind::Number(_) => format!("`{}`", shorten(self.lexer.slice(self.current.span))),
+            TokenKind::Word(word) => format!("the keyword `{}`", word.text()),
+            TokenKind::Sign(sign) => format!("`{}`", sign.text()),
+        }
+    }
+
+    /// An error that says what should be here instead.
+    pub fn unexpected(&self, wanted: &str) -> Diagnostic {
+        let message = format!("expected {wanted}, found {}", self.found());
+        Diagnostic::error("unexpected-token", message).at(self.current.span, format!("expected {wanted}"))
+    }
+
+    /// Takes a sign that must be here.
+    pub fn expect(&mut self, sign: Sign) -> Parse<Span> {
+        if self.eat(sign) {
+            return Ok(self.previous);
+        }
+        let diagnostic = self.unexpected(&format!("`{}`", sign.text()));
+        Err(self.fail(diagnostic))
+    }
+
+    /// Takes a closing sign that must be here.
+    pub fn close(&mut self, sign: Sign, opened: Span) -> Parse<()> {
+        if self.eat(sign) {
+            return Ok(());
+        }
+        let wanted = format!("`{}`", sign.text());
+        let diagnostic = match self.current.kind {
+            TokenKind::Sign(Sign::Equal) => assignment_in_condition(self.current.span),
+            _ => self.unexpected(&wanted).at(opened, format!("to close this `{}`", self.lexer.slice(opened))),
+        };
+        Err(self.fail(diagnostic))
+    }
+
+    /// Takes a name that must be here.
+    pub fn name(&mut self, what: &str) -> Parse<(Symbol, Name)> {
+        let TokenKind::Name(symbol) = self.current.kind else {
+            let mut diagnostic = self.unexpected(what);
+            if let TokenKind::Word(word) = self.current.kind {
+                diagnostic.id = "reserved-word";
+                diagnostic =
+                    diagnostic.help(format!("`{}` is a keyword and cannot be used as a name", word.text()));
+            }
+            return Err(self.fail(diagnostic));
+        };
+        let name = self.lexer.names.name(symbol, self.current.span);
+        self.advance();
+        Ok((symbol, name))
+    }
+
+    /// Takes the `;` that ends a statement or item. If it was only forgotten at the end of a line, goes on.
+    pub fn semicolon(&mut self) -> Parse<()> {
+        if self.eat(Sign::Semicolon) {
+            return Ok(());
+        }
+        if self.at(Sign::Equal) {
+            let help = "the left side of an assignment must be a variable, an array element or `*pointer`, and only one `=` can follow it";
+            let diagnostic = self.unexpected("`;`").help(help);
+            return Err(self.fail(diagnostic));
+        }
+        let end = Span { start: self.previous.end, end: self.previous.end };
+        let goes_on = self.on_new_line() || self.at(Sign::RightBrace) || self.at_end() || self.at_item();
+        let message = format!("expected `;`, found {}", self.found());
+        let diagnostic = Diagnostic::error("missing-semicolon", message);
+        if goes_on {
+            self.report.push(diagnostic.at(end, "`;` is missing here"));
+            return Ok(());
+        }
+        let span = self.current.span;
+        Err(self.fail(diagnostic.at(span, "expected `;`")))
+    }
+
+    // Limits.
+
+    /// Runs a parsing function one level deeper.
+    pub fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        if self.nesting >= MAX_NESTING {
+            let message = format!("nested more than {MAX_NESTING} levels deep");
+            let span = self.current.span;
+            return Err(self.fail(Diagnostic::error("too-deep", message).at(span, "")));
+        }
+        self.nesting += 1;
+        let result = parse(self);
+        self.nesting -= 1;
+        result
+    }
+
+    /// Accounts for something new in the program; stops everything if there is too much.
+    pub fn grow(&mut self, by: usize) -> Parse<()> {
+        self.size += by;
+        if self.size <= MAX_SIZE {
+            return Ok(());
+        }
+        if !self.at_end() {
+            let span = self.current.span;
+            self.report.push(
+                Diagnostic::error("too-large", "the program is too large")
+                    .at(span, format!("more than {MAX_SIZE} expressions and statements up to here")),
+            );
+            self.lexer.give_up();
+            self.advance();
+            self.advance();
+        }
+        Err(Failed)
+    }
+
+    // Going on.
+
+    /// After an error in a statement: skips to behind the next `;` or block, or to the `}` that closes the block around, or
+    /// to the next item.
+    pub fn skip_statement(&mut self) {
+        let mut depth = 0usize;
+        while !self.at_end() && !self.at_item() {
+            match self.current.kind {
+                TokenKind::Sign(Sign::LeftBrace) => depth += 1,
+                TokenKind::Sign(Sign::RightBrace) if depth == 0 => return,
+                TokenKind::Sign(Sign::RightBrace) => depth -= 1,
+                _ => {}
+            }
+            let ends = depth == 0 && (self.at(Sign::Semicolon) || self.at(Sign::RightBrace));
+            self.advance();
+            if ends && !self.at_word(Word::Else) && !self.at_word(Word::Or) {
+                return;
+            }
+        }
+    }
+
+    /// After an error in an item: like a statement, but a `}` without a `{` is skipped too.
+    pub fn skip_item(&mut self) {
+        self.skip_statement();
+        while self.at(Sign::RightBrace) || self.at(Sign::Semicolon) {
+            self.advance();
+        }
+    }
+
+    /// After an error in the heading of something with a block: skips to the block. Fails if there is none.
+    pub fn skip_to_block(&mut self) -> Parse<()> {
+        loop {
+            match self.current.kind {
+                TokenKind::Sign(Sign::LeftBrace) => return Ok(()),
+                TokenKind::Sign(Sign::Semicolon | Sign::RightBrace) | TokenKind::End => return Err(Failed),
+                _ if self.at_item() => return Err(Failed),
+                _ => self.advance(),
+            }
+        }
+    }
+}
+
+/// `=` where a condition goes.
+pub(super) fn assignment_in_condition(span: Span) -> Diagnostic {
+    Diagnostic::error("assignment-in-condition", "`=` assigns and has no value")
+        .at(span, "")
+        .help("compare with `==`")
+}

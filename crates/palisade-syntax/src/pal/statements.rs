@@ -1,0 +1,351 @@
+//! Statements and blocks.
+
+use super::parser::{Failed, Parse, Parser};
+use super::slips;
+use super::token::{Sign, TokenKind, Word};
+use palisade_base::{Diagnostic, Origin, Span};
+use palisade_program::written::{BinaryOp, Block, Domain, Expr, ExprKind, Name, Stmt, StmtKind, Type};
+
+impl Parser<'_> {
+    /// Parses `{ … }`. Errors inside are reported and passed over; it fails only if there is no block.
+    pub fn block(&mut self) -> Parse<Block> {
+        if !self.at(Sign::LeftBrace) {
+            let help = match self.current.kind {
+                TokenKind::Sign(Sign::Semicolon) => {
+                    "an empty body is written `{}`; to wait for a condition, write `await condition;`"
+                }
+                _ => "the body goes into `{ … }`, even if it is a single statement",
+            };
+            let mut diagnostic = self.unexpected("`{`").help(help);
+            diagnostic.id = "missing-block";
+            return Err(self.fail(diagnostic));
+        }
+        self.nested(Self::braced)
+    }
+
+    fn braced(&mut self) -> Parse<Block> {
+        let opened = self.current.span;
+        self.advance();
+        let mut block = Block::new();
+        loop {
+            match self.current.kind {
+                TokenKind::Sign(Sign::RightBrace) => {
+                    self.advance();
+                    return Ok(block);
+                }
+                TokenKind::Word(Word::Shared | Word::Const) => {
+                    let diagnostic = Diagnostic::error(
+                        "misplaced-declaration",
+                        format!(
+                            "`{}` declarations go outside of processes and procedures",
+                            self.lexer.slice(self.current.span)
+                        ),
+                    );
+                    self.report.push(
+                        diagnostic
+                            .at(self.current.span, "")
+                            .at(opened, "inside this block")
+                            .help("declare registers with `let`; if the block should have ended before, a `}` is missing"),
+                    );
+                    self.item();
+                }
+                TokenKind::End => break,
+                _ if self.at_item() => break,
+                TokenKind::Sign(Sign::Semicolon) => {
+                    let warning = Diagnostic::warning("stray-semicolon", "this `;` ends nothing")
+                        .at(self.current.span, "");
+                    self.report.push(warning.help("remove it, or write `skip;`"));
+                    self.advance();
+                }
+                _ => match self.statement() {
+                    Ok(statement) => block.push(statement),
+                    Err(Failed) => self.skip_statement(),
+                },
+            }
+        }
+        if !self.unclosed {
+            self.unclosed = true;
+            let end = self.current.span;
+            let message = format!("expected `}}`, found {}", self.found());
+            self.report.push(
+                Diagnostic::error("unclosed-block", message)
+                    .at(opened, "this block is not closed")
+                    .at(end, ""),
+            );
+        }
+        Ok(block)
+    }
+
+    /// Parses a statement with its labels.
+    fn statement(&mut self) -> Parse<Stmt> {
+        self.grow(2)?;
+        let mut labels: Vec<Name> = Vec::new();
+        while let TokenKind::Name(symbol) = self.current.kind
+            && self.next_is(Sign::Colon)
+        {
+            labels.push(self.lexer.names.name(symbol, self.current.span));
+            self.grow(1)?;
+            self.advance();
+            self.advance();
+        }
+        let (kind, span) = match labels.last() {
+            Some(label) if self.at(Sign::RightBrace) => (StmtKind::Skip, label.span()),
+            _ => self.unlabelled()?,
+        };
+        Ok(Stmt { labels, kind, origin: Origin(span) })
+    }
+
+    /// Parses a statement; the span is the statement, or its heading if it holds other statements.
+    fn unlabelled(&mut self) -> Parse<(StmtKind, Span)> {
+        let start = self.current.span;
+        let TokenKind::Word(word) = self.current.kind else {
+            return match self.current.kind {
+                TokenKind::Sign(Sign::LeftBrace) => Ok((StmtKind::Block(self.block()?), start)),
+                _ => self.assignment_or_effect(),
+            };
+        };
+        let kind = match word {
+            Word::Skip => self.bare(StmtKind::Skip)?,
+            Word::Fence => self.bare(StmtKind::Fence)?,
+            Word::StoreFence => self.bare(StmtKind::StoreFence)?,
+            Word::Break => self.bare(StmtKind::Break)?,
+            Word::Continue => self.bare(StmtKind::Continue)?,
+            Word::Let => {
+                self.advance();
+                self.register()?
+            }
+            Word::Assume => self.judging(StmtKind::Assume)?,
+            Word::Await => self.judging(StmtKind::Await)?,
+            Word::Assert => self.judging(StmtKind::Assert)?,
+            Word::Goto => {
+                self.advance();
+                StmtKind::Goto(self.name("a label")?.1)
+            }
+            Word::Return => {
+                self.advance();
+                let value = if self.at(Sign::Semicolon) || self.at(Sign::RightBrace) {
+                    None
+                } else {
+                    Some(self.expr()?)
+                };
+                StmtKind::Return(value)
+            }
+            Word::Spawn => {
+                self.advance();
+                let (_, template) = self.name("the name of a process template")?;
+                let args = if self.at(Sign::LeftParen) { self.arguments()?.0 } else { Vec::new() };
+                StmtKind::Spawn { template, args }
+            }
+            Word::If => return self.conditional(),
+            Word::While => {
+                let (condition, heading) = self.heading()?;
+                return Ok((StmtKind::While { condition, body: self.block()? }, heading));
+            }
+            Word::Loop => {
+                self.advance();
+                return Ok((StmtKind::Loop(self.block()?), start));
+            }
+            Word::Atomic => {
+                self.advance();
+                return Ok((StmtKind::Atomic(self.block()?), start));
+            }
+            Word::Choose => {
+                self.advance();
+                let mut alternatives = vec![self.block()?];
+                while self.at_word(Word::Or) {
+                    self.advance();
+                    alternatives.push(self.block()?);
+                }
+                return Ok((StmtKind::Choose(alternatives), start));
+            }
+            Word::Int | Word::Bool => {
+                let diagnostic = self.c_declaration(word, "let");
+                return Err(self.fail(diagnostic));
+            }
+            _ => match slips::word_as_statement(word, start) {
+                Some(diagnostic) => return Err(self.fail(diagnostic)),
+                None => return self.assignment_or_effect(),
+            },
+        };
+        self.semicolon()?;
+        Ok((kind, self.since(start)))
+    }
+
+    /// A statement of one word.
+    fn bare(&mut self, kind: StmtKind) -> Parse<StmtKind> {
+        self.advance();
+        if !self.at(Sign::LeftParen) {
+            return Ok(kind);
+        }
+        let word = self.lexer.slice(self.previous);
+        let diagnostic = self.unexpected("`;`").help(format!("write `{word};` without parentheses"));
+        Err(self.fail(diagnostic))
+    }
+
+    /// `assume`, `await` or `assert` with its condition.
+    fn judging(&mut self, make: fn(Expr) -> StmtKind) -> Parse<StmtKind> {
+        self.advance();
+        Ok(make(self.condition()?))
+    }
+
+    /// Parses what follows `let`.
+    fn register(&mut self) -> Parse<StmtKind> {
+        let (symbol, name) = self.name("the name of a register")?;
+        self.declare(symbol, name.span());
+        if self.at(Sign::LeftBracket) {
+            let diagnostic =
+                Diagnostic::error("register-array", "registers cannot be arrays").at(self.current.span, "");
+            return Err(self.fail(diagnostic.help("declare a `shared` array, or one register per element")));
+        }
+        let ty = if self.eat(Sign::Colon) { self.ty()? } else { Type::INT };
+        let init = match self.eat(Sign::Equal) {
+            false => None,
+            true if self.at(Sign::Star) && self.next_is(Sign::Semicolon) => {
+                let span = self.current.span;
+                let Some((lo, hi)) = ty.domain.bounds() else {
+                    let diagnostic =
+                        Diagnostic::error("any-without-domain", "any value of which domain?").at(span, "");
+                    let help = format!("declare the domain, as in `let {name}: 0..3 = *;`");
+                    return Err(self.fail(diagnostic.help(help)));
+                };
+                self.advance();
+                Some(Expr::new(ExprKind::Any { lo, hi }, span))
+            }
+            true => Some(self.expr()?),
+        };
+        Ok(StmtKind::Let { name, ty, init })
+    }
+
+    /// Parses `if c` or `while c`; after an error goes on at the block.
+    fn heading(&mut self) -> Parse<(Expr, Span)> {
+        let start = self.current.span;
+        self.advance();
+        let condition = match self.condition() {
+            Ok(condition) if self.at(Sign::LeftBrace) || self.at(Sign::Semicolon) || self.on_new_line() => {
+                condition
+            }
+            Ok(condition) => {
+                let mut diagnostic = self.unexpected("`{`");
+                diagnostic.help = Some("the body goes into `{ … }`, even if it is a single statement".into());
+                diagnostic.id = "missing-block";
+                self.report.push(diagnostic);
+                self.skip_to_block()?;
+                condition
+            }
+            Err(Failed) => {
+                self.skip_to_block()?;
+                Expr::int(0)
+            }
+        };
+        Ok((condition, self.since(start)))
+    }
+
+    /// Parses `if c { … } else …`.
+    fn conditional(&mut self) -> Parse<(StmtKind, Span)> {
+        let (condition, heading) = self.heading()?;
+        let then = self.block()?;
+        let mut otherwise = Block::new();
+        if self.at_word(Word::Else) {
+            self.advance();
+            if self.at_word(Word::If) {
+                let (kind, span) = self.nested(Self::conditional)?;
+                otherwise.push(Stmt::new(kind, span));
+            } else {
+                otherwise = self.block()?;
+            }
+        }
+        Ok((StmtKind::If { condition, then, otherwise }, heading))
+    }
+
+    /// Parses a statement that starts with an expression.
+    fn assignment_or_effect(&mut self) -> Parse<(StmtKind, Span)> {
+        let start = self.current.span;
+        if let TokenKind::Name(symbol) = self.current.kind {
+            let word = self.lexer.names.text(symbol);
+            let followed_by_more = match self.next.kind {
+                TokenKind::Name(_) | TokenKind::Number(_) | TokenKind::Sign(Sign::LeftBrace) => true,
+                TokenKind::Word(word) => !word.starts_item(),
+                _ => false,
+            };
+            // A word behind a word on the same line: a misspelt keyword, or a declaration of another language.
+            let same_line = {
+                let between = Span { start: start.end, end: self.next.span.start };
+                !self.lexer.slice(between).contains('\n')
+            };
+            if followed_by_more && same_line {
+                let message = format!("`{}` does not start a statement", super::lexer::shorten(word));
+                let mut diagnostic = Diagnostic::error("unknown-statement", message).at(start, "");
+                diagnostic.help = slips::statement_help(word);
+                return Err(self.fail(diagnostic));
+            }
+            if self.next_is(Sign::Equal) && self.constants.value(symbol, start).is_some() {
+                let message =
+                    format!("`{}` is a constant and cannot be assigned", self.lexer.names.text(symbol));
+                return Err(self.fail(Diagnostic::error("not-a-place", message).at(start, "")));
+            }
+        }
+        let left = self.expr()?;
+        let kind = match self.current.kind {
+            TokenKind::Sign(Sign::Equal) => {
+                let place = self.into_place(left, "cannot be assigned")?;
+                self.advance();
+                StmtKind::Assign { place, value: self.expr()? }
+            }
+            TokenKind::Sign(sign @ (Sign::PlusPlus | Sign::MinusMinus)) => {
+                let text = self.lexer.slice(left.span());
+                let diagnostic = slips::increment(sign, text, self.current.span);
+                return Err(self.fail(diagnostic));
+            }
+            TokenKind::Sign(sign) if slips::is_compound_assignment(sign) => {
+                let operator = self.current.span;
+                self.advance();
+                let value = self.expr()?;
+                let (place, value) = (self.lexer.slice(left.span()), self.lexer.slice(value.span()));
+                let diagnostic = slips::compound_assignment(sign, place, value, operator);
+                return Err(self.fail(diagnostic));
+            }
+            _ => {
+                if let ExprKind::Binary(BinaryOp::Eq, place, value) = &left.kind {
+                    let (place, value) = (self.lexer.slice(place.span()), self.lexer.slice(value.span()));
+                    let diagnostic =
+                        Diagnostic::error("comparison-as-statement", "this compares and forgets the result")
+                            .at(left.span(), "")
+                            .help(format!(
+                                "write `{place} = {value};` to assign, `await {place} == {value};` to wait"
+                            ));
+                    return Err(self.fail(diagnostic));
+                }
+                StmtKind::Eval(left)
+            }
+        };
+        self.semicolon()?;
+        Ok((kind, self.since(start)))
+    }
+
+    /// `int x = 0;`, as C declares variables.
+    pub fn c_declaration(&self, word: Word, here: &str) -> Diagnostic {
+        let name = match self.next.kind {
+            TokenKind::Name(symbol) => self.lexer.names.text(symbol),
+            _ => "x",
+        };
+        let domain = if word == Word::Bool { ": bool" } else { "" };
+        let what = if here == "let" { "registers" } else { "shared variables" };
+        Diagnostic::error("foreign-syntax", format!("{what} are declared with `{here}`"))
+            .at(self.current.span, "")
+            .help(format!("write `{here} {name}{domain} = 0;`, or with a range: `{here} {name}: 0..3 = 0;`"))
+    }
+
+    /// Parses the values of a finite domain.
+    pub fn finite_domain(&mut self) -> Parse<(i64, i64)> {
+        let start = self.current.span;
+        let ty = self.ty()?;
+        match ty.domain {
+            Domain::Bool => Ok((0, 1)),
+            Domain::Range { lo, hi } => Ok((lo, hi)),
+            Domain::Int => {
+                let diagnostic = Diagnostic::error("any-without-domain", "`any` needs a finite domain");
+                Err(self.fail(diagnostic.at(start, "").help("write `any(0..3)`")))
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The tokens of `.pal`.
+
+use palisade_base::Span;
+
+/// A token and where it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token {
+    pub kind: TokenKind,
+    pub span: Span,
+}
+
+/// What a token is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TokenKind {
+    /// The end of the text.
+    End,
+    /// A name that is no keyword.
+    Name(Symbol),
+    /// A number of at most 2^63, the greatest that can follow a minus sign.
+    Number(u64),
+    /// A keyword.
+    Word(Word),
+    /// Anything else.
+    Sign(Sign),
+}
+
+/// A distinct spelling of a name; see [`super::lexer::Names`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Symbol(pub u32);
+
+/// Defines an enum of fixed texts.
+macro_rules! texts {
+    ($(#[$meta:meta])* $name:ident { $($variant:ident $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(super) enum $name { $($variant,)* }
+
+        impl $name {
+            /// All of them, in the order of their declaration.
+            #[allow(dead_code)]
+            pub const ALL: &[$name] = &[$($name::$variant,)*];
+
+            /// How it is written.
+            pub fn text(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+texts! {
+    /// Keywords. The last ones belong to other languages: they are reserved so that using them gets an explanation.
+    Word {
+        Const "const",
+        Shared "shared",
+        Process "process",
+        Proc "proc",
+        Forbid "forbid",
+        Final "final",
+        Bool "bool",
+        Int "int",
+        Blocking "blocking",
+        Let "let",
+        Skip "skip",
+        Fence "fence",
+        StoreFence "sfence",
+        Assume "assume",
+        Await "await",
+        Assert "assert",
+        If "if",
+        Else "else",
+        While "while",
+        Loop "loop",
+        Break "break",
+        Continue "continue",
+        Goto "goto",
+        Choose "choose",
+        Or "or",
+        Atomic "atomic",
+        Return "return",
+        Spawn "spawn",
+        True "true",
+        False "false",
+        Any "any",
+        Cas "cas",
+        Exchange "xchg",
+        FetchAdd "fetch_add",
+        FetchSub "fetch_sub",
+        FetchAnd "fetch_and",
+        FetchOr "fetch_or",
+        FetchXor "fetch_xor",
+        For "for",
+        Do "do",
+        Switch "switch",
+        Null "null",
+        NullMacro "NULL",
+        FullFence "mfence",
+        LoadFence "lfence",
+    }
+}
+
+impl Word {
+    /// Whether an item of the program starts with it.
+    pub fn starts_item(self) -> bool {
+        matches!(self, Word::Const | Word::Shared | Word::Process | Word::Proc | Word::Forbid | Word::Final)
+    }
+}
+
+texts! {
+    /// Punctuation and operators.
+    Sign {
+        LeftParen "(",
+        RightParen ")",
+        LeftBracket "[",
+        RightBracket "]",
+        LeftBrace "{",
+        RightBrace "}",
+        Semicolon ";",
+        Comma ",",
+        Colon ":",
+        Dot ".",
+        DotDot "..",
+        DotDotEqual "..=",
+        At "@",
+        Arrow "->",
+        Equal "=",
+        Plus "+",
+        Minus "-",
+        Star "*",
+        Slash "/",
+        Percent "%",
+        And "&",
+        Or "|",
+        Caret "^",
+        ShiftLeft "<<",
+        ShiftRight ">>",
+        EqualEqual "==",
+        NotEqual "!=",
+        Less "<",
+        LessEqual "<=",
+        Greater ">",
+        GreaterEqual ">=",
+        AndAnd "&&",
+        OrOr "||",
+        Not "!",
+        Tilde "~",
+        PlusPlus "++",
+        MinusMinus "--",
+        PlusEqual "+=",
+        MinusEqual "-=",
+        StarEqual "*=",
+        SlashEqual "/=",
+        PercentEqual "%=",
+        AndEqual "&=",
+        OrEqual "|=",
+        CaretEqual "^=",
+        ShiftLeftEqual "<<=",
+        ShiftRightEqual ">>=",
+        Question "?",
+        PathSeparator "::",
+        FatArrow "=>",
+    }
+}
