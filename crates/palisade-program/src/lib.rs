@@ -13,6 +13,7 @@
 //!
 //! What is absent: nothing here takes a step or knows a memory model.
 
+pub mod describe;
 pub mod dot;
 pub mod lower;
 pub mod print;
