@@ -1,0 +1,131 @@
+//! What the front ends for foreign languages share: names that `.pal` accepts, and small pieces of written programs.
+
+use palisade_base::{Origin, Span};
+use palisade_program::Value;
+use palisade_program::written::{
+    BinaryOp, Expr, ExprKind, Name, Place, PlaceKind, Stmt, StmtKind, Type, UnaryOp,
+};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Whether a word means something in `.pal`.
+#[rustfmt::skip]
+fn is_reserved(word: &str) -> bool {
+    matches!(
+        word,
+        "any" | "assert" | "assume" | "atomic" | "await" | "blocking" | "bool" | "break" | "cas" |
+            "choose" | "const" | "continue" | "count" | "do" | "else" | "end" | "false" | "fence" |
+            "fetch_add" | "fetch_and" | "fetch_or" | "fetch_sub" | "fetch_xor" | "final" | "for" |
+            "forbid" | "goto" | "if" | "int" | "let" | "lfence" | "loop" | "mfence" | "NULL" | "null" |
+            "on" | "or" | "proc" | "process" | "return" | "sfence" | "shared" | "skip" | "spawn" |
+            "switch" | "true" | "while" | "xchg"
+    )
+}
+
+/// Gives foreign names a form that `.pal` accepts, each another one.
+#[derive(Clone, Default)]
+pub(crate) struct Names {
+    taken: HashSet<Arc<str>>,
+    /// The number to try next behind a name that is taken.
+    next: HashMap<Arc<str>, u32>,
+}
+
+impl Names {
+    /// A name like the wanted one: what no identifier may hold becomes `_`, and a number behind it tells it from names
+    /// given before.
+    pub(crate) fn fresh(&mut self, wanted: &str) -> Arc<str> {
+        let base: Arc<str> = identifier(wanted).into();
+        if !is_reserved(&base) && self.taken.insert(base.clone()) {
+            return base;
+        }
+        let next = self.next.entry(base.clone()).or_insert(2);
+        loop {
+            let name: Arc<str> = format!("{base}_{next}").into();
+            *next += 1;
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+}
+
+/// The wanted name with `_` for what no identifier may hold.
+fn identifier(wanted: &str) -> String {
+    let mut name: String = wanted.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if name.chars().all(|c| c == '_') || name.starts_with(|c: char| c.is_ascii_digit()) {
+        name.insert(0, 'n');
+    }
+    name
+}
+
+/// A literal. The written form has no negative ones, so `-1` is a negation.
+pub(crate) fn int(value: Value, span: Span) -> Expr {
+    match value.checked_neg() {
+        Some(positive) if value < 0 => unary(UnaryOp::Neg, int(positive, span), span),
+        _ => Expr::new(ExprKind::Int(value), span),
+    }
+}
+
+/// An operator with one operand.
+pub(crate) fn unary(op: UnaryOp, operand: Expr, span: Span) -> Expr {
+    Expr::new(ExprKind::Unary(op, Box::new(operand)), span)
+}
+
+/// An operator with two operands.
+pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
+    Expr::new(ExprKind::Binary(op, Box::new(left), Box::new(right)), span)
+}
+
+/// A register or shared scalar.
+pub(crate) fn named(name: &Arc<str>, span: Span) -> Place {
+    Place::new(PlaceKind::Named(Name::new(name.clone(), span)), span)
+}
+
+/// The value of a place.
+pub(crate) fn read(place: Place) -> Expr {
+    let span = place.span();
+    Expr::new(ExprKind::Read(place), span)
+}
+
+/// `place = value;`
+pub(crate) fn assign(place: Place, value: Expr, span: Span) -> Stmt {
+    Stmt::new(StmtKind::Assign { place, value }, span)
+}
+
+/// `goto label;`
+pub(crate) fn goto(label: &Arc<str>, span: Span) -> Stmt {
+    Stmt::new(StmtKind::Goto(Name::new(label.clone(), span)), span)
+}
+
+/// `let name = value;` with a type that is inferred.
+pub(crate) fn declare(name: &Arc<str>, value: Expr, span: Span) -> Stmt {
+    let name = Name::new(name.clone(), span);
+    let kind = StmtKind::Let { name, ty: Type::INT, init: Some(value) };
+    Stmt { labels: Vec::new(), kind, origin: Origin(span) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_identifiers_and_stay_apart() {
+        let mut names = Names::default();
+        let mut check = |wanted: &str, expected: &str| assert_eq!(&*names.fresh(wanted), expected);
+        check("x", "x");
+        check("x", "x_2");
+        check("x_2", "x_2_2");
+        check("x", "x_3");
+        check("lock-free", "lock_free");
+        check("lock+free", "lock_free_2");
+        check("3rd", "n3rd");
+        check("while", "while_2");
+        check("é", "n_");
+    }
+
+    #[test]
+    fn literals_are_never_negative_but_for_the_least() {
+        assert_eq!(int(-1, Span::NONE), unary(UnaryOp::Neg, Expr::int(1), Span::NONE));
+        assert_eq!(int(Value::MIN, Span::NONE), Expr::int(Value::MIN));
+    }
+}

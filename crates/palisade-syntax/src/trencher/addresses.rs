@@ -1,0 +1,435 @@
+//! How much memory a program needs.
+//!
+//! *Problem.* Addresses are computed, memory has no declared size, and the written form wants an array with so many cells.
+//!
+//! *Method.* A fixpoint over finite sets of values: one set per register and state, one per address. Sets with more than
+//! [`MOST_VALUES`] values become "anything". A `check` keeps the values for which it can hold. Every value that can occur
+//! in a run under any memory model is in its set, since loads return values stored at some time, and so every address is
+//! found, except where a set became "anything".
+//!
+//! *Cost.* At most [`MOST_WORK`] evaluations; after that every address that is not a constant counts as unknown.
+
+use super::file::{File, Instruction, RegisterId, StateId, Term, TermKind, Thread};
+use super::read::MAX_CELLS;
+use crate::report::Report;
+use palisade_base::{Diagnostic, Id, Span};
+use palisade_program::Value;
+use palisade_program::running;
+use palisade_program::written::{BinaryOp, UnaryOp};
+use std::collections::BTreeMap;
+
+const MOST_VALUES: usize = 64;
+const MOST_WORK: usize = 4_000_000;
+/// An expression is evaluated for at most so many combinations of register values.
+const MOST_COMBINATIONS: usize = 4096;
+/// The number of cells if the addresses are not known.
+const DEFAULT_CELLS: u32 = 64;
+
+/// The memory of a program: an array whose first cell has the address `least`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Memory {
+    /// The least address, 0 or negative.
+    pub(super) least: Value,
+    /// How many cells; 0 if the program does not use memory.
+    pub(super) cells: u32,
+}
+
+/// The memory that a program without errors needs.
+pub(super) fn memory(file: &File<'_>, report: &mut Report) -> Memory {
+    let none = Memory { least: 0, cells: 0 };
+    if report.has_errors() {
+        return none;
+    }
+    let mut found = Found::default();
+    let accesses =
+        || file.threads.iter().flat_map(|thread| &thread.transitions).filter_map(|t| t.instruction.address());
+    if accesses().all(|address| matches!(address.kind, TermKind::Int(_))) {
+        accesses().for_each(|address| found.constant(address));
+    } else if let Some(values) = Analysis::run(file) {
+        found = values;
+    } else {
+        accesses().for_each(|address| match address.kind {
+            TermKind::Int(_) => found.constant(address),
+            _ => _ = found.unknown.get_or_insert(address.span),
+        });
+    }
+    let Some((least, greatest)) = found.bounds else {
+        return match (file.memory_size, found.unknown) {
+            (Some((cells, _)), _) => Memory { least: 0, cells },
+            (None, Some(place)) => {
+                report.push(unknown(place, DEFAULT_CELLS));
+                Memory { least: 0, cells: DEFAULT_CELLS }
+            }
+            (None, None) => none,
+        };
+    };
+    if let Some((cells, span)) = file.memory_size {
+        for (address, place) in [least, greatest] {
+            if (address < 0 || address >= cells.into()) && found.unknown.is_none() {
+                let message = format!("this may access address {address}, but memory has {cells} cells");
+                let diagnostic = Diagnostic::warning("address-outside-memory", message).at(place, "");
+                report
+                    .push(diagnostic.at(span, "its size").help(format!("addresses are 0 to {}", cells - 1)));
+            }
+        }
+        return Memory { least: 0, cells };
+    }
+    let first = least.0.min(0);
+    let needed = i128::from(greatest.0.max(0)) - i128::from(first) + 1;
+    let Some(mut cells) = u32::try_from(needed).ok().filter(|&cells| cells <= MAX_CELLS) else {
+        let far = if greatest.0.unsigned_abs() >= least.0.unsigned_abs() { greatest } else { least };
+        let message = format!("address {} would need more than {MAX_CELLS} memory cells", far.0);
+        report.push(
+            Diagnostic::error("address-too-large", message)
+                .at(far.1, "")
+                .help("use small numbers as addresses"),
+        );
+        return none;
+    };
+    if let Some(place) = found.unknown {
+        cells = cells.max(DEFAULT_CELLS);
+        report.push(unknown(place, cells));
+    }
+    Memory { least: first, cells }
+}
+
+fn unknown(place: Span, cells: u32) -> Diagnostic {
+    let message = format!("the addresses of this access are not bounded; memory is given {cells} cells");
+    Diagnostic::warning("unbounded-address", message).at(place, "").help(
+        "an access outside is an error of the program; say `memory_size N` at the top of the file for another size",
+    )
+}
+
+/// The addresses found.
+#[derive(Default)]
+struct Found {
+    /// Least and greatest, with a place where each is used.
+    bounds: Option<((Value, Span), (Value, Span))>,
+    /// An access with an unknown address.
+    unknown: Option<Span>,
+}
+
+impl Found {
+    fn constant(&mut self, address: &Term) {
+        if let TermKind::Int(value) = address.kind {
+            self.value(value, address.span);
+        }
+    }
+
+    fn value(&mut self, value: Value, place: Span) {
+        let (least, greatest) = self.bounds.get_or_insert(((value, place), (value, place)));
+        if value < least.0 {
+            *least = (value, place);
+        }
+        if value > greatest.0 {
+            *greatest = (value, place);
+        }
+    }
+}
+
+/// A set of values.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Values {
+    /// These, in order; at most [`MOST_VALUES`].
+    Known(Vec<Value>),
+    /// Anything.
+    Any,
+}
+
+impl Values {
+    fn collect(values: impl IntoIterator<Item = Value>) -> Values {
+        let mut values: Vec<Value> = values.into_iter().collect();
+        values.sort_unstable();
+        values.dedup();
+        if values.len() > MOST_VALUES { Values::Any } else { Values::Known(values) }
+    }
+
+    /// Adds the other's values; whether there were new ones.
+    fn join(&mut self, other: &Values) -> bool {
+        let (Values::Known(mine), Values::Known(theirs)) = (&*self, other) else {
+            let grows = *self != Values::Any && *other == Values::Any;
+            if grows {
+                *self = Values::Any;
+            }
+            return grows;
+        };
+        if theirs.iter().all(|value| mine.binary_search(value).is_ok()) {
+            return false;
+        }
+        *self = Values::collect(mine.iter().chain(theirs).copied());
+        true
+    }
+}
+
+/// The values of a thread's registers; those not listed hold 0 only.
+type Registers = BTreeMap<RegisterId, Values>;
+
+struct Analysis<'f, 'a> {
+    file: &'f File<'a>,
+    /// Per thread and state; `None` if not entered yet.
+    registers: Vec<Vec<Option<Registers>>>,
+    memory: BTreeMap<Value, Values>,
+    /// What may have been stored anywhere.
+    anywhere: Values,
+    work: usize,
+}
+
+impl<'f, 'a> Analysis<'f, 'a> {
+    /// All addresses, or `None` if that would take too long.
+    fn run(file: &'f File<'a>) -> Option<Found> {
+        let registers = file.threads.iter().map(|thread| vec![None; thread.states.len()]).collect();
+        let anywhere = Values::Known(vec![0]);
+        let mut analysis = Analysis { file, registers, memory: BTreeMap::new(), anywhere, work: 0 };
+        let mut waiting: Vec<(usize, StateId)> = Vec::new();
+        for (t, thread) in file.threads.iter().enumerate() {
+            analysis.registers[t][thread.initial.index()] = Some(Registers::new());
+            waiting.push((t, thread.initial));
+        }
+        loop {
+            let mut stored = false;
+            while let Some((t, state)) = waiting.pop() {
+                stored |= analysis.visit(t, state, &mut waiting)?;
+            }
+            if !stored {
+                break;
+            }
+            // Memory grew: everything that reads it has to be looked at again.
+            for (t, thread) in file.threads.iter().enumerate() {
+                let mut readers: Vec<StateId> = (thread.transitions.iter())
+                    .filter(|transition| matches!(transition.instruction, Instruction::Read { .. }))
+                    .map(|transition| transition.from)
+                    .filter(|from| analysis.registers[t][from.index()].is_some())
+                    .collect();
+                readers.dedup();
+                waiting.extend(readers.into_iter().map(|state| (t, state)));
+            }
+        }
+        let mut found = Found::default();
+        for (t, thread) in file.threads.iter().enumerate() {
+            for transition in &thread.transitions {
+                let Some(registers) = &analysis.registers[t][transition.from.index()] else { continue };
+                let Some(address) = transition.instruction.address() else { continue };
+                match evaluate(address, registers, &mut analysis.work) {
+                    Values::Known(values) => {
+                        values.iter().for_each(|&value| found.value(value, address.span))
+                    }
+                    Values::Any => _ = found.unknown.get_or_insert(address.span),
+                }
+            }
+        }
+        Some(found)
+    }
+
+    /// Takes every transition that leaves the state; whether memory grew.
+    fn visit(&mut self, t: usize, state: StateId, waiting: &mut Vec<(usize, StateId)>) -> Option<bool> {
+        let thread: &'f Thread<'a> = &self.file.threads[t];
+        let registers = self.registers[t][state.index()].clone().expect("only entered states wait");
+        let mut stored = false;
+        for &position in &thread.states[state].out {
+            self.work += 1 + registers.len();
+            if self.work > MOST_WORK {
+                return None;
+            }
+            let transition = &thread.transitions[position];
+            let mut after = registers.clone();
+            match &transition.instruction {
+                Instruction::Write { value, address } => {
+                    let value = evaluate(value, &registers, &mut self.work);
+                    match evaluate(address, &registers, &mut self.work) {
+                        Values::Known(addresses) => {
+                            for address in addresses {
+                                stored |= self
+                                    .memory
+                                    .entry(address)
+                                    .or_insert_with(|| Values::Known(vec![0]))
+                                    .join(&value);
+                            }
+                        }
+                        Values::Any => stored |= self.anywhere.join(&value),
+                    }
+                }
+                Instruction::Read { register, address } => {
+                    let mut value = self.anywhere.clone();
+                    match evaluate(address, &registers, &mut self.work) {
+                        Values::Known(addresses) => {
+                            for address in addresses {
+                                if let Some(held) = self.memory.get(&address) {
+                                    value.join(held);
+                                }
+                            }
+                        }
+                        Values::Any => self.memory.values().for_each(|held| _ = value.join(held)),
+                    }
+                    self.work += self.memory.len();
+                    after.insert(*register, value);
+                }
+                Instruction::Local { register, value } => {
+                    after.insert(*register, evaluate(value, &registers, &mut self.work));
+                }
+                Instruction::Check(condition) => {
+                    if !restrict(condition, &mut after, &mut self.work) {
+                        continue;
+                    }
+                }
+                Instruction::Fence | Instruction::Noop | Instruction::Lock | Instruction::Unlock => {}
+            }
+            let known = &mut self.registers[t][transition.to.index()];
+            let grown = match known {
+                None => {
+                    // A register that one way in does not list holds 0 there.
+                    *known = Some(after);
+                    true
+                }
+                Some(known) => merge(known, after),
+            };
+            if grown {
+                waiting.push((t, transition.to));
+            }
+        }
+        Some(stored)
+    }
+}
+
+/// Joins what another way into a state brings; whether something new came.
+fn merge(known: &mut Registers, after: Registers) -> bool {
+    let zero = Values::Known(vec![0]);
+    let mut grown = false;
+    for (register, values) in known.iter_mut().filter(|(register, _)| !after.contains_key(register)) {
+        debug_assert!(register.index() < u32::MAX as usize);
+        grown |= values.join(&zero);
+    }
+    for (register, values) in after {
+        grown |= known.entry(register).or_insert_with(|| zero.clone()).join(&values);
+    }
+    grown
+}
+
+/// The values an expression can have.
+fn evaluate(term: &Term, registers: &Registers, work: &mut usize) -> Values {
+    match combinations(term, registers) {
+        Some(choices) => {
+            let mut results = Vec::new();
+            let exact = for_each(&choices, work, |chosen| match compute(term, chosen) {
+                Some(value) => {
+                    results.push(value);
+                    true
+                }
+                None => false,
+            });
+            if exact { Values::collect(results) } else { Values::Any }
+        }
+        None => rough(term, registers, work),
+    }
+}
+
+/// The values of an expression with a register that can be anything, or with very many combinations.
+fn rough(term: &Term, registers: &Registers, work: &mut usize) -> Values {
+    *work += 1;
+    match &term.kind {
+        TermKind::Int(value) => Values::Known(vec![*value]),
+        TermKind::Register(register) => values_of(*register, registers),
+        TermKind::Not(_) => Values::Known(vec![0, 1]),
+        TermKind::Binary(op, left, right) => match op {
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => Values::Any,
+            BinaryOp::BitAnd => {
+                let mask = [left, right].into_iter().find_map(|side| match side.kind {
+                    TermKind::Int(mask) if (0..MOST_VALUES as Value).contains(&mask) => Some(mask),
+                    _ => None,
+                });
+                mask.map_or(Values::Any, |mask| {
+                    Values::collect((0..=mask).filter(|value| value & mask == *value))
+                })
+            }
+            _ => Values::Known(vec![0, 1]),
+        },
+    }
+}
+
+/// Keeps the register values for which the condition can hold; whether there are any.
+fn restrict(condition: &Term, registers: &mut Registers, work: &mut usize) -> bool {
+    let Some(choices) = combinations(condition, registers) else { return true };
+    let mut kept: Vec<Vec<Value>> = vec![Vec::new(); choices.len()];
+    let mut holds = false;
+    let exact = for_each(&choices, work, |chosen| match compute(condition, chosen) {
+        Some(0) => true,
+        Some(_) => {
+            holds = true;
+            kept.iter_mut().zip(chosen).for_each(|(kept, (_, value))| kept.push(*value));
+            true
+        }
+        None => false,
+    });
+    if !exact {
+        return true;
+    }
+    for ((register, _), kept) in choices.iter().zip(kept) {
+        registers.insert(*register, Values::collect(kept));
+    }
+    holds
+}
+
+fn values_of(register: RegisterId, registers: &Registers) -> Values {
+    registers.get(&register).cloned().unwrap_or_else(|| Values::Known(vec![0]))
+}
+
+/// The registers of an expression with their values, if all are known and have not too many combinations.
+fn combinations(term: &Term, registers: &Registers) -> Option<Vec<(RegisterId, Vec<Value>)>> {
+    let mut mentioned = Vec::new();
+    term.registers(&mut |register, _| mentioned.push(register));
+    mentioned.sort_unstable();
+    mentioned.dedup();
+    let mut count = 1;
+    let mut choices = Vec::new();
+    for register in mentioned {
+        let Values::Known(values) = values_of(register, registers) else { return None };
+        count *= values.len();
+        if count > MOST_COMBINATIONS {
+            return None;
+        }
+        choices.push((register, values));
+    }
+    Some(choices)
+}
+
+/// Calls `visit` with every combination until it says no; whether it never did.
+fn for_each(
+    choices: &[(RegisterId, Vec<Value>)],
+    work: &mut usize,
+    mut visit: impl FnMut(&[(RegisterId, Value)]) -> bool,
+) -> bool {
+    let Some(mut chosen) = choices
+        .iter()
+        .map(|(register, values)| Some((*register, *values.first()?)))
+        .collect::<Option<Vec<_>>>()
+    else {
+        return true;
+    };
+    let mut positions = vec![0; choices.len()];
+    loop {
+        *work += 1 + choices.len();
+        if !visit(&chosen) {
+            return false;
+        }
+        let Some(turn) = (0..choices.len()).rev().find(|&i| positions[i] + 1 < choices[i].1.len()) else {
+            return true;
+        };
+        for i in turn..choices.len() {
+            positions[i] = if i == turn { positions[i] + 1 } else { 0 };
+            chosen[i].1 = choices[i].1[positions[i]];
+        }
+    }
+}
+
+/// The value of an expression, unless it overflows.
+fn compute(term: &Term, chosen: &[(RegisterId, Value)]) -> Option<Value> {
+    match &term.kind {
+        TermKind::Int(value) => Some(*value),
+        TermKind::Register(register) => {
+            chosen.iter().find(|(other, _)| other == register).map(|(_, value)| *value)
+        }
+        TermKind::Not(operand) => running::unary(UnaryOp::Not, compute(operand, chosen)?).ok(),
+        TermKind::Binary(op, left, right) => {
+            running::binary(*op, compute(left, chosen)?, compute(right, chosen)?).ok()
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Names that mean nothing, and where the lock is held.
+//!
+//! Trencher takes a misspelt register for a new one that is 0 and a misspelt state for a new one that is never entered. Here
+//! both are errors, and so is an `unlock` that no `lock` leads to.
+
+use super::file::File;
+use super::file::{Instruction, RegisterId, StateId, Thread};
+use super::read::shown;
+use crate::report::Report;
+use crate::suggest::nearest;
+use palisade_base::{Diagnostic, Id, IdVec, Span};
+use std::collections::HashMap;
+
+/// Suggestions are looked for among this many names at most.
+const MOST_CANDIDATES: usize = 500;
+
+/// The parts of a thread that run with the lock held.
+pub(super) struct Sections {
+    /// Whether a state can be entered without the lock.
+    pub(super) outside: IdVec<StateId, bool>,
+    /// One per state that a `lock` leads to, in the order in which they are found.
+    pub(super) sections: Vec<Section>,
+}
+
+/// What runs between a `lock` and its `unlock`.
+pub(super) struct Section {
+    /// The state the `lock` leads to.
+    pub(super) entry: StateId,
+    /// The states entered before the `unlock`, the entry first, in the order of the file.
+    pub(super) states: Vec<StateId>,
+    /// How many `lock` transitions lead here.
+    pub(super) entrances: u32,
+}
+
+/// Reports names that mean nothing and locks that are used wrongly; finds the sections of each thread.
+pub(super) fn check(file: &File<'_>, report: &mut Report) -> Vec<Sections> {
+    file.threads
+        .iter()
+        .map(|thread| {
+            registers(thread, report);
+            states(thread, report);
+            sections(thread, report)
+        })
+        .collect()
+}
+
+/// Every register that is read is set somewhere in its thread.
+fn registers(thread: &Thread<'_>, report: &mut Report) {
+    let mut set: IdVec<RegisterId, bool> = thread.registers.iter().map(|_| false).collect();
+    for register in thread.transitions.iter().filter_map(|transition| transition.instruction.sets()) {
+        set[register] = true;
+    }
+    let mut reported = set.clone();
+    let mut unset: Vec<(RegisterId, Span)> = Vec::new();
+    for term in thread.transitions.iter().flat_map(|transition| transition.instruction.terms()) {
+        term.registers(&mut |register, span| {
+            if !reported[register] {
+                reported[register] = true;
+                unset.push((register, span));
+            }
+        });
+    }
+    for (register, span) in unset {
+        let name = thread.registers[register].text;
+        let message =
+            format!("register `{}` is never set in thread `{}`", shown(name), shown(thread.name.text));
+        let known = thread.registers.iter_enumerated().filter(|&(register, _)| set[register]);
+        let near = nearest(name, known.map(|(_, word)| word.text).take(MOST_CANDIDATES));
+        let help = match near {
+            _ if name.contains(|c: char| !c.is_alphanumeric() && c != '_') => {
+                "operators come first and everything is separated by spaces: `== r 1`".to_owned()
+            }
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "set it with `read` or `local`, or write the number itself".to_owned(),
+        };
+        report.push(Diagnostic::error("unknown-register", message).at(span, "").help(help));
+    }
+}
+
+/// Every state with transitions can be entered.
+fn states(thread: &Thread<'_>, report: &mut Report) {
+    let mut entered: IdVec<StateId, bool> = thread.states.iter().map(|_| false).collect();
+    entered[thread.initial] = true;
+    for transition in thread.transitions.iter().filter(|transition| transition.from != transition.to) {
+        entered[transition.to] = true;
+    }
+    for (state, is_entered) in entered.iter_enumerated().filter(|(_, is_entered)| !**is_entered) {
+        debug_assert!(!is_entered);
+        let name = thread.states[state].name.text;
+        let Some(&first) = thread.states[state].out.first() else {
+            // Only `final` names it.
+            unknown_final(thread, state, report);
+            continue;
+        };
+        let message =
+            format!("no transition leads to state `{}`, and it is not the initial one", shown(name));
+        let dead_ends =
+            thread.states.iter_enumerated().filter(|(other, s)| entered[*other] && s.out.is_empty());
+        let near = nearest(name, dead_ends.map(|(_, s)| s.name.text).take(MOST_CANDIDATES));
+        let help = near.map_or_else(
+            || "remove its transitions, or let one lead to it".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        let span = thread.transitions[first].from_span;
+        report.push(Diagnostic::error("unreachable-state", message).at(span, "").help(help));
+    }
+}
+
+fn unknown_final(thread: &Thread<'_>, state: StateId, report: &mut Report) {
+    let word = thread.states[state].name;
+    let message = format!("no transition leads to the final state `{}`", shown(word.text));
+    let others = thread.states.iter().map(|other| other.name.text).filter(|name| *name != word.text);
+    let mut diagnostic = Diagnostic::error("unreachable-state", message).at(word.span, "");
+    if let Some(near) = nearest(word.text, others.take(MOST_CANDIDATES)) {
+        diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+    }
+    report.push(diagnostic);
+}
+
+/// Follows the lock through the thread. The sections of one thread may overlap; together they may hold so many
+/// states, so that the program stays about as large as its text.
+const MOST_COPIES: usize = 1_000_000;
+
+fn sections(thread: &Thread<'_>, report: &mut Report) -> Sections {
+    let mut outside: IdVec<StateId, bool> = thread.states.iter().map(|_| false).collect();
+    let mut sections: Vec<Section> = Vec::new();
+    let mut by_entry: HashMap<StateId, usize> = HashMap::new();
+    let mut unlocked = vec![false; thread.transitions.len()];
+    let mut relocked: Vec<usize> = Vec::new();
+    let mut never_unlocked: Vec<StateId> = Vec::new();
+    let mut copies = 0;
+    // The section each state was last seen in, so that no set has to be cleared.
+    let mut seen: IdVec<StateId, u32> = thread.states.iter().map(|_| u32::MAX).collect();
+
+    let mut waiting = vec![thread.initial];
+    while let Some(state) = waiting.pop() {
+        if std::mem::replace(&mut outside[state], true) {
+            continue;
+        }
+        for &position in &thread.states[state].out {
+            let transition = &thread.transitions[position];
+            match transition.instruction {
+                Instruction::Unlock => {}
+                Instruction::Lock => {
+                    if let Some(&known) = by_entry.get(&transition.to) {
+                        sections[known].entrances += 1;
+                        continue;
+                    }
+                    let number = sections.len();
+                    by_entry.insert(transition.to, number);
+                    let mut states = vec![transition.to];
+                    seen[transition.to] = StateId::from_index(number).0;
+                    let mut next = 0;
+                    while let Some(&inside) = states.get(next) {
+                        next += 1;
+                        copies += 1;
+                        if thread.states[inside].out.is_empty() {
+                            never_unlocked.push(inside);
+                        }
+                        for &position in &thread.states[inside].out {
+                            let step = &thread.transitions[position];
+                            match step.instruction {
+                                Instruction::Unlock => {
+                                    unlocked[position] = true;
+                                    waiting.push(step.to);
+                                }
+                                Instruction::Lock => relocked.push(position),
+                                _ if seen[step.to] != number as u32 => {
+                                    seen[step.to] = number as u32;
+                                    states.push(step.to);
+                                }
+                                _ => {}
+                            }
+                        }
+                    }
+                    if copies > MOST_COPIES.max(4 * thread.states.len()) {
+                        let message = format!(
+                            "the locked parts of thread `{}` overlap too much",
+                            shown(thread.name.text)
+                        );
+                        let diagnostic = Diagnostic::error("too-large", message).at(transition.span, "");
+                        report.push(diagnostic.help("give each `lock` its own states up to the `unlock`"));
+                        return Sections { outside, sections };
+                    }
+                    states[1..].sort_unstable();
+                    sections.push(Section { entry: transition.to, states, entrances: 1 });
+                }
+                _ => waiting.push(transition.to),
+            }
+        }
+    }
+    lock_misuse(thread, &outside, &unlocked, relocked, never_unlocked, report);
+    Sections { outside, sections }
+}
+
+fn lock_misuse(
+    thread: &Thread<'_>,
+    outside: &IdVec<StateId, bool>,
+    unlocked: &[bool],
+    mut relocked: Vec<usize>,
+    mut never_unlocked: Vec<StateId>,
+    report: &mut Report,
+) {
+    for (position, transition) in thread.transitions.iter().enumerate() {
+        if matches!(transition.instruction, Instruction::Unlock) && outside[transition.from] {
+            if unlocked[position] {
+                let message = "this `unlock` is also reached without the lock; the thread is then stuck";
+                report.push(Diagnostic::warning("unlock-without-lock", message).at(transition.span, ""));
+            } else {
+                let diagnostic = Diagnostic::error("unlock-without-lock", "no `lock` leads to this `unlock`");
+                report.push(
+                    diagnostic.at(transition.span, "").help("in Trencher a thread is stuck here for ever"),
+                );
+            }
+        }
+    }
+    relocked.sort_unstable();
+    relocked.dedup();
+    for position in relocked {
+        let message =
+            "this `lock` can be reached with the lock already held; the thread is then stuck for ever";
+        let diagnostic =
+            Diagnostic::warning("nested-lock", message).at(thread.transitions[position].span, "");
+        report.push(diagnostic);
+    }
+    never_unlocked.sort_unstable();
+    never_unlocked.dedup();
+    for state in never_unlocked {
+        let word = thread.states[state].name;
+        let message = format!(
+            "the thread can end in state `{}` with the lock held; no other thread runs then",
+            shown(word.text)
+        );
+        report.push(Diagnostic::warning("lock-never-released", message).at(word.span, ""));
+    }
+}
