@@ -1,0 +1,228 @@
+//! The printer: a program as `.pal` text.
+//!
+//! *Guarantee*: reading the text gives the same program (equality ignores where things were written), and printing that
+//! gives the same text. It holds for every valid program whose names are legal ([`is_legal_name`]) and whose nesting stays
+//! below the parser's limits.
+//!
+//! Layout: four spaces per level, a blank line between items, as few parentheses as possible, labels one level to the left
+//! of their statement. Constants are gone: the written form holds their values.
+
+mod expr;
+mod names;
+mod stmt;
+
+pub use names::{RESERVED, is_legal_name, legal_name};
+
+use crate::written::{
+    Count, Domain, Expr, ExprKind, Init, InitValue, Outside, Param, Procedure, Program, Property,
+    PropertyKind, Shared, Start, Template, Type,
+};
+use std::fmt::{self, Write};
+
+/// The program as text.
+pub fn print(program: &Program) -> String {
+    let mut printer = Printer { out: String::new(), level: 0 };
+    printer.program(program).expect("writing to a string does not fail");
+    printer.out
+}
+
+/// One expression as text, on one line.
+pub fn print_expr(expr: &Expr) -> String {
+    expr::Shown(expr).to_string()
+}
+
+/// Lines longer than this are broken where possible.
+const WIDTH: usize = 100;
+
+struct Printer {
+    out: String,
+    /// How deep the current line is indented.
+    level: usize,
+}
+
+impl Printer {
+    fn program(&mut self, program: &Program) -> fmt::Result {
+        let mut rest = &program.shared[..];
+        while let Some(first) = rest.first() {
+            let together = rest.iter().take_while(|shared| declared_alike(first, shared)).count();
+            rest = self.shared(rest, together)?;
+        }
+        for procedure in &program.procedures {
+            self.blank_line();
+            self.procedure(procedure)?;
+        }
+        for template in &program.templates {
+            self.blank_line();
+            self.template(template)?;
+        }
+        if !program.properties.is_empty() {
+            self.blank_line();
+        }
+        program.properties.iter().try_for_each(|property| self.property(property))
+    }
+
+    /// Separates an item from what is before it.
+    fn blank_line(&mut self) {
+        if !self.out.is_empty() {
+            self.out.push('\n');
+        }
+    }
+
+    /// Prints up to so many of the first variables in one declaration, as many as fit a line. Returns the others.
+    fn shared<'p>(&mut self, variables: &'p [Shared], together: usize) -> Result<&'p [Shared], fmt::Error> {
+        let Shared { ty, init, .. } = &variables[0];
+        let start = self.out.len();
+        self.out.push_str("shared ");
+        let mut printed = 0;
+        for variable in &variables[..together] {
+            let name_at = self.out.len();
+            if printed > 0 {
+                self.out.push_str(", ");
+            }
+            write!(self.out, "{}", variable.name)?;
+            if let Some(len) = variable.len {
+                write!(self.out, "[{len}]")?;
+            }
+            if printed > 0 && self.out.len() - start > WIDTH - 20 {
+                self.out.truncate(name_at);
+                break;
+            }
+            printed += 1;
+        }
+        write!(self.out, "{}", Annotation(*ty))?;
+        match init {
+            Init::Every(InitValue::Const(Expr { kind: ExprKind::Int(0), .. })) => {}
+            Init::Every(value) => write!(self.out, " = {}", Initial(value))?,
+            Init::Each(values) => {
+                self.out.push_str(" = [");
+                for (i, value) in values.iter().enumerate() {
+                    write!(self.out, "{}{}", if i > 0 { ", " } else { "" }, Initial(value))?;
+                }
+                self.out.push(']');
+            }
+        }
+        self.out.push_str(";\n");
+        Ok(&variables[printed..])
+    }
+
+    fn procedure(&mut self, procedure: &Procedure) -> fmt::Result {
+        write!(self.out, "proc {}({})", procedure.name, Params(&procedure.params))?;
+        if let Some(result) = procedure.result {
+            write!(self.out, " -> {}", Written(result))?;
+        }
+        self.out.push(' ');
+        self.block(&procedure.body)?;
+        self.out.push('\n');
+        Ok(())
+    }
+
+    fn template(&mut self, template: &Template) -> fmt::Result {
+        write!(self.out, "process {}", template.name)?;
+        if !template.params.is_empty() {
+            write!(self.out, "({})", Params(&template.params))?;
+        }
+        match template.count {
+            Count::Fixed(1) => {}
+            Count::Fixed(count) => write!(self.out, "[{count}]")?,
+            Count::Any => self.out.push_str("[*]"),
+        }
+        if template.start == Start::OnSpawn {
+            self.out.push_str(" on spawn");
+        }
+        self.out.push(' ');
+        self.block(&template.body)?;
+        self.out.push('\n');
+        Ok(())
+    }
+
+    fn property(&mut self, property: &Property) -> fmt::Result {
+        let word = match property.kind {
+            PropertyKind::Forbid => "forbid ",
+            PropertyKind::Final => "final ",
+        };
+        self.wrapped(word, &property.condition)?;
+        self.out.push_str(";\n");
+        Ok(())
+    }
+
+    /// Writes a word and an expression, over several lines if it is a long chain of `&&` or `||`.
+    fn wrapped(&mut self, start: &str, expr: &Expr) -> fmt::Result {
+        self.out.push_str(start);
+        let from = self.out.len();
+        write!(self.out, "{}", expr::Shown(expr))?;
+        let line = self.out.rfind('\n').map_or(0, |end| end + 1);
+        if self.out.len() - line <= WIDTH {
+            return Ok(());
+        }
+        let Some((op, operands)) = expr::chain(expr) else { return Ok(()) };
+        self.out.truncate(from);
+        for (i, operand) in operands.into_iter().enumerate() {
+            if i > 0 {
+                self.out.push('\n');
+                self.indent(self.level + 1);
+                write!(self.out, "{} ", expr::symbol(op))?;
+            }
+            write!(self.out, "{}", expr::Operand(operand, op, i > 0))?;
+        }
+        Ok(())
+    }
+
+    fn indent(&mut self, level: usize) {
+        for _ in 0..level {
+            self.out.push_str("    ");
+        }
+    }
+}
+
+/// Whether two variables can share a declaration.
+fn declared_alike(a: &Shared, b: &Shared) -> bool {
+    a.ty == b.ty && a.init == b.init && (matches!(a.init, Init::Every(_)) || std::ptr::eq(a, b))
+}
+
+struct Initial<'p>(&'p InitValue);
+
+impl fmt::Display for Initial<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            InitValue::Any => f.write_str("*"),
+            InitValue::Const(value) => expr::Shown(value).fmt(f),
+        }
+    }
+}
+
+struct Params<'p>(&'p [Param]);
+
+impl fmt::Display for Params<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, param) in self.0.iter().enumerate() {
+            write!(f, "{}{}{}", if i > 0 { ", " } else { "" }, param.name, Annotation(param.ty))?;
+        }
+        Ok(())
+    }
+}
+
+/// `: T` behind a name; nothing for `int`.
+struct Annotation(Type);
+
+impl fmt::Display for Annotation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == Type::INT { Ok(()) } else { write!(f, ": {}", Written(self.0)) }
+    }
+}
+
+/// A type.
+struct Written(Type);
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.domain {
+            Domain::Bool => f.write_str("bool")?,
+            Domain::Range { lo, hi } => write!(f, "{lo}..{hi}")?,
+            Domain::Int => f.write_str("int")?,
+        }
+        match self.0.outside {
+            Outside::Fault => Ok(()),
+            Outside::Block => f.write_str(" blocking"),
+        }
+    }
+}

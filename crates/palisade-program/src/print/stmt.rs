@@ -1,0 +1,141 @@
+//! Statements and blocks.
+
+use super::{Annotation, Printer, expr};
+use crate::written::{Block, Expr, ExprKind, Stmt, StmtKind};
+use std::fmt::{self, Write};
+
+impl Printer {
+    /// Writes `{ … }`, starting on the current line; the closing brace ends without a line break.
+    pub(super) fn block(&mut self, block: &Block) -> fmt::Result {
+        if block.is_empty() {
+            self.out.push_str("{}");
+            return Ok(());
+        }
+        self.out.push_str("{\n");
+        self.level += 1;
+        block.iter().try_for_each(|stmt| self.statement(stmt))?;
+        self.level -= 1;
+        self.indent(self.level);
+        self.out.push('}');
+        Ok(())
+    }
+
+    fn statement(&mut self, stmt: &Stmt) -> fmt::Result {
+        self.labels(stmt)?;
+        self.unlabelled(&stmt.kind)?;
+        self.out.push('\n');
+        Ok(())
+    }
+
+    /// Writes the labels and the indentation of a statement. A label stands on the statement's line if it fits in front of
+    /// it, or if the statement does nothing but carry it.
+    fn labels(&mut self, stmt: &Stmt) -> fmt::Result {
+        let Some((last, others)) = stmt.labels.split_last() else {
+            self.indent(self.level);
+            return Ok(());
+        };
+        for label in others {
+            self.indent(self.level - 1);
+            writeln!(self.out, "{label}:")?;
+        }
+        self.indent(self.level - 1);
+        let space = 4usize.saturating_sub(last.text.len() + 1);
+        if space > 0 || stmt.kind == StmtKind::Skip {
+            write!(self.out, "{last}:{:1$}", "", space.max(1))
+        } else {
+            writeln!(self.out, "{last}:")?;
+            self.indent(self.level);
+            Ok(())
+        }
+    }
+
+    fn unlabelled(&mut self, kind: &StmtKind) -> fmt::Result {
+        match kind {
+            StmtKind::Skip => self.out.push_str("skip;"),
+            StmtKind::Let { name, ty, init } => {
+                write!(self.out, "let {name}{}", Annotation(*ty))?;
+                match init {
+                    Some(Expr { kind: ExprKind::Any { lo, hi }, .. })
+                        if ty.domain.bounds() == Some((*lo, *hi)) =>
+                    {
+                        self.out.push_str(" = *");
+                    }
+                    Some(init) => self.wrapped(" = ", init)?,
+                    None => {}
+                }
+                self.out.push(';');
+            }
+            StmtKind::Assign { place, value } => {
+                write!(self.out, "{}", expr::Placed(place))?;
+                return self.simple(" = ", value);
+            }
+            StmtKind::Eval(value) => return self.simple("", value),
+            StmtKind::Fence => self.out.push_str("fence;"),
+            StmtKind::StoreFence => self.out.push_str("sfence;"),
+            StmtKind::Assume(condition) => return self.judging("assume(", condition),
+            StmtKind::Await(condition) => return self.simple("await ", condition),
+            StmtKind::Assert(condition) => return self.judging("assert(", condition),
+            StmtKind::If { condition, then, otherwise } => {
+                write!(self.out, "if {} ", expr::Shown(condition))?;
+                self.block(then)?;
+                return self.otherwise(otherwise);
+            }
+            StmtKind::While { condition, body } => {
+                write!(self.out, "while {} ", expr::Shown(condition))?;
+                return self.block(body);
+            }
+            StmtKind::Loop(body) => {
+                self.out.push_str("loop ");
+                return self.block(body);
+            }
+            StmtKind::Break => self.out.push_str("break;"),
+            StmtKind::Continue => self.out.push_str("continue;"),
+            StmtKind::Goto(label) => write!(self.out, "goto {label};")?,
+            StmtKind::Choose(alternatives) => {
+                for (i, alternative) in alternatives.iter().enumerate() {
+                    self.out.push_str(if i == 0 { "choose " } else { " or " });
+                    self.block(alternative)?;
+                }
+            }
+            StmtKind::Atomic(body) => {
+                self.out.push_str("atomic ");
+                return self.block(body);
+            }
+            StmtKind::Block(body) => return self.block(body),
+            StmtKind::Return(None) => self.out.push_str("return;"),
+            StmtKind::Return(Some(value)) => return self.simple("return ", value),
+            StmtKind::Spawn { template, args } => {
+                write!(self.out, "spawn {template}({});", expr::Args(args))?
+            }
+        }
+        Ok(())
+    }
+
+    /// `start e;`
+    fn simple(&mut self, start: &str, value: &Expr) -> fmt::Result {
+        self.wrapped(start, value)?;
+        self.out.push(';');
+        Ok(())
+    }
+
+    /// `start e);`
+    fn judging(&mut self, start: &str, condition: &Expr) -> fmt::Result {
+        self.wrapped(start, condition)?;
+        self.out.push_str(");");
+        Ok(())
+    }
+
+    fn otherwise(&mut self, otherwise: &Block) -> fmt::Result {
+        match &otherwise[..] {
+            [] => Ok(()),
+            [Stmt { labels, kind: kind @ StmtKind::If { .. }, .. }] if labels.is_empty() => {
+                self.out.push_str(" else ");
+                self.unlabelled(kind)
+            }
+            _ => {
+                self.out.push_str(" else ");
+                self.block(otherwise)
+            }
+        }
+    }
+}
