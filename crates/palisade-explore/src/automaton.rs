@@ -1,0 +1,427 @@
+//! The thread automaton: thread states by number, and their moves, worked out on demand.
+//!
+//! The search never evaluates an expression. It looks up, by number, what a thread state does next: each [`Move`] names the cell it reads or
+//! writes, and for each value read, the possible targets. All of this is worked out once per thread state, not once per global
+//! state, and only when the search first asks for it.
+//!
+//! *Invariants*
+//! 1. Numbers and tables only grow, so what was looked up stays valid.
+//! 2. Number 0 is "no thread"; it has no moves.
+//! 3. The moves of a thread state begin with its updates.
+
+use crate::codes::Codes;
+use crate::collapse::{Runs, run_on};
+use crate::footprint::{Cells, Footprint, Footprints, only};
+use crate::local::{After, Hold, Kind, Local, ThreadMachine};
+use crate::observe::Observer;
+use hashbrown::HashTable;
+use palisade_base::Id;
+use palisade_memory::Action;
+use palisade_program::Value;
+use palisade_program::running::{CellId, RoleId};
+use rustc_hash::FxBuildHasher;
+use std::hash::BuildHasher;
+
+/// A thread state by number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct LocalId(pub u32);
+
+impl LocalId {
+    /// No thread.
+    pub const NONE: LocalId = LocalId(0);
+}
+
+/// No value.
+pub(crate) const NOTHING: u32 = u32::MAX;
+
+/// What the search needs to know of a thread state at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Info {
+    /// Its moves, once known: updates first.
+    first_move: u32,
+    moves: u32,
+    pub updates: u32,
+    /// Whether it is inside an atomic section.
+    pub entered: bool,
+    /// Whether it is armed for a section, or in one.
+    pub holds: bool,
+    /// Whether a `forbid` looks at threads of this role, and it is armed: nothing can be judged.
+    pub unjudged: bool,
+    /// Whether it is at a location a `forbid` looks at.
+    pub at_seen: bool,
+    pub faulted: bool,
+    /// Whether it has run to its end and its buffer is empty.
+    pub finished: bool,
+    pub buffer_empty: bool,
+    /// Whether all its next instructions are loads.
+    pub only_loads: bool,
+    /// What its next instructions access.
+    pub next: Footprint,
+    /// What it may ever access.
+    pub future: Footprint,
+}
+
+impl Info {
+    fn unknown(future: Footprint) -> Info {
+        Info {
+            first_move: 0,
+            moves: NOTHING,
+            updates: 0,
+            entered: false,
+            holds: false,
+            unjudged: false,
+            at_seen: false,
+            faulted: false,
+            finished: false,
+            buffer_empty: true,
+            only_loads: true,
+            next: Footprint::default(),
+            future,
+        }
+    }
+}
+
+/// One thing a thread state can do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Move {
+    /// The cell it accesses; `NOTHING` for none.
+    pub cell: u32,
+    /// Whether the outcome depends on the cell's value.
+    pub reads: bool,
+    /// The thread state it belongs to.
+    local: LocalId,
+    /// What it is.
+    pub action: Action,
+    /// Where its outcomes are.
+    table: u32,
+}
+
+impl Move {
+    /// The cell as a set.
+    pub fn cells(&self) -> Cells {
+        if self.cell == NOTHING { 0 } else { only(CellId(self.cell)) }
+    }
+}
+
+/// Where a move may lead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Target {
+    pub local: LocalId,
+    /// The code of the value written to the move's cell; `NOTHING` for none.
+    pub write: u32,
+    /// A thread that was started.
+    pub child: LocalId,
+    /// Whether properties see a change.
+    pub visible: bool,
+}
+
+/// Something the tables do not hold yet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Need {
+    /// The moves of a thread state.
+    Moves(LocalId),
+    /// The outcomes of a move for a value code.
+    Outcome(u32, u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: u32,
+    len: u32,
+}
+
+const UNKNOWN: Span = Span { start: 0, len: NOTHING };
+
+/// Thread states and moves found so far.
+pub(crate) struct Automaton<'a> {
+    pub machine: ThreadMachine<'a>,
+    pub observer: Observer,
+    pub codes: Codes,
+    footprints: Footprints,
+    /// Whether local steps are collapsed.
+    collapse: bool,
+    /// Roles whose threads leave no trace when they finish.
+    vanishing: Vec<bool>,
+    locals: Vec<Local>,
+    index: HashTable<u32>,
+    infos: Vec<Info>,
+    moves: Vec<Move>,
+    tables: Vec<Vec<Span>>,
+    targets: Vec<Target>,
+    /// Whether some thread wanted a longer buffer than allowed.
+    pub bound_hit: bool,
+    /// Whether some thread called deeper than allowed.
+    pub too_deep: bool,
+    bytes: u64,
+}
+
+impl<'a> Automaton<'a> {
+    pub fn new(machine: ThreadMachine<'a>, collapse: bool) -> Automaton<'a> {
+        let system = machine.machine.system;
+        let observer = Observer::new(system);
+        let started = |role: RoleId| system.instances.iter().any(|instance| instance.role == role);
+        let vanishing = system.roles.ids().map(|role| collapse && !started(role) && !observer.looks_at(role));
+        let mut automaton = Automaton {
+            vanishing: vanishing.collect(),
+            footprints: Footprints::new(system),
+            codes: Codes::new(system),
+            observer,
+            machine,
+            collapse,
+            locals: Vec::new(),
+            index: HashTable::new(),
+            infos: Vec::new(),
+            moves: Vec::new(),
+            tables: Vec::new(),
+            targets: Vec::new(),
+            bound_hit: false,
+            too_deep: false,
+            bytes: 0,
+        };
+        // Number 0: any thread state will do, since it is never looked at.
+        automaton.locals.push(automaton.machine.start(RoleId(0)));
+        automaton.infos.push(Info { moves: 0, finished: true, ..Info::unknown(Footprint::default()) });
+        automaton
+    }
+
+    /// The thread states in which a thread of a role can wait at first.
+    pub fn starts(&mut self, role: RoleId) -> Vec<LocalId> {
+        let local = self.machine.start(role);
+        self.settle(None, After { local, write: None, child: None }).into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// How many thread states there are.
+    pub fn len(&self) -> usize {
+        self.locals.len()
+    }
+
+    /// Roughly how much memory the tables take.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn local(&self, id: LocalId) -> &Local {
+        &self.locals[id.0 as usize]
+    }
+
+    pub fn info(&self, id: LocalId) -> &Info {
+        &self.infos[id.0 as usize]
+    }
+
+    /// The moves of a thread state with their numbers, if known.
+    pub fn moves(&self, info: &Info) -> Option<(u32, &[Move])> {
+        let first = info.first_move as usize;
+        (info.moves != NOTHING).then(|| (info.first_move, &self.moves[first..first + info.moves as usize]))
+    }
+
+    /// Where a move leads for the code of the value it reads (0 if it reads none), if known.
+    pub fn outcome(&self, mv: &Move, code: u32) -> Option<&[Target]> {
+        let span = *self.tables[mv.table as usize].get(code as usize)?;
+        (span.len != NOTHING).then(|| &self.targets[span.start as usize..(span.start + span.len) as usize])
+    }
+
+    /// Works out something the search asked for.
+    pub fn supply(&mut self, need: Need) {
+        match need {
+            Need::Moves(id) => self.supply_moves(id),
+            Need::Outcome(mv, code) => self.supply_outcome(mv, code),
+        }
+    }
+
+    fn supply_moves(&mut self, id: LocalId) {
+        if self.infos[id.0 as usize].moves != NOTHING {
+            return;
+        }
+        let local = self.locals[id.0 as usize].clone();
+        let first = self.moves.len() as u32;
+        for position in 0..local.thread.buffer.len() {
+            let action = Action::Update { position };
+            if let Some(after) = self.machine.step(&local, action, None) {
+                let cell = after.write.expect("an update writes").0;
+                let number = self.add_move(id, action, Kind::Writes(cell));
+                self.fill(number, 0, after);
+            }
+        }
+        let updates = self.moves.len() as u32 - first;
+        let mut only_loads = true;
+        let mut next = Footprint::default();
+        for edge in self.machine.edges(&local) {
+            let kind = self.machine.kind(&local, edge);
+            let loads = self.machine.is_load(&local, edge);
+            only_loads &= loads;
+            match kind {
+                Kind::BufferFull => {
+                    self.bound_hit = true;
+                    continue;
+                }
+                Kind::Reads(cell) => {
+                    next.reads |= only(cell);
+                    next.writes |= if loads { 0 } else { only(cell) };
+                }
+                Kind::Writes(cell) => next.writes |= only(cell),
+                Kind::Local | Kind::Spawns => {}
+            }
+            for action in self.machine.actions(&local, edge) {
+                if matches!(kind, Kind::Reads(_)) {
+                    self.add_move(id, action, kind);
+                } else if let Some(after) = self.machine.step(&local, action, None) {
+                    let number = self.add_move(id, action, kind);
+                    self.fill(number, 0, after);
+                }
+            }
+        }
+        let moves = self.moves.len() as u32 - first;
+        let info = &mut self.infos[id.0 as usize];
+        *info = Info { first_move: first, moves, updates, only_loads, next, ..*info };
+    }
+
+    fn add_move(&mut self, local: LocalId, action: Action, kind: Kind) -> u32 {
+        let (cell, reads) = match kind {
+            Kind::Reads(cell) => (cell.0, true),
+            Kind::Writes(cell) => (cell.0, false),
+            Kind::Local | Kind::Spawns | Kind::BufferFull => (NOTHING, false),
+        };
+        self.moves.push(Move { cell, reads, local, action, table: self.tables.len() as u32 });
+        self.tables.push(Vec::new());
+        self.bytes += (size_of::<Move>() + size_of::<Vec<Span>>()) as u64;
+        self.moves.len() as u32 - 1
+    }
+
+    fn supply_outcome(&mut self, number: u32, code: u32) {
+        let mv = self.moves[number as usize];
+        if self.outcome(&mv, code).is_some() {
+            return;
+        }
+        let cell = CellId(mv.cell);
+        let value = self.codes.value(cell, code);
+        let local = self.locals[mv.local.0 as usize].clone();
+        match self.machine.step(&local, mv.action, Some((cell, value))) {
+            Some(after) => self.fill(number, code, after),
+            None => self.set_outcome(number, code, &[]),
+        }
+    }
+
+    /// Fills in the outcome of a move.
+    fn fill(&mut self, number: u32, code: u32, after: After) {
+        let source = self.locals[self.moves[number as usize].local.0 as usize].clone();
+        let write = after.write.map_or(NOTHING, |(cell, value)| self.codes.code(cell, value));
+        let children = match after.child.clone() {
+            None => vec![LocalId::NONE],
+            Some(child) => self
+                .settle(None, After { local: child, write: None, child: None })
+                .into_iter()
+                .map(|(id, _)| id)
+                .collect(),
+        };
+        let writes_seen = after.write.is_some_and(|(cell, _)| self.observer.cells.contains(&cell));
+        let view = self.observer.view(&source);
+        let stops = self.runs(Some(&source), after);
+        let mut targets = Vec::new();
+        for (local, _) in stops {
+            let visible = writes_seen || self.observer.view(&local) != view;
+            let local = self.number(local);
+            targets.extend(children.iter().map(|&child| Target { local, write, child, visible }));
+        }
+        self.set_outcome(number, code, &targets);
+    }
+
+    fn set_outcome(&mut self, number: u32, code: u32, targets: &[Target]) {
+        let span = Span { start: self.targets.len() as u32, len: targets.len() as u32 };
+        self.targets.extend_from_slice(targets);
+        let table = &mut self.tables[self.moves[number as usize].table as usize];
+        if table.len() <= code as usize {
+            table.resize(code as usize + 1, UNKNOWN);
+        }
+        table[code as usize] = span;
+        self.bytes += (size_of_val(targets) + size_of::<Span>()) as u64;
+    }
+
+    /// Runs a thread on to where it waits.
+    fn settle(&mut self, source: Option<&Local>, after: After) -> Vec<(LocalId, Vec<Action>)> {
+        self.runs(source, after).into_iter().map(|(local, steps)| (self.number(local), steps)).collect()
+    }
+
+    fn runs(&mut self, source: Option<&Local>, after: After) -> Vec<(Local, Vec<Action>)> {
+        if !self.collapse {
+            return vec![(after.local, Vec::new())];
+        }
+        let Runs { stops, too_deep } = run_on(&self.machine, &self.observer, source, after);
+        self.too_deep |= too_deep;
+        stops
+    }
+
+    /// The local steps that lead from the outcome of an action to a target, for witnesses.
+    pub fn local_steps(
+        &mut self,
+        source: Option<LocalId>,
+        action: Option<(Action, Option<(CellId, Value)>)>,
+        role: RoleId,
+        target: LocalId,
+    ) -> Vec<Action> {
+        let source = source.map(|id| self.locals[id.0 as usize].clone());
+        let after = match (&source, action) {
+            (Some(local), Some((action, read))) => {
+                self.machine.step(local, action, read).expect("the move was possible during the search")
+            }
+            _ => After { local: self.machine.start(role), write: None, child: None },
+        };
+        let stops = self.settle(source.as_ref(), after);
+        let found = stops.into_iter().find(|&(id, _)| id == target);
+        found.expect("the target was reached during the search").1
+    }
+
+    /// The number of a thread state.
+    fn number(&mut self, local: Local) -> LocalId {
+        let system = self.machine.machine.system;
+        let finished =
+            local.fault.is_none() && local.thread.buffer.is_empty() && local.thread.has_ended(system);
+        if finished && self.vanishing[local.thread.role.index()] {
+            return LocalId::NONE;
+        }
+        let hash = FxBuildHasher.hash_one(&local);
+        let locals = &self.locals;
+        if let Some(&id) = self.index.find(hash, |&id| locals[id as usize] == local) {
+            return LocalId(id);
+        }
+        let id = self.locals.len() as u32;
+        let looked_at = self.observer.looks_at(local.thread.role);
+        self.infos.push(Info {
+            entered: matches!(local.hold, Hold::Entered(_)),
+            holds: local.hold != Hold::Outside,
+            unjudged: looked_at && matches!(local.hold, Hold::Armed(_)),
+            at_seen: self.observer.is_at_seen_location(&local),
+            faulted: local.fault.is_some(),
+            finished,
+            buffer_empty: local.thread.buffer.is_empty(),
+            ..Info::unknown(self.footprints.of(&local.thread))
+        });
+        self.bytes += size_in_memory(&local) + size_of::<Info>() as u64 + 8;
+        self.locals.push(local);
+        let locals = &self.locals;
+        self.index.insert_unique(hash, id, |&id| FxBuildHasher.hash_one(&locals[id as usize]));
+        LocalId(id)
+    }
+
+    /// The register that holds the most different values, for the message when thread states do not stop coming.
+    pub fn most_varied_register(&self) -> Option<String> {
+        let system = self.machine.machine.system;
+        let mut values: rustc_hash::FxHashMap<_, rustc_hash::FxHashSet<Value>> = Default::default();
+        for local in &self.locals {
+            for frame in &local.thread.frames {
+                for (register, &value) in frame.registers.iter().enumerate() {
+                    values.entry((frame.code, register)).or_default().insert(value);
+                }
+            }
+        }
+        let ((code, register), _) =
+            values.into_iter().max_by_key(|(key, values)| (values.len(), std::cmp::Reverse(*key)))?;
+        let code = &system.codes[code];
+        Some(format!("{}.{}", code.name, code.registers.as_slice()[register].name))
+    }
+}
+
+fn size_in_memory(local: &Local) -> u64 {
+    let frames = local.thread.frames.iter();
+    let frames: usize = frames.map(|frame| size_of_val(frame) + 8 * frame.registers.len() + 16).sum();
+    (size_of::<Local>() + frames + 24 * local.thread.buffer.len() + 32) as u64
+}

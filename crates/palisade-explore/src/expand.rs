@@ -1,0 +1,259 @@
+//! The successors of a packed state, all of them or a sufficient part.
+//!
+//! *Reduction.* Often one thread's next steps are independent of everything the others can still do; then it is enough to follow these
+//! (a persistent set: Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems", 1996). Two kinds of sets are tried for each thread:
+//! - one pending store reaching memory, if no other thread can still access its cell. It commutes with the own thread's steps too: whether the
+//!   store is pending or in memory, the thread reads the same value;
+//! - all next instructions of a thread, if no other thread can still write what they read, or access what they write, and if the own pending stores cannot
+//!   enable or disable any of them (the buffer is empty, or all are loads).
+//!
+//! Threads in front of an atomic section are left out: a section is more than its first access.
+//!
+//! *Conditions.* No step of such a set is visible to properties, and at least one of its successors is met for the first time or still waits to be
+//! expanded (the queue proviso of Bošnački and Holzmann for breadth-first search), so that no thread is ignored for ever. The search checks the latter and
+//! asks again for all successors where it fails.
+
+use crate::automaton::{Automaton, Info, LocalId, Move, NOTHING, Need, Target};
+use crate::footprint::Footprint;
+use crate::layout::Layout;
+use smallvec::SmallVec;
+
+/// Which successors are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wanted {
+    /// A sufficient part, if there is one.
+    Some,
+    /// All.
+    All,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Expansion {
+    /// All successors were given.
+    All,
+    /// A sufficient part was given, if it is not ignored.
+    Part,
+    /// The automaton lacks something; nothing was given.
+    Missing,
+    /// More threads than the layout has room for.
+    TooManyThreads,
+}
+
+/// Successors, one after the other.
+#[derive(Default)]
+pub(crate) struct Successors {
+    pub words: Vec<u64>,
+}
+
+/// Expands packed states.
+pub(crate) struct Expander<'s, 'a> {
+    pub automaton: &'s Automaton<'a>,
+    pub layout: &'s Layout,
+    pub reduce: bool,
+}
+
+type Locals = SmallVec<[LocalId; 16]>;
+
+/// What a move leads to, or what must be known first.
+enum Outcome<'s> {
+    Targets(&'s [Target]),
+    Missing,
+}
+
+impl<'s> Expander<'s, '_> {
+    /// Appends the successors of `state` and pushes what the automaton lacks.
+    pub fn expand(
+        &self,
+        state: &[u64],
+        wanted: Wanted,
+        successors: &mut Successors,
+        needs: &mut Vec<Need>,
+    ) -> Expansion {
+        let locals: Locals = self.layout.threads.iter().map(|field| LocalId(field.get(state))).collect();
+        let before = needs.len();
+        for &local in &locals {
+            if self.automaton.moves(self.automaton.info(local)).is_none() {
+                needs.push(Need::Moves(local));
+            }
+        }
+        if needs.len() > before {
+            return Expansion::Missing;
+        }
+        if let Some(holder) = locals.iter().position(|&local| self.automaton.info(local).entered) {
+            return self.emit_threads(state, &locals, holder..holder + 1, successors, needs);
+        }
+        if self.reduce && wanted == Wanted::Some {
+            match self.part(state, &locals, needs) {
+                Ok(Some((thread, moves))) => {
+                    let start = successors.words.len();
+                    let result = moves.into_iter().try_for_each(|number_and_move| {
+                        self.emit(state, thread, number_and_move, successors, needs)
+                    });
+                    return finish(result, Expansion::Part, start, successors);
+                }
+                Ok(None) => {}
+                Err(missing) => return missing,
+            }
+        }
+        self.emit_threads(state, &locals, 0..locals.len(), successors, needs)
+    }
+
+    fn emit_threads(
+        &self,
+        state: &[u64],
+        locals: &Locals,
+        threads: std::ops::Range<usize>,
+        successors: &mut Successors,
+        needs: &mut Vec<Need>,
+    ) -> Expansion {
+        let start = successors.words.len();
+        let mut result = Ok(());
+        for thread in threads {
+            let (first, moves) = self.automaton.moves(self.automaton.info(locals[thread])).expect("checked");
+            for (offset, mv) in moves.iter().enumerate() {
+                let emitted = self.emit(state, thread, (first + offset as u32, mv), successors, needs);
+                // Missing outcomes are collected from all moves; everything else ends the expansion.
+                match emitted {
+                    Ok(()) => {}
+                    Err(Expansion::Missing) => result = emitted,
+                    Err(_) => return finish(emitted, Expansion::All, start, successors),
+                }
+            }
+        }
+        finish(result, Expansion::All, start, successors)
+    }
+
+    /// A sufficient set of moves of one thread.
+    #[allow(clippy::type_complexity)]
+    fn part(
+        &self,
+        state: &[u64],
+        locals: &Locals,
+        needs: &mut Vec<Need>,
+    ) -> Result<Option<(usize, SmallVec<[(u32, &'s Move); 4]>)>, Expansion> {
+        for thread in 0..locals.len() {
+            let info = self.automaton.info(locals[thread]);
+            let (first, moves) = self.automaton.moves(info).expect("checked");
+            if moves.is_empty() {
+                continue;
+            }
+            let others = self.others(locals, thread);
+            let (updates, instructions) = moves.split_at(info.updates as usize);
+            for (offset, update) in updates.iter().enumerate() {
+                if update.cells() & (others.reads | others.writes) == 0 {
+                    let set: SmallVec<_> = std::iter::once((first + offset as u32, update)).collect();
+                    if self.invisible(state, &set, needs)? {
+                        return Ok(Some((thread, set)));
+                    }
+                }
+            }
+            if self.instructions_suffice(info, others) {
+                let first = first + info.updates;
+                let set: SmallVec<_> =
+                    instructions.iter().enumerate().map(|(i, mv)| (first + i as u32, mv)).collect();
+                if self.invisible(state, &set, needs)? {
+                    return Ok(Some((thread, set)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn instructions_suffice(&self, info: &Info, others: Footprint) -> bool {
+        !info.holds
+            && (info.buffer_empty || info.only_loads)
+            && info.next.reads & others.writes == 0
+            && info.next.writes & (others.reads | others.writes) == 0
+    }
+
+    /// What all threads but one may still access.
+    fn others(&self, locals: &Locals, thread: usize) -> Footprint {
+        let others = locals.iter().enumerate().filter(|&(index, _)| index != thread);
+        others.fold(Footprint::default(), |all, (_, &local)| all.union(self.automaton.info(local).future))
+    }
+
+    /// Whether the moves lead somewhere, and properties see no change.
+    fn invisible(
+        &self,
+        state: &[u64],
+        moves: &[(u32, &'s Move)],
+        needs: &mut Vec<Need>,
+    ) -> Result<bool, Expansion> {
+        let mut some = false;
+        for &number_and_move in moves {
+            match self.outcome(state, number_and_move, needs) {
+                Outcome::Missing => return Err(Expansion::Missing),
+                Outcome::Targets(targets) => {
+                    some |= !targets.is_empty();
+                    if targets.iter().any(|target| target.visible) {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        Ok(some)
+    }
+
+    fn outcome(&self, state: &[u64], (number, mv): (u32, &'s Move), needs: &mut Vec<Need>) -> Outcome<'s> {
+        let code = if mv.reads { self.layout.cells.as_slice()[mv.cell as usize].get(state) } else { 0 };
+        match self.automaton.outcome(mv, code) {
+            Some(targets) => Outcome::Targets(targets),
+            None => {
+                needs.push(Need::Outcome(number, code));
+                Outcome::Missing
+            }
+        }
+    }
+
+    /// Appends the successors by one move.
+    fn emit(
+        &self,
+        state: &[u64],
+        thread: usize,
+        number_and_move: (u32, &'s Move),
+        successors: &mut Successors,
+        needs: &mut Vec<Need>,
+    ) -> Result<(), Expansion> {
+        let Outcome::Targets(targets) = self.outcome(state, number_and_move, needs) else {
+            return Err(Expansion::Missing);
+        };
+        let words = &mut successors.words;
+        for target in targets {
+            let start = words.len();
+            words.extend_from_slice(state);
+            let next = &mut words[start..];
+            self.layout.threads[thread].set(next, target.local.0);
+            if target.write != NOTHING {
+                self.layout.cells.as_slice()[number_and_move.1.cell as usize].set(next, target.write);
+            }
+            if target.child != LocalId::NONE && !self.place_child(next, target.child) {
+                return Err(Expansion::TooManyThreads);
+            }
+            self.layout.normalise(next);
+        }
+        Ok(())
+    }
+
+    /// Puts a started thread into the first free place behind the initial instances.
+    fn place_child(&self, state: &mut [u64], child: LocalId) -> bool {
+        let instances = self.automaton.machine.machine.system.instances.len();
+        let free = self.layout.threads[instances..].iter().find(|field| field.get(state) == 0);
+        free.inspect(|field| field.set(state, child.0)).is_some()
+    }
+}
+
+fn finish(
+    result: Result<(), Expansion>,
+    done: Expansion,
+    start: usize,
+    successors: &mut Successors,
+) -> Expansion {
+    match result {
+        Ok(()) => done,
+        Err(why) => {
+            successors.words.truncate(start);
+            why
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Judging packed states: the properties of the program over thread states and value codes.
+//!
+//! This repeats, on packed states, what `Machine::violation` says of states; every bad state found this way is replayed on that definition.
+
+use crate::automaton::Automaton;
+use crate::layout::Layout;
+use palisade_base::Id;
+use palisade_memory::Fault;
+use palisade_program::Value;
+use palisade_program::running::{BinaryOp, Condition, Property, PropertyKind, System, binary, unary};
+
+/// How a property is judged.
+struct Rule<'a> {
+    property: &'a Property,
+    /// Whether it is surely false while no thread is at a location a `forbid` looks at.
+    needs_location: bool,
+}
+
+/// Judges states.
+pub(crate) struct Judge<'a> {
+    rules: Vec<Rule<'a>>,
+}
+
+impl<'a> Judge<'a> {
+    pub fn new(system: &'a System) -> Judge<'a> {
+        let rule = |property: &'a Property| Rule {
+            needs_location: property.kind == PropertyKind::Forbid && !may_hold_elsewhere(&property.bad),
+            property,
+        };
+        Judge { rules: system.properties.iter().map(rule).collect() }
+    }
+
+    /// Whether the state is bad.
+    pub fn is_bad(&self, automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> bool {
+        let mut faulted = false;
+        let mut judged = true;
+        let mut at_seen = false;
+        let mut drained = true;
+        let mut finished = true;
+        for field in &layout.threads {
+            let info = automaton.info(crate::automaton::LocalId(field.get(state)));
+            faulted |= info.faulted;
+            judged &= !info.entered && !info.unjudged;
+            at_seen |= info.at_seen;
+            drained &= info.buffer_empty;
+            finished &= info.finished;
+        }
+        faulted
+            || self.rules.iter().any(|rule| {
+                let now = match rule.property.kind {
+                    PropertyKind::Forbid => {
+                        judged
+                            && (at_seen || !rule.needs_location)
+                            && (drained || !rule.property.reads_memory)
+                    }
+                    PropertyKind::Final => finished,
+                };
+                let at = Packed { automaton, layout, state };
+                now && at.evaluate(&rule.property.bad).is_ok_and(|value| value != 0)
+            })
+    }
+}
+
+/// Whether the condition may be true where no thread is at a location it mentions.
+fn may_hold_elsewhere(condition: &Condition) -> bool {
+    // The value with all locations and counts 0, if that is all there is to know; otherwise it may be true.
+    fn value(condition: &Condition) -> Option<Value> {
+        match condition {
+            Condition::Const(value) => Some(*value),
+            Condition::At(..) | Condition::Count(_) => Some(0),
+            Condition::Cell(_) | Condition::Register(..) => None,
+            Condition::Unary(op, a) => unary(*op, value(a)?).ok(),
+            Condition::Binary(BinaryOp::And, a, b) => match (value(a), value(b)) {
+                (Some(0), _) | (_, Some(0)) => Some(0),
+                (Some(a), Some(b)) => Some((a != 0 && b != 0).into()),
+                _ => None,
+            },
+            Condition::Binary(op, a, b) => binary(*op, value(a)?, value(b)?).ok(),
+        }
+    }
+    value(condition) != Some(0)
+}
+
+struct Packed<'s, 'a> {
+    automaton: &'s Automaton<'a>,
+    layout: &'s Layout,
+    state: &'s [u64],
+}
+
+impl Packed<'_, '_> {
+    fn evaluate(&self, condition: &Condition) -> Result<Value, Fault> {
+        match condition {
+            Condition::Const(value) => Ok(*value),
+            Condition::Cell(cell) => {
+                Ok(self.automaton.codes.value(*cell, self.layout.cells[*cell].get(self.state)))
+            }
+            Condition::Register(thread, register) => {
+                let local = self.automaton.local(self.layout.thread(self.state, thread.index()));
+                Ok(local.thread.frames[0].registers[register.index()])
+            }
+            Condition::At(thread, location) => {
+                let local = self.automaton.local(self.layout.thread(self.state, thread.index()));
+                Ok(local.thread.is_at(*location).into())
+            }
+            Condition::Count(places) => {
+                let threads =
+                    self.layout.threads.iter().map(|field| field.get(self.state)).filter(|&id| id != 0);
+                let there = threads.filter(|&id| {
+                    let thread = &self.automaton.local(crate::automaton::LocalId(id)).thread;
+                    places.iter().any(|&(role, location)| thread.role == role && thread.is_at(location))
+                });
+                Ok(there.count() as Value)
+            }
+            Condition::Unary(op, a) => unary(*op, self.evaluate(a)?),
+            Condition::Binary(BinaryOp::And, a, b) => {
+                Ok((self.evaluate(a)? != 0 && self.evaluate(b)? != 0).into())
+            }
+            Condition::Binary(BinaryOp::Or, a, b) => {
+                Ok((self.evaluate(a)? != 0 || self.evaluate(b)? != 0).into())
+            }
+            Condition::Binary(op, a, b) => binary(*op, self.evaluate(a)?, self.evaluate(b)?),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! How a global state is packed into machine words.
+//!
+//! A state is one field per memory cell (the code of its value) and one field per thread (the number of its thread state). Fields have just the
+//! bits they need now and never cross a word. When numbers outgrow their fields the search starts again with wider ones; the thread
+//! automaton is kept, so that this happens a few times at most.
+
+use crate::automaton::{Automaton, LocalId};
+use crate::observe::Observer;
+use palisade_base::IdVec;
+use palisade_program::running::{CellId, System, ThreadId};
+use std::ops::Range;
+
+/// A field of a packed state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    word: u32,
+    shift: u32,
+    mask: u64,
+}
+
+impl Field {
+    pub fn get(self, state: &[u64]) -> u32 {
+        ((state[self.word as usize] >> self.shift) & self.mask) as u32
+    }
+
+    pub fn set(self, state: &mut [u64], value: u32) {
+        debug_assert!(u64::from(value) <= self.mask, "a value outgrew its field");
+        let word = &mut state[self.word as usize];
+        *word = (*word & !(self.mask << self.shift)) | (u64::from(value) << self.shift);
+    }
+}
+
+/// The fields of a state.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// Words per state.
+    pub words: usize,
+    pub cells: IdVec<CellId, Field>,
+    /// Threads: the initial instances in order, then room for spawned ones.
+    pub threads: Vec<Field>,
+    /// Runs of threads that are interchangeable; their fields are kept sorted, largest first.
+    pub groups: Vec<Range<usize>>,
+    /// Thread states that fit.
+    most_locals: u64,
+}
+
+impl Layout {
+    /// A layout with some room to grow for what the automaton holds now, and `spawned` threads besides the initial ones.
+    pub fn new(automaton: &Automaton<'_>, spawned: usize, symmetry: bool) -> Layout {
+        let system = automaton.machine.machine.system;
+        let mut packer = Packer { words: 0, free: 0 };
+        let bits = bits_for(automaton.len() as u64).max(5) + 1;
+        let instances = system.instances.len();
+        let threads = (0..instances + spawned).map(|_| packer.field(bits)).collect();
+        let cells = system.cells.ids().map(|cell| {
+            let size = automaton.codes.size(cell);
+            // Codes that may still grow get twice the room they need now.
+            packer.field(bits_for(size) + u32::from(automaton.codes.may_grow(cell)))
+        });
+        let cells = cells.collect();
+        let mut groups = Vec::new();
+        if symmetry {
+            groups = interchangeable(system, &automaton.observer);
+            if spawned > 1 {
+                groups.push(instances..instances + spawned);
+            }
+        }
+        Layout { words: packer.words, cells, threads, groups, most_locals: 1 << bits }
+    }
+
+    /// Whether all numbers the automaton knows fit the fields.
+    pub fn fits(&self, automaton: &Automaton<'_>) -> bool {
+        let fits = |(cell, field): (CellId, &Field)| automaton.codes.size(cell) <= field.mask + 1;
+        automaton.len() as u64 <= self.most_locals && self.cells.iter_enumerated().all(fits)
+    }
+
+    /// Brings interchangeable threads into order.
+    pub fn normalise(&self, state: &mut [u64]) {
+        for group in &self.groups {
+            let fields = &self.threads[group.clone()];
+            // Insertion sort: a step changes one or two fields of a sorted run.
+            for i in 1..fields.len() {
+                let mut j = i;
+                while j > 0 {
+                    let (before, here) = (fields[j - 1].get(state), fields[j].get(state));
+                    if before >= here {
+                        break;
+                    }
+                    fields[j - 1].set(state, here);
+                    fields[j].set(state, before);
+                    j -= 1;
+                }
+            }
+        }
+    }
+
+    /// The thread state of a thread.
+    pub fn thread(&self, state: &[u64], index: usize) -> LocalId {
+        LocalId(self.threads[index].get(state))
+    }
+}
+
+/// Neighbouring instances of one role that no property names.
+fn interchangeable(system: &System, observer: &Observer) -> Vec<Range<usize>> {
+    let mut groups: Vec<Range<usize>> = Vec::new();
+    let mut last = None;
+    for (index, (thread, instance)) in system.instances.iter_enumerated().enumerate() {
+        let named = observer.named.contains(&ThreadId(thread.0));
+        match (last, groups.last_mut()) {
+            (Some(role), Some(group)) if role == instance.role && !named && group.end == index => {
+                group.end += 1;
+            }
+            _ if !named => groups.push(index..index + 1),
+            _ => {}
+        }
+        last = (!named).then_some(instance.role);
+    }
+    groups.retain(|group| group.len() > 1);
+    groups
+}
+
+/// Bits for this many different values.
+fn bits_for(values: u64) -> u32 {
+    if values <= 1 { 0 } else { 64 - (values - 1).leading_zeros() }
+}
+
+struct Packer {
+    words: usize,
+    free: u32,
+}
+
+impl Packer {
+    fn field(&mut self, bits: u32) -> Field {
+        let bits = bits.min(32);
+        if bits > self.free || self.words == 0 {
+            self.words += 1;
+            self.free = 64;
+        }
+        let field = Field {
+            word: self.words as u32 - 1,
+            shift: if self.free == 0 { 0 } else { 64 - self.free },
+            mask: (1u64 << bits) - 1,
+        };
+        self.free -= bits;
+        field
+    }
+}

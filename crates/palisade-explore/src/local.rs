@@ -1,0 +1,213 @@
+//! Thread states: everything about one thread that is not memory, and its single steps.
+//!
+//! A *thread state* holds a thread's frames, its store buffer, its share in an atomic section and its fault. Two threads with the same thread state
+//! behave the same, so thread states are the letters from which the search composes global states: a step of a thread depends on its
+//! thread state and, for reads of memory, on the one value read.
+//!
+//! Steps are taken by the trusted machine of `palisade-memory` on a state with this thread alone; nothing here defines what a step does.
+
+use palisade_base::Id;
+use palisade_memory::{Action, Effect, Fault, Interlocked, Machine, Model, Section, State, Step, Thread};
+use palisade_program::Value;
+use palisade_program::running::{CellId, EdgeId, Instr, Liveness, RegId, RoleId, ThreadId};
+
+/// A thread state.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Local {
+    /// Frames and buffer.
+    pub thread: Thread,
+    /// Its share in an atomic section.
+    pub hold: Hold,
+    /// The error it ran into.
+    pub fault: Option<Fault>,
+}
+
+/// A thread's share in an atomic section.
+///
+/// The opening of a section is put off to its first access to memory: until then nobody can tell whether it is open. A thread in
+/// between is *armed*; it is as good as still in front of the section.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Hold {
+    /// Not in a section.
+    Outside,
+    /// Past the opening, nothing accessed yet: others may run.
+    Armed(u32),
+    /// In the section: nobody else may run.
+    Entered(u32),
+}
+
+impl Hold {
+    fn depth(self) -> u32 {
+        match self {
+            Hold::Outside => 0,
+            Hold::Armed(depth) | Hold::Entered(depth) => depth,
+        }
+    }
+}
+
+/// What a thread can do next at one edge or with its buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Concerns nobody else (its outcome does not depend on memory, and memory stays as it is).
+    Local,
+    /// Reads this cell of memory (and may write it, if it is a locked instruction).
+    Reads(CellId),
+    /// Writes this cell of memory.
+    Writes(CellId),
+    /// Starts a thread.
+    Spawns,
+    /// The buffer is as long as the search allows.
+    BufferFull,
+}
+
+/// What one step of a thread led to.
+#[derive(Clone, Debug)]
+pub(crate) struct After {
+    /// The thread state.
+    pub local: Local,
+    /// What it wrote to memory.
+    pub write: Option<(CellId, Value)>,
+    /// The thread it started.
+    pub child: Option<Local>,
+}
+
+/// How single threads run.
+pub(crate) struct ThreadMachine<'a> {
+    pub machine: Machine<'a>,
+    liveness: Liveness,
+    /// The longest buffer allowed.
+    pub bound: usize,
+    /// Whether opening a section is put off to its first access.
+    pub arming: bool,
+    /// A memory whose values do not matter except for the one cell that is set before a read.
+    scratch: Vec<Value>,
+}
+
+const ALONE: ThreadId = ThreadId(0);
+
+impl<'a> ThreadMachine<'a> {
+    pub fn new(machine: Machine<'a>, bound: usize, arming: bool) -> ThreadMachine<'a> {
+        let scratch = vec![0; machine.system.cells.len()];
+        ThreadMachine { machine, liveness: Liveness::new(machine.system), bound, arming, scratch }
+    }
+
+    /// A thread at its start.
+    pub fn start(&self, role: RoleId) -> Local {
+        let thread = Thread::start(self.machine.system, role);
+        self.forget_dead(Local { thread, hold: Hold::Outside, fault: None })
+    }
+
+    /// The edges the thread could take.
+    pub fn edges(&self, local: &Local) -> impl Iterator<Item = EdgeId> + use<> {
+        let top = local.thread.top();
+        let none = local.fault.is_some();
+        let range = self.machine.system.codes[top.code].edges_from(top.location);
+        range.filter(move |_| !none).map(EdgeId)
+    }
+
+    /// The actions an edge stands for: one, or one per value to choose from.
+    pub fn actions(&self, local: &Local, edge: EdgeId) -> impl Iterator<Item = Action> + use<> {
+        let (lo, hi, havoc) = match self.instr(local, edge) {
+            Instr::Havoc(_, lo, hi) => (*lo, *hi, true),
+            _ => (0, 0, false),
+        };
+        (lo..=hi).map(move |value| Action::Execute { edge, choice: havoc.then_some(value) })
+    }
+
+    fn instr(&self, local: &Local, edge: EdgeId) -> &'a Instr {
+        &self.machine.system.codes[local.thread.top().code].edges()[edge].instr
+    }
+
+    /// Whether the edge is a plain load.
+    pub fn is_load(&self, local: &Local, edge: EdgeId) -> bool {
+        matches!(self.instr(local, edge), Instr::Load(..))
+    }
+
+    /// What taking an edge means for others. Steps that are not possible or end in a fault before touching memory are `Local`.
+    pub fn kind(&self, local: &Local, edge: EdgeId) -> Kind {
+        let registers = &local.thread.top().registers;
+        let resolve = |address| self.machine.resolve(address, registers).ok();
+        let outside = local.hold == Hold::Outside;
+        match self.instr(local, edge) {
+            Instr::Load(_, address) => match resolve(address) {
+                Some(cell) if local.thread.newest_pending(cell).is_none() => Kind::Reads(cell),
+                _ => Kind::Local,
+            },
+            Instr::Store(address, _) => match resolve(address) {
+                Some(cell) if self.machine.model == Model::Sc || !outside => Kind::Writes(cell),
+                Some(_) if local.thread.buffer.len() >= self.bound => Kind::BufferFull,
+                _ => Kind::Local,
+            },
+            Instr::Locked { address, .. } => match resolve(address) {
+                Some(cell) if self.may_lock(local, cell) => Kind::Reads(cell),
+                _ => Kind::Local,
+            },
+            Instr::Spawn(..) => Kind::Spawns,
+            Instr::StoreFence
+                if self.machine.model == Model::Pso && local.thread.buffer.len() >= self.bound.max(1) =>
+            {
+                Kind::BufferFull
+            }
+            _ => Kind::Local,
+        }
+    }
+
+    fn may_lock(&self, local: &Local, cell: CellId) -> bool {
+        match (self.machine.model, self.machine.interlocked) {
+            (Model::Pso, Interlocked::OwnAddress) => local.thread.newest_pending(cell).is_none(),
+            _ => local.thread.buffer.is_empty(),
+        }
+    }
+
+    /// Takes a step, with `read` giving the value of the cell that it reads. `None` if it is not possible.
+    pub fn step(&self, local: &Local, action: Action, read: Option<(CellId, Value)>) -> Option<After> {
+        let depth = local.hold.depth();
+        let mut memory = self.scratch.clone();
+        if let Some((cell, value)) = read {
+            memory[cell.index()] = value;
+        }
+        let alone = State {
+            memory: memory.into(),
+            threads: vec![local.thread.clone()].into(),
+            section: (depth > 0).then_some(Section { holder: ALONE, depth }),
+            fault: None,
+        };
+        let (mut state, effect) = self.machine.step(&alone, Step { thread: ALONE, action }).ok()?;
+        let write = match effect {
+            Effect::Wrote(cell, value) | Effect::Updated(cell, value) => Some((cell, value)),
+            Effect::Locked { cell, wrote, .. } => wrote.map(|value| (cell, value)),
+            _ => None,
+        };
+        let touched = matches!(
+            effect,
+            Effect::ReadMemory(..) | Effect::Wrote(..) | Effect::Locked { .. } | Effect::Spawned(_)
+        );
+        let hold = match (state.section, local.hold) {
+            (None, _) => Hold::Outside,
+            (Some(section), Hold::Entered(_)) => Hold::Entered(section.depth),
+            (Some(section), _) if touched || !self.arming => Hold::Entered(section.depth),
+            (Some(section), _) => Hold::Armed(section.depth),
+        };
+        let child = match effect {
+            Effect::Spawned(child) => Some(self.start(state.threads[child].role)),
+            _ => None,
+        };
+        let fault = state.fault.map(|(_, fault)| fault);
+        let thread = std::mem::replace(&mut state.threads[ALONE], local.thread.clone());
+        Some(After { local: self.forget_dead(Local { thread, hold, fault }), write, child })
+    }
+
+    /// Counts registers that are never read again as 0; so are those of a caller that wait for a result.
+    fn forget_dead(&self, mut local: Local) -> Local {
+        let mut awaited: Option<RegId> = None;
+        for frame in local.thread.frames.iter_mut().rev() {
+            let dead = self.liveness.dead(frame.code, frame.location).iter().copied();
+            let awaited_here = awaited.filter(|&register| !self.liveness.is_observed(frame.code, register));
+            for register in dead.chain(awaited_here) {
+                frame.registers[register.index()] = 0;
+            }
+            awaited = frame.result;
+        }
+        local
+    }
+}

@@ -1,0 +1,113 @@
+//! What the properties can see of a thread.
+//!
+//! `forbid` properties are judged in all states, so a step that changes what they see of a thread is *visible*: it is neither collapsed into another step
+//! nor chosen as a reduced set of steps. `final` properties are judged only where no step is possible; reductions keep all these states,
+//! so nothing needs to be visible for them.
+
+use crate::local::{Hold, Local};
+use palisade_base::{Id, IdVec};
+use palisade_program::Value;
+use palisade_program::running::{CellId, Condition, Location, PropertyKind, RegId, RoleId, System, ThreadId};
+
+/// What `forbid` properties look at.
+#[derive(Debug)]
+pub(crate) struct Observer {
+    roles: IdVec<RoleId, Seen>,
+    /// Whether some `forbid` reads memory, and thus is judged with empty buffers only.
+    pub reads_memory: bool,
+    /// The cells some `forbid` reads.
+    pub cells: Vec<CellId>,
+    /// Instances that some property names one by one; they are not interchangeable with others.
+    pub named: Vec<ThreadId>,
+}
+
+/// What is looked at in the threads of one role.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    locations: Vec<Location>,
+    registers: Vec<RegId>,
+}
+
+/// What is seen of a thread. Equal views cannot be told apart by a `forbid`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct View {
+    judged: bool,
+    buffer_empty: bool,
+    at: Option<Location>,
+    registers: Vec<Value>,
+}
+
+impl Observer {
+    pub fn new(system: &System) -> Observer {
+        let mut observer = Observer {
+            roles: system.roles.iter().map(|_| Seen::default()).collect(),
+            reads_memory: false,
+            cells: Vec::new(),
+            named: Vec::new(),
+        };
+        for property in &system.properties {
+            let visible = property.kind == PropertyKind::Forbid;
+            observer.reads_memory |= visible && property.reads_memory;
+            observer.look(system, &property.bad, visible);
+        }
+        observer
+    }
+
+    fn look(&mut self, system: &System, condition: &Condition, visible: bool) {
+        match condition {
+            Condition::Const(_) => {}
+            Condition::Cell(cell) if visible => self.cells.push(*cell),
+            Condition::Cell(_) => {}
+            Condition::Register(thread, register) => {
+                self.named.push(*thread);
+                if visible {
+                    self.roles[system.instances[*thread].role].registers.push(*register);
+                }
+            }
+            Condition::At(thread, location) => {
+                self.named.push(*thread);
+                if visible {
+                    self.roles[system.instances[*thread].role].locations.push(*location);
+                }
+            }
+            Condition::Count(places) => {
+                for &(role, location) in places {
+                    if visible {
+                        self.roles[role].locations.push(location);
+                    }
+                }
+            }
+            Condition::Unary(_, a) => self.look(system, a, visible),
+            Condition::Binary(_, a, b) => {
+                self.look(system, a, visible);
+                self.look(system, b, visible);
+            }
+        }
+    }
+
+    /// Whether anything is looked at in threads of a role.
+    pub fn looks_at(&self, role: RoleId) -> bool {
+        !self.roles[role].locations.is_empty() || !self.roles[role].registers.is_empty()
+    }
+
+    /// What is seen of a thread.
+    pub fn view(&self, local: &Local) -> View {
+        let buffer_empty = !self.reads_memory || local.thread.buffer.is_empty();
+        let seen = &self.roles[local.thread.role];
+        if !self.looks_at(local.thread.role) {
+            return View { judged: true, buffer_empty, ..View::default() };
+        }
+        let bottom = &local.thread.frames[0];
+        View {
+            judged: local.hold == Hold::Outside,
+            buffer_empty,
+            at: seen.locations.iter().copied().find(|&location| local.thread.is_at(location)),
+            registers: seen.registers.iter().map(|register| bottom.registers[register.index()]).collect(),
+        }
+    }
+
+    /// Whether the thread is at a location that some `forbid` looks at.
+    pub fn is_at_seen_location(&self, local: &Local) -> bool {
+        self.roles[local.thread.role].locations.iter().any(|&location| local.thread.is_at(location))
+    }
+}

@@ -1,0 +1,75 @@
+//! Whether store buffers can grow without bound.
+//!
+//! *Guarantee.* If the answer is no, no thread's buffer ever holds more stores than the program has store edges on an acyclic path, and a search without a bound on
+//! buffers is exact. It is no if no cycle of the control flow passes a store without passing a fence, a locked instruction or the opening of an
+//! atomic section, all of which wait for the empty buffer. Calls are followed into procedures and back to any caller.
+
+use palisade_base::Id;
+use palisade_memory::{Interlocked, Machine, Model};
+use palisade_program::running::{CodeId, Instr, Location};
+
+/// Whether some thread may put more and more stores into its buffer.
+pub(crate) fn can_pump(machine: Machine<'_>) -> bool {
+    if machine.model == Model::Sc {
+        return false;
+    }
+    let flow = Flow::new(machine);
+    flow.stores.iter().any(|&(from, to)| flow.reaches(to, from))
+}
+
+/// Control flow over all codes, without the edges that wait for the empty buffer.
+struct Flow {
+    next: Vec<Vec<usize>>,
+    stores: Vec<(usize, usize)>,
+}
+
+impl Flow {
+    fn new(machine: Machine<'_>) -> Flow {
+        let system = machine.system;
+        let mut first = Vec::new();
+        let mut nodes = 0;
+        for code in &system.codes {
+            first.push(nodes);
+            nodes += code.location_count();
+        }
+        let node = |code: CodeId, location: Location| first[code.index()] + location.index();
+        let mut flow = Flow { next: vec![Vec::new(); nodes], stores: Vec::new() };
+        for (id, code) in system.codes.iter_enumerated() {
+            for edge in code.edges() {
+                let (from, to) = (node(id, edge.source), node(id, edge.target));
+                match &edge.instr {
+                    Instr::Fence | Instr::AtomicBegin => continue,
+                    Instr::Locked { .. } if waits_for_all(machine) => continue,
+                    Instr::Call { code: callee, .. } => {
+                        let code = &system.codes[*callee];
+                        flow.next[from].push(node(*callee, code.entry));
+                        flow.next[node(*callee, code.exit)].push(to);
+                        continue;
+                    }
+                    Instr::Store(..) => flow.stores.push((from, to)),
+                    _ => {}
+                }
+                flow.next[from].push(to);
+            }
+        }
+        flow
+    }
+
+    fn reaches(&self, from: usize, to: usize) -> bool {
+        let mut seen = vec![false; self.next.len()];
+        let mut work = vec![from];
+        while let Some(node) = work.pop() {
+            if node == to {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[node], true) {
+                work.extend(&self.next[node]);
+            }
+        }
+        false
+    }
+}
+
+fn waits_for_all(machine: Machine<'_>) -> bool {
+    (machine.model, machine.interlocked) != (Model::Pso, Interlocked::OwnAddress)
+}

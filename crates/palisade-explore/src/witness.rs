@@ -1,0 +1,144 @@
+//! From a path of packed states back to a run of the store-buffer machine.
+//!
+//! A path passes normalised states (interchangeable threads sorted) and collapsed steps. Going along it with the threads told apart, each step is
+//! found again as a move of one thread, and unfolded into the machine steps it stands for.
+
+use crate::automaton::{Automaton, LocalId, NOTHING, Target};
+use crate::layout::Layout;
+use palisade_base::Id;
+use palisade_memory::{Action, Step};
+use palisade_program::running::{CellId, RoleId, ThreadId};
+use palisade_trace::Run;
+
+/// The run along a path of packed states from an initial one.
+///
+/// # Panics
+/// If the path is not one that a search with this automaton and layout produced.
+pub(crate) fn unfold(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec<u64>]) -> Run {
+    let mut threads = Threads::at_start(automaton, layout, &path[0]);
+    let system = automaton.machine.machine.system;
+    let memory = system
+        .cells
+        .ids()
+        .map(|cell| automaton.codes.value(cell, layout.cells[cell].get(&path[0])))
+        .collect();
+    let mut steps = Vec::new();
+    for (thread, &local) in threads.locals.clone().iter().enumerate() {
+        let role = system.instances.as_slice()[thread].role;
+        if local != LocalId::NONE {
+            let local_steps = automaton.local_steps(None, None, role, local);
+            steps.extend(local_steps.into_iter().map(|action| step(thread, action)));
+        }
+    }
+    for pair in path.windows(2) {
+        threads.follow(automaton, layout, &pair[0], &pair[1], &mut steps);
+    }
+    Run { memory, steps }
+}
+
+fn step(thread: usize, action: Action) -> Step {
+    Step { thread: ThreadId::from_index(thread), action }
+}
+
+/// All threads ever started, told apart; those that left no trace are `NONE`.
+struct Threads {
+    locals: Vec<LocalId>,
+    instances: usize,
+}
+
+impl Threads {
+    fn at_start(automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> Threads {
+        let instances = automaton.machine.machine.system.instances.len();
+        let locals = (0..instances).map(|thread| layout.thread(state, thread)).collect();
+        Threads { locals, instances }
+    }
+
+    /// Takes the step from one packed state to the next, and adds the machine steps it stands for.
+    fn follow(
+        &mut self,
+        automaton: &mut Automaton<'_>,
+        layout: &Layout,
+        from: &[u64],
+        to: &[u64],
+        steps: &mut Vec<Step>,
+    ) {
+        let holder = self.locals.iter().position(|&local| automaton.info(local).entered);
+        for thread in 0..self.locals.len() {
+            if holder.is_some_and(|holder| holder != thread) {
+                continue;
+            }
+            let source = self.locals[thread];
+            let (_, moves) = automaton.moves(automaton.info(source)).expect("the search expanded this state");
+            for mv in moves.iter().copied().collect::<Vec<_>>() {
+                let code = if mv.reads { layout.cells.as_slice()[mv.cell as usize].get(from) } else { 0 };
+                let targets = automaton.outcome(&mv, code).map(<[Target]>::to_vec).unwrap_or_default();
+                for target in targets {
+                    let mut next = self.locals.clone();
+                    next[thread] = target.local;
+                    if target.child != LocalId::NONE || self.starts_vanished(automaton, source, mv.action) {
+                        next.push(target.child);
+                    }
+                    if self.pack(layout, from, &next, mv.cell, target.write).as_deref() != Some(to) {
+                        continue;
+                    }
+                    let cell = CellId(mv.cell);
+                    let read = mv.reads.then(|| (cell, automaton.codes.value(cell, code)));
+                    steps.push(step(thread, mv.action));
+                    let role = automaton.local(source).thread.role;
+                    let local =
+                        automaton.local_steps(Some(source), Some((mv.action, read)), role, target.local);
+                    steps.extend(local.into_iter().map(|action| step(thread, action)));
+                    if let Some(child) = automaton.child_role(source, mv.action) {
+                        let local = automaton.local_steps(None, None, child, target.child);
+                        steps.extend(local.into_iter().map(|action| step(next.len() - 1, action)));
+                    }
+                    self.locals = next;
+                    return;
+                }
+            }
+        }
+        panic!("a state of the path is no successor of the one before it");
+    }
+
+    /// Whether the action starts a thread that ends at once without a trace.
+    fn starts_vanished(&self, automaton: &Automaton<'_>, source: LocalId, action: Action) -> bool {
+        automaton.child_role(source, action).is_some()
+    }
+
+    /// The packed state with these threads; `None` if they do not fit.
+    fn pack(
+        &self,
+        layout: &Layout,
+        from: &[u64],
+        threads: &[LocalId],
+        cell: u32,
+        write: u32,
+    ) -> Option<Vec<u64>> {
+        let mut state = from.to_vec();
+        if write != NOTHING {
+            layout.cells.as_slice()[cell as usize].set(&mut state, write);
+        }
+        let (initial, spawned) = threads.split_at(self.instances);
+        let alive = spawned.iter().copied().filter(|&local| local != LocalId::NONE);
+        let mut locals = initial.iter().copied().chain(alive);
+        for field in &layout.threads {
+            field.set(&mut state, locals.next().unwrap_or(LocalId::NONE).0);
+        }
+        if locals.next().is_some() {
+            return None;
+        }
+        layout.normalise(&mut state);
+        Some(state)
+    }
+}
+
+/// The role of the thread an action starts.
+impl Automaton<'_> {
+    fn child_role(&self, source: LocalId, action: Action) -> Option<RoleId> {
+        let after = match action {
+            Action::Execute { .. } => self.machine.step(self.local(source), action, None)?,
+            Action::Update { .. } => return None,
+        };
+        after.child.map(|child| child.thread.role)
+    }
+}
