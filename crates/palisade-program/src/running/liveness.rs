@@ -12,6 +12,7 @@ use palisade_base::{Id, IdVec};
 #[derive(Clone, Debug)]
 pub struct Liveness {
     dead: IdVec<CodeId, IdVec<Location, Vec<RegId>>>,
+    observed: IdVec<CodeId, Vec<RegId>>,
 }
 
 impl Liveness {
@@ -22,7 +23,13 @@ impl Liveness {
             observed_registers(system, &property.bad, &mut observed);
         }
         let analyse = |(id, code): (CodeId, &Code)| dead_registers(code, &observed[id.index()]);
-        Liveness { dead: system.codes.iter_enumerated().map(analyse).collect() }
+        let dead = system.codes.iter_enumerated().map(analyse).collect();
+        Liveness { dead, observed: observed.into() }
+    }
+
+    /// Whether a property mentions the register.
+    pub fn is_observed(&self, code: CodeId, register: RegId) -> bool {
+        self.observed[code].contains(&register)
     }
 
     /// The registers that are dead when control is at a location.
