@@ -145,8 +145,8 @@ impl Visited {
 
     /// The states from the initial one to this one.
     pub fn path_to(&self, id: StateId) -> Vec<StateId> {
-        let parents = std::iter::successors(Some(id), |&id| Some(self.parent(id)));
-        let mut path: Vec<StateId> = parents.take_while(|&id| id != StateId::NONE).collect();
+        let before = |&id: &StateId| Some(self.parent(id)).filter(|&parent| parent != StateId::NONE);
+        let mut path: Vec<StateId> = std::iter::successors(Some(id), before).collect();
         path.reverse();
         path
     }
