@@ -17,7 +17,7 @@ mod rmm;
 pub mod suggest;
 mod trencher;
 
-use palisade_base::{Diagnostic, Source};
+use palisade_base::{Diagnostic, Source, Span};
 use palisade_program::written::Program;
 use std::fmt;
 
@@ -82,17 +82,7 @@ pub struct Parsed {
 /// On failure the diagnostics hold at least one error; errors and warnings come in the order of their places. Of very
 /// many errors only the first [`limits::MAX_ERRORS`] are given and the rest are counted.
 pub fn parse(language: Language, source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
-    if source.text().len() >= limits::MAX_BYTES {
-        let message = format!("the text is larger than {} MB", limits::MAX_BYTES / 1_000_000);
-        return Err(vec![Diagnostic::error("too-large", message).at(palisade_base::Span::new(0..0), "")]);
-    }
-    let parsed = match language {
-        Language::Pal => pal::parse(source),
-        Language::Rmm => rmm::parse(source),
-        Language::Litmus => litmus::parse(source),
-        Language::Trencher => trencher::parse(source),
-    };
-    let Parsed { program, warnings } = parsed.map_err(report::arrange)?;
+    let Parsed { program, warnings } = read(language, source)?;
     let mut diagnostics = warnings;
     diagnostics.extend(palisade_program::validate(&program));
     let diagnostics = report::arrange(diagnostics);
@@ -101,4 +91,19 @@ pub fn parse(language: Language, source: &Source) -> Result<Parsed, Vec<Diagnost
     } else {
         Ok(Parsed { program, warnings: diagnostics })
     }
+}
+
+/// Reads a program without validating it: the text has the right form, but names may be missing and types may not fit.
+pub fn read(language: Language, source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
+    if source.text().len() >= limits::MAX_BYTES {
+        let message = format!("the text is larger than {} MB", limits::MAX_BYTES / 1_000_000);
+        return Err(vec![Diagnostic::error("too-large", message).at(Span::new(0..0), "")]);
+    }
+    let parsed = match language {
+        Language::Pal => pal::parse(source),
+        Language::Rmm => rmm::parse(source),
+        Language::Litmus => litmus::parse(source),
+        Language::Trencher => trencher::parse(source),
+    };
+    parsed.map_err(report::arrange)
 }
