@@ -5,7 +5,9 @@
 mod diagnostic;
 mod ids;
 mod source;
+mod suggest;
 
 pub use diagnostic::{Diagnostic, Label, Severity};
 pub use ids::{Id, IdVec};
 pub use source::{Origin, Position, Source, Span};
+pub use suggest::nearest;

@@ -1,0 +1,198 @@
+//! Expressions and places in the bodies of processes and procedures.
+
+use super::body::Body;
+use super::declarations::out_of_bounds;
+use super::limits;
+use super::names::width;
+use crate::Value;
+use crate::running::{binary, unary};
+use crate::written::{Expr, ExprKind, Name, Place, PlaceKind, Rmw};
+use palisade_base::{Diagnostic, Span};
+
+impl<'a> Body<'a, '_> {
+    /// Checks an expression and gives its value if that is a constant.
+    pub(super) fn expr(&mut self, e: &'a Expr) -> Option<Value> {
+        self.size += 1;
+        match &e.kind {
+            ExprKind::Int(value) => Some(*value),
+            ExprKind::Bool(value) => Some((*value).into()),
+            ExprKind::Read(place) => {
+                self.place(place);
+                None
+            }
+            ExprKind::AddressOf(place) => {
+                if let PlaceKind::Named(name) = &place.kind
+                    && self.is_local(name)
+                {
+                    self.not_shared(name, "registers have no address");
+                } else {
+                    self.place(place);
+                }
+                None
+            }
+            ExprKind::Unary(op, a) => {
+                let value = unary(*op, self.expr(a)?);
+                self.constant(value, e.span())
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (self.expr(a), self.expr(b));
+                match (op, a, b) {
+                    (_, Some(a), Some(b)) => {
+                        let value = binary(*op, a, b);
+                        self.constant(value, e.span())
+                    }
+                    (crate::written::BinaryOp::Div | crate::written::BinaryOp::Rem, None, Some(0)) => {
+                        self.constant(Err(crate::running::Fault::DivisionByZero), e.span())
+                    }
+                    _ => None,
+                }
+            }
+            ExprKind::Locked(rmw, place, operands) => {
+                self.locked(*rmw, place, operands, e.span());
+                None
+            }
+            ExprKind::Call(name, args) => {
+                self.call(name, args);
+                if let Some(procedure) = self.names.procedures.get(name.as_str())
+                    && procedure.result.is_none()
+                {
+                    let message = format!("the procedure `{name}` has no result");
+                    self.report.push(
+                        Diagnostic::error("no-result", message)
+                            .at(name.span(), "its result is used here")
+                            .at(procedure.name.span(), "declared here")
+                            .help(format!("declare what it returns: `proc {name}(…) -> int`")),
+                    );
+                }
+                None
+            }
+            ExprKind::Any { lo, hi } => {
+                match width(*lo, *hi) {
+                    None => {
+                        let message = format!("there is no value in {lo}..{hi}");
+                        let diagnostic = Diagnostic::error("empty-domain", message).at(e.span(), "");
+                        self.report
+                            .push(diagnostic.help("the least value comes first; both ends are included"));
+                    }
+                    Some(values) if values > limits::MAX_CHOICES => {
+                        let message = format!("`any` chooses from more than {} values", limits::MAX_CHOICES);
+                        self.report.push(Diagnostic::error("too-many-choices", message).at(e.span(), ""));
+                    }
+                    Some(_) => {}
+                }
+                None
+            }
+            ExprKind::Observe(_) => {
+                let message = "processes can be observed only in `forbid` and `final`";
+                self.report.push(Diagnostic::error("observation-in-code", message).at(e.span(), ""));
+                None
+            }
+        }
+    }
+
+    /// A constant, unless its evaluation goes wrong. Reporting that, and going on without a value, avoids more of the same.
+    fn constant(&mut self, value: Result<Value, crate::running::Fault>, span: Span) -> Option<Value> {
+        match value {
+            Ok(value) => Some(value),
+            Err(fault) => {
+                self.report.push(Diagnostic::error("constant-fault", fault.to_string()).at(span, ""));
+                None
+            }
+        }
+    }
+
+    /// Checks a place that is read or written.
+    pub(super) fn place(&mut self, place: &'a Place) {
+        match &place.kind {
+            PlaceKind::Named(name) => {
+                if self.is_local(name) {
+                    return;
+                }
+                match self.names.memory.get(name.as_str()) {
+                    None => self.unknown(name),
+                    Some(memory) if memory.len.is_some() => self.report.push(array_misuse(name, true)),
+                    Some(_) => {}
+                }
+            }
+            PlaceKind::Element(name, index) => {
+                let value = self.expr(index);
+                let local = self.is_local(name);
+                match self.names.memory.get(name.as_str()) {
+                    _ if local => {
+                        let message = format!("`{name}` is a register, not an array");
+                        let diagnostic = Diagnostic::error("not-an-array", message).at(name.span(), "");
+                        self.report.push(diagnostic.help("only shared variables can be arrays"));
+                    }
+                    None => self.unknown(name),
+                    Some(memory) => match (memory.len, value) {
+                        (None, _) => self.report.push(array_misuse(name, false)),
+                        (Some(len), Some(value)) if value < 0 || value >= len.into() => {
+                            self.report.push(out_of_bounds(name, len, value, index.span()));
+                        }
+                        _ => {}
+                    },
+                }
+            }
+            PlaceKind::Deref(pointer) => {
+                self.expr(pointer);
+            }
+        }
+    }
+
+    fn locked(&mut self, rmw: Rmw, place: &'a Place, operands: &'a [Expr], span: Span) {
+        operands.iter().for_each(|operand| {
+            self.expr(operand);
+        });
+        if operands.len() != rmw.operands() {
+            let message =
+                format!("`{}` takes {} operands, but gets {}", rmw.name(), rmw.operands(), operands.len());
+            self.report.push(Diagnostic::error("wrong-arity", message).at(span, ""));
+        }
+        if let PlaceKind::Named(name) = &place.kind
+            && self.is_local(name)
+        {
+            let reason = format!("`{}` works on shared variables only", rmw.name());
+            self.not_shared(name, &reason);
+        } else {
+            self.place(place);
+        }
+    }
+
+    /// Checks a call, with or without a result.
+    pub(super) fn call(&mut self, name: &'a Name, args: &'a [Expr]) {
+        args.iter().for_each(|arg| {
+            self.expr(arg);
+        });
+        match self.names.procedures.get(name.as_str()) {
+            Some(procedure) => {
+                self.arity("procedure", name, args.len(), procedure.params.len(), procedure.name.span());
+            }
+            None => {
+                let message = format!("there is no procedure `{name}`");
+                let diagnostic = Diagnostic::error("unknown-procedure", message).at(name.span(), "");
+                let candidates = self.names.procedures.keys().copied();
+                let diagnostic = self.report.suggest(diagnostic, name.as_str(), candidates);
+                self.report.push(diagnostic);
+            }
+        }
+    }
+
+    fn not_shared(&mut self, name: &Name, reason: &str) {
+        let what = if self.params.contains_key(name.as_str()) { "parameter" } else { "register" };
+        let message = format!("`{name}` is a {what}: {reason}");
+        self.report.push(Diagnostic::error("not-shared", message).at(name.span(), ""));
+    }
+}
+
+/// An array without an index, or a scalar with one.
+pub(super) fn array_misuse(name: &Name, is_array: bool) -> Diagnostic {
+    if is_array {
+        Diagnostic::error("array-without-index", format!("`{name}` is an array"))
+            .at(name.span(), "")
+            .help(format!("name one of its elements: `{name}[0]`"))
+    } else {
+        Diagnostic::error("not-an-array", format!("`{name}` is not an array"))
+            .at(name.span(), "")
+            .help(format!("write `{name}` without an index, or declare `shared {name}[…]`"))
+    }
+}

@@ -1,0 +1,110 @@
+//! What is wrong with a program, all of it at once.
+//!
+//! *Guarantee.* A program without errors can be lowered ([`crate::lower()`]) and run. Takes time linear in the size of the program (for
+//! expressions and statements of bounded depth), and never panics, whatever the program.
+//!
+//! Three name spaces are separate, since the grammar tells them apart: shared variables (and the registers of a body, which must
+//! not hide them), procedures, and processes. Labels are names of their body.
+//!
+//! [`limits`] says what is too large.
+
+mod body;
+mod declarations;
+mod expressions;
+pub mod limits;
+mod names;
+mod properties;
+
+use crate::written::Program;
+use names::Names;
+use palisade_base::{Diagnostic, nearest};
+
+/// Everything wrong with a program, in the order of the places. The program can be used if there are only warnings.
+pub fn validate(program: &Program) -> Vec<Diagnostic> {
+    let mut report = Report::default();
+    let names = Names::new(program, &mut report);
+    declarations::check(program, &names, &mut report);
+    let mut size = Size::default();
+    for template in &program.templates {
+        let statements = body::check_process(template, &names, &mut report);
+        size.add(statements.saturating_mul(names.role_count(template)), template.origin.0);
+    }
+    for procedure in &program.procedures {
+        let statements = body::check_procedure(procedure, &names, &mut report);
+        size.add(statements, procedure.origin.0);
+    }
+    size.check(&mut report);
+    for property in &program.properties {
+        properties::check(property, &names, &mut report);
+    }
+    report.into_diagnostics()
+}
+
+/// Collects diagnostics.
+#[derive(Default)]
+struct Report {
+    diagnostics: Vec<Diagnostic>,
+    suggestions: usize,
+}
+
+impl Report {
+    fn push(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// "did you mean", for the first unknown names; looking through all candidates for each of very many would take quadratic
+    /// time.
+    fn suggest<'a>(
+        &mut self,
+        diagnostic: Diagnostic,
+        word: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Diagnostic {
+        self.suggestions += 1;
+        if self.suggestions > limits::MAX_SUGGESTIONS {
+            return diagnostic;
+        }
+        // In a fixed order, so that of two equally near ones the same is always suggested.
+        let mut candidates: Vec<&str> = candidates.into_iter().collect();
+        candidates.sort_unstable();
+        match nearest(word, candidates) {
+            Some(candidate) => diagnostic.help(format!("did you mean `{candidate}`?")),
+            None => diagnostic,
+        }
+    }
+
+    fn into_diagnostics(mut self) -> Vec<Diagnostic> {
+        self.diagnostics.sort_by_key(Diagnostic::span);
+        self.diagnostics
+    }
+}
+
+/// How large the running form becomes.
+#[derive(Default)]
+struct Size {
+    total: usize,
+    largest: (usize, palisade_base::Span),
+}
+
+impl Size {
+    fn add(&mut self, size: usize, span: palisade_base::Span) {
+        self.total = self.total.saturating_add(size);
+        if size > self.largest.0 {
+            self.largest = (size, span);
+        }
+    }
+
+    fn check(&self, report: &mut Report) {
+        if self.total > limits::MAX_CODE {
+            let message = format!(
+                "the program is too large: more than {} statements and expressions for all processes together",
+                limits::MAX_CODE
+            );
+            report.push(
+                Diagnostic::error("too-large", message)
+                    .at(self.largest.1, "the largest part")
+                    .help("every combination of parameter values gets its own copy of the code"),
+            );
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The names of a program: what there is to refer to.
+
+use super::{Report, limits};
+use crate::lower::globals::{Memory, layout};
+use crate::written::{Name, Param, Procedure, Program, Stmt, StmtKind, Template};
+use palisade_base::{Diagnostic, Span};
+use std::collections::HashMap;
+
+/// The global names of a program. Of a name that was declared twice, the first declaration counts.
+pub(super) struct Names<'p> {
+    /// Where the cells of shared variables are.
+    pub(super) memory: HashMap<&'p str, Memory>,
+    /// Where the shared variables are declared.
+    pub(super) shared: HashMap<&'p str, Span>,
+    pub(super) procedures: HashMap<&'p str, &'p Procedure>,
+    pub(super) templates: HashMap<&'p str, (&'p Template, BodyNames<'p>)>,
+}
+
+/// The registers and labels of a body.
+#[derive(Default)]
+pub(super) struct BodyNames<'p> {
+    /// Registers declared by `let`, with their places.
+    pub(super) registers: HashMap<&'p str, Span>,
+    pub(super) labels: HashMap<&'p str, LabelPlace>,
+}
+
+/// Where a label is.
+#[derive(Clone, Copy)]
+pub(super) struct LabelPlace {
+    pub(super) span: Span,
+    /// How many atomic blocks are around it.
+    pub(super) atomic_depth: usize,
+    /// The number of the innermost of them in the order of the text, from 1; 0 if there is none.
+    pub(super) atomic_block: usize,
+}
+
+impl<'p> Names<'p> {
+    /// Collects the names and reports those declared twice, except registers and labels.
+    pub(super) fn new(program: &'p Program, report: &mut Report) -> Names<'p> {
+        let mut names = Names {
+            memory: layout(&program.shared),
+            shared: HashMap::new(),
+            procedures: HashMap::new(),
+            templates: HashMap::new(),
+        };
+        for variable in &program.shared {
+            match names.shared.get(variable.name.as_str()) {
+                Some(&first) => report.push(declared_twice("shared variable", &variable.name, first)),
+                None => {
+                    names.shared.insert(variable.name.as_str(), variable.name.span());
+                }
+            }
+        }
+        for procedure in &program.procedures {
+            match names.procedures.get(procedure.name.as_str()) {
+                Some(first) => report.push(declared_twice("procedure", &procedure.name, first.name.span())),
+                None => {
+                    names.procedures.insert(procedure.name.as_str(), procedure);
+                }
+            }
+        }
+        for template in &program.templates {
+            match names.templates.get(template.name.as_str()) {
+                Some((first, _)) => report.push(declared_twice("process", &template.name, first.name.span())),
+                None => {
+                    let body = BodyNames::new(&template.body);
+                    names.templates.insert(template.name.as_str(), (template, body));
+                }
+            }
+        }
+        names
+    }
+
+    /// The number of roles of a template, at most slightly more than what is allowed.
+    pub(super) fn role_count(&self, template: &Template) -> usize {
+        let count = template.params.iter().map(values).fold(1u64, u64::saturating_mul);
+        count.min(limits::MAX_ROLES + 1) as usize
+    }
+}
+
+/// The number of values of a parameter; 1 where there is no proper domain, which is an error of its own.
+pub(super) fn values(param: &Param) -> u64 {
+    param.ty.domain.bounds().and_then(|(lo, hi)| width(lo, hi)).unwrap_or(1)
+}
+
+/// The number of values from `lo` to `hi`, `None` if there are none; the greatest number if it is even greater.
+pub(super) fn width(lo: crate::Value, hi: crate::Value) -> Option<u64> {
+    (lo <= hi).then(|| hi.abs_diff(lo).saturating_add(1))
+}
+
+/// Something is declared a second time.
+pub(super) fn declared_twice(what: &str, name: &Name, first: Span) -> Diagnostic {
+    Diagnostic::error("duplicate-name", format!("the {what} `{name}` is declared twice"))
+        .at(name.span(), "declared again here")
+        .at(first, "first declared here")
+}
+
+impl<'p> BodyNames<'p> {
+    pub(super) fn new(body: &'p [Stmt]) -> BodyNames<'p> {
+        let mut names = BodyNames::default();
+        names.collect(body, 0, 0, &mut 0);
+        names
+    }
+
+    fn collect(&mut self, block: &'p [Stmt], atomic_depth: usize, atomic_block: usize, blocks: &mut usize) {
+        for stmt in block {
+            for label in &stmt.labels {
+                let place = LabelPlace { span: label.span(), atomic_depth, atomic_block };
+                self.labels.entry(label.as_str()).or_insert(place);
+            }
+            match &stmt.kind {
+                StmtKind::Let { name, .. } => {
+                    self.registers.entry(name.as_str()).or_insert(name.span());
+                }
+                StmtKind::If { then, otherwise, .. } => {
+                    self.collect(then, atomic_depth, atomic_block, blocks);
+                    self.collect(otherwise, atomic_depth, atomic_block, blocks);
+                }
+                StmtKind::While { body, .. } | StmtKind::Loop(body) | StmtKind::Block(body) => {
+                    self.collect(body, atomic_depth, atomic_block, blocks);
+                }
+                StmtKind::Choose(alternatives) => {
+                    for alternative in alternatives {
+                        self.collect(alternative, atomic_depth, atomic_block, blocks);
+                    }
+                }
+                StmtKind::Atomic(body) => {
+                    *blocks += 1;
+                    self.collect(body, atomic_depth + 1, *blocks, blocks);
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Properties: conditions over what can be seen of a state.
+
+use super::declarations::out_of_bounds;
+use super::expressions::array_misuse;
+use super::names::{BodyNames, Names, values};
+use super::{Report, limits};
+use crate::Value;
+use crate::lower::globals::{NotConstant, constant};
+use crate::running::{Fault, binary, unary};
+use crate::written::{
+    BinaryOp, Count, Expr, ExprKind, Name, Observation, Place, PlaceKind, ProcessRef, Property, Select,
+    Start, Template,
+};
+use palisade_base::{Diagnostic, Span};
+
+/// Checks a property.
+pub(super) fn check(property: &Property, names: &Names<'_>, report: &mut Report) {
+    Check { names, report }.expr(&property.condition);
+}
+
+struct Check<'a, 'p> {
+    names: &'a Names<'p>,
+    report: &'a mut Report,
+}
+
+impl Check<'_, '_> {
+    /// Checks an expression and gives its value if that is a constant.
+    fn expr(&mut self, e: &Expr) -> Option<Value> {
+        match &e.kind {
+            ExprKind::Int(value) => Some(*value),
+            ExprKind::Bool(value) => Some((*value).into()),
+            ExprKind::Read(place) | ExprKind::AddressOf(place) => {
+                self.read(place);
+                None
+            }
+            ExprKind::Unary(op, a) => {
+                let value = unary(*op, self.expr(a)?);
+                self.constant(value, e.span())
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (self.expr(a), self.expr(b));
+                match (op, a, b) {
+                    (_, Some(a), Some(b)) => self.constant(binary(*op, a, b), e.span()),
+                    (BinaryOp::Div | BinaryOp::Rem, None, Some(0)) => {
+                        self.constant(Err(Fault::DivisionByZero), e.span())
+                    }
+                    _ => None,
+                }
+            }
+            ExprKind::Locked(..) | ExprKind::Call(..) | ExprKind::Any { .. } => {
+                let message = "a property only looks at a state and takes no steps";
+                self.report.push(
+                    Diagnostic::error("step-in-property", message)
+                        .at(e.span(), "")
+                        .help("calls, locked instructions and `any` belong into processes"),
+                );
+                None
+            }
+            ExprKind::Observe(observation) => {
+                self.observation(observation);
+                None
+            }
+        }
+    }
+
+    fn constant(&mut self, value: Result<Value, Fault>, span: Span) -> Option<Value> {
+        match value {
+            Ok(value) => Some(value),
+            Err(fault) => {
+                self.report.push(Diagnostic::error("constant-fault", fault.to_string()).at(span, ""));
+                None
+            }
+        }
+    }
+
+    fn read(&mut self, place: &Place) {
+        match &place.kind {
+            PlaceKind::Named(name) => self.shared(name, None),
+            PlaceKind::Element(name, index) => self.shared(name, Some(index)),
+            PlaceKind::Deref(_) => {
+                let message = "a property follows no pointers";
+                self.report.push(
+                    Diagnostic::error("pointer-in-property", message)
+                        .at(place.span(), "")
+                        .help("name the shared variable itself"),
+                );
+            }
+        }
+    }
+
+    fn shared(&mut self, name: &Name, index: Option<&Expr>) {
+        let Some(memory) = self.names.memory.get(name.as_str()) else {
+            let message = format!("there is no shared variable `{name}`");
+            let diagnostic = Diagnostic::error("unknown-name", message).at(name.span(), "");
+            let candidates = self.names.memory.keys().copied();
+            let mut diagnostic = self.report.suggest(diagnostic, name.as_str(), candidates);
+            if diagnostic.help.is_none() {
+                diagnostic = diagnostic.help(format!("a register is written with its process: `P.{name}`"));
+            }
+            self.report.push(diagnostic);
+            return;
+        };
+        let (index, len) = match (index, memory.len) {
+            (None, None) => return,
+            (Some(index), Some(len)) => (index, len),
+            (index, _) => {
+                self.report.push(array_misuse(name, index.is_none()));
+                return;
+            }
+        };
+        let diagnostic = match constant(index, &self.names.memory) {
+            Ok(value) if 0 <= value && value < len.into() => return,
+            Ok(value) => out_of_bounds(name, len, value, index.span()),
+            Err(NotConstant::Faults(fault)) => {
+                Diagnostic::error("constant-fault", fault.to_string()).at(index.span(), "")
+            }
+            Err(NotConstant::Depends) => {
+                Diagnostic::error("not-constant", "an index in a property must be a constant")
+                    .at(index.span(), "")
+            }
+        };
+        self.report.push(diagnostic);
+    }
+
+    fn observation(&mut self, observation: &Observation) {
+        match observation {
+            Observation::At { process, label } => {
+                if let Some(body) = self.process(process) {
+                    self.label(&process.template, body, label);
+                }
+            }
+            Observation::Count { template, label } => {
+                if let Some((_, body)) = self.template(template) {
+                    self.label(template, body, label);
+                }
+            }
+            Observation::Register { process, register } => {
+                let Some(body) = self.process(process) else { return };
+                let (template, _) = self.names.templates[process.template.as_str()];
+                let mut params = template.params.iter().map(|param| param.name.as_str());
+                if !body.registers.contains_key(register.as_str()) && !params.any(|p| p == register.as_str())
+                {
+                    let message = format!("the process `{}` has no register `{register}`", process.template);
+                    let diagnostic = Diagnostic::error("unknown-register", message).at(register.span(), "");
+                    let diagnostic =
+                        self.report.suggest(diagnostic, register.as_str(), body.registers.keys().copied());
+                    self.report.push(diagnostic);
+                }
+            }
+        }
+    }
+
+    fn label(&mut self, template: &Name, body: &BodyNames<'_>, label: &Name) {
+        if label.as_str() != "end" && !body.labels.contains_key(label.as_str()) {
+            let message = format!("the process `{template}` has no label `{label}`");
+            let diagnostic = Diagnostic::error("unknown-label", message).at(label.span(), "");
+            let labels = body.labels.keys().copied();
+            let diagnostic = self.report.suggest(diagnostic, label.as_str(), labels);
+            self.report.push(diagnostic);
+        }
+    }
+}
+
+impl<'a, 'p> Check<'a, 'p> {
+    fn template(&mut self, name: &Name) -> Option<(&'p Template, &'a BodyNames<'p>)> {
+        let names = self.names;
+        if let Some((template, body)) = names.templates.get(name.as_str()) {
+            return Some((template, body));
+        }
+        let message = format!("there is no process `{name}`");
+        let diagnostic = Diagnostic::error("unknown-process", message).at(name.span(), "");
+        let candidates = names.templates.keys().copied();
+        let diagnostic = self.report.suggest(diagnostic, name.as_str(), candidates);
+        self.report.push(diagnostic);
+        None
+    }
+
+    /// Checks that exactly one process is meant.
+    fn process(&mut self, process: &ProcessRef) -> Option<&'a BodyNames<'p>> {
+        let (template, body) = self.template(&process.template)?;
+        if let Some(diagnostic) = self.wrong_selection(process, template) {
+            self.report.push(diagnostic);
+        }
+        Some(body)
+    }
+
+    fn wrong_selection(&self, process: &ProcessRef, template: &Template) -> Option<Diagnostic> {
+        let (name, span) = (&process.template, process.origin.0);
+        if template.start == Start::OnSpawn {
+            let message = format!("`{name}` is started by `spawn`, so none of its instances can be named");
+            return Some(
+                Diagnostic::error("not-initial", message)
+                    .at(span, "")
+                    .help(format!("count them: `count({name}@label) >= 1`")),
+            );
+        }
+        let roles = template.params.iter().map(values).fold(1u64, u64::saturating_mul);
+        let several = |help: String| {
+            let message = format!("`{name}` has several instances here");
+            Some(Diagnostic::error("ambiguous-process", message).at(span, "").help(help))
+        };
+        let missing = |message: String, help: String| {
+            Some(Diagnostic::error("no-such-process", message).at(span, "").help(help))
+        };
+        match (&process.select, template.count) {
+            (Select::Only, Count::Fixed(copies)) => {
+                let all = roles.saturating_mul(copies.into());
+                if all <= 1 {
+                    return None;
+                }
+                several(match template.params.is_empty() {
+                    true => format!("name one of them: `{name}[0]` to `{name}[{}]`", all - 1),
+                    false => {
+                        format!("name one by its parameters, such as `{name}({})`", first_args(template))
+                    }
+                })
+            }
+            (Select::Only, Count::Any) => {
+                several(format!("name one by its number, `{name}[0]`, or count: `count({name}@label) >= 2`"))
+            }
+            (Select::Index(index), Count::Fixed(copies)) => {
+                let all = roles.saturating_mul(copies.into());
+                if u64::from(*index) < all {
+                    return None;
+                }
+                missing(
+                    format!("`{name}` has no instance number {index}"),
+                    format!("there are {all}, numbered from 0"),
+                )
+            }
+            (Select::Index(index), Count::Any) => {
+                if roles > 1 {
+                    return several(
+                        "with any number of instances, only those without parameters are numbered".into(),
+                    );
+                }
+                if u64::from(*index) < limits::MAX_INSTANCES {
+                    return None;
+                }
+                missing(
+                    format!("the number {index} of `{name}` is too large"),
+                    format!("at most {} processes can be named", limits::MAX_INSTANCES),
+                )
+            }
+            (Select::Args(args), count) => {
+                if args.len() != template.params.len() {
+                    let message = format!(
+                        "the process `{name}` has {} parameters, but {} values are given",
+                        template.params.len(),
+                        args.len()
+                    );
+                    let diagnostic = Diagnostic::error("wrong-arity", message).at(span, "");
+                    return Some(diagnostic.at(template.name.span(), "declared here"));
+                }
+                let outside = template.params.iter().zip(args).find(|(p, arg)| !p.ty.domain.contains(**arg));
+                if let Some((param, arg)) = outside {
+                    return missing(
+                        format!("there is no such instance of `{name}`"),
+                        format!("{arg} is no value of the parameter `{}`", param.name),
+                    );
+                }
+                match count {
+                    Count::Fixed(0 | 1) => None,
+                    Count::Fixed(_) => several(format!(
+                        "name one by its number, `{name}[0]`, among all instances of `{name}`"
+                    )),
+                    Count::Any => several(format!("count them: `count({name}@label) >= 2`")),
+                }
+            }
+        }
+    }
+}
+
+/// The least parameter values, as an example.
+fn first_args(template: &Template) -> String {
+    let least = |param: &crate::written::Param| param.ty.domain.bounds().map_or(0, |(lo, _)| lo).to_string();
+    template.params.iter().map(least).collect::<Vec<_>>().join(", ")
+}
