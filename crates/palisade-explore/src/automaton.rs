@@ -10,7 +10,7 @@
 //! 3. The moves of a thread state begin with its updates.
 
 use crate::codes::Codes;
-use crate::collapse::{Runs, run_on};
+use crate::collapse::{MOST_FRAMES, Runs, run_on};
 use crate::footprint::{Cells, Footprint, Footprints, only};
 use crate::local::{After, Hold, Kind, Local, ThreadMachine};
 use crate::observe::Observer;
@@ -343,30 +343,37 @@ impl<'a> Automaton<'a> {
 
     fn runs(&mut self, source: Option<&Local>, after: After) -> Vec<(Local, Vec<Action>)> {
         if !self.collapse {
-            return vec![(after.local, Vec::new())];
+            let too_deep = after.local.thread.frames.len() > MOST_FRAMES;
+            self.too_deep |= too_deep;
+            return if too_deep { Vec::new() } else { vec![(after.local, Vec::new())] };
         }
         let Runs { stops, too_deep } = run_on(&self.machine, &self.observer, source, after);
         self.too_deep |= too_deep;
         stops
     }
 
-    /// The local steps that lead from the outcome of an action to a target, for witnesses.
-    pub fn local_steps(
+    /// The local steps with which a thread of a role runs on from its start to a target, for witnesses.
+    pub fn steps_from_start(&mut self, role: RoleId, target: LocalId) -> Vec<Action> {
+        let after = After { local: self.machine.start(role), write: None, child: None };
+        self.steps_to(None, after, target)
+    }
+
+    /// The local steps with which a thread runs on from an action to a target, for witnesses.
+    pub fn steps_after(
         &mut self,
-        source: Option<LocalId>,
-        action: Option<(Action, Option<(CellId, Value)>)>,
-        role: RoleId,
+        source: LocalId,
+        action: Action,
+        read: Option<(CellId, Value)>,
         target: LocalId,
     ) -> Vec<Action> {
-        let source = source.map(|id| self.locals[id.0 as usize].clone());
-        let after = match (&source, action) {
-            (Some(local), Some((action, read))) => {
-                self.machine.step(local, action, read).expect("the move was possible during the search")
-            }
-            _ => After { local: self.machine.start(role), write: None, child: None },
-        };
-        let stops = self.settle(source.as_ref(), after);
-        let found = stops.into_iter().find(|&(id, _)| id == target);
+        let source = self.local(source).clone();
+        let after =
+            self.machine.step(&source, action, read).expect("the move was possible during the search");
+        self.steps_to(Some(&source), after, target)
+    }
+
+    fn steps_to(&mut self, source: Option<&Local>, after: After, target: LocalId) -> Vec<Action> {
+        let found = self.settle(source, after).into_iter().find(|&(id, _)| id == target);
         found.expect("the target was reached during the search").1
     }
 

@@ -4,7 +4,7 @@
 //!
 //! *Guarantee.* `unsafe` comes with a run. `safe` is exact: under SC always, under TSO and PSO if no thread ever wanted a longer buffer than the search
 //! allowed. If buffers may grow without bound ([`pump`]), the bound grows from 1 to the limit given, and a clean search at the limit is
-//! `unknown`. Recursion deeper than the limit, more live threads than the limit and values without end are `unknown` as well.
+//! `unknown`. Templates with any number of instances are tried with a few: this finds bugs, and is `unknown` otherwise. Recursion deeper than the limit, more live threads than the limit and values without end are `unknown` as well.
 //!
 //! *How it is made*
 //!
@@ -52,6 +52,8 @@ pub struct Explicit;
 
 /// Instances tried of templates that may have any number.
 const MOST_INSTANCES: u32 = 4;
+/// The longest buffer tried with such templates, if it may grow without bound.
+const BUFFER_OF_MANY: usize = 2;
 /// Spawned threads alive at once.
 const MOST_SPAWNED: usize = 32;
 
@@ -71,7 +73,8 @@ impl Engine for Explicit {
 
     fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
         let mut run = Check { task, budget, progress, stats: Stats::new(), pool: pool(budget) };
-        let verdict = if task.is_parameterized() { run.any_number() } else { run.fixed(1) };
+        let verdict =
+            if task.is_parameterized() { run.any_number() } else { run.fixed(1, task.options.max_buffer) };
         Outcome { verdict, engine: self.name(), stats: run.stats }
     }
 }
@@ -93,20 +96,24 @@ struct Check<'c> {
 impl Check<'_> {
     /// One instance, two, three …: finds bugs, but proves nothing for all numbers.
     fn any_number(&mut self) -> Verdict {
+        let mut reached = None;
         for any in 1..=MOST_INSTANCES {
-            match self.fixed(any) {
-                Verdict::Safe => {}
-                Verdict::Unknown(Reason::Exhausted(_)) if any > 1 => {
-                    return Verdict::Unknown(Reason::InstanceBound(any - 1));
+            match self.fixed(any, self.task.options.max_buffer.min(BUFFER_OF_MANY)) {
+                found @ Verdict::Unsafe(_) => return found,
+                Verdict::Unknown(reason @ Reason::Exhausted(Exhausted::Stopped)) => {
+                    return Verdict::Unknown(reason);
                 }
-                other => return other,
+                Verdict::Unknown(reason @ Reason::Exhausted(_)) => {
+                    return Verdict::Unknown(reached.map_or(reason, Reason::InstanceBound));
+                }
+                Verdict::Safe | Verdict::Unknown(_) => reached = Some(any),
             }
         }
         Verdict::Unknown(Reason::InstanceBound(MOST_INSTANCES))
     }
 
     /// With this many instances where any number is meant.
-    fn fixed(&mut self, any: u32) -> Verdict {
+    fn fixed(&mut self, any: u32, max_buffer: usize) -> Verdict {
         let system = self.task.system(any);
         let machine = self.task.machine(&system);
         let instantiation = self.task.instantiation(any);
@@ -118,7 +125,7 @@ impl Check<'_> {
                 Bounded::Unknown(reason) => Verdict::Unknown(reason),
             };
         }
-        let limit = self.task.options.max_buffer.max(1);
+        let limit = max_buffer.max(1);
         let mut reached = None;
         let mut bound = 1;
         loop {

@@ -25,10 +25,8 @@ pub(crate) fn unfold(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec
     let mut steps = Vec::new();
     for (thread, &local) in threads.locals.clone().iter().enumerate() {
         let role = system.instances.as_slice()[thread].role;
-        if local != LocalId::NONE {
-            let local_steps = automaton.local_steps(None, None, role, local);
-            steps.extend(local_steps.into_iter().map(|action| step(thread, action)));
-        }
+        let local = automaton.steps_from_start(role, local);
+        steps.extend(local.into_iter().map(|action| step(thread, action)));
     }
     for pair in path.windows(2) {
         threads.follow(automaton, layout, &pair[0], &pair[1], &mut steps);
@@ -69,13 +67,15 @@ impl Threads {
             }
             let source = self.locals[thread];
             let (_, moves) = automaton.moves(automaton.info(source)).expect("the search expanded this state");
-            for mv in moves.iter().copied().collect::<Vec<_>>() {
+            let moves = moves.to_vec();
+            for mv in moves {
                 let code = if mv.reads { layout.cells.as_slice()[mv.cell as usize].get(from) } else { 0 };
                 let targets = automaton.outcome(&mv, code).map(<[Target]>::to_vec).unwrap_or_default();
+                let child = automaton.child_role(source, mv.action);
                 for target in targets {
                     let mut next = self.locals.clone();
                     next[thread] = target.local;
-                    if target.child != LocalId::NONE || self.starts_vanished(automaton, source, mv.action) {
+                    if child.is_some() {
                         next.push(target.child);
                     }
                     if self.pack(layout, from, &next, mv.cell, target.write).as_deref() != Some(to) {
@@ -84,12 +84,10 @@ impl Threads {
                     let cell = CellId(mv.cell);
                     let read = mv.reads.then(|| (cell, automaton.codes.value(cell, code)));
                     steps.push(step(thread, mv.action));
-                    let role = automaton.local(source).thread.role;
-                    let local =
-                        automaton.local_steps(Some(source), Some((mv.action, read)), role, target.local);
+                    let local = automaton.steps_after(source, mv.action, read, target.local);
                     steps.extend(local.into_iter().map(|action| step(thread, action)));
-                    if let Some(child) = automaton.child_role(source, mv.action) {
-                        let local = automaton.local_steps(None, None, child, target.child);
+                    if let Some(child) = child {
+                        let local = automaton.steps_from_start(child, target.child);
                         steps.extend(local.into_iter().map(|action| step(next.len() - 1, action)));
                     }
                     self.locals = next;
@@ -98,11 +96,6 @@ impl Threads {
             }
         }
         panic!("a state of the path is no successor of the one before it");
-    }
-
-    /// Whether the action starts a thread that ends at once without a trace.
-    fn starts_vanished(&self, automaton: &Automaton<'_>, source: LocalId, action: Action) -> bool {
-        automaton.child_role(source, action).is_some()
     }
 
     /// The packed state with these threads; `None` if they do not fit.
@@ -132,13 +125,10 @@ impl Threads {
     }
 }
 
-/// The role of the thread an action starts.
 impl Automaton<'_> {
+    /// The role of the thread an action starts.
     fn child_role(&self, source: LocalId, action: Action) -> Option<RoleId> {
-        let after = match action {
-            Action::Execute { .. } => self.machine.step(self.local(source), action, None)?,
-            Action::Update { .. } => return None,
-        };
+        let after = self.machine.step(self.local(source), action, None)?;
         after.child.map(|child| child.thread.role)
     }
 }
