@@ -1,7 +1,7 @@
 //! Collecting and arranging diagnostics.
 
 use crate::limits::MAX_ERRORS;
-use palisade_base::{Diagnostic, Span};
+use palisade_base::{Diagnostic, Label, Span};
 
 /// Collects diagnostics while parsing. Past [`MAX_ERRORS`] it only counts, so that megabytes of garbage do not become
 /// gigabytes of messages.
@@ -39,8 +39,15 @@ impl Report {
     }
 }
 
-/// Sorts by place (those without a place come last) and keeps only the first [`MAX_ERRORS`] errors.
+/// Sorts by place and keeps only the first [`MAX_ERRORS`] errors. What has no place concerns the whole text and is put at
+/// its start.
 pub(crate) fn arrange(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    for diagnostic in &mut diagnostics {
+        diagnostic.labels.retain(|label| !label.span.is_none());
+        if diagnostic.labels.is_empty() {
+            diagnostic.labels.push(Label { span: Span::new(0..0), text: String::new() });
+        }
+    }
     diagnostics.sort_by_key(|diagnostic| (diagnostic.id == TOO_MANY, diagnostic.span()));
     let is_surplus = |diagnostic: &Diagnostic| diagnostic.is_error() && diagnostic.id != TOO_MANY;
     if let Some(first) =

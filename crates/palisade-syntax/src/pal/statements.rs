@@ -163,12 +163,37 @@ impl Parser<'_> {
                 return Err(self.fail(diagnostic));
             }
             _ => match slips::word_as_statement(word, start) {
-                Some(diagnostic) => return Err(self.fail(diagnostic)),
+                Some(diagnostic) => {
+                    self.report.push(diagnostic);
+                    return self.foreign(word);
+                }
                 None => return self.assignment_or_effect(),
             },
         };
         self.semicolon()?;
         Ok((kind, self.since(start)))
+    }
+
+    /// Passes over a statement of another language, but not over the statements in it.
+    fn foreign(&mut self, word: Word) -> Parse<(StmtKind, Span)> {
+        if !matches!(word, Word::For | Word::Do) {
+            return Err(Failed);
+        }
+        self.advance();
+        if self.at(Sign::LeftParen) {
+            while !matches!(
+                self.current.kind,
+                TokenKind::Sign(Sign::LeftBrace | Sign::RightBrace) | TokenKind::End
+            ) {
+                self.advance();
+            }
+        }
+        self.skip_to_block()?;
+        self.block()?;
+        if word == Word::Do && self.at_word(Word::While) {
+            return Err(Failed);
+        }
+        Ok((StmtKind::Skip, self.previous))
     }
 
     /// A statement of one word.

@@ -1,1 +1,304 @@
-//! t
+//! What the parser says about bad programs, and where origins point in good ones.
+
+use super::parse;
+use crate::limits::{MAX_EXPR_DEPTH, MAX_NESTING};
+use palisade_base::Source;
+use palisade_program::print::RESERVED;
+use palisade_program::written::StmtKind;
+
+/// Each diagnostic as `line:column id: message`, with ` | help` if there is any.
+fn check(text: &str, expected: &[&str]) {
+    let source = Source::new("test.pal", text);
+    let diagnostics = match parse(&source) {
+        Ok(parsed) => parsed.warnings,
+        Err(diagnostics) => diagnostics,
+    };
+    let found: Vec<String> = diagnostics
+        .iter()
+        .map(|d| {
+            let at = source.position(d.span()).expect("every diagnostic has a place");
+            let help = d.help.as_ref().map_or(String::new(), |help| format!(" | {help}"));
+            format!("{}:{} {}: {}{help}", at.line, at.column, d.id, d.message)
+        })
+        .collect();
+    assert_eq!(found, expected, "\n{text}");
+}
+
+/// The same for statements of a process.
+fn check_body(body: &str, expected: &[&str]) {
+    check(&format!("process P {{\n{body}\n}}"), expected);
+}
+
+#[test]
+fn the_printer_knows_the_keywords() {
+    let words: Vec<_> = super::token::Word::ALL.iter().map(|word| word.text()).collect();
+    assert_eq!(words, RESERVED);
+}
+
+#[test]
+fn slips_of_people_who_know_c() {
+    check_body(
+        "x += y;",
+        &[
+            "2:3 compound-assignment: `+=` would hide a load and a store | write `x = x + y;` (a load, then a store) or `fetch_add(x, y);` (one locked instruction)",
+        ],
+    );
+    check_body(
+        "x *= y + 1;",
+        &[
+            "2:3 compound-assignment: `*=` would hide a load and a store | write `x = x * (y + 1);` (a load, then a store)",
+        ],
+    );
+    let increment = "would hide a load and a store | write `a[i] = a[i] + 1;` (a load, then a store) or `fetch_add(a[i], 1);` (one locked instruction)";
+    check_body("a[i]++;", &[&format!("2:5 compound-assignment: `++` {increment}")]);
+    check_body("++a[i];", &[&format!("2:1 compound-assignment: `++` {increment}")]);
+    let assigns = "assignment-in-condition: `=` assigns and has no value | compare with `==`";
+    check_body("if x = 1 {}", &[&format!("2:6 {assigns}")]);
+    check_body("while (x = 1) {}", &[&format!("2:10 {assigns}")]);
+    check_body("assert(x = 1);", &[&format!("2:10 {assigns}")]);
+    check_body(
+        "x == 1;",
+        &[
+            "2:1 comparison-as-statement: this compares and forgets the result | write `x = 1;` to assign, `await x == 1;` to wait",
+        ],
+    );
+    check_body(
+        "int r = 0;",
+        &[
+            "2:1 foreign-syntax: registers are declared with `let` | write `let r = 0;`, or with a range: `let r: 0..3 = 0;`",
+        ],
+    );
+    check(
+        "bool b;",
+        &[
+            "1:1 foreign-syntax: shared variables are declared with `shared` | write `shared b: bool = 0;`, or with a range: `shared b: 0..3 = 0;`",
+        ],
+    );
+    let no_for =
+        "2:1 foreign-syntax: there is no `for` loop | write `let i: 0..3 = 0; while i < 3 { …; i = i + 1; }`";
+    check_body("for (i = 0; i < 3; i++) { skip; }", &[no_for]);
+    check_body(
+        "for i in 0..3 { x = ; }",
+        &[no_for, "2:21 unexpected-token: expected an expression, found `;`"],
+    );
+    check_body(
+        "do { skip; } while (x);",
+        &["2:1 foreign-syntax: there is no `do` loop | write `loop { …; if !condition { break; } }`"],
+    );
+    check_body("mfence;", &["2:1 foreign-syntax: the full fence is called `fence` | write `fence;`"]);
+    check_body(
+        "fence();",
+        &["2:6 unexpected-token: expected `;`, found `(` | write `fence;` without parentheses"],
+    );
+    check_body(
+        "while (c);",
+        &[
+            "2:10 missing-block: expected `{`, found `;` | an empty body is written `{}`; to wait for a condition, write `await condition;`",
+        ],
+    );
+    check_body(
+        "if (c) x = 1;",
+        &[
+            "2:8 missing-block: expected `{`, found `x` | the body goes into `{ … }`, even if it is a single statement",
+        ],
+    );
+    check_body(
+        "p = null;",
+        &[
+            "2:5 foreign-syntax: there is no null pointer | write 0: the first cell has address 1, so 0 is no cell's address",
+        ],
+    );
+    check_body(
+        "r = cas(&x, 0, 1);",
+        &[
+            "2:9 not-a-place: `cas` takes the variable itself | write `cas(x, …)`; to use a pointer `p`, write `*p`",
+        ],
+    );
+    check_body(
+        "x = y = 1;",
+        &[
+            "2:7 unexpected-token: expected `;`, found `=` | the left side of an assignment must be a variable, an array element or `*pointer`, and only one `=` can follow it",
+        ],
+    );
+    check(
+        "#define N 3\nprocess P {}",
+        &[
+            "1:1 unexpected-character: `#` means nothing here | comments start with `//`; constants are declared with `const N = 3;`",
+            "1:2 unexpected-token: expected an item, found `define` | a program consists of `const`, `shared`, `proc`, `process`, `forbid` and `final` items; statements go into a `process`",
+        ],
+    );
+    check(
+        "void f() {}",
+        &[
+            "1:1 unexpected-token: expected an item, found `void` | procedures are declared with `proc f(a: 0..3) -> bool { … }`",
+        ],
+    );
+}
+
+#[test]
+fn slips_of_people_who_know_rust() {
+    check("shared x: 0..=3;", &["1:12 foreign-syntax: `..` already includes both ends | write `..`"]);
+    check("shared x: u8;", &["1:11 unexpected-token: expected a domain, found `u8` | write `0..255`"]);
+    check_body(
+        "a < b < c;",
+        &[
+            "2:7 chained-comparison: comparisons cannot be chained | write `a < b && b < c`, or put one of them in parentheses",
+        ],
+    );
+    check_body("let x: 0..3 = 1", &["2:16 missing-semicolon: expected `;`, found `}`"]);
+    check_body("x = 1\ny = 2;", &["2:6 missing-semicolon: expected `;`, found `y`"]);
+    check_body("x = 1 y = 2;", &["2:7 missing-semicolon: expected `;`, found `y`"]);
+    check_body(
+        "let a[3];",
+        &[
+            "2:6 register-array: registers cannot be arrays | declare a `shared` array, or one register per element",
+        ],
+    );
+    check_body(
+        "let r = *;",
+        &[
+            "2:9 any-without-domain: any value of which domain? | declare the domain, as in `let r: 0..3 = *;`",
+        ],
+    );
+    check_body(
+        "x = *;",
+        &[
+            "2:5 any-without-domain: `*` is not a value here | write `any(lo..hi)`; only initial values can be a mere `*`",
+        ],
+    );
+}
+
+#[test]
+fn misspelt_words_get_a_suggestion() {
+    check_body(
+        "wihle x { }",
+        &["2:1 unknown-statement: `wihle` does not start a statement | did you mean `while`?"],
+    );
+    check(
+        "proces P { }",
+        &["1:1 unexpected-token: expected an item, found `proces` | did you mean `process`?"],
+    );
+    check(
+        "const LIMIT = 3; shared x: 0..LIMT;",
+        &["1:31 not-constant: the value must be known before the program runs | did you mean `LIMIT`?"],
+    );
+    check_body(
+        "let fence = 1;",
+        &[
+            "2:5 reserved-word: expected the name of a register, found the keyword `fence` | `fence` is a keyword and cannot be used as a name",
+        ],
+    );
+}
+
+#[test]
+fn one_run_reports_every_error() {
+    check(
+        "shared x: 0..;\nprocess P {\n x = ;\n if x { y = 1 +; }\n x = 1;\n while { x = 2 2; }\n}\nforbid P@;\nfinal;",
+        &[
+            "1:14 unexpected-token: expected an expression, found `;`",
+            "3:6 unexpected-token: expected an expression, found `;`",
+            "4:16 unexpected-token: expected an expression, found `;`",
+            "6:8 unexpected-token: expected an expression, found `{`",
+            "6:16 missing-semicolon: expected `;`, found `2`",
+            "8:10 unexpected-token: expected a label, found `;`",
+            "9:6 unexpected-token: expected an expression, found `;`",
+        ],
+    );
+    check(
+        "process P {\n loop {\n x = 1;\nprocess Q { y = ; }\n}",
+        &[
+            "2:7 unclosed-block: expected `}`, found the keyword `process`",
+            "4:17 unexpected-token: expected an expression, found `;`",
+            "5:1 unmatched-brace: this `}` closes nothing",
+        ],
+    );
+    check(
+        "process P { shared x = 1; x = 2; } forbid x == ;",
+        &[
+            "1:13 misplaced-declaration: `shared` declarations go outside of processes and procedures | declare registers with `let`; if the block should have ended before, a `}` is missing",
+            "1:48 unexpected-token: expected an expression, found `;`",
+        ],
+    );
+    check(
+        "process P(i: 0.1) { x = ; }",
+        &[
+            "1:15 unexpected-token: expected `..`, found `.` | a domain is `bool`, `int` or a range such as `0..3`, both ends included",
+            "1:25 unexpected-token: expected an expression, found `;`",
+        ],
+    );
+    check(
+        "process P { skip;; }",
+        &["1:18 stray-semicolon: this `;` ends nothing | remove it, or write `skip;`"],
+    );
+}
+
+#[test]
+fn constants() {
+    check(
+        "const N = 3; const M = N * 2 - 1; shared a[M]: -N..N; process P[N] { x = any(0..M); } forbid P[N - 1]@l;",
+        &[],
+    );
+    check("const N = 1; const N = 2;", &["1:20 duplicate-name: `N` is declared twice"]);
+    check("const N = 1; shared N;", &["1:21 duplicate-name: `N` is already the name of a constant"]);
+    check(
+        "shared x = N; const N = 1;",
+        &[
+            "1:21 late-constant: the constant `N` is used before it is declared | constants are declared before their first use, and their names stand for nothing else",
+        ],
+    );
+    check("const N = 1 / 0; shared a[N];", &["1:11 constant-fault: division by zero"]);
+    check(
+        "const N = x; shared a[N];",
+        &[
+            "1:11 not-constant: the value must be known before the program runs | use numbers and names declared with `const`",
+        ],
+    );
+    check("const N = -1; shared a[N];", &["1:24 bad-count: -1 is not a possible number of cells"]);
+    check(
+        "const N = 1; process P { N = 2; N[0] = 1; x = &N; }",
+        &[
+            "1:26 not-a-place: `N` is a constant and cannot be assigned",
+            "1:33 not-a-place: `N` is a constant, not an array",
+            "1:48 not-a-place: `N` has no address | only variables, array elements `a[i]` and `*pointer` do",
+        ],
+    );
+    check(
+        "const N = 9223372036854775807; const M = -9223372036854775808; const K = 9223372036854775808;",
+        &[
+            "1:74 number-too-large: this number does not fit 64 bits | the greatest number is 9223372036854775807",
+        ],
+    );
+}
+
+#[test]
+fn nesting_is_limited() {
+    let nested = |open: &str, inner: &str, close: &str, levels: u32| {
+        format!("process P {{ {}{inner}{} }}", open.repeat(levels as usize), close.repeat(levels as usize))
+    };
+    let errors = |text: &str| match parse(&Source::new("test.pal", text)) {
+        Ok(_) => Vec::new(),
+        Err(diagnostics) => diagnostics.iter().map(|d| d.id).collect::<Vec<_>>(),
+    };
+    assert_eq!(errors(&nested("loop { ", "skip;", " }", MAX_NESTING - 1)), [""; 0]);
+    assert_eq!(errors(&nested("loop { ", "skip;", " }", MAX_NESTING)), ["too-deep"]);
+    let parentheses =
+        |levels: u32| format!("final {}x{};", "(".repeat(levels as usize), ")".repeat(levels as usize));
+    assert_eq!(errors(&parentheses(MAX_NESTING - 1)), [""; 0]);
+    assert_eq!(errors(&parentheses(MAX_NESTING)), ["too-deep"]);
+    let chain = |operators: u32| format!("final {}x;", "x + ".repeat(operators as usize));
+    assert_eq!(errors(&chain(MAX_EXPR_DEPTH - 1)), [""; 0]);
+    assert_eq!(errors(&chain(MAX_EXPR_DEPTH)), ["too-deep"]);
+}
+
+#[test]
+fn origins_are_statements_without_labels_and_headings() {
+    let text = "process P(i: 0..1)[2] { a: b: x = y + 1; while x > 0 { skip; } c: }";
+    let source = Source::new("test.pal", text);
+    let program = parse(&source).expect("a good program").program;
+    let template = &program.templates[0];
+    assert_eq!(source.slice(template.origin.0), "process P(i: 0..1)[2]");
+    let spans: Vec<_> = template.body.iter().map(|stmt| source.slice(stmt.span())).collect();
+    assert_eq!(spans, ["x = y + 1;", "while x > 0", "c"]);
+    let StmtKind::Assign { place, value } = &template.body[0].kind else { panic!("an assignment") };
+    assert_eq!((source.slice(place.span()), source.slice(value.span())), ("x", "y + 1"));
+}
