@@ -10,11 +10,11 @@
 //! 3. The moves of a thread state begin with its updates.
 
 use crate::codes::Codes;
-use crate::collapse::{MOST_FRAMES, Runs, run_on};
 use crate::footprint::{Cells, Footprint, Footprints, only};
-use crate::local::{After, Hold, Kind, Local, ThreadMachine};
-use crate::observe::Observer;
 use hashbrown::HashTable;
+use palisade_automata::Observer;
+use palisade_automata::{After, Hold, Kind, Local, ThreadMachine};
+use palisade_automata::{MOST_FRAMES, Runs, run_on};
 use palisade_base::Id;
 use palisade_memory::Action;
 use palisade_program::Value;

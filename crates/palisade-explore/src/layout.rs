@@ -5,7 +5,7 @@
 //! automaton is kept, so that this happens a few times at most.
 
 use crate::automaton::{Automaton, LocalId};
-use crate::observe::Observer;
+use palisade_automata::Observer;
 use palisade_base::IdVec;
 use palisade_program::running::{CellId, System, ThreadId};
 use std::ops::Range;

@@ -10,10 +10,9 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | [`local`] | thread states: a thread's frames, registers and buffer; single steps by the trusted machine |
-//! | [`collapse`] | local steps run on to the next access to memory |
+//! | `palisade-automata` | thread states, single steps by the trusted machine, local steps that run on to the next access |
 //! | [`automaton`] | thread states by number, moves looked up instead of evaluated |
-//! | [`observe`], [`judge`] | what properties see; judging packed states |
+//! | [`judge`] | judging packed states |
 //! | [`footprint`], [`expand`] | what threads may still access; persistent sets |
 //! | [`codes`], [`layout`], [`visited`] | packed states; symmetry as sorting; the visited set |
 //! | [`search`] | breadth first, in batches, on all cores, with the same answer for any number of jobs |
@@ -21,13 +20,10 @@
 
 mod automaton;
 mod codes;
-mod collapse;
 mod expand;
 mod footprint;
 mod judge;
 mod layout;
-mod local;
-mod observe;
 mod pump;
 mod search;
 mod visited;
@@ -36,7 +32,7 @@ mod witness;
 use automaton::Automaton;
 use judge::Judge;
 use layout::Layout;
-use local::ThreadMachine;
+use palisade_automata::ThreadMachine;
 use palisade_engine::{
     Budget, Engine, Exhausted, Outcome, Progress, Reason, Reduction, Stats, Suitability, Task, Verdict,
     Witness,
@@ -181,7 +177,7 @@ impl Check<'_> {
                 }
                 End::Bad(path) => Bounded::Bad(witness::unfold(&mut automaton, &layout, &path)),
                 End::Clean if automaton.too_deep => {
-                    Bounded::Unknown(Reason::CallDepth(collapse::MOST_FRAMES))
+                    Bounded::Unknown(Reason::CallDepth(palisade_automata::MOST_FRAMES))
                 }
                 End::Clean => Bounded::Clean { bound_hit: automaton.bound_hit },
                 End::Exhausted(what) => Bounded::Unknown(Reason::Exhausted(what)),

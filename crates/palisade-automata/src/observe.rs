@@ -11,7 +11,7 @@ use palisade_program::running::{CellId, Condition, Location, PropertyKind, RegId
 
 /// What `forbid` properties look at.
 #[derive(Debug)]
-pub(crate) struct Observer {
+pub struct Observer {
     roles: IdVec<RoleId, Seen>,
     /// Whether some `forbid` reads memory, and thus is judged with empty buffers only.
     pub reads_memory: bool,
@@ -30,7 +30,7 @@ struct Seen {
 
 /// What is seen of a thread. Equal views cannot be told apart by a `forbid`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct View {
+pub struct View {
     judged: bool,
     buffer_empty: bool,
     at: Option<Location>,
@@ -38,6 +38,7 @@ pub(crate) struct View {
 }
 
 impl Observer {
+    /// What the properties of a program look at.
     pub fn new(system: &System) -> Observer {
         let mut observer = Observer {
             roles: system.roles.iter().map(|_| Seen::default()).collect(),

@@ -13,7 +13,7 @@ use palisade_program::running::{CellId, EdgeId, Instr, Liveness, RegId, RoleId, 
 
 /// A thread state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Local {
+pub struct Local {
     /// Frames and buffer.
     pub thread: Thread,
     /// Its share in an atomic section.
@@ -27,7 +27,7 @@ pub(crate) struct Local {
 /// The opening of a section is put off to its first access to memory: until then nobody can tell whether it is open. A thread in
 /// between is *armed*; it is as good as still in front of the section.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Hold {
+pub enum Hold {
     /// Not in a section.
     Outside,
     /// Past the opening, nothing accessed yet: others may run.
@@ -47,7 +47,7 @@ impl Hold {
 
 /// What a thread can do next at one edge or with its buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Concerns nobody else (its outcome does not depend on memory, and memory stays as it is).
     Local,
     /// Reads this cell of memory (and may write it, if it is a locked instruction).
@@ -62,7 +62,7 @@ pub(crate) enum Kind {
 
 /// What one step of a thread led to.
 #[derive(Clone, Debug)]
-pub(crate) struct After {
+pub struct After {
     /// The thread state.
     pub local: Local,
     /// What it wrote to memory.
@@ -72,7 +72,8 @@ pub(crate) struct After {
 }
 
 /// How single threads run.
-pub(crate) struct ThreadMachine<'a> {
+pub struct ThreadMachine<'a> {
+    /// The machine that takes the steps.
     pub machine: Machine<'a>,
     liveness: Liveness,
     /// The longest buffer allowed.
@@ -86,6 +87,7 @@ pub(crate) struct ThreadMachine<'a> {
 const ALONE: ThreadId = ThreadId(0);
 
 impl<'a> ThreadMachine<'a> {
+    /// Threads with buffers up to a bound.
     pub fn new(machine: Machine<'a>, bound: usize, arming: bool) -> ThreadMachine<'a> {
         let scratch = vec![0; machine.system.cells.len()];
         ThreadMachine { machine, liveness: Liveness::new(machine.system), bound, arming, scratch }

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 const MOST: usize = 1 << 14;
 
 /// Where a thread can be after running on, each with the local steps that lead there.
-pub(crate) struct Runs {
+pub struct Runs {
     /// Thread states that wait for something.
     pub stops: Vec<(Local, Vec<Action>)>,
     /// Whether some thread state wanted to call deeper than allowed.
@@ -28,10 +28,10 @@ pub(crate) struct Runs {
 }
 
 /// Frames a thread may have.
-pub(crate) const MOST_FRAMES: usize = 256;
+pub const MOST_FRAMES: usize = 256;
 
 /// Runs a thread on from `after`, a step of `source` (`None` at the start).
-pub(crate) fn run_on(
+pub fn run_on(
     machine: &ThreadMachine<'_>,
     observer: &Observer,
     source: Option<&Local>,

@@ -1,0 +1,18 @@
+//! Threads as automata.
+//!
+//! A step of a thread depends on the thread alone and, for reads of memory, on the one value read. So a thread can be taken out of the program and
+//! turned into an automaton whose letters are its accesses to memory:
+//!
+//! - [`Local`] is a thread state, [`ThreadMachine`] takes its single steps on the trusted machine of `palisade-memory`;
+//! - [`Observer`] says what properties see of a thread;
+//! - [`run_on`] collapses local steps: a thread runs on to its next access to memory.
+//!
+//! What is absent: nothing here looks at two threads at once, and nothing here defines what a step does.
+
+mod collapse;
+mod local;
+mod observe;
+
+pub use collapse::{MOST_FRAMES, Runs, run_on};
+pub use local::{After, Hold, Kind, Local, ThreadMachine};
+pub use observe::{Observer, View};
