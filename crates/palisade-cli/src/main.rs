@@ -1,1 +1,31 @@
-fn main() {}
+//! The `palisade` command. The only crate that reads files, prints and exits.
+//!
+//! Each command has its file; [`args`] says what can be typed, [`exit`] what the exit codes mean.
+
+mod args;
+mod check;
+mod exit;
+mod expect;
+mod files;
+mod interrupt;
+mod limits;
+mod meter;
+mod output;
+mod replay;
+mod show;
+
+use args::{Command, Palisade};
+use clap::Parser;
+use output::Output;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let palisade = Palisade::parse();
+    let output = Output::new(&palisade.common);
+    let exit = match &palisade.command {
+        Command::Check(args) => check::run(args, &palisade.common, &output),
+        Command::Replay(args) => replay::run(args, &palisade.common, &output),
+        Command::Show(args) => show::run(args, &output),
+    };
+    ExitCode::from(exit.code())
+}

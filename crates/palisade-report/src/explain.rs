@@ -59,7 +59,7 @@ fn place(evidence: &Evidence<'_>, step: usize) -> Option<String> {
 }
 
 fn quote(text: &str) -> String {
-    fit(&one_line(text), QUOTE)
+    fit(one_line(text).trim_end_matches([';', ' ']), QUOTE)
 }
 
 /// Something true of a state.

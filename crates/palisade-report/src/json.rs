@@ -2,17 +2,16 @@
 
 use crate::{Finding, explain};
 use palisade_base::{Diagnostic, Severity, Source};
-use palisade_engine::Verdict;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use palisade_engine::{Stats, Verdict};
+use palisade_trace::WitnessFile;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 /// The version of the objects this file makes.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The answer for one file as a line of JSON, without the line break.
 pub fn check_json(command: &str, finding: &Finding<'_>) -> String {
-    let stats: Map<String, Value> =
-        finding.outcome.stats.iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
     let reason = match &finding.outcome.verdict {
         Verdict::Unknown(reason) => Some(reason.to_string()),
         _ => None,
@@ -29,10 +28,8 @@ pub fn check_json(command: &str, finding: &Finding<'_>) -> String {
         violation: finding.evidence.as_ref().map(explain),
         seconds: finding.seconds,
         peak_memory_bytes: finding.peak_memory_bytes,
-        stats,
-        witness: finding
-            .witness
-            .map(|witness| serde_json::to_value(witness).expect("a witness has only string keys")),
+        stats: &finding.outcome.stats,
+        witness: finding.witness,
     };
     serde_json::to_string(&record).expect("the record has only string keys")
 }
@@ -53,9 +50,15 @@ struct CheckRecord<'a> {
     violation: Option<String>,
     seconds: f64,
     peak_memory_bytes: Option<u64>,
-    stats: Map<String, Value>,
+    #[serde(serialize_with = "counters")]
+    stats: &'a Stats,
     #[serde(skip_serializing_if = "Option::is_none")]
-    witness: Option<Value>,
+    witness: Option<&'a WitnessFile>,
+}
+
+/// Counters as an object, in their own order.
+fn counters<S: Serializer>(stats: &Stats, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(stats.iter())
 }
 
 /// A file that was refused, as a line of JSON: `error` instead of `verdict`, and the diagnostics.

@@ -9,7 +9,7 @@ use crate::table::{self, Align, Column};
 use crate::{Colour, Evidence, fit, one_line};
 use palisade_base::Id;
 use palisade_memory::{Action, Effect, Pending, State};
-use palisade_program::running::{CellId, Edge, Instr, RegId, ThreadId};
+use palisade_program::running::{CellId, CodeId, Condition, Edge, Instr, Location, RegId, System, ThreadId};
 use palisade_trace::{Links, links};
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ const MOST_NOTES: usize = 12;
 /// The run as a table, with notes below it about steps that overtook stores.
 pub fn witness(evidence: &Evidence<'_>, local: LocalSteps, width: usize, colour: Colour) -> String {
     let links = links(evidence.run, evidence.replay);
-    let teller = Teller { evidence, links: &links };
+    let teller = Teller { evidence, links: &links, watched: watched_places(evidence.machine.system) };
     let steps = evidence.run.steps.len();
     let shown: Vec<usize> = (0..steps)
         .filter(|&step| local == LocalSteps::Shown || step + 1 == steps || !teller.is_local(step))
@@ -73,9 +73,33 @@ pub fn witness(evidence: &Evidence<'_>, local: LocalSteps, width: usize, colour:
     text
 }
 
+/// The places that properties ask about.
+fn watched_places(system: &System) -> BTreeSet<(CodeId, Location)> {
+    fn collect(condition: &Condition, system: &System, places: &mut BTreeSet<(CodeId, Location)>) {
+        match condition {
+            Condition::At(thread, location) => {
+                places.insert((system.roles[system.instances[*thread].role].code, *location));
+            }
+            Condition::Count(counted) => {
+                places.extend(counted.iter().map(|&(role, location)| (system.roles[role].code, location)));
+            }
+            Condition::Unary(_, a) => collect(a, system, places),
+            Condition::Binary(_, a, b) => {
+                collect(a, system, places);
+                collect(b, system, places);
+            }
+            Condition::Const(_) | Condition::Cell(_) | Condition::Register(..) => {}
+        }
+    }
+    let mut places = BTreeSet::new();
+    system.properties.iter().for_each(|property| collect(&property.bad, system, &mut places));
+    places
+}
+
 struct Teller<'a> {
     evidence: &'a Evidence<'a>,
     links: &'a Links,
+    watched: BTreeSet<(CodeId, Location)>,
 }
 
 impl Teller<'_> {
@@ -226,11 +250,30 @@ impl Teller<'_> {
         Some(&self.evidence.machine.system.codes[top.code].edges()[edge])
     }
 
-    /// Whether a step touches nothing shared and closes or opens no atomic section.
+    /// Whether a step touches nothing shared, closes or opens no atomic section, and leads to no place that is watched.
     fn is_local(&self, step: usize) -> bool {
         let matters =
             |edge: &Edge| matches!(edge.instr, Instr::AtomicBegin | Instr::AtomicEnd | Instr::Havoc(..));
-        self.evidence.replay.effects[step] == Effect::Local && !self.edge(step).is_some_and(matters)
+        self.evidence.replay.effects[step] == Effect::Local
+            && !self.edge(step).is_some_and(matters)
+            && self.reached(step).is_none()
+    }
+
+    /// The place that is watched and reached in a step, by its label.
+    fn reached(&self, step: usize) -> Option<&str> {
+        let thread = self.evidence.run.steps[step].thread;
+        let place = |state: &State| {
+            let top = state.threads[thread].top();
+            (top.code, top.location)
+        };
+        let (before, after) = (&self.evidence.replay.states[step], &self.evidence.replay.states[step + 1]);
+        let (code, location) = place(after);
+        if place(before) == (code, location) || !self.watched.contains(&(code, location)) {
+            return None;
+        }
+        let code = &self.evidence.machine.system.codes[code];
+        let label = code.labels.iter().find(|(_, at)| *at == location);
+        Some(label.map_or("end", |(label, _)| label.as_str()))
     }
 
     fn line(&self, step: usize) -> String {
@@ -246,8 +289,17 @@ impl Teller<'_> {
         }
     }
 
-    /// What a step read, wrote or did.
+    /// What a step read, wrote or did, and the place it led to if that is watched.
     fn effect(&self, step: usize) -> String {
+        let did = self.did(step);
+        match self.reached(step) {
+            Some(label) if did.is_empty() => format!("now at {label}"),
+            Some(label) => format!("{did}, now at {label}"),
+            None => did,
+        }
+    }
+
+    fn did(&self, step: usize) -> String {
         let name = |cell: CellId| &self.evidence.machine.system.cells[cell].name;
         match self.evidence.replay.effects[step] {
             Effect::Local => self.local_effect(step),
@@ -329,8 +381,8 @@ mod tests {
     use palisade_base::{IdVec, Source, Span};
     use palisade_memory::{Machine, Model, Step};
     use palisade_program::running::{
-        Address, BinaryOp, Cell, Code, CodeId, Condition, EdgeId, Expr, Instance, Location, Property,
-        PropertyKind, Register, Role, RoleId, System, TemplateId, TemplateInfo, Type,
+        Address, BinaryOp, Cell, Code, EdgeId, Expr, Instance, Property, PropertyKind, Register, Role,
+        RoleId, TemplateId, TemplateInfo, Type,
     };
     use palisade_trace::{Run, replay};
 

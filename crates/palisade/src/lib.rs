@@ -1,1 +1,48 @@
-//! .
+//! Palisade as a library: read a program, check it, explain the answer.
+//!
+//! ```
+//! use palisade::{CheckOptions, Language, Model, Source, Verdict};
+//!
+//! let source = Source::new("sb.pal", "
+//!     shared x, y: 0..1;
+//!     process P { x = 1; let r = y; }
+//!     process Q { y = 1; let r = x; }
+//!     final P.r == 1 || Q.r == 1;
+//! ");
+//! let input = palisade::read(source, Language::Pal, None).expect("the program is well formed");
+//!
+//! // Sequentially consistent machines are fine; machines with store buffers are not.
+//! let check = |model| palisade::check_simply(&input.program, CheckOptions { model, ..CheckOptions::default() });
+//! assert_eq!(check(Model::Sc).outcome.verdict, Verdict::Safe);
+//!
+//! let answer = check(Model::Tso);
+//! let evidence = answer.evidence(&input.source).expect("an unsafe answer has a run");
+//! assert!(palisade::report::explain(&evidence).starts_with("at the end, P.r = 0 and Q.r = 0"));
+//! ```
+//!
+//! [`read()`] turns text into a program or says everything that is wrong with it. [`check()`] asks an engine, and takes
+//! every run that is said to break the program on the trusted machine before it believes it. [`report`] puts answers into words.
+//!
+//! What is absent: nothing here reads files or prints, and no engine is named outside [`engines`](mod@engines).
+
+mod check;
+pub mod engines;
+mod read;
+
+pub use check::{Answer, CheckError, CheckOptions, EngineChoice, check, check_simply};
+pub use engines::engines;
+pub use read::{Input, IntRange, Refused, read};
+
+pub use palisade_base::{Diagnostic, Severity, Source, Span};
+pub use palisade_engine::{
+    Budget, Options, Outcome, Progress, Reason, Reduction, Silent, Stats, Threads, Verdict,
+};
+pub use palisade_memory::{Interlocked, Model};
+pub use palisade_syntax::Language;
+
+pub use palisade_engine as engine;
+pub use palisade_memory as memory;
+pub use palisade_program as program;
+pub use palisade_report as report;
+pub use palisade_syntax as syntax;
+pub use palisade_trace as trace;

@@ -1,0 +1,246 @@
+//! What can be typed.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use palisade::{IntRange, Interlocked, Language, Model, Threads};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  palisade check peterson.pal                  safe under x86-TSO, or a run that breaks it
+  palisade check lock.rmm --model pso          Memorax files, litmus tests and Trencher's files too
+  palisade check tests/ --expect verdicts.tsv  every program below a folder, compared with a table
+  palisade check mutex.pal --witness run.json  keep the run that breaks it,
+  palisade replay run.json                     and check later that it does
+  palisade show test.litmus --as pal           any input language as .pal
+
+Exit codes: 0 safe or done, 1 unsafe, 2 usage or input error, 3 unknown.
+Of several files the worst counts, in the order 2, 1, 3, 0.";
+
+/// Checks concurrent programs on machines with store buffers: SC, TSO and PSO.
+#[derive(Debug, Parser)]
+#[command(name = "palisade", version, max_term_width = 100)]
+#[command(after_help = "Try `palisade check FILE`, or --help for examples.", after_long_help = EXAMPLES)]
+pub struct Palisade {
+    /// Options of every command.
+    #[command(flatten)]
+    pub common: Common,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Clone, Debug, Args)]
+pub struct Common {
+    /// How to print results; json gives one object per file and line
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text", help_heading = "Everywhere")]
+    pub format: Format,
+    /// Give up on a file after this time (the answer is then unknown)
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds, help_heading = "Everywhere")]
+    pub timeout: Option<Duration>,
+    /// Memory an engine may use [default: three quarters of what is free]
+    #[arg(long, global = true, value_name = "GIB", value_parser = gibibytes, help_heading = "Everywhere")]
+    pub memory: Option<u64>,
+    /// Threads to use [default: one per core]
+    #[arg(long, global = true, value_name = "N", value_parser = positive, help_heading = "Everywhere")]
+    pub jobs: Option<u32>,
+    /// Seed of engines that choose at random (those there are now do not)
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, help_heading = "Everywhere")]
+    pub seed: u64,
+    /// Print the verdict only
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Everywhere")]
+    pub quiet: bool,
+    /// Print all steps of a run and all counters
+    #[arg(short, long, global = true, help_heading = "Everywhere")]
+    pub verbose: bool,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Is a program safe? If not, show a run that breaks it
+    Check(CheckArgs),
+    /// Take the run of a witness file again, step by step
+    Replay(ReplayArgs),
+    /// Print a program in another form
+    Show(ShowArgs),
+}
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  palisade check peterson.pal                   under TSO, with the best engine for it
+  palisade check peterson.pal --model sc        under sequential consistency
+  palisade check lock.pal --threads 3           three instances of every process
+  palisade check tests/ --model tso --expect expected.tsv --tsv verdicts.tsv
+  palisade check counter.txt --int-range 0..7   bound integers that would grow for ever
+
+The first word of each line is the verdict: safe, unsafe or unknown.
+Exit codes: 0 safe, 1 unsafe, 2 usage or input error, 3 unknown; with --expect, 0 if all
+verdicts are as expected and 1 if not.";
+
+/// `palisade check`
+#[derive(Debug, Args)]
+#[command(after_long_help = CHECK_EXAMPLES)]
+pub struct CheckArgs {
+    /// Programs, or folders with programs (- for standard input)
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub paths: Vec<PathBuf>,
+    /// Memory model
+    #[arg(long, value_name = "MODEL", default_value = "tso", value_parser = models())]
+    pub model: Model,
+    /// Who decides; auto takes the best for the program
+    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = engines())]
+    pub engine: String,
+    /// Longest store buffers that explicit search tries where they can grow for ever
+    #[arg(long, value_name = "N", default_value_t = palisade::Options::default().max_buffer)]
+    pub max_buffer: usize,
+    /// Instances of every process: a number, or any
+    #[arg(long, value_name = "any|N", value_parser = threads)]
+    pub threads: Option<Threads>,
+    /// What a locked instruction waits for under PSO
+    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
+    pub interlocked: InterlockedArg,
+    /// Visit every state, also those that cannot matter
+    #[arg(long)]
+    pub no_reduction: bool,
+    /// Bound integers that have no declared domain
+    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
+    pub int_range: Option<IntRange>,
+    /// Input language, whatever the file's extension
+    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
+    pub input: Option<Language>,
+    /// Write the run that breaks the program to a file, for palisade replay
+    #[arg(long, value_name = "FILE")]
+    pub witness: Option<PathBuf>,
+    /// Compare the verdicts with a table (see docs/command-line.md)
+    #[arg(long, value_name = "FILE")]
+    pub expect: Option<PathBuf>,
+    /// Write a table of files and verdicts
+    #[arg(long, value_name = "FILE")]
+    pub tsv: Option<PathBuf>,
+}
+
+/// `palisade replay`
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// Witness file, as written by check --witness
+    pub witness: PathBuf,
+    /// The program, if it is not where the witness says
+    #[arg(long, value_name = "FILE")]
+    pub program: Option<PathBuf>,
+}
+
+/// `palisade show`
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The program (- for standard input)
+    pub file: PathBuf,
+    /// In which form
+    #[arg(long = "as", value_name = "FORM")]
+    pub form: Form,
+    /// Input language, whatever the file's extension
+    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
+    pub input: Option<Language>,
+}
+
+/// Forms of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Form {
+    /// Palisade's own language
+    Pal,
+    /// Control flow as a graph for Graphviz
+    Dot,
+}
+
+/// What a locked instruction waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum InterlockedArg {
+    /// The whole store buffer, as under TSO
+    WholeBuffer,
+    /// The pending stores to its own address
+    OwnAddress,
+}
+
+impl From<InterlockedArg> for Interlocked {
+    fn from(arg: InterlockedArg) -> Interlocked {
+        match arg {
+            InterlockedArg::WholeBuffer => Interlocked::WholeBuffer,
+            InterlockedArg::OwnAddress => Interlocked::OwnAddress,
+        }
+    }
+}
+
+fn models() -> impl TypedValueParser<Value = Model> {
+    PossibleValuesParser::new(Model::ALL.map(Model::name))
+        .map(|name| Model::ALL.into_iter().find(|model| model.name() == name).expect("a possible value"))
+}
+
+fn languages() -> impl TypedValueParser<Value = Language> {
+    PossibleValuesParser::new(Language::ALL.map(Language::name))
+        .map(|name| Language::from_name(&name).expect("a possible value"))
+}
+
+fn engines() -> PossibleValuesParser {
+    PossibleValuesParser::new(
+        std::iter::once("auto").chain(palisade::engines().iter().map(|engine| engine.name())),
+    )
+}
+
+fn threads(text: &str) -> Result<Threads, String> {
+    match text {
+        "any" => Ok(Threads::Any),
+        _ => positive(text).map(Threads::Each).map_err(|_| "expected `any` or a number from 1".to_owned()),
+    }
+}
+
+fn positive(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "expected a number from 1".to_owned())
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|&seconds| seconds > 0.0);
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    duration.ok_or_else(|| "expected a number of seconds above 0".to_owned())
+}
+
+fn gibibytes(text: &str) -> Result<u64, String> {
+    let gibibytes = text.parse::<f64>().ok().filter(|&gibibytes| gibibytes > 0.0 && gibibytes < 1e9);
+    gibibytes
+        .map(|gibibytes| (gibibytes * (1u64 << 30) as f64) as u64)
+        .ok_or_else(|| "expected a number of GiB above 0".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Palisade::command().debug_assert();
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!(threads("any"), Ok(Threads::Any));
+        assert_eq!(threads("3"), Ok(Threads::Each(3)));
+        assert!(threads("0").is_err() && threads("-1").is_err() && threads("all").is_err());
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["0", "-1", "NaN", "inf", "1e300", "ten", ""] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+            assert!(gibibytes(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(gibibytes("0.5"), Ok(1 << 29));
+    }
+}

@@ -1,0 +1,120 @@
+//! `palisade check`: one file with everything there is to say about it, or many files with a line each.
+
+mod many;
+mod one;
+
+use crate::args::{CheckArgs, Common};
+use crate::exit::Exit;
+use crate::expect::Expectations;
+use crate::output::Output;
+use crate::{files, interrupt, limits};
+use palisade::{Budget, CheckOptions, Diagnostic, EngineChoice, Options, Reduction, Source};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Runs the command.
+pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
+    let expectations = match &args.expect {
+        None => None,
+        Some(path) => match expectations(path, args, output) {
+            Some(expectations) => Some(expectations),
+            None => return Exit::Error,
+        },
+    };
+    let found = match files::find(&args.paths, args.input) {
+        Ok(found) => found,
+        Err(problems) => {
+            for (name, problem) in problems {
+                output.complain_about(&name, problem);
+            }
+            return Exit::Error;
+        }
+    };
+    let asked = Asked {
+        args,
+        options: options(args),
+        limits: Limits {
+            timeout: common.timeout,
+            memory: common.memory.unwrap_or_else(limits::default_memory),
+            jobs: common.jobs.map_or_else(limits::default_jobs, |jobs| jobs as usize),
+            stop: interrupt::stop_flag(),
+        },
+    };
+    let single = expectations.is_none() && args.tsv.is_none() && !args.paths[0].is_dir();
+    match found.as_slice() {
+        [found] if single => one::run(found, &asked, output),
+        _ if args.witness.is_some() => {
+            let error = Diagnostic::error("witness-of-many", "--witness takes the run of one program only")
+                .help("check one file at a time, or use --format json, which has every run in it");
+            output.complain_about("--witness", error);
+            Exit::Error
+        }
+        _ => many::run(&found, &asked, expectations.as_ref(), output),
+    }
+}
+
+/// What the user asked for.
+struct Asked<'a> {
+    args: &'a CheckArgs,
+    options: CheckOptions,
+    limits: Limits,
+}
+
+/// What may be used.
+struct Limits {
+    timeout: Option<Duration>,
+    memory: u64,
+    jobs: usize,
+    stop: Arc<AtomicBool>,
+}
+
+impl Limits {
+    /// The budget of one file when this many are checked at a time. Its time starts now.
+    fn budget(&self, at_a_time: usize) -> Budget {
+        let budget = Budget::unlimited(self.jobs / at_a_time)
+            .with_memory(self.memory / at_a_time as u64)
+            .with_stop(self.stop.clone());
+        match self.timeout {
+            Some(timeout) => budget.with_timeout(timeout),
+            None => budget,
+        }
+    }
+}
+
+fn options(args: &CheckArgs) -> CheckOptions {
+    CheckOptions {
+        model: args.model,
+        interlocked: args.interlocked.into(),
+        threads: args.threads.unwrap_or_default(),
+        engine: match args.engine.as_str() {
+            "auto" => EngineChoice::Auto,
+            name => EngineChoice::Named(name.to_owned()),
+        },
+        options: Options {
+            max_buffer: args.max_buffer,
+            reduction: if args.no_reduction { Reduction::None } else { Reduction::Full },
+        },
+    }
+}
+
+/// The table of expected verdicts; complains if there is something wrong with it.
+fn expectations(path: &Path, args: &CheckArgs, output: &Output) -> Option<Expectations> {
+    let name = path.display().to_string();
+    let text = match files::text(path) {
+        Ok(text) => text,
+        Err(error) => {
+            output.complain_about(&name, error);
+            return None;
+        }
+    };
+    let source = Source::new(name, text);
+    match Expectations::parse(&source, args.model) {
+        Ok(expectations) => Some(expectations),
+        Err(problems) => {
+            output.complain(&output.diagnostics(&source, &problems));
+            None
+        }
+    }
+}

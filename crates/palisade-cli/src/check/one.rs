@@ -1,0 +1,152 @@
+//! One file: verdict, run, and how the answer came about.
+
+use super::Asked;
+use crate::args::Format;
+use crate::exit::Exit;
+use crate::files::{self, Found, Reading};
+use crate::meter::Meter;
+use crate::output::{Detail, Output};
+use palisade::report::{self, Finding, LocalSteps};
+use palisade::trace::WitnessFile;
+use palisade::{Answer, Budget, CheckError, Diagnostic, Input, Progress, Refused};
+
+/// What was found out about a file.
+pub(super) enum Checked {
+    /// An answer.
+    Answered(Box<Answered>),
+    /// The file was refused.
+    Refused(Refused),
+    /// The file is no program and was not meant to be one.
+    Skipped,
+    /// Something is wrong with Palisade itself.
+    Failed(String, CheckError),
+}
+
+/// An answer with what it is about.
+pub(super) struct Answered {
+    pub(super) input: Input,
+    pub(super) answer: Answer,
+    witness: Option<WitnessFile>,
+    limits: Option<String>,
+}
+
+/// Reads and checks a file. The budget is asked for after reading, so that it is the engine's alone.
+pub(super) fn check(
+    found: &Found,
+    asked: &Asked<'_>,
+    budget: impl FnOnce() -> Budget,
+    progress: &dyn Progress,
+) -> Checked {
+    let input = match files::read(found, asked.args.input, asked.args.int_range) {
+        Reading::Program(input) => *input,
+        Reading::Refused(refused) => return Checked::Refused(refused),
+        Reading::Skipped => return Checked::Skipped,
+    };
+    let answer = match palisade::check(&input.program, &asked.options, &budget(), progress) {
+        Ok(answer) => answer,
+        Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
+    };
+    let witness = answer.witness_file(&input);
+    let limits = input.int_range.map(|range| format!("with integers in {range}"));
+    Checked::Answered(Box::new(Answered { input, answer, witness, limits }))
+}
+
+/// How much is told about a file on standard output.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tell {
+    /// The first line.
+    Headline,
+    /// The first line, the run, the counters.
+    Everything,
+}
+
+impl Answered {
+    /// What goes to standard output.
+    pub(super) fn told(&self, tell: Tell, output: &Output) -> String {
+        let finding = Finding {
+            file: self.input.source.name(),
+            model: self.answer.model,
+            outcome: &self.answer.outcome,
+            limits: self.limits.as_deref(),
+            seconds: self.answer.seconds,
+            peak_memory_bytes: self.answer.peak_memory_bytes,
+            evidence: self.answer.evidence(&self.input.source),
+            witness: self.witness.as_ref(),
+        };
+        if output.format == Format::Json {
+            return report::check_json("check", &finding) + "\n";
+        }
+        let mut text = report::headline(&finding, output.colour) + "\n";
+        if tell == Tell::Headline || output.detail == Detail::Quiet {
+            return text;
+        }
+        let all = output.detail == Detail::Verbose;
+        if let Some(evidence) = &finding.evidence {
+            let local = if all { LocalSteps::Shown } else { LocalSteps::Folded };
+            text.push('\n');
+            text.push_str(&report::witness(evidence, local, output.width, output.colour));
+            text.push('\n');
+        }
+        text + &report::details(&finding, all) + "\n"
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        Exit::of(&self.answer.outcome.verdict)
+    }
+}
+
+/// Checks one file.
+pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
+    let meter = Meter::new(output.detail == Detail::Quiet);
+    let checked = check(found, asked, || asked.limits.budget(1), &meter);
+    drop(meter);
+    match checked {
+        Checked::Answered(answered) => {
+            warn(&answered.input, output);
+            // A reader who has gone away has seen enough: the exit code still tells the verdict.
+            let _ = output.print(&answered.told(Tell::Everything, output));
+            match (&asked.args.witness, &answered.witness) {
+                (Some(path), Some(witness)) => {
+                    if let Err(error) = files::write(path, &witness.to_json()) {
+                        output.complain_about(&path.display().to_string(), error);
+                        return Exit::Error;
+                    }
+                }
+                (Some(path), None) if output.detail != Detail::Quiet => {
+                    output.complain(&format!("{}: not written, there is no run to keep\n", path.display()));
+                }
+                _ => {}
+            }
+            answered.exit()
+        }
+        Checked::Refused(refused) => {
+            output.complain(&output.diagnostics(&refused.source, &refused.diagnostics));
+            if output.format == Format::Json {
+                let line = report::refused_json("check", &refused.source, &refused.diagnostics);
+                let _ = output.print(&(line + "\n"));
+            }
+            Exit::Error
+        }
+        Checked::Skipped => Exit::Fine,
+        Checked::Failed(name, error) => {
+            output.complain_about(&name, failure(&error));
+            Exit::Error
+        }
+    }
+}
+
+/// Prints warnings about a program that was taken.
+fn warn(input: &Input, output: &Output) {
+    if !input.warnings.is_empty() && output.detail != Detail::Quiet {
+        output.complain(&output.diagnostics(&input.source, &input.warnings));
+    }
+}
+
+/// A failure of Palisade itself as a diagnostic.
+pub(super) fn failure(error: &CheckError) -> Diagnostic {
+    let id = match error {
+        CheckError::NoSuchEngine { .. } => "no-such-engine",
+        CheckError::ReplayFailed { .. } => "internal-error",
+    };
+    Diagnostic::error(id, error.to_string())
+}

@@ -1,0 +1,184 @@
+//! Files in: finding them, reading them, and saying what is wrong with them.
+
+use palisade::{Diagnostic, Input, IntRange, Language, Refused, Source};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Larger files are refused before they are read.
+const LARGEST_FILE: u64 = 256 << 20;
+
+/// A file to read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it is called in tables of expectations: relative to the folder given, with `/`.
+    pub key: String,
+    /// Named on the command line, or found in a folder.
+    pub named: Named,
+}
+
+/// How a file came to be looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Named {
+    /// The user named it: whatever is wrong with it is an error.
+    ByUser,
+    /// It was found in a folder: a `.txt` that is not Trencher's is none of our business.
+    InFolder,
+}
+
+/// What a file was read into.
+pub enum Reading {
+    /// A program.
+    Program(Box<Input>),
+    /// No program; why.
+    Refused(Refused),
+    /// Not meant to be a program.
+    Skipped,
+}
+
+/// The files named, and all files with known extensions below the folders named, each folder's in the order of their names.
+/// With a language, only files in that language are taken from folders.
+pub fn find(paths: &[PathBuf], input: Option<Language>) -> Result<Vec<Found>, Vec<(String, Diagnostic)>> {
+    let mut found = Vec::new();
+    let mut problems = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let before = found.len();
+            walk(path, path, input, &mut found, &mut problems);
+            found[before..].sort_by(|a, b| a.key.cmp(&b.key));
+            if found.len() == before && problems.is_empty() {
+                let message = "the folder holds no programs";
+                let error = Diagnostic::error("no-input-files", message).help(extensions_help());
+                problems.push((path.display().to_string(), error));
+            }
+        } else {
+            found.push(Found { path: path.clone(), key: path.display().to_string(), named: Named::ByUser });
+        }
+    }
+    if problems.is_empty() { Ok(found) } else { Err(problems) }
+}
+
+/// Collects the programs below a folder. Hidden entries and links to folders are not followed.
+fn walk(
+    root: &Path,
+    folder: &Path,
+    input: Option<Language>,
+    found: &mut Vec<Found>,
+    problems: &mut Vec<(String, Diagnostic)>,
+) {
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = match fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
+            Ok(entries) => entries,
+            Err(error) => {
+                problems.push((folder.display().to_string(), unreadable(&error)));
+                continue;
+            }
+        };
+        for entry in entries {
+            let path = entry.path();
+            if entry.file_name().to_string_lossy().starts_with('.') {
+                continue;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if language_of(&path).is_some_and(|language| input.is_none_or(|input| input == language))
+                && path.is_file()
+            {
+                let relative = path.strip_prefix(root).unwrap_or(&path);
+                let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
+                let key = parts.join("/");
+                found.push(Found { path, key, named: Named::InFolder });
+            }
+        }
+    }
+}
+
+fn language_of(path: &Path) -> Option<Language> {
+    Language::from_extension(path.extension()?.to_str()?)
+}
+
+/// Reads a program.
+pub fn read(found: &Found, input: Option<Language>, int_range: Option<IntRange>) -> Reading {
+    let name = found.path.display().to_string();
+    let refuse = |error: Diagnostic| {
+        Reading::Refused(Refused { source: Source::new(name.as_str(), ""), diagnostics: vec![error] })
+    };
+    let Some(language) = input.or_else(|| language_of(&found.path)) else {
+        // A file that is not there has worse problems than its name.
+        return refuse(match text(&found.path) {
+            Err(error) => error,
+            Ok(_) => Diagnostic::error("unknown-language", "the file's name does not tell its language")
+                .help(extensions_help()),
+        });
+    };
+    let text = match text(&found.path) {
+        Ok(text) => text,
+        Err(error) => return refuse(error),
+    };
+    match palisade::read(Source::new(name.as_str(), text), language, int_range) {
+        Ok(input) => Reading::Program(Box::new(input)),
+        Err(_) if found.named == Named::InFolder && is_txt(&found.path) => Reading::Skipped,
+        Err(refused) => Reading::Refused(refused),
+    }
+}
+
+fn is_txt(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "txt")
+}
+
+/// The text of a file; `-` is standard input.
+pub fn text(path: &Path) -> Result<String, Diagnostic> {
+    let too_large = || {
+        let message = format!("the file is larger than {} MiB", LARGEST_FILE >> 20);
+        Diagnostic::error("too-large", message)
+    };
+    let mut bytes = Vec::new();
+    let read = if path == Path::new("-") {
+        io::stdin().take(LARGEST_FILE + 1).read_to_end(&mut bytes)
+    } else {
+        if path.is_dir() {
+            return Err(Diagnostic::error("is-a-folder", "this is a folder, not a file"));
+        }
+        let file = File::open(path).map_err(|error| unreadable(&error))?;
+        let size = file.metadata().map_or(0, |metadata| metadata.len());
+        if size > LARGEST_FILE {
+            return Err(too_large());
+        }
+        bytes.reserve(size as usize + 1);
+        file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)
+    };
+    read.map_err(|error| unreadable(&error))?;
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(too_large());
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Diagnostic::error("not-text", format!("not a text file: byte {at} is not UTF-8"))
+            .help("programs are text files in UTF-8")
+    })
+}
+
+/// Why a file cannot be read or written.
+fn unreadable(error: &io::Error) -> Diagnostic {
+    match error.kind() {
+        io::ErrorKind::NotFound => Diagnostic::error("no-such-file", "there is no such file or folder"),
+        _ => Diagnostic::error("unreadable-file", format!("cannot be read: {error}")),
+    }
+}
+
+/// Writes a file.
+pub fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
+    fs::write(path, text)
+        .map_err(|error| Diagnostic::error("unwritable-file", format!("cannot be written: {error}")))
+}
+
+fn extensions_help() -> String {
+    let extensions: Vec<String> = Language::ALL.iter().map(|language| format!(".{language}")).collect();
+    format!(
+        "known extensions are {} and .txt (Trencher's); --input LANGUAGE says what else it is",
+        extensions.join(", ")
+    )
+}

@@ -1,0 +1,86 @@
+//! What may be used when the user does not say: cores and memory.
+
+use std::path::{Path, PathBuf};
+
+/// One thread per core that this process may use.
+pub fn default_jobs() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Three quarters of the memory that is free now, counting the limits of control groups; without a limit where the host
+/// does not tell.
+pub fn default_memory() -> u64 {
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    let host = read(Path::new("/proc/meminfo")).and_then(|text| available(&text));
+    let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
+    let free = group_files(&groups)
+        .into_iter()
+        .filter_map(|(limit, used)| {
+            let limit: u64 = read(&limit)?.trim().parse().ok()?;
+            let used: u64 = read(&used)?.trim().parse().ok()?;
+            Some(limit.saturating_sub(used))
+        })
+        .chain(host)
+        .min();
+    free.map_or(u64::MAX, |free| free / 4 * 3)
+}
+
+/// `MemAvailable` of `/proc/meminfo`, in bytes.
+fn available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// Files with limit and use of every control group that this process is in, from the inmost outwards, given
+/// `/proc/self/cgroup`. Versions 1 and 2 differ in their names.
+fn group_files(groups: &str) -> Vec<(PathBuf, PathBuf)> {
+    let mut files = Vec::new();
+    for line in groups.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(group)) = (fields.next(), fields.next()) else { continue };
+        let (root, limit, used) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max", "memory.current"),
+            _ if controllers.split(',').any(|name| name == "memory") => {
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes")
+            }
+            _ => continue,
+        };
+        for folder in Path::new(group.trim_start_matches('/')).ancestors() {
+            let folder = Path::new(root).join(folder);
+            files.push((folder.join(limit), folder.join(used)));
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn available_memory() {
+        assert_eq!(available("MemTotal: 9 kB\nMemAvailable:    2048 kB\n"), Some(2048 * 1024));
+        assert_eq!(available("MemTotal: 9 kB\n"), None);
+    }
+
+    #[test]
+    fn groups_of_both_versions() {
+        let limits = |groups| group_files(groups).into_iter().map(|(limit, _)| limit).collect::<Vec<_>>();
+        assert_eq!(
+            limits("0::/user/me\n"),
+            [
+                "/sys/fs/cgroup/user/me/memory.max",
+                "/sys/fs/cgroup/user/memory.max",
+                "/sys/fs/cgroup/memory.max"
+            ]
+            .map(PathBuf::from)
+        );
+        assert_eq!(
+            limits("5:cpu,memory:/x\n3:pids:/x\n"),
+            ["/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
+                .map(PathBuf::from)
+        );
+        assert!(limits("nonsense").is_empty());
+    }
+}

@@ -1,0 +1,138 @@
+//! `palisade replay`: does a witness file hold a run of its program that ends in a bad state?
+//!
+//! Only the trusted parts take part: the parser, the lowering, the machine of `palisade-memory` and the checker of `palisade-trace`. Exit codes:
+//! 0 if the run is a witness, 1 if it is not, 2 if the file or the program cannot be read.
+
+use crate::args::{Common, Format, ReplayArgs};
+use crate::exit::Exit;
+use crate::files::{self, Found, Named, Reading};
+use crate::output::{Detail, Output};
+use palisade::program::lower;
+use palisade::report::{self, Evidence, LocalSteps};
+use palisade::trace::{WitnessError, WitnessFile};
+use palisade::{Diagnostic, Input, IntRange, Language};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Witness files that ask for more instances than this are refused: nobody would have found them.
+const MOST_INSTANCES: u32 = 4096;
+
+/// Runs the command.
+pub fn run(args: &ReplayArgs, common: &Common, output: &Output) -> Exit {
+    let name = args.witness.display().to_string();
+    let complain = |error: Diagnostic| {
+        output.complain_about(&name, error);
+        Exit::Error
+    };
+    let text = match files::text(&args.witness) {
+        Ok(text) => text,
+        Err(error) => return complain(error),
+    };
+    let witness = match WitnessFile::from_json(&text) {
+        Ok(witness) => witness,
+        Err(error) => return complain(Diagnostic::error("bad-witness", error.to_string())),
+    };
+    let input = match program(args, &witness) {
+        Ok(Reading::Program(input)) => input,
+        Ok(Reading::Refused(refused)) => {
+            output.complain(&output.diagnostics(&refused.source, &refused.diagnostics));
+            return Exit::Error;
+        }
+        Ok(Reading::Skipped) => unreachable!("files that are named are not skipped"),
+        Err(error) => return complain(error),
+    };
+    if witness.program_changed(&input.source) {
+        let message = format!("{} was changed since the witness was found", input.source.name());
+        output.complain_about(&name, Diagnostic::warning("program-changed", message));
+    }
+    let told = tell(&name, &witness, &input, common, output);
+    let _ = output.print(&told.text);
+    told.exit
+}
+
+/// What replaying came to.
+struct Told {
+    text: String,
+    exit: Exit,
+}
+
+fn tell(name: &str, witness: &WitnessFile, input: &Input, common: &Common, output: &Output) -> Told {
+    let system = lower(&input.program, witness.instantiation());
+    let verified = witness
+        .verify(&system)
+        .and_then(|replay| Ok((witness.machine(&system)?, witness.run(&system)?, replay)));
+    let record = |verdict: &str, reason: Option<&WitnessError>, violation: Option<&str>| {
+        let mut record = json!({
+            "schema_version": report::SCHEMA_VERSION,
+            "command": "replay",
+            "file": name,
+            "program": input.source.name(),
+            "model": witness.model,
+            "verdict": verdict,
+            "steps": witness.steps.len(),
+        });
+        if let Some(reason) = reason {
+            record["reason"] = reason.to_string().into();
+        }
+        if let Some(violation) = violation {
+            record["violation"] = violation.into();
+        }
+        record.to_string() + "\n"
+    };
+    match verified {
+        Ok((machine, run, replay)) => {
+            let evidence = Evidence { source: &input.source, machine, run: &run, replay: &replay };
+            let why = report::explain(&evidence);
+            if common.format == Format::Json {
+                return Told { text: record("valid", None, Some(&why)), exit: Exit::Fine };
+            }
+            let mut text = format!("valid  {name}: {why}\n");
+            if output.detail != Detail::Quiet {
+                let all = output.detail == Detail::Verbose;
+                let local = if all { LocalSteps::Shown } else { LocalSteps::Folded };
+                text.push('\n');
+                text.push_str(&report::witness(&evidence, local, output.width, output.colour));
+            }
+            Told { text, exit: Exit::Fine }
+        }
+        Err(error) => {
+            let text = match common.format {
+                Format::Json => record("invalid", Some(&error), None),
+                Format::Text => format!("invalid  {name}: {error}\n"),
+            };
+            Told { text, exit: Exit::Violated }
+        }
+    }
+}
+
+/// Reads the program that the witness is about.
+fn program(args: &ReplayArgs, witness: &WitnessFile) -> Result<Reading, Diagnostic> {
+    let bad = |message: String| Diagnostic::error("bad-witness", message);
+    let language = Language::from_name(&witness.program.language)
+        .ok_or_else(|| bad(format!("there is no input language `{}`", witness.program.language)))?;
+    let instantiation = witness.instantiation();
+    let instances = instantiation.any.max(instantiation.every.unwrap_or(0));
+    if instances > MOST_INSTANCES {
+        return Err(bad(format!(
+            "{instances} instances of a process are more than the {MOST_INSTANCES} allowed"
+        )));
+    }
+    let int_range = match witness.int_range {
+        Some([lo, hi]) if lo > hi => return Err(bad(format!("the range {lo}..{hi} holds no value"))),
+        Some([lo, hi]) => Some(IntRange { lo, hi }),
+        None => None,
+    };
+    let path = args.program.clone().unwrap_or_else(|| recorded(&args.witness, &witness.program.file));
+    let found = Found { path, key: String::new(), named: Named::ByUser };
+    Ok(files::read(&found, Some(language), int_range))
+}
+
+/// The program's file as recorded, or beside the witness file if it is not there any more.
+fn recorded(witness: &Path, file: &str) -> PathBuf {
+    let path = PathBuf::from(file);
+    if path.exists() {
+        return path;
+    }
+    let beside = path.file_name().map(|name| witness.with_file_name(name));
+    beside.filter(|beside| beside.exists()).unwrap_or(path)
+}

@@ -1,0 +1,205 @@
+//! Asking an engine, and believing no run that the trusted machine does not take.
+
+use crate::Input;
+use crate::engines::{self, engines};
+use palisade_base::Source;
+use palisade_engine::{
+    Budget, Options, Outcome, Progress, Reason, Silent, Stats, Task, Threads, Verdict, Witness,
+    peak_memory_bytes,
+};
+use palisade_memory::{Interlocked, Machine, Model};
+use palisade_program::running::System;
+use palisade_program::written::Program;
+use palisade_program::{Instantiation, lower};
+use palisade_report::Evidence;
+use palisade_trace::{Origin, Replay, ReplayError, WitnessFile, replay, shorten};
+use std::time::Instant;
+
+/// What is asked of a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CheckOptions {
+    /// The memory model.
+    pub model: Model,
+    /// What locked instructions wait for under PSO.
+    pub interlocked: Interlocked,
+    /// How often the templates are instantiated.
+    pub threads: Threads,
+    /// Which engine.
+    pub engine: EngineChoice,
+    /// Options of single engines.
+    pub options: Options,
+}
+
+impl Default for CheckOptions {
+    fn default() -> Self {
+        CheckOptions {
+            model: Model::Tso,
+            interlocked: Interlocked::default(),
+            threads: Threads::default(),
+            engine: EngineChoice::default(),
+            options: Options::default(),
+        }
+    }
+}
+
+/// Which engine to ask.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum EngineChoice {
+    /// The best there is for the program.
+    #[default]
+    Auto,
+    /// This one and no other: if it does not suit the program, the answer is unknown.
+    Named(String),
+}
+
+/// An answer, with the run that goes with `unsafe`.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The verdict, who gave it and what was counted.
+    pub outcome: Outcome,
+    /// The memory model.
+    pub model: Model,
+    /// What locked instructions wait for under PSO.
+    pub interlocked: Interlocked,
+    /// Time taken.
+    pub seconds: f64,
+    /// The most memory this process ever used, if the host tells.
+    pub peak_memory_bytes: Option<u64>,
+    /// The run, taken on the trusted machine; present if and only if the verdict is `unsafe`.
+    replayed: Option<Replayed>,
+}
+
+/// A run with the running form of the program that has it.
+#[derive(Clone, Debug)]
+struct Replayed {
+    system: System,
+    replay: Replay,
+}
+
+/// Why there is no answer.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CheckError {
+    /// There is no engine with that name.
+    #[error("there is no engine `{name}`; the engines are: {}", known.join(", "))]
+    NoSuchEngine {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: Vec<&'static str>,
+    },
+    /// An engine's run is not one.
+    #[error(
+        "engine `{engine}` says `unsafe`, but its run does not replay: {error}. \
+         This is a bug in Palisade, and there is no verdict; please report it with the program"
+    )]
+    ReplayFailed {
+        /// The engine.
+        engine: &'static str,
+        /// What is wrong with the run.
+        error: ReplayError,
+    },
+}
+
+/// Checks a program within a budget.
+///
+/// A run that breaks the program is shortened and taken on the trusted machine before it is handed out.
+pub fn check(
+    program: &Program,
+    options: &CheckOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Answer, CheckError> {
+    let start = Instant::now();
+    let task = Task {
+        program,
+        threads: options.threads,
+        model: options.model,
+        interlocked: options.interlocked,
+        options: options.options.clone(),
+    };
+    let engine = match &options.engine {
+        EngineChoice::Auto => engines::best(&task),
+        EngineChoice::Named(name) => Some(engines::named(name).ok_or_else(|| CheckError::NoSuchEngine {
+            name: name.clone(),
+            known: engines().iter().map(|engine| engine.name()).collect(),
+        })?),
+    };
+    let mut outcome = match engine {
+        Some(engine) => engine.check(&task, budget, progress),
+        None => {
+            let why = "no engine can handle this program".to_owned();
+            Outcome {
+                verdict: Verdict::Unknown(Reason::Unsupported(why)),
+                engine: "auto",
+                stats: Stats::new(),
+            }
+        }
+    };
+    let replayed = match &mut outcome.verdict {
+        Verdict::Unsafe(witness) => Some(
+            believe(&task, witness)
+                .map_err(|error| CheckError::ReplayFailed { engine: outcome.engine, error })?,
+        ),
+        Verdict::Safe | Verdict::Unknown(_) => None,
+    };
+    Ok(Answer {
+        outcome,
+        model: options.model,
+        interlocked: options.interlocked,
+        seconds: start.elapsed().as_secs_f64(),
+        peak_memory_bytes: peak_memory_bytes(),
+        replayed,
+    })
+}
+
+/// [`check()`] with every core, no limit, and nobody watching.
+///
+/// # Panics
+/// If there is no engine of that name, or an engine's run does not replay.
+pub fn check_simply(program: &Program, options: CheckOptions) -> Answer {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    check(program, &options, &Budget::unlimited(jobs), &Silent).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Shortens a run and takes it on the trusted machine.
+fn believe(task: &Task<'_>, witness: &mut Witness) -> Result<Replayed, ReplayError> {
+    let system = lower(task.program, witness.instantiation);
+    let machine = task.machine(&system);
+    replay(machine, &witness.run)?;
+    witness.run = shorten(machine, witness.run.clone());
+    let replay = replay(machine, &witness.run)?;
+    Ok(Replayed { system, replay })
+}
+
+impl Answer {
+    /// The run that breaks the program, ready to be told.
+    pub fn evidence<'a>(&'a self, source: &'a Source) -> Option<Evidence<'a>> {
+        let (replayed, witness) = (self.replayed.as_ref()?, self.witness()?);
+        let machine = Machine { system: &replayed.system, model: self.model, interlocked: self.interlocked };
+        Some(Evidence { source, machine, run: &witness.run, replay: &replayed.replay })
+    }
+
+    /// The run that breaks the program, as it is kept in files.
+    pub fn witness_file(&self, input: &Input) -> Option<WitnessFile> {
+        let (evidence, witness) = (self.evidence(&input.source)?, self.witness()?);
+        let origin = Origin {
+            source: &input.source,
+            language: input.language.name(),
+            instantiation: witness.instantiation,
+            int_range: input.int_range.map(|range| (range.lo, range.hi)),
+        };
+        Some(WitnessFile::new(evidence.machine, origin, evidence.run, evidence.replay))
+    }
+
+    /// The instance counts of the program that has the run.
+    pub fn instantiation(&self) -> Option<Instantiation> {
+        Some(self.witness()?.instantiation)
+    }
+
+    fn witness(&self) -> Option<&Witness> {
+        match &self.outcome.verdict {
+            Verdict::Unsafe(witness) => Some(witness),
+            Verdict::Safe | Verdict::Unknown(_) => None,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Text to program, with the bounds the user sets on integers.
+
+use palisade_base::{Diagnostic, Source};
+use palisade_program::Value;
+use palisade_program::written::{Block, Domain, Outside, Program, StmtKind, Type};
+use palisade_report::Colour;
+use palisade_syntax::Language;
+use std::fmt;
+use std::str::FromStr;
+
+/// A program that was read and found valid.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// What it was read from.
+    pub source: Source,
+    /// Its language.
+    pub language: Language,
+    /// The program.
+    pub program: Program,
+    /// What is suspicious about it.
+    pub warnings: Vec<Diagnostic>,
+    /// The range that integers without a declared domain were limited to.
+    pub int_range: Option<IntRange>,
+}
+
+/// A source that is no program.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// What was read.
+    pub source: Source,
+    /// What is wrong with it: at least one error.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = palisade_report::diagnostics(&self.source, &self.diagnostics, usize::MAX, Colour::Never);
+        f.write_str(text.trim_end())
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// A range for the integers whose domain was not declared, both ends included. A process that would put another value
+/// into a variable or register is blocked: what is found within the range is real, and what is proved holds within it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct IntRange {
+    /// Least value.
+    pub lo: Value,
+    /// Greatest value.
+    pub hi: Value,
+}
+
+impl fmt::Display for IntRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.lo, self.hi)
+    }
+}
+
+impl FromStr for IntRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<IntRange, String> {
+        let (lo, hi) = text.split_once("..").ok_or("a range is written LO..HI, e.g. -1..7")?;
+        let number = |text: &str| {
+            text.trim().parse::<Value>().map_err(|_| format!("`{}` is not a 64-bit integer", text.trim()))
+        };
+        let range = IntRange { lo: number(lo)?, hi: number(hi)? };
+        if range.lo > range.hi {
+            return Err(format!("{range} holds no value"));
+        }
+        Ok(range)
+    }
+}
+
+/// Reads a program.
+pub fn read(source: Source, language: Language, int_range: Option<IntRange>) -> Result<Input, Refused> {
+    let parsed = match palisade_syntax::parse(language, &source) {
+        Ok(parsed) => parsed,
+        Err(diagnostics) => return Err(Refused { source, diagnostics }),
+    };
+    let mut program = parsed.program;
+    let mut warnings = parsed.warnings;
+    if let Some(range) = int_range {
+        bound(&mut program, range);
+        let diagnostics = palisade_program::validate(&program);
+        if diagnostics.iter().any(Diagnostic::is_error) {
+            return Err(Refused { source, diagnostics });
+        }
+        warnings
+            .extend(diagnostics.into_iter().filter(|found| !warnings.contains(found)).collect::<Vec<_>>());
+    }
+    Ok(Input { source, language, program, warnings, int_range })
+}
+
+/// Gives every variable, register, parameter and result without a declared domain this range.
+fn bound(program: &mut Program, range: IntRange) {
+    let bound = |ty: &mut Type| {
+        if ty.domain == Domain::Int {
+            *ty = Type { domain: Domain::Range { lo: range.lo, hi: range.hi }, outside: Outside::Block };
+        }
+    };
+    program.shared.iter_mut().for_each(|shared| bound(&mut shared.ty));
+    for procedure in &mut program.procedures {
+        procedure.params.iter_mut().for_each(|param| bound(&mut param.ty));
+        procedure.result.iter_mut().for_each(bound);
+        bound_block(&mut procedure.body, &bound);
+    }
+    for template in &mut program.templates {
+        bound_block(&mut template.body, &bound);
+    }
+}
+
+/// The same for the registers declared in a block. The parsers limit how deep blocks nest.
+fn bound_block(block: &mut Block, bound: &dyn Fn(&mut Type)) {
+    for statement in block {
+        match &mut statement.kind {
+            StmtKind::Let { ty, .. } => bound(ty),
+            StmtKind::If { then, otherwise, .. } => {
+                bound_block(then, bound);
+                bound_block(otherwise, bound);
+            }
+            StmtKind::While { body, .. }
+            | StmtKind::Loop(body)
+            | StmtKind::Atomic(body)
+            | StmtKind::Block(body) => bound_block(body, bound),
+            StmtKind::Choose(alternatives) => {
+                alternatives.iter_mut().for_each(|alternative| bound_block(alternative, bound));
+            }
+            StmtKind::Skip
+            | StmtKind::Assign { .. }
+            | StmtKind::Eval(_)
+            | StmtKind::Fence
+            | StmtKind::StoreFence
+            | StmtKind::Assume(_)
+            | StmtKind::Await(_)
+            | StmtKind::Assert(_)
+            | StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Goto(_)
+            | StmtKind::Return(_)
+            | StmtKind::Spawn { .. } => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges() {
+        let check =
+            |text: &str, expected: Result<(Value, Value), &str>| match (text.parse::<IntRange>(), expected) {
+                (Ok(range), Ok((lo, hi))) => assert_eq!(range, IntRange { lo, hi }),
+                (Err(message), Err(part)) => assert!(message.contains(part), "{message}"),
+                (found, _) => panic!("{text}: {found:?}"),
+            };
+        check("0..7", Ok((0, 7)));
+        check("-3..-1", Ok((-3, -1)));
+        check("7", Err("LO..HI"));
+        check("1..x", Err("`x` is not"));
+        check("0..99999999999999999999", Err("not a 64-bit integer"));
+        check("5..1", Err("holds no value"));
+    }
+}
