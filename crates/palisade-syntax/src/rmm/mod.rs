@@ -1,11 +1,47 @@
-//! The `.rmm` front end.
+//! The `.rmm` front end: Memorax's language.
+//!
+//! *Source.* The user manual of Memorax (Leonardsson), section "The RMM language", and the behaviour of its parser where
+//! the manual is silent. `docs/rmm.md` is the reference of what is accepted and what it means here.
+//!
+//! *How it works*: text → tokens ([`lexer`]) → tokens without macros ([`macros`]) → syntax tree ([`parser`]) → the written form
+//! ([`translate`]). Macros are expanded on tokens, since they may hold any part of a file, even half a process. Every token
+//! remembers in which call of a macro it arose ([`token::Here`]), so that a message can point at both.
+//!
+//! *Differences from Memorax*: nonsense is refused rather than taken silently (misspelt registers and labels, a
+//! section given twice, combinations that forbid nothing or everything, unfinished comments), and all errors are reported at once.
+
+mod assigned;
+mod ast;
+mod body;
+mod expr;
+mod forbidden;
+mod lexer;
+mod linear;
+mod locals;
+mod macros;
+mod memory;
+mod messages;
+mod names;
+mod parser;
+mod registers;
+mod statements;
+mod token;
+mod translate;
 
 use crate::Parsed;
-use palisade_base::{Diagnostic, Source, Span};
+use messages::Messages;
+use palisade_base::{Diagnostic, Source};
+use palisade_program::written::Program;
 
 /// Reads a program.
-pub(crate) fn parse(_source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
-    Err(vec![
-        Diagnostic::error("unsupported-language", "`.rmm` files cannot be read yet").at(Span::new(0..0), ""),
-    ])
+pub(crate) fn parse(source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
+    let mut messages = Messages::default();
+    let lexed = lexer::lex(source.text(), &mut messages);
+    let Some(tokens) = macros::expand(source.text(), lexed, &mut messages) else {
+        return messages.finish(Program::default());
+    };
+    let file = parser::parse(source.text(), &tokens, &mut messages);
+    drop(tokens);
+    let program = translate::translate(&file, &mut messages);
+    messages.finish(program)
 }

@@ -1,0 +1,178 @@
+//! Which registers may be read before they are written.
+//!
+//! A register with an arbitrary initial value that is always written first can start with any one value, which spares
+//! a search the others; and if its domain is `Z` this is the only way to run it at all.
+//!
+//! *Guarantee*: never says that a register is written first when it is not. The other way round, conditions are ignored, so
+//! that it may miss that a register is always written first.
+//!
+//! *How it works*: the body becomes a list of uses, settings and jumps; for each register the list is walked from the start,
+//! not going on behind a setting.
+
+use super::ast::{Cell, Expr, ExprKind, Kind, Statement};
+use std::collections::HashMap;
+
+/// Beyond this many steps nothing is said about the remaining registers.
+const MAX_STEPS: usize = 20_000_000;
+
+/// For each of the registers whether it may be read before it is written.
+pub(crate) fn read_before_written(body: &[Statement<'_>], registers: &[&str]) -> Vec<bool> {
+    if registers.is_empty() {
+        return Vec::new();
+    }
+    let numbers = registers.iter().enumerate().map(|(number, name)| (*name, number)).collect();
+    let mut list = List { numbers, steps: Vec::new(), labels: HashMap::new(), gotos: Vec::new() };
+    list.statements(body);
+    list.steps.push(Step::Stop);
+    for (at, label) in std::mem::take(&mut list.gotos) {
+        list.steps[at] = list.labels.get(label).map_or(Step::Stop, |target| Step::Jump(*target));
+    }
+    let mut seen = vec![usize::MAX; list.steps.len()];
+    let mut budget = MAX_STEPS;
+    (0..registers.len()).map(|register| reaches_use(&list.steps, register, &mut seen, &mut budget)).collect()
+}
+
+/// Whether a use of the register can be reached without a setting of it. `seen` holds who was last where.
+fn reaches_use(steps: &[Step], register: usize, seen: &mut [usize], budget: &mut usize) -> bool {
+    let mut open = vec![0];
+    while let Some(mut at) = open.pop() {
+        while seen[at] != register {
+            if *budget == 0 {
+                return true;
+            }
+            *budget -= 1;
+            seen[at] = register;
+            match steps[at] {
+                Step::Use(used) if used == register => return true,
+                Step::Set(set) if set == register => break,
+                Step::Use(_) | Step::Set(_) => at += 1,
+                Step::Jump(target) => at = target,
+                Step::Fork(target) => {
+                    open.push(target);
+                    at += 1;
+                }
+                Step::Stop => break,
+            }
+        }
+    }
+    false
+}
+
+/// One step of the list.
+#[derive(Clone, Copy)]
+enum Step {
+    /// Reads a register.
+    Use(usize),
+    /// Writes a register.
+    Set(usize),
+    /// Goes on elsewhere.
+    Jump(usize),
+    /// Goes on behind it or elsewhere.
+    Fork(usize),
+    /// Ends.
+    Stop,
+}
+
+struct List<'a> {
+    numbers: HashMap<&'a str, usize>,
+    steps: Vec<Step>,
+    labels: HashMap<&'a str, usize>,
+    gotos: Vec<(usize, &'a str)>,
+}
+
+impl<'a> List<'a> {
+    fn statements(&mut self, statements: &[Statement<'a>]) {
+        statements.iter().for_each(|statement| self.statement(statement));
+    }
+
+    fn statement(&mut self, statement: &Statement<'a>) {
+        if let Some(label) = statement.label {
+            self.labels.insert(label.text, self.steps.len());
+        }
+        match &statement.kind {
+            Kind::Nop | Kind::Fence | Kind::StoreFence | Kind::LoadFence => {}
+            Kind::Await(_, parts) | Kind::Write(_, parts) => {
+                self.cell(&parts.0);
+                self.uses(&parts.1);
+            }
+            Kind::Load(_, parts) => {
+                self.cell(&parts.1);
+                self.set(parts.0.text);
+            }
+            Kind::Cas(parts) => {
+                self.cell(&parts.0);
+                self.uses(&parts.1);
+                self.uses(&parts.2);
+            }
+            Kind::Assign(parts) => {
+                self.uses(&parts.1);
+                self.set(parts.0.text);
+            }
+            Kind::Assume(condition) => self.uses(condition),
+            Kind::If(parts) => {
+                self.uses(&parts.0);
+                let fork = self.hole();
+                self.statements(&parts.1);
+                let jump = self.hole();
+                self.steps[fork] = Step::Fork(self.steps.len());
+                self.statements(&parts.2);
+                self.steps[jump] = Step::Jump(self.steps.len());
+            }
+            Kind::While(parts) => {
+                let head = self.steps.len();
+                self.uses(&parts.0);
+                let fork = self.hole();
+                self.statements(&parts.1);
+                self.steps.push(Step::Jump(head));
+                self.steps[fork] = Step::Fork(self.steps.len());
+            }
+            Kind::Goto(label) => {
+                let goto = self.hole();
+                self.gotos.push((goto, label.text));
+            }
+            Kind::Either(alternatives) | Kind::Locked(alternatives) => {
+                let mut jumps = Vec::new();
+                for alternative in alternatives {
+                    let fork = self.hole();
+                    self.statements(alternative);
+                    jumps.push(self.hole());
+                    self.steps[fork] = Step::Fork(self.steps.len());
+                }
+                self.steps.push(Step::Stop);
+                let end = self.steps.len();
+                jumps.into_iter().for_each(|jump| self.steps[jump] = Step::Jump(end));
+            }
+            Kind::Block(statements) => self.statements(statements),
+        }
+    }
+
+    /// A step to be filled in later.
+    fn hole(&mut self) -> usize {
+        self.steps.push(Step::Stop);
+        self.steps.len() - 1
+    }
+
+    fn set(&mut self, name: &str) {
+        self.steps.extend(self.numbers.get(name).map(|number| Step::Set(*number)));
+    }
+
+    fn cell(&mut self, cell: &Cell<'a>) {
+        if let Cell::Pointer(pointer, _) = cell {
+            self.uses(pointer);
+        }
+    }
+
+    fn uses(&mut self, expr: &Expr<'a>) {
+        match &expr.kind {
+            ExprKind::Register(name) => {
+                self.steps.extend(self.numbers.get(name).map(|number| Step::Use(*number)))
+            }
+            ExprKind::Int(_) | ExprKind::Bool(_) => {}
+            ExprKind::Neg(operand) | ExprKind::Not(operand) => self.uses(operand),
+            ExprKind::Binary(_, operands) => {
+                self.uses(&operands.0);
+                self.uses(&operands.1);
+            }
+        }
+    }
+}

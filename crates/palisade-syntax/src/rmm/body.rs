@@ -1,0 +1,376 @@
+//! Syntax tree to the written form: statements.
+//!
+//! What blocks in Memorax is either repeated until it works (reads, `cas`) or an assumption (what only depends on registers). In a locked block
+//! everything is an assumption: a block that cannot be run to its end is as good as not begun.
+
+use super::ast::{Access, Cell, Expr, ExprKind, Kind, Process, Statement};
+use super::forbidden::Group;
+use super::linear::Linear;
+use super::memory::{Memory, Pointer, View, binary, int, suggest};
+use super::messages::Messages;
+use super::registers::Registers;
+use super::token::Here;
+use palisade_base::{Diagnostic, Span};
+use palisade_program::Value;
+use palisade_program::written::{
+    BinaryOp, Block, Expr as Written, ExprKind as WrittenKind, Name, Place, PlaceKind, Rmw, Stmt, StmtKind,
+    UnaryOp,
+};
+use std::sync::Arc;
+
+/// Translates the statements of a process, for some of its copies.
+pub(crate) struct Body<'b, 'a, 'm> {
+    /// What memory there is.
+    pub memory: &'b Memory<'a>,
+    /// The copies.
+    pub group: &'b Group<'a>,
+    /// The parameter that tells the copies apart.
+    pub me: Option<Arc<str>>,
+    /// The registers.
+    pub registers: &'b mut Registers<'a>,
+    /// Where errors go.
+    pub messages: &'m mut Messages,
+}
+
+/// Where a statement stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Section {
+    /// Outside locked blocks.
+    Open,
+    /// In a locked block that becomes an atomic block.
+    Atomic,
+}
+
+/// Parts that have errors are left out; the program is refused anyway.
+type Maybe<T> = Option<T>;
+
+impl<'a> Body<'_, 'a, '_> {
+    /// The statements of the process.
+    pub fn translate(&mut self, process: &'a Process<'a>) -> Block {
+        self.block(&process.body, Section::Open)
+    }
+
+    fn block(&mut self, statements: &'a [Statement<'a>], section: Section) -> Block {
+        let mut block = Block::with_capacity(statements.len());
+        for statement in statements {
+            let start = block.len();
+            let _left_out = self.statement(statement, section, &mut block);
+            if let (Some(label), Some(first)) = (statement.label, block.get_mut(start))
+                && let Some((name, _)) = self.group.labels.get(label.text)
+            {
+                first.labels.insert(0, Name::new(Arc::clone(name), label.here.span));
+            }
+        }
+        block
+    }
+
+    /// Appends what a statement becomes, at least one statement.
+    fn statement(&mut self, statement: &'a Statement<'a>, section: Section, block: &mut Block) -> Maybe<()> {
+        let span = statement.here.span;
+        let atomic = section == Section::Atomic;
+        let kind = match &statement.kind {
+            Kind::Nop | Kind::LoadFence => StmtKind::Skip,
+            Kind::Fence => StmtKind::Fence,
+            Kind::StoreFence => StmtKind::StoreFence,
+            Kind::Assign(parts) => {
+                let value = self.expr(&parts.1);
+                let name = self.registers.mention(parts.0.text, parts.0.here, self.messages)?;
+                self.check_domain(self.registers.domain(parts.0.text), &parts.1, "assignment");
+                StmtKind::Assign {
+                    place: Place::new(PlaceKind::Named(name), parts.0.here.span),
+                    value: value?,
+                }
+            }
+            Kind::Assume(condition) => StmtKind::Assume(self.expr(condition)?),
+            Kind::Await(access, parts) => {
+                let place = self.place(&parts.0, Some(&parts.1), "read", block);
+                let value = self.expr(&parts.1)?;
+                if *access == Access::Synchronised {
+                    block.push(Stmt::new(StmtKind::Fence, span));
+                }
+                let condition = binary(BinaryOp::Eq, read(place?), value, span);
+                if atomic { StmtKind::Assume(condition) } else { StmtKind::Await(condition) }
+            }
+            Kind::Load(access, parts) => {
+                let name = self.registers.mention(parts.0.text, parts.0.here, self.messages);
+                let place = self.place(&parts.1, None, "read", block)?;
+                if *access == Access::Synchronised {
+                    block.push(Stmt::new(StmtKind::Fence, span));
+                }
+                let register = Place::new(PlaceKind::Named(name?), parts.0.here.span);
+                StmtKind::Assign { place: register, value: read(place) }
+            }
+            Kind::Write(access, parts) => {
+                let place = self.place(&parts.0, Some(&parts.1), "write", block);
+                let value = self.expr(&parts.1)?;
+                let store = Stmt::new(StmtKind::Assign { place: place?, value }, span);
+                let fence = || Stmt::new(StmtKind::StoreFence, span);
+                match access {
+                    _ if atomic => block.push(store),
+                    Access::Plain => block.push(store),
+                    Access::Locked | Access::Synchronised => {
+                        block.push(Stmt::new(StmtKind::Atomic(vec![store]), span));
+                    }
+                    Access::StoreLocked => block.extend([fence(), store, fence()]),
+                }
+                return Some(());
+            }
+            Kind::Cas(parts) => {
+                let (cell, old, new) = &**parts;
+                let place = self.place(cell, Some(new), "cas", block);
+                let (old, new) = (self.expr(old), self.expr(new));
+                let (place, old, new) = (place?, old?, new?);
+                if atomic {
+                    let holds = binary(BinaryOp::Eq, read(place.clone()), old, span);
+                    block.push(Stmt::new(StmtKind::Assume(holds), span));
+                    StmtKind::Assign { place, value: new }
+                } else {
+                    let cas = WrittenKind::Locked(Rmw::Cas, place, vec![old, new]);
+                    StmtKind::Await(Written::new(cas, span))
+                }
+            }
+            Kind::If(parts) => {
+                let (condition, then, otherwise) = &**parts;
+                let condition = self.expr(condition);
+                let (then, otherwise) = (self.block(then, section), self.block(otherwise, section));
+                StmtKind::If { condition: condition?, then, otherwise }
+            }
+            Kind::While(parts) => {
+                let condition = self.expr(&parts.0);
+                let body = self.block(&parts.1, section);
+                StmtKind::While { condition: condition?, body }
+            }
+            Kind::Goto(label) => match self.group.labels.get(label.text) {
+                Some((name, _)) => StmtKind::Goto(Name::new(Arc::clone(name), label.here.span)),
+                None => {
+                    let message = format!("there is no label `{}` in this process", label.text);
+                    let error = Diagnostic::error("unknown-label", message);
+                    let error = suggest(error, label.text, self.group.labels.keys().copied());
+                    self.messages.at(label.here, "", error);
+                    return None;
+                }
+            },
+            Kind::Either(alternatives) => self.choose(alternatives, section),
+            Kind::Locked(alternatives) => self.locked(alternatives, statement.here, section),
+            Kind::Block(statements) => StmtKind::Block(self.block(statements, section)),
+        };
+        block.push(Stmt::new(kind, span));
+        Some(())
+    }
+
+    fn choose(&mut self, alternatives: &'a [Vec<Statement<'a>>], section: Section) -> StmtKind {
+        let mut blocks: Vec<Block> = alternatives.iter().map(|body| self.block(body, section)).collect();
+        match blocks.len() {
+            1 => StmtKind::Block(blocks.remove(0)),
+            _ => StmtKind::Choose(blocks),
+        }
+    }
+
+    /// A locked block: atomic if it writes or reads more than once, else no different from its contents.
+    fn locked(&mut self, alternatives: &'a [Vec<Statement<'a>>], here: Here, section: Section) -> StmtKind {
+        alternatives.iter().for_each(|body| self.check_locked(body));
+        let contents = Contents::of_alternatives(alternatives);
+        if section == Section::Atomic || !contents.writes && contents.reads <= 1 {
+            return self.choose(alternatives, section);
+        }
+        if !contents.writes {
+            let message =
+                "this locked block reads several times and writes nothing: it will drain the store buffer";
+            let help = "in Memorax it does not; with a `fence` in front of it both agree";
+            self.messages.at(here, "", Diagnostic::warning("locked-reads", message).help(help));
+        }
+        let span = here.span;
+        match self.choose(alternatives, Section::Atomic) {
+            StmtKind::Block(block) => StmtKind::Atomic(block),
+            choice => StmtKind::Atomic(vec![Stmt::new(choice, span)]),
+        }
+    }
+
+    /// Reports what cannot stand in a locked block.
+    fn check_locked(&mut self, statements: &'a [Statement<'a>]) {
+        for statement in statements {
+            if let Some(label) = statement.label {
+                let error =
+                    Diagnostic::error("label-in-locked-block", "a label cannot stand in a locked block");
+                self.messages.at(
+                    label.here,
+                    "",
+                    error.help("the whole block is one step: put the label in front of it"),
+                );
+            }
+            let what = match &statement.kind {
+                Kind::If(_) => "`if`",
+                Kind::While(_) => "`while`",
+                Kind::Goto(_) => "`goto`",
+                Kind::Either(_) => "`either`",
+                Kind::Fence | Kind::StoreFence | Kind::LoadFence => "a fence",
+                Kind::Await(Access::Synchronised, _)
+                | Kind::Load(Access::Synchronised, _)
+                | Kind::Write(Access::Synchronised, _) => "a synchronised access",
+                Kind::Block(statements) => {
+                    self.check_locked(statements);
+                    continue;
+                }
+                _ => continue,
+            };
+            let error =
+                Diagnostic::error("not-in-locked-block", format!("{what} cannot stand in a locked block"));
+            let help = "a locked block holds reads, writes, assignments and assumptions; alternatives are separated by `or`";
+            self.messages.at(statement.here, "", error.help(help));
+        }
+    }
+
+    /// A memory location, with what guards it appended to the block.
+    fn place(
+        &mut self,
+        cell: &'a Cell<'a>,
+        value: Option<&Expr<'a>>,
+        what: &str,
+        block: &mut Block,
+    ) -> Maybe<Place> {
+        if let Cell::Pointer(pointer, _) = cell {
+            // Undeclared registers are reported before anything is concluded from the pointer.
+            self.expr(pointer)?;
+        }
+        let registers = &*self.registers;
+        let view = View {
+            process: self.group.process,
+            copies: self.group.copies.clone(),
+            me: self.me.clone(),
+            domain: &|word| registers.domain(word),
+        };
+        let found = self.memory.find(cell, &view, self.messages)?;
+        if let Some(value) = value {
+            self.check_domain(found.domain, value, what);
+        }
+        match found.place {
+            Ok(place) => Some(place),
+            Err(pointer) => self.guarded(&pointer, block),
+        }
+    }
+
+    /// The place a pointer leads to: address 1 is the variable `[0]`.
+    fn guarded(&mut self, pointer: &Pointer<'a, 'a>, block: &mut Block) -> Maybe<Place> {
+        let span = pointer.here.span;
+        let low = match pointer.from_below {
+            true => Some(binary(BinaryOp::Ge, self.expr(pointer.expr)?, int(0, span), span)),
+            false => None,
+        };
+        let high = match pointer.from_above {
+            Some(count) => Some(binary(BinaryOp::Lt, self.expr(pointer.expr)?, int(count, span), span)),
+            None => None,
+        };
+        let guard = match (low, high) {
+            (Some(low), Some(high)) => Some(binary(BinaryOp::And, low, high, span)),
+            (low, high) => low.or(high),
+        };
+        block.extend(guard.map(|guard| Stmt::new(StmtKind::Assume(guard), span)));
+        let address = match &pointer.sum {
+            Some(sum) => self.sum(sum, 1, pointer.here)?,
+            None => binary(BinaryOp::Add, self.expr(pointer.expr)?, int(1, span), span),
+        };
+        Some(Place::new(PlaceKind::Deref(Box::new(address)), span))
+    }
+
+    /// A sum plus a constant, in few terms.
+    fn sum(&mut self, sum: &Linear<'a>, plus: Value, here: Here) -> Maybe<Written> {
+        let constant = sum.constant.checked_add(plus)?;
+        let mut total: Option<Written> = None;
+        for (sign, word) in &sum.terms {
+            let register = self.register(word, here)?;
+            total = Some(match (total, *sign > 0) {
+                (None, true) => register,
+                (None, false) => {
+                    Written::new(WrittenKind::Unary(UnaryOp::Neg, Box::new(register)), here.span)
+                }
+                (Some(total), true) => binary(BinaryOp::Add, total, register, here.span),
+                (Some(total), false) => binary(BinaryOp::Sub, total, register, here.span),
+            });
+        }
+        Some(match total {
+            None => int(constant, here.span),
+            Some(total) if constant == 0 => total,
+            Some(total) if constant < 0 && constant != Value::MIN => {
+                binary(BinaryOp::Sub, total, int(-constant, here.span), here.span)
+            }
+            Some(total) => binary(BinaryOp::Add, total, int(constant, here.span), here.span),
+        })
+    }
+
+    fn register(&mut self, word: &'a str, here: Here) -> Maybe<Written> {
+        let name = self.registers.mention(word, here, self.messages)?;
+        Some(read(Place::new(PlaceKind::Named(name), here.span)))
+    }
+
+    fn expr(&mut self, expr: &Expr<'a>) -> Maybe<Written> {
+        let span = expr.here.span;
+        let unary = |op, operand| WrittenKind::Unary(op, Box::new(operand));
+        let kind = match &expr.kind {
+            ExprKind::Register(word) => return self.register(word, expr.here),
+            ExprKind::Int(value) => WrittenKind::Int(*value),
+            ExprKind::Bool(value) => WrittenKind::Bool(*value),
+            ExprKind::Neg(operand) => unary(UnaryOp::Neg, self.expr(operand)?),
+            ExprKind::Not(operand) => unary(UnaryOp::Not, self.expr(operand)?),
+            ExprKind::Binary(op, operands) => {
+                let (left, right) = (self.expr(&operands.0), self.expr(&operands.1));
+                return Some(binary(*op, left?, right?, span));
+            }
+        };
+        Some(Written::new(kind, span))
+    }
+
+    /// Warns of a value that the domain does not hold.
+    fn check_domain(&mut self, domain: Option<(Value, Value)>, value: &Expr<'a>, what: &str) {
+        let constant = Linear::of(value).and_then(|sum| sum.value());
+        if let (Some((lo, hi)), Some(constant)) = (domain, constant)
+            && (constant < lo || hi < constant)
+        {
+            let message = format!(
+                "the value {constant} is outside the domain [{lo}:{hi}]: this {what} blocks for ever"
+            );
+            self.messages.at(value.here, "", Diagnostic::warning("outside-domain", message));
+        }
+    }
+}
+
+/// What a locked block does to memory.
+#[derive(Clone, Copy, Default)]
+struct Contents {
+    /// Whether something is written, in any alternative.
+    writes: bool,
+    /// The most reads on one way through it.
+    reads: usize,
+}
+
+impl Contents {
+    fn of_alternatives(alternatives: &[Vec<Statement<'_>>]) -> Contents {
+        let mut all = Contents::default();
+        for body in alternatives {
+            let contents = Contents::of(body);
+            all = Contents { writes: all.writes || contents.writes, reads: all.reads.max(contents.reads) };
+        }
+        all
+    }
+
+    fn of(body: &[Statement<'_>]) -> Contents {
+        let mut all = Contents::default();
+        for statement in body {
+            let contents = match &statement.kind {
+                Kind::Await(..) | Kind::Load(..) => Contents { writes: false, reads: 1 },
+                Kind::Write(..) | Kind::Cas(_) => Contents { writes: true, reads: 0 },
+                Kind::Block(body) => Contents::of(body),
+                Kind::Either(alternatives) | Kind::Locked(alternatives) => {
+                    Contents::of_alternatives(alternatives)
+                }
+                _ => Contents::default(),
+            };
+            all = Contents { writes: all.writes || contents.writes, reads: all.reads + contents.reads };
+        }
+        all
+    }
+}
+
+fn read(place: Place) -> Written {
+    let span: Span = place.span();
+    Written::new(WrittenKind::Read(place), span)
+}

@@ -1,0 +1,143 @@
+//! Tokens to syntax tree: arithmetic and Boolean expressions.
+
+use super::ast::{Expr, ExprKind, Op};
+use super::parser::{Parse, Parser, Reported};
+use super::token::Kind;
+use crate::limits::MAX_EXPR_DEPTH;
+use palisade_base::Diagnostic;
+
+impl<'a> Parser<'a, '_, '_> {
+    /// `e + e - e …`
+    pub(super) fn expression(&mut self) -> Parse<Expr<'a>> {
+        self.chain(Self::unit, |kind| match kind {
+            Kind::Plus => Some(Op::Add),
+            Kind::Minus => Some(Op::Sub),
+            _ => None,
+        })
+    }
+
+    /// `b && b || b …`
+    pub(super) fn condition(&mut self) -> Parse<Expr<'a>> {
+        self.chain(Self::conjunction, |kind| (kind == Kind::Bar).then_some(Op::Or))
+    }
+
+    fn conjunction(&mut self) -> Parse<Expr<'a>> {
+        self.chain(Self::literal, |kind| (kind == Kind::And).then_some(Op::And))
+    }
+
+    /// `b` or `not b`
+    fn literal(&mut self) -> Parse<Expr<'a>> {
+        if self.peek() != Kind::Not {
+            return self.atom();
+        }
+        let start = self.position();
+        self.next();
+        let operand = self.atom()?;
+        self.make(start, ExprKind::Not(Box::new(operand)))
+    }
+
+    /// `true`, `false`, `[b]` or a comparison.
+    fn atom(&mut self) -> Parse<Expr<'a>> {
+        let start = self.position();
+        match self.peek() {
+            Kind::True | Kind::False => {
+                let kind = self.next().kind;
+                self.make(start, ExprKind::Bool(kind == Kind::True))
+            }
+            Kind::LeftBracket => {
+                let open = self.next();
+                let inside = self.nested(Self::condition)?;
+                self.close_with(Kind::RightBracket, open.here)?;
+                Ok(inside)
+            }
+            _ => {
+                let left = self.expression()?;
+                let op = match self.peek() {
+                    Kind::Equal => Op::Eq,
+                    Kind::NotEqual => Op::Ne,
+                    Kind::Less => Op::Lt,
+                    Kind::LessEqual => Op::Le,
+                    Kind::Greater => Op::Gt,
+                    Kind::GreaterEqual => Op::Ge,
+                    _ => {
+                        let help = "conditions compare numbers; they are grouped by `[…]`, numbers by `(…)`";
+                        self.unexpected("`=`, `!=`, `<`, `>`, `<=` or `>=`", Some(help));
+                        return Err(Reported);
+                    }
+                };
+                self.next();
+                let right = self.expression()?;
+                self.make(start, ExprKind::Binary(op, Box::new((left, right))))
+            }
+        }
+    }
+
+    /// `$r`, a number, `-e` or `(e)`.
+    fn unit(&mut self) -> Parse<Expr<'a>> {
+        let start = self.position();
+        match self.peek() {
+            Kind::Register => {
+                let register = self.word();
+                self.make(start, ExprKind::Register(register.text))
+            }
+            Kind::Number => {
+                let value = self.number()?;
+                self.make(start, ExprKind::Int(value))
+            }
+            Kind::Minus => {
+                self.next();
+                let operand = self.nested(Self::unit)?;
+                self.make(start, ExprKind::Neg(Box::new(operand)))
+            }
+            Kind::LeftParen => {
+                let open = self.next();
+                let inside = self.nested(Self::expression)?;
+                self.close_with(Kind::RightParen, open.here)?;
+                Ok(inside)
+            }
+            Kind::Name => {
+                let name = self.peek_text();
+                let help =
+                    format!("expressions hold registers only: load it first, `read: ${name} := {name}`");
+                self.unexpected("a register or number", Some(&help));
+                Err(Reported)
+            }
+            _ => {
+                self.unexpected("a register or number", None);
+                Err(Reported)
+            }
+        }
+    }
+
+    /// Operands joined by operators, grouped to the left.
+    fn chain(
+        &mut self,
+        operand: fn(&mut Self) -> Parse<Expr<'a>>,
+        operator: fn(Kind) -> Option<Op>,
+    ) -> Parse<Expr<'a>> {
+        let start = self.position();
+        let mut left = operand(self)?;
+        while let Some(op) = operator(self.peek()) {
+            self.next();
+            let right = operand(self)?;
+            left = self.make(start, ExprKind::Binary(op, Box::new((left, right))))?;
+        }
+        Ok(left)
+    }
+
+    /// An expression that began at a position and ends here.
+    fn make(&mut self, start: usize, kind: ExprKind<'a>) -> Parse<Expr<'a>> {
+        let below = match &kind {
+            ExprKind::Register(_) | ExprKind::Int(_) | ExprKind::Bool(_) => 0,
+            ExprKind::Neg(operand) | ExprKind::Not(operand) => operand.height,
+            ExprKind::Binary(_, operands) => operands.0.height.max(operands.1.height),
+        };
+        if below >= MAX_EXPR_DEPTH {
+            let error = Diagnostic::error("too-deep", "this expression has too many operands");
+            self.report_once("", None, error.help("compute it in several steps"));
+            return Err(Reported);
+        }
+        self.grow(1)?;
+        Ok(Expr { kind, here: self.since(start), height: below + 1 })
+    }
+}

@@ -1,0 +1,181 @@
+//! Text to tokens.
+
+use super::messages::Messages;
+use super::token::{CallId, Here, Kind, Token};
+use palisade_base::{Diagnostic, Span};
+
+/// All tokens of a text; the last one is [`Kind::End`].
+pub(crate) fn lex(text: &str, messages: &mut Messages) -> Vec<Token> {
+    let bytes = text.as_bytes();
+    let mut tokens = Vec::with_capacity(text.len() / 4 + 1);
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let start = at;
+        let kind = match byte {
+            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => {
+                at += 1;
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'*') => {
+                at = comment_end(text, at, messages);
+                continue;
+            }
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
+                at = word_end(bytes, at);
+                Kind::of_word(&text[start..at])
+            }
+            b'0'..=b'9' => {
+                at = bytes[at..].iter().position(|b| !b.is_ascii_digit()).map_or(bytes.len(), |n| at + n);
+                Kind::Number
+            }
+            b'$' => {
+                at = word_end(bytes, at + 1);
+                if at == start + 1 {
+                    let error = Diagnostic::error("unexpected-character", "a `$` without a register's name");
+                    messages.at(plain(start, at), "", error.help("registers are called `$r`, `$tmp1`, …"));
+                    continue;
+                }
+                Kind::Register
+            }
+            _ => match operator(&bytes[at..]) {
+                Some((kind, len)) => {
+                    at += len;
+                    kind
+                }
+                None => {
+                    at = garbage(text, at, messages);
+                    continue;
+                }
+            },
+        };
+        tokens.push(token(kind, start, at));
+    }
+    tokens.push(token(Kind::End, text.len(), text.len()));
+    tokens
+}
+
+fn token(kind: Kind, start: usize, end: usize) -> Token {
+    let here = plain(start, end);
+    Token { kind, text: here.span, here }
+}
+
+fn plain(start: usize, end: usize) -> Here {
+    Here { span: Span::new(start..end), call: CallId::NONE }
+}
+
+fn word_end(bytes: &[u8], start: usize) -> usize {
+    let len = bytes[start..].iter().position(|b| !b.is_ascii_alphanumeric() && *b != b'_');
+    len.map_or(bytes.len(), |len| start + len)
+}
+
+fn operator(bytes: &[u8]) -> Option<(Kind, usize)> {
+    let two = match bytes {
+        [b':', b'=', ..] => Some(Kind::Assign),
+        [b'|', b'|', ..] => Some(Kind::Bar),
+        [b'&', b'&', ..] => Some(Kind::And),
+        [b'!', b'=', ..] => Some(Kind::NotEqual),
+        [b'<', b'=', ..] => Some(Kind::LessEqual),
+        [b'>', b'=', ..] => Some(Kind::GreaterEqual),
+        _ => None,
+    };
+    if let Some(kind) = two {
+        return Some((kind, 2));
+    }
+    let kind = match bytes[0] {
+        b'=' => Kind::Equal,
+        b'(' => Kind::LeftParen,
+        b')' => Kind::RightParen,
+        b',' => Kind::Comma,
+        b'-' => Kind::Minus,
+        b'*' => Kind::Star,
+        b';' => Kind::Semicolon,
+        b':' => Kind::Colon,
+        b'{' => Kind::LeftBrace,
+        b'}' => Kind::RightBrace,
+        b'<' => Kind::Less,
+        b'>' => Kind::Greater,
+        b'+' => Kind::Plus,
+        b'[' => Kind::LeftBracket,
+        b']' => Kind::RightBracket,
+        _ => return None,
+    };
+    Some((kind, 1))
+}
+
+/// The end of the comment that starts here.
+fn comment_end(text: &str, start: usize, messages: &mut Messages) -> usize {
+    match text[start + 2..].find("*/") {
+        Some(len) => start + 2 + len + 2,
+        None => {
+            let error = Diagnostic::error("unterminated-comment", "this comment never ends");
+            messages.at(plain(start, start + 2), "it begins here", error.help("end it with `*/`"));
+            text.len()
+        }
+    }
+}
+
+/// Skips characters that begin no token, with one message for the whole run of them.
+fn garbage(text: &str, start: usize, messages: &mut Messages) -> usize {
+    let begins_token =
+        |c: char| c.is_ascii_alphanumeric() || c.is_ascii_whitespace() || "_$=(),-*;:{}<>+[]/".contains(c);
+    let first = text[start..].chars().next().expect("the caller found a character here");
+    let rest = start + first.len_utf8();
+    let end = if first == '/' {
+        rest
+    } else {
+        text[rest..].find(begins_token).map_or(text.len(), |len| rest + len)
+    };
+    let message = if end == rest {
+        format!("unexpected character `{}`", first.escape_default())
+    } else {
+        "unexpected characters".to_owned()
+    };
+    let mut error = Diagnostic::error("unexpected-character", message);
+    if text[start..].starts_with("//") {
+        messages.at(plain(start, start + 2), "", error.help("comments are written `/* … */`"));
+        return text[start..].find('\n').map_or(text.len(), |len| start + len);
+    }
+    match first {
+        '!' => error = error.help("negation is written `not`"),
+        '&' => error = error.help("conjunction is written `&&`"),
+        '|' => error = error.help("disjunction is written `||`"),
+        _ => {}
+    }
+    messages.at(plain(start, end), "", error);
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[Kind]) {
+        let mut messages = Messages::default();
+        let kinds: Vec<Kind> = lex(text, &mut messages).iter().map(|token| token.kind).collect();
+        assert_eq!(kinds.split_last(), Some((&Kind::End, expected)), "{text}");
+        assert!(!messages.has_errors(), "{text}");
+    }
+
+    #[test]
+    fn words_numbers_and_operators() {
+        use Kind::*;
+        check("", &[]);
+        check("x:=$r0+12/**/;", &[Name, Assign, Register, Plus, Number, Semicolon]);
+        check("locked slocked read_x", &[Locked, StoreLocked, Name]);
+        check("<=>=!=<>=", &[LessEqual, GreaterEqual, NotEqual, Less, GreaterEqual]);
+        check("/* a ** / * */ [0:1]", &[LeftBracket, Number, Colon, Number, RightBracket]);
+        check("12ab $9", &[Number, Name, Register]);
+    }
+
+    #[test]
+    fn what_is_no_token_is_an_error_and_skipped() {
+        for text in ["a ? b", "a § b", "a $ b", "a ! b", "a / b", "a ?§\u{0}\u{ffff} b"] {
+            let mut messages = Messages::default();
+            assert_eq!(lex(text, &mut messages).len(), 3, "{text}");
+            assert!(messages.has_errors(), "{text}");
+        }
+        let mut messages = Messages::default();
+        assert_eq!(lex("a // b c\nd /* e", &mut messages).len(), 3);
+        assert!(messages.has_errors());
+    }
+}

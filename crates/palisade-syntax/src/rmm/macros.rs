@@ -1,0 +1,386 @@
+//! Macros: `macro NAME(params) … endmacro` and `NAME(args)`.
+//!
+//! A macro's text and its arguments are sequences of tokens; they need not be whole statements or expressions. A
+//! parameter is replaced where it stands in the macro's text, an argument is read again for further calls, and what an
+//! argument brings in is not searched for parameters.
+//!
+//! *Invariant*: tokens that come out of a macro carry the call, and a place inside the macro's text.
+//!
+//! *Cost*: linear in what comes out. Calls within calls can make that exponential, so there is a limit.
+
+use super::messages::Messages;
+use super::token::{CallId, Here, Kind, Token};
+use palisade_base::Diagnostic;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// How many tokens macros may bring in, counting every time one is moved.
+const MAX_MOVES: usize = 8_000_000;
+
+/// The tokens without macros; `None` if there would be too many.
+pub(crate) fn expand(text: &str, lexed: Vec<Token>, messages: &mut Messages) -> Option<Vec<Token>> {
+    if !lexed.iter().any(|token| matches!(token.kind, Kind::Macro | Kind::EndMacro)) {
+        return Some(lexed);
+    }
+    let mut expander = Expander {
+        text,
+        lexed: &lexed,
+        definitions: Vec::new(),
+        by_name: HashMap::new(),
+        feeds: vec![Feed::File { at: 0 }],
+        put_back: None,
+        pool: Vec::new(),
+        moves: 0,
+        messages,
+    };
+    expander.run()
+}
+
+/// A macro.
+struct Definition<'a> {
+    params: Vec<&'a str>,
+    body: Range<usize>,
+    name: Here,
+    /// Whether a call of it is being expanded.
+    active: bool,
+}
+
+/// Where tokens come from; the innermost is on top.
+enum Feed {
+    /// The file itself, always at the bottom.
+    File { at: usize },
+    /// The text of a macro.
+    Body { definition: usize, at: usize, args: Vec<Range<usize>>, call: CallId },
+    /// An argument in place of a parameter.
+    Argument { at: usize, end: usize, here: Here },
+}
+
+struct Expander<'a, 'm> {
+    text: &'a str,
+    lexed: &'a [Token],
+    definitions: Vec<Definition<'a>>,
+    by_name: HashMap<&'a str, usize>,
+    feeds: Vec<Feed>,
+    put_back: Option<Token>,
+    /// The tokens of all arguments.
+    pool: Vec<Token>,
+    moves: usize,
+    messages: &'m mut Messages,
+}
+
+impl<'a> Expander<'a, '_> {
+    fn run(&mut self) -> Option<Vec<Token>> {
+        let mut out = Vec::with_capacity(self.lexed.len());
+        loop {
+            let token = self.next();
+            if self.moves > MAX_MOVES {
+                let error = Diagnostic::error("macro-too-large", "the macros grow beyond all bounds");
+                let help = format!("calls within calls may bring in up to {MAX_MOVES} words and signs");
+                self.messages.at(token.here, "", error.help(help));
+                return None;
+            }
+            match token.kind {
+                Kind::Macro => self.define(token),
+                Kind::EndMacro => {
+                    let error = Diagnostic::error("unexpected-token", "`endmacro` without `macro`");
+                    self.messages.at(token.here, "", error);
+                }
+                Kind::Name if self.by_name.contains_key(token.text(self.text)) => self.call(token),
+                Kind::End => {
+                    out.push(token);
+                    return Some(out);
+                }
+                _ => out.push(token),
+            }
+        }
+    }
+
+    /// The next token, parameters replaced.
+    fn next(&mut self) -> Token {
+        if let Some(token) = self.put_back.take() {
+            return token;
+        }
+        loop {
+            match self.feeds.last_mut().expect("the file is always there") {
+                Feed::File { at } => {
+                    let token = self.lexed[*at];
+                    *at += usize::from(token.kind != Kind::End);
+                    return token;
+                }
+                Feed::Body { definition, at, args, call } => {
+                    let definition = &mut self.definitions[*definition];
+                    if *at == definition.body.end {
+                        definition.active = false;
+                        self.feeds.pop();
+                        continue;
+                    }
+                    let token = self.lexed[*at];
+                    *at += 1;
+                    self.moves += 1;
+                    let here = Here { span: token.here.span, call: *call };
+                    let param = (token.kind == Kind::Name)
+                        .then(|| definition.params.iter().position(|param| *param == token.text(self.text)))
+                        .flatten();
+                    match param.map(|param| args[param].clone()) {
+                        Some(Range { start, end }) => {
+                            self.feeds.push(Feed::Argument { at: start, end, here })
+                        }
+                        None => return Token { here, ..token },
+                    }
+                }
+                Feed::Argument { at, end, here } => {
+                    if at == end {
+                        self.feeds.pop();
+                        continue;
+                    }
+                    let token = Token { here: *here, ..self.pool[*at] };
+                    *at += 1;
+                    self.moves += 1;
+                    return token;
+                }
+            }
+        }
+    }
+
+    /// Reads a definition; `macro` was read. Since definitions do not nest, it stands in the file itself.
+    fn define(&mut self, start: Token) {
+        let name = self.next();
+        let mut usable = self.is_name(name, "the macro's name");
+        let mut params = Vec::new();
+        let mut token = if usable { self.next() } else { name };
+        if token.kind == Kind::LeftParen {
+            token = self.next();
+            while token.kind != Kind::RightParen {
+                if !self.is_name(token, "a parameter or `)`") {
+                    usable = false;
+                    break;
+                }
+                let param = token.text(self.text);
+                if params.contains(&param) {
+                    let error = Diagnostic::error(
+                        "duplicate-name",
+                        format!("the parameter `{param}` is named twice"),
+                    );
+                    self.messages.at(token.here, "", error);
+                }
+                params.push(param);
+                token = self.next();
+                if token.kind == Kind::Comma {
+                    token = self.next();
+                }
+            }
+            if usable {
+                token = self.next();
+            }
+        } else if usable {
+            self.unexpected(token, "`(`");
+        }
+        let Feed::File { at } = self.feeds[0] else { unreachable!("the file is the first feed") };
+        let first = at - usize::from(token.kind != Kind::End);
+        let mut end = first;
+        while !matches!(self.lexed[end].kind, Kind::EndMacro | Kind::End) {
+            if self.lexed[end].kind == Kind::Macro {
+                let error = Diagnostic::error("unexpected-token", "a macro cannot be defined inside a macro");
+                let help = "end the first one with `endmacro`";
+                self.messages.at_both(
+                    self.lexed[end].here,
+                    "",
+                    Some((start.here, "this one is not finished")),
+                    error.help(help),
+                );
+                usable = false;
+            }
+            end += 1;
+        }
+        if self.lexed[end].kind == Kind::End {
+            let error = Diagnostic::error("unterminated-macro", "this macro never ends");
+            self.messages.at(start.here, "it begins here", error.help("end it with `endmacro`"));
+            usable = false;
+        }
+        self.feeds[0] = Feed::File { at: end + usize::from(self.lexed[end].kind == Kind::EndMacro) };
+        if !usable {
+            return;
+        }
+        let word = name.text(self.text);
+        if let Some(&first) = self.by_name.get(word) {
+            let error = Diagnostic::error("duplicate-name", format!("the macro `{word}` is defined twice"));
+            let before = self.definitions[first].name;
+            self.messages.at_both(name.here, "", Some((before, "first defined here")), error);
+            return;
+        }
+        self.by_name.insert(word, self.definitions.len());
+        self.definitions.push(Definition { params, body: first..end, name: name.here, active: false });
+    }
+
+    /// Reads the arguments of a call and starts on its text; the name was read.
+    fn call(&mut self, name: Token) {
+        let word = name.text(self.text);
+        let index = self.by_name[word];
+        let open = self.next();
+        if open.kind != Kind::LeftParen {
+            let error = Diagnostic::error(
+                "unexpected-token",
+                format!("the macro `{word}` is named without arguments"),
+            );
+            let help = format!("call it as `{word}(…)`, or call the other thing differently");
+            self.messages.at_both(
+                name.here,
+                "",
+                Some((self.definitions[index].name, "the macro")),
+                error.help(help),
+            );
+            self.put_back = Some(open);
+            return;
+        }
+        let Some(args) = self.arguments(name) else { return };
+        let definition = &mut self.definitions[index];
+        if args.len() != definition.params.len() {
+            let message =
+                format!("the macro `{word}` takes {} arguments, not {}", definition.params.len(), args.len());
+            let defined = Some((definition.name, "defined here"));
+            self.messages.at_both(name.here, "", defined, Diagnostic::error("wrong-arity", message));
+            return;
+        }
+        if definition.active {
+            let error = Diagnostic::error("recursive-macro", format!("the macro `{word}` calls itself"));
+            self.messages.at(
+                name.here,
+                "",
+                error.help("macros are copied into the text, so they cannot recurse"),
+            );
+            return;
+        }
+        definition.active = true;
+        let at = definition.body.start;
+        let call = self.messages.call(name.here);
+        self.moves += 1;
+        self.feeds.push(Feed::Body { definition: index, at, args, call });
+    }
+
+    /// Reads arguments up to the closing parenthesis; `None` if the file ends before it.
+    fn arguments(&mut self, name: Token) -> Option<Vec<Range<usize>>> {
+        let mut args = Vec::new();
+        let mut start = self.pool.len();
+        let mut nesting = 1;
+        loop {
+            let token = self.next();
+            let ends_argument = match token.kind {
+                Kind::Comma => nesting == 1,
+                Kind::LeftParen => {
+                    nesting += 1;
+                    false
+                }
+                Kind::RightParen => {
+                    nesting -= 1;
+                    nesting == 0
+                }
+                Kind::End | Kind::Macro | Kind::EndMacro => {
+                    let error =
+                        Diagnostic::error("unterminated-call", "the arguments of this call never end");
+                    self.messages.at(name.here, "", error.help("end them with `)`"));
+                    self.put_back = Some(token);
+                    return None;
+                }
+                _ => false,
+            };
+            if !ends_argument {
+                self.pool.push(token);
+                continue;
+            }
+            let end = self.pool.len();
+            let none_at_all = token.kind == Kind::RightParen && args.is_empty() && end == start;
+            if end == start && !none_at_all {
+                let error = Diagnostic::error("empty-argument", "an argument of a macro is empty");
+                self.messages.at(token.here, "", error);
+            }
+            if !none_at_all {
+                args.push(start..end);
+            }
+            if token.kind == Kind::RightParen {
+                return Some(args);
+            }
+            start = end;
+        }
+    }
+
+    fn is_name(&mut self, token: Token, expected: &str) -> bool {
+        if token.kind != Kind::Name {
+            self.unexpected(token, expected);
+        }
+        token.kind == Kind::Name
+    }
+
+    fn unexpected(&mut self, token: Token, expected: &str) {
+        let message = format!("expected {expected}, found {}", token.kind.describe());
+        let help = "macros are written `macro NAME(a,b) … endmacro`";
+        self.messages.at(token.here, "", Diagnostic::error("unexpected-token", message).help(help));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rmm::lexer::lex;
+
+    fn expanded(text: &str) -> Result<String, Vec<&'static str>> {
+        let mut messages = Messages::default();
+        let lexed = lex(text, &mut messages);
+        let tokens = expand(text, lexed, &mut messages).unwrap_or_default();
+        if messages.has_errors() {
+            let errors = messages.finish(Default::default()).unwrap_err();
+            return Err(errors.iter().map(|error| error.id).collect());
+        }
+        let words: Vec<&str> =
+            tokens.iter().map(|token| token.text(text)).filter(|word| !word.is_empty()).collect();
+        Ok(words.join(" "))
+    }
+
+    fn check(text: &str, expected: &str) {
+        assert_eq!(expanded(text).as_deref(), Ok(expected), "{text}");
+    }
+
+    #[test]
+    fn calls_are_replaced_by_the_text() {
+        check("macro m() nop; nop endmacro a m() b m()", "a nop ; nop b nop ; nop");
+        check("macro m(x,y) x + y endmacro m(1,(2,3)) m($r, 4-5)", "1 + ( 2 , 3 ) $r + 4 - 5");
+        check(
+            "macro p(i) [4+i] endmacro macro q(x) cas(x,0,1) endmacro q(p(2))",
+            "cas ( [ 4 + 2 ] , 0 , 1 )",
+        );
+        check("macro half(x) process text x endmacro half(nop); fence", "process text nop ; fence");
+        check("macro p(x) x x endmacro macro q(x) p(x) endmacro q(y)", "y y");
+        check("macro p(x) x x endmacro macro q(y) p(x) endmacro q(z)", "x x");
+        check("macro n() 2 endmacro [0:n()]", "[ 0 : 2 ]");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let check = |text: &str, id: &'static str| assert_eq!(expanded(text), Err(vec![id]), "{text}");
+        check("macro m(x) x endmacro m()", "wrong-arity");
+        check("macro m(x) x endmacro m(1,2)", "wrong-arity");
+        check("macro m(x) x endmacro m(1", "unterminated-call");
+        check("macro m(x,y) x endmacro m(1,)", "empty-argument");
+        check("macro m(x) x endmacro m", "unexpected-token");
+        check("macro m() m() endmacro m()", "recursive-macro");
+        check("macro m(x) x endmacro m(m(1))", "recursive-macro");
+        check("macro a() b() endmacro macro b() a() endmacro a()", "recursive-macro");
+        check("macro m(x,x) x endmacro", "duplicate-name");
+        check("macro m() endmacro macro m() endmacro", "duplicate-name");
+        check("macro m() nop", "unterminated-macro");
+        check("macro if() nop endmacro", "unexpected-token");
+        check("macro m nop endmacro", "unexpected-token");
+        check("endmacro", "unexpected-token");
+        check("macro a() macro b() endmacro nop", "unexpected-token");
+    }
+
+    #[test]
+    fn growth_is_limited() {
+        let mut text = "macro m0() nop; nop endmacro ".to_owned();
+        for i in 1..60 {
+            text += &format!("macro m{i}() m{}() m{}() endmacro ", i - 1, i - 1);
+        }
+        assert_eq!(expanded(&(text.clone() + "m59()")), Err(vec!["macro-too-large"]));
+        let nothing = text.replace("nop; nop", "") + "m59()";
+        assert_eq!(expanded(&nothing), Err(vec!["macro-too-large"]));
+    }
+}

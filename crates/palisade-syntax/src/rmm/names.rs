@@ -1,0 +1,75 @@
+//! Names that `.pal` takes: not its own words, and no two things under one name.
+
+use palisade_program::written::Rmw;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The words of `.pal` that cannot name anything.
+const RESERVED: &[&str] = &[
+    "NULL", "any", "assert", "assume", "atomic", "await", "blocking", "bool", "break", "choose", "const",
+    "continue", "count", "do", "else", "end", "false", "fence", "final", "for", "forbid", "goto", "if", "in",
+    "int", "let", "lfence", "loop", "mfence", "null", "on", "or", "proc", "process", "return", "sfence",
+    "shared", "skip", "spawn", "switch", "true", "while",
+];
+
+/// Names in use.
+#[derive(Default)]
+pub(crate) struct Names {
+    taken: HashSet<Arc<str>>,
+    /// The last number tried behind a name.
+    numbers: HashMap<Arc<str>, u32>,
+}
+
+impl Names {
+    /// A name that neither these nor the outer names use: the first wish that is free, or the last with a number.
+    pub fn fresh(&mut self, outer: Option<&Names>, wishes: &[&str]) -> Arc<str> {
+        let is_free = |names: &Names, name: &str| !is_reserved(name) && !names.taken.contains(name);
+        let fits = |names: &Names, name: &str| {
+            is_free(names, name) && outer.is_none_or(|outer| is_free(outer, name))
+        };
+        let name = match wishes.iter().find(|wish| fits(self, wish)) {
+            Some(wish) => Arc::from(*wish),
+            None => {
+                let base: Arc<str> = wishes.last().copied().unwrap_or("x").into();
+                let mut number = self.numbers.get(&base).copied().unwrap_or(1);
+                let name = loop {
+                    number += 1;
+                    let name = format!("{base}_{number}");
+                    if fits(self, &name) {
+                        break Arc::from(name);
+                    }
+                };
+                self.numbers.insert(base, number);
+                name
+            }
+        };
+        self.taken.insert(Arc::clone(&name));
+        name
+    }
+}
+
+fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name) || Rmw::ALL.iter().any(|(_, word)| *word == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_never_clash() {
+        let mut names = Names::default();
+        let check = |names: &mut Names, wishes: &[&str], expected: &str| {
+            assert_eq!(&*names.fresh(None, wishes), expected);
+        };
+        check(&mut names, &["x"], "x");
+        check(&mut names, &["x"], "x_2");
+        check(&mut names, &["x", "x_own"], "x_own");
+        check(&mut names, &["x", "x_own"], "x_own_2");
+        check(&mut names, &["loop"], "loop_2");
+        check(&mut names, &["x"], "x_3");
+        let mut inner = Names::default();
+        assert_eq!(&*inner.fresh(Some(&names), &["x", "r_x"]), "r_x");
+        assert_eq!(&*inner.fresh(Some(&names), &["y"]), "y");
+    }
+}

@@ -1,0 +1,433 @@
+//! Tokens to syntax tree: sections and declarations. Statements are in [`super::statements`], expressions in [`super::expr`].
+//!
+//! After an error the parser skips to the next place where it can start afresh (the next statement, declaration or
+//! section), so that one run finds every error.
+
+use super::ast::{Combination, Declaration, File, Process, Word};
+use super::messages::Messages;
+use super::token::{Here, Kind, Token};
+use crate::limits::MAX_SIZE;
+use crate::suggest::nearest;
+use palisade_base::Diagnostic;
+use palisade_program::Value;
+
+/// Reads a file. What could not be read is left out and reported.
+pub(crate) fn parse<'a>(text: &'a str, tokens: &[Token], messages: &mut Messages) -> File<'a> {
+    let mut parser = Parser { text, tokens, at: 0, depth: 0, size: 0, reported_at: None, messages };
+    parser.file()
+}
+
+/// Where parsing stands.
+pub(super) struct Parser<'a, 't, 'm> {
+    pub(super) text: &'a str,
+    tokens: &'t [Token],
+    at: usize,
+    /// How many statements and expressions are open.
+    pub(super) depth: u32,
+    /// How large the program is so far, as [`MAX_SIZE`] counts.
+    size: usize,
+    /// Where the last error was reported; of several at one token only the first is.
+    reported_at: Option<usize>,
+    pub(super) messages: &'m mut Messages,
+}
+
+/// Something was wrong; it has been reported.
+pub(super) struct Reported;
+
+/// What a parsing function gives.
+pub(super) type Parse<T> = Result<T, Reported>;
+
+/// Copies a process may have, and processes a file may have.
+const MAX_PROCESSES: u32 = 1000;
+
+impl<'a> Parser<'a, '_, '_> {
+    fn file(&mut self) -> File<'a> {
+        let mut file = File::default();
+        if self.peek() == Kind::Forbidden {
+            self.next();
+            file.forbidden = self.combinations();
+        } else {
+            let help = "a file begins with the states to look for, such as `forbidden CS CS`";
+            self.unexpected("`forbidden`", Some(help));
+            self.skip_to_section();
+        }
+        if self.peek() == Kind::Predicates {
+            self.next();
+            self.predicates();
+        }
+        if self.peek() == Kind::Data {
+            self.next();
+            file.globals = self.declarations(Kind::Name);
+        }
+        let mut processes = 0u32;
+        loop {
+            match self.peek() {
+                Kind::Process => {
+                    let process = self.process();
+                    processes = processes.saturating_add(process.count);
+                    if processes > MAX_PROCESSES {
+                        let message = format!("more than {MAX_PROCESSES} processes");
+                        self.messages.at(process.here, "", Diagnostic::error("too-many-processes", message));
+                        break;
+                    }
+                    file.processes.push(process);
+                }
+                Kind::End => break,
+                Kind::Data if file.processes.is_empty() => {
+                    self.unexpected("a process", Some("all global variables belong into one `data` section"));
+                    self.next();
+                    self.declarations(Kind::Name);
+                }
+                _ => {
+                    self.unexpected("`process`", None);
+                    self.next();
+                    self.skip_to_section();
+                }
+            }
+        }
+        if file.processes.is_empty() && !self.messages.has_errors() {
+            self.unexpected("a process", Some("a file has at least one `process … text …`"));
+        }
+        file
+    }
+
+    fn combinations(&mut self) -> Vec<Combination<'a>> {
+        let mut combinations = Vec::new();
+        loop {
+            let start = self.at;
+            let mut entries = Vec::new();
+            while let Kind::Name | Kind::Star = self.peek() {
+                let token = self.next();
+                let label = (token.kind == Kind::Name).then(|| token.text(self.text));
+                entries.push((label, token.here));
+            }
+            if entries.is_empty() {
+                self.unexpected(
+                    "a label or `*`",
+                    Some("each combination names one label, or `*`, per process"),
+                );
+            } else {
+                combinations.push(Combination { entries, here: self.since(start) });
+            }
+            match self.peek() {
+                Kind::Semicolon => {
+                    self.next();
+                }
+                Kind::Data | Kind::Process | Kind::Predicates | Kind::End => return combinations,
+                _ => {
+                    if !combinations.is_empty() {
+                        self.unexpected("`;`, `data` or `process`", None);
+                    }
+                    self.skip_to_section();
+                    return combinations;
+                }
+            }
+        }
+    }
+
+    /// Predicates steer a search of Memorax that is not done here. They are read and dropped.
+    fn predicates(&mut self) {
+        loop {
+            if self.condition().is_err() {
+                self.skip_to_section();
+                return;
+            }
+            match self.peek() {
+                Kind::Semicolon => {
+                    self.next();
+                }
+                Kind::Data | Kind::Process => return,
+                _ => {
+                    self.unexpected("`;`, `data` or `process`", None);
+                    self.skip_to_section();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn process(&mut self) -> Process<'a> {
+        let start = self.at;
+        self.next();
+        let mut count = 1;
+        if self.peek() == Kind::LeftParen {
+            self.next();
+            if self.peek() == Kind::Number {
+                let here = self.here();
+                count = self.number().ok().and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX);
+                if count == 0 {
+                    let error = Diagnostic::error("empty-process", "a process with no copies");
+                    self.messages.at(
+                        here,
+                        "",
+                        error.help("leave the process out, or give it at least one copy"),
+                    );
+                    count = 1;
+                }
+            } else {
+                self.unexpected("the number of copies", Some("`process(2)` makes two processes"));
+            }
+            if self.expect(Kind::RightParen, None).is_err() {
+                self.skip_to_section();
+            }
+        }
+        let here = self.since(start);
+        let (mut data, mut registers) = (None, None);
+        loop {
+            let (section, kind, name) = match self.peek() {
+                Kind::Data => (&mut data, Kind::Name, "data"),
+                Kind::Registers => (&mut registers, Kind::Register, "registers"),
+                Kind::Text => break,
+                Kind::Process | Kind::End => {
+                    self.unexpected("`text`", Some("the code of a process follows the word `text`"));
+                    break;
+                }
+                _ => {
+                    self.unexpected("`data`, `registers` or `text`", None);
+                    self.next();
+                    self.skip_to_section();
+                    continue;
+                }
+            };
+            let place = self.next().here;
+            let declared = self.declarations(kind);
+            if section.is_some() {
+                let message = format!("this process already has a section `{name}`");
+                let error = Diagnostic::error("duplicate-section", message);
+                self.messages.at(place, "", error.help("join the two sections"));
+            }
+            section.get_or_insert_with(Vec::new).extend(declared);
+        }
+        let mut body = Vec::new();
+        if self.peek() == Kind::Text {
+            self.next();
+            body = self.body();
+        }
+        Process {
+            count,
+            data: data.unwrap_or_default(),
+            registers: registers.unwrap_or_default(),
+            body,
+            here,
+        }
+    }
+
+    /// Declarations of variables (`Kind::Name`) or registers (`Kind::Register`), at least one.
+    fn declarations(&mut self, kind: Kind) -> Vec<Declaration<'a>> {
+        let mut declarations = Vec::new();
+        loop {
+            match self.peek() {
+                found if found == kind => match self.declaration() {
+                    Ok(declaration) => declarations.push(declaration),
+                    Err(Reported) => self.skip_declaration(),
+                },
+                Kind::Name => {
+                    self.unexpected("a register", Some("registers are written `$r = 0 : [0:1]`"));
+                    self.skip_declaration();
+                }
+                Kind::Register => {
+                    self.unexpected("a variable", Some("registers are declared in a section `registers`"));
+                    self.skip_declaration();
+                }
+                Kind::Semicolon | Kind::Comma => {
+                    self.unexpected(
+                        "a declaration",
+                        Some("declarations follow each other without a sign between them"),
+                    );
+                    self.next();
+                }
+                _ if declarations.is_empty() => {
+                    self.unexpected("a declaration", Some("declarations look like `x = 0 : [0:1]`"));
+                    self.skip_to_section();
+                    return declarations;
+                }
+                _ => return declarations,
+            }
+        }
+    }
+
+    fn declaration(&mut self) -> Parse<Declaration<'a>> {
+        let start = self.at;
+        let name = self.word();
+        self.expect(Kind::Equal, Some("a declaration says the initial value: `x = 0 : [0:1]`"))?;
+        let value_here = self.here();
+        let init = match self.peek() {
+            Kind::Star => {
+                self.next();
+                None
+            }
+            _ => Some(self.integer()?),
+        };
+        let mut domain = None;
+        if self.peek() == Kind::Colon {
+            self.next();
+            if self.peek() == Kind::Name && self.peek_text() == "Z" {
+                self.next();
+            } else {
+                let open = self.at;
+                self.expect(Kind::LeftBracket, Some("a domain is `[0:1]`, or `Z` for all integers"))?;
+                let lo = self.integer()?;
+                self.expect(Kind::Colon, Some("a domain looks like `[0:1]`"))?;
+                let hi = self.integer()?;
+                self.expect(Kind::RightBracket, None)?;
+                let here = self.since(open);
+                if lo > hi {
+                    let error =
+                        Diagnostic::error("empty-domain", format!("no value lies between {lo} and {hi}"));
+                    self.messages.at(here, "", error.help(format!("did you mean `[{hi}:{lo}]`?")));
+                    return Err(Reported);
+                }
+                domain = Some((lo, hi));
+                if let Some(value) = init.filter(|value| *value < lo || hi < *value) {
+                    let message = format!("the initial value {value} is not in the domain");
+                    let error = Diagnostic::error("outside-domain", message);
+                    self.messages.at_both(value_here, "", Some((here, "the domain")), error);
+                    return Err(Reported);
+                }
+            }
+        }
+        self.grow(2)?;
+        Ok(Declaration { name, init, domain, here: self.since(start) })
+    }
+
+    /// A number with an optional sign.
+    fn integer(&mut self) -> Parse<Value> {
+        let negative = self.peek() == Kind::Minus;
+        if negative {
+            self.next();
+        }
+        if self.peek() != Kind::Number {
+            self.unexpected("a number", None);
+            return Err(Reported);
+        }
+        let value = self.number()?;
+        Ok(if negative { -value } else { value })
+    }
+
+    /// The value of the number that comes next.
+    pub(super) fn number(&mut self) -> Parse<Value> {
+        let token = self.next();
+        token.text(self.text).parse().map_err(|_| {
+            let message = "this number is too large".to_owned();
+            let error = Diagnostic::error("number-too-large", message);
+            self.messages.at(token.here, "", error.help(format!("numbers go up to {}", Value::MAX)));
+            Reported
+        })
+    }
+
+    /// The name or register that comes next.
+    pub(super) fn word(&mut self) -> Word<'a> {
+        let token = self.next();
+        let text = token.text(self.text);
+        Word { text: text.strip_prefix('$').unwrap_or(text), here: token.here }
+    }
+
+    /// The kind of the next token.
+    pub(super) fn peek(&self) -> Kind {
+        self.tokens[self.at].kind
+    }
+
+    /// The kind of the token after the next.
+    pub(super) fn peek_second(&self) -> Kind {
+        self.tokens.get(self.at + 1).map_or(Kind::End, |token| token.kind)
+    }
+
+    /// The text of the next token.
+    pub(super) fn peek_text(&self) -> &'a str {
+        self.tokens[self.at].text(self.text)
+    }
+
+    /// The place of the next token.
+    pub(super) fn here(&self) -> Here {
+        self.tokens[self.at].here
+    }
+
+    /// Where parsing stands, for [`Parser::since`].
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Takes the next token. The end of the file stays.
+    pub(super) fn next(&mut self) -> Token {
+        let token = self.tokens[self.at];
+        self.at += usize::from(token.kind != Kind::End);
+        token
+    }
+
+    /// Takes the next token if it is of that kind.
+    pub(super) fn expect(&mut self, kind: Kind, help: Option<&str>) -> Parse<Token> {
+        if self.peek() == kind {
+            return Ok(self.next());
+        }
+        self.unexpected(kind.describe(), help);
+        Err(Reported)
+    }
+
+    /// The place from a position up to here. If macros take part, only what stands in the same text as the first token.
+    pub(super) fn since(&self, start: usize) -> Here {
+        let first = self.tokens[start].here;
+        let last = self.tokens[start..self.at].iter().rev().find(|token| token.here.call == first.call);
+        Here { span: last.map_or(first.span, |last| first.span.to(last.here.span)), ..first }
+    }
+
+    /// Reports the next token as not what it should be.
+    pub(super) fn unexpected(&mut self, expected: &str, help: Option<&str>) {
+        let token = self.tokens[self.at];
+        let text = token.text(self.text);
+        let found = match token.kind {
+            Kind::Name | Kind::Register | Kind::Number | Kind::Reserved if text.len() <= 40 => {
+                format!("`{text}`")
+            }
+            kind => kind.describe().to_owned(),
+        };
+        let mut error = Diagnostic::error("unexpected-token", format!("expected {expected}, found {found}"));
+        let wanted = expected.split('`').skip(1).step_by(2);
+        if let Some(help) = help {
+            error = error.help(help);
+        } else if let Some(word) = (token.kind == Kind::Name).then(|| nearest(text, wanted)).flatten() {
+            error = error.help(format!("did you mean `{word}`?"));
+        }
+        self.report_once("", None, error);
+    }
+
+    /// Reports something about the next token, unless something else was already reported there.
+    pub(super) fn report_once(&mut self, text: &str, context: Option<(Here, &str)>, error: Diagnostic) {
+        if self.reported_at != Some(self.at) {
+            self.reported_at = Some(self.at);
+            self.messages.at_both(self.tokens[self.at].here, text, context, error);
+        }
+    }
+
+    /// Accounts for something new in the program. If there is too much, the rest of the file is skipped.
+    pub(super) fn grow(&mut self, by: usize) -> Parse<()> {
+        self.size += by;
+        if self.size <= MAX_SIZE {
+            return Ok(());
+        }
+        let message = format!("the program has more than {MAX_SIZE} expressions and statements");
+        self.report_once("up to here", None, Diagnostic::error("too-large", message));
+        self.at = self.tokens.len() - 1;
+        self.reported_at = Some(self.at);
+        Err(Reported)
+    }
+
+    /// Skips to the next section.
+    fn skip_to_section(&mut self) {
+        while !matches!(
+            self.peek(),
+            Kind::Data | Kind::Process | Kind::Predicates | Kind::Registers | Kind::Text | Kind::End
+        ) {
+            self.next();
+        }
+    }
+
+    /// Skips to the next declaration: a name with `=` behind it.
+    fn skip_declaration(&mut self) {
+        self.next();
+        while !matches!(self.peek(), Kind::Data | Kind::Process | Kind::Registers | Kind::Text | Kind::End)
+            && !(matches!(self.peek(), Kind::Name | Kind::Register) && self.peek_second() == Kind::Equal)
+        {
+            self.next();
+        }
+    }
+}

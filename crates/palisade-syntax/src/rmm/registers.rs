@@ -1,0 +1,116 @@
+//! The registers of a process.
+
+use super::assigned::read_before_written;
+use super::ast::{Declaration, Process, Word};
+use super::locals::duplicate;
+use super::memory::{declared_type, int, suggest};
+use super::messages::Messages;
+use super::names::Names;
+use super::token::Here;
+use palisade_base::Diagnostic;
+use palisade_program::Value;
+use palisade_program::written::{Block, Expr, ExprKind, Name, Stmt, StmtKind};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The registers of a process.
+pub(crate) struct Registers<'a> {
+    by_name: HashMap<&'a str, Register<'a>>,
+}
+
+struct Register<'a> {
+    name: Arc<str>,
+    declaration: &'a Declaration<'a>,
+    used: bool,
+}
+
+impl<'a> Registers<'a> {
+    /// Names the registers of a process.
+    pub fn new(
+        process: &'a Process<'a>,
+        outer: &Names,
+        names: &mut Names,
+        messages: &mut Messages,
+    ) -> Registers<'a> {
+        let mut by_name: HashMap<&str, Register<'_>> = HashMap::new();
+        for declaration in &process.registers {
+            let word = declaration.name.text;
+            if let Some(before) = by_name.get(word) {
+                let name = Word { text: word, here: declaration.name.here };
+                duplicate(name, before.declaration.name.here, "register", messages);
+                continue;
+            }
+            // Registers may be called `$0`, which is no name in `.pal`.
+            let prefixed = format!("r_{word}");
+            let digit = word.starts_with(|c: char| c.is_ascii_digit());
+            let wishes: &[&str] = if digit { &[&prefixed] } else { &[word, &prefixed] };
+            let name = names.fresh(Some(outer), wishes);
+            by_name.insert(word, Register { name, declaration, used: false });
+        }
+        Registers { by_name }
+    }
+
+    /// The domain of a register, if it is finite.
+    pub fn domain(&self, word: &str) -> Option<(Value, Value)> {
+        self.by_name.get(word)?.declaration.domain
+    }
+
+    /// The name a register has in `.pal`; `None` if it was not declared.
+    pub fn mention(&mut self, word: &str, here: Here, messages: &mut Messages) -> Option<Name> {
+        match self.by_name.get_mut(word) {
+            Some(register) => {
+                register.used = true;
+                Some(Name::new(Arc::clone(&register.name), here.span))
+            }
+            None => {
+                let error = Diagnostic::error("unknown-register", format!("there is no register `${word}`"));
+                let error = suggest(error, word, self.by_name.keys().copied());
+                let help = match error.help.as_deref() {
+                    Some(help) => help.replace("`?", "`, with a `$`?"),
+                    None => "registers are declared in the section `registers` of the process".to_owned(),
+                };
+                messages.at(here, "", error.help(help));
+                None
+            }
+        }
+    }
+
+    /// The declarations of those that occur in the process, with their initial values.
+    pub fn declarations(&self, process: &'a Process<'a>, messages: &mut Messages) -> Block {
+        let used = process.registers.iter().filter_map(|declaration| {
+            let register = &self.by_name[declaration.name.text];
+            (register.used && std::ptr::eq(register.declaration, declaration)).then_some(register)
+        });
+        let used: Vec<&Register<'_>> = used.collect();
+        let arbitrary: Vec<&str> = used
+            .iter()
+            .filter(|register| register.declaration.init.is_none())
+            .map(|register| register.declaration.name.text)
+            .collect();
+        let mut read_first = read_before_written(&process.body, &arbitrary).into_iter();
+        let mut declare = |register: &&Register<'_>| {
+            let declaration = register.declaration;
+            let span = declaration.here.span;
+            let init = match (declaration.init, declaration.domain) {
+                (Some(value), _) => int(value, span),
+                (None, domain) => match (read_first.next().unwrap_or(true), domain) {
+                    (false, domain) => int(domain.map_or(0, |(lo, hi)| 0.clamp(lo, hi)), span),
+                    (true, Some((lo, hi))) => Expr::new(ExprKind::Any { lo, hi }, span),
+                    (true, None) => {
+                        let word = declaration.name.text;
+                        let message =
+                            format!("`${word}` can be read while it holds any of infinitely many values");
+                        let help =
+                            format!("give it a domain, such as `${word} = * : [0:3]`, or an initial value");
+                        let error = Diagnostic::error("any-without-domain", message).help(help);
+                        messages.at(declaration.name.here, "", error);
+                        int(0, span)
+                    }
+                },
+            };
+            let name = Name::new(Arc::clone(&register.name), declaration.name.here.span);
+            Stmt::new(StmtKind::Let { name, ty: declared_type(declaration), init: Some(init) }, span)
+        };
+        used.iter().map(&mut declare).collect()
+    }
+}
