@@ -1,1 +1,23 @@
-//! .
+//! What every engine of Palisade is tested with. For development only: nothing that users get depends on it.
+//!
+//! - [`brute`]: every run of the machine, the slow and obvious way;
+//! - [`generate`](mod@generate): random programs, named by their seed;
+//! - [`classics`]: the litmus tests and algorithms everybody knows, with their verdicts;
+//! - [`transform`]: changes of a program whose effect on the verdict is known;
+//! - [`shrink`](fn@shrink): a small program that still shows a failure;
+//! - [`suite`]: all of it together. An engine's tests call [`suite::check_engine`] and [`suite::check_classics`].
+//!
+//! What is absent: any engine.
+
+pub mod brute;
+pub mod build;
+pub mod classics;
+pub mod generate;
+pub mod random;
+mod shrink;
+pub mod suite;
+pub mod transform;
+mod walk;
+
+pub use generate::{Profile, generate};
+pub use shrink::shrink;

@@ -1,0 +1,181 @@
+//! The brute-force interpreter: every run of the machine, breadth first, with nothing left out and nothing packed.
+//!
+//! *Guarantee.* An answer other than [`Answer::Inconclusive`] is right if `palisade-memory` is, and a run found is a shortest one. This is what every engine is
+//! compared with, so it is kept too simple to be wrong.
+//!
+//! *Cost.* A full [`State`] per state. Meant for programs with up to some hundred thousand states.
+
+use palisade_base::Id;
+use palisade_memory::{Machine, State, Step, Thread};
+use palisade_program::Value;
+use palisade_program::running::{CellId, RegId, System, ThreadId};
+use palisade_trace::Run;
+use std::collections::{BTreeSet, HashSet, VecDeque};
+
+/// How far to go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Give up after so many states.
+    pub states: usize,
+    /// Do not enter states in which some buffer has more entries than this.
+    pub buffer: Option<usize>,
+}
+
+impl Limits {
+    /// At most so many states, buffers of any length.
+    pub fn states(states: usize) -> Limits {
+        Limits { states, buffer: None }
+    }
+}
+
+/// What the search says about the property.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// No state is bad.
+    Safe,
+    /// A shortest run to a bad state.
+    Unsafe(Run),
+    /// A limit was hit before a bad state was found.
+    Inconclusive,
+}
+
+impl Answer {
+    /// `safe`, `unsafe` or `inconclusive`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Answer::Safe => "safe",
+            Answer::Unsafe(_) => "unsafe",
+            Answer::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// Searches for a bad state.
+pub fn check(machine: Machine<'_>, limits: Limits) -> Answer {
+    let search = search(machine, limits, |state| machine.violation(state).is_some());
+    match search.stopped_at {
+        Some(last) => Answer::Unsafe(search.run_to(last)),
+        None if search.complete => Answer::Safe,
+        None => Answer::Inconclusive,
+    }
+}
+
+/// All states that can be reached, bad ones and what comes after them included; whether the limits were not hit.
+pub fn reachable(machine: Machine<'_>, limits: Limits) -> Search {
+    search(machine, limits, |_| false)
+}
+
+/// The states in which a run is over: every thread at its end, every buffer empty, no fault. `None` if a limit was hit.
+pub fn final_states(machine: Machine<'_>, limits: Limits) -> Option<Vec<State>> {
+    let Search { states, complete, .. } = reachable(machine, limits);
+    let over = |state: &State| {
+        let ended = |thread: &Thread| thread.has_ended(machine.system) && thread.buffer.is_empty();
+        state.fault.is_none() && state.threads.iter().all(ended)
+    };
+    complete.then(|| states.into_iter().filter(over).collect())
+}
+
+/// What the given cells and registers can hold when a run is over. `None` if a limit was hit.
+pub fn outcomes(machine: Machine<'_>, limits: Limits, seen: &[Observed]) -> Option<BTreeSet<Vec<Value>>> {
+    let values = |state: &State| seen.iter().map(|observed| observed.value(state)).collect();
+    Some(final_states(machine, limits)?.iter().map(values).collect())
+}
+
+/// The states a search has seen.
+#[derive(Clone, Debug)]
+pub struct Search {
+    /// In the order in which they were found, no state twice.
+    pub states: Vec<State>,
+    /// For each state from which one and by which step it was found first.
+    parents: Vec<Option<(usize, Step)>>,
+    /// Whether no limit was hit.
+    pub complete: bool,
+    stopped_at: Option<usize>,
+}
+
+impl Search {
+    /// A shortest run to the state with this index.
+    fn run_to(&self, last: usize) -> Run {
+        let mut steps = Vec::new();
+        let mut at = last;
+        while let Some((parent, step)) = self.parents[at] {
+            steps.push(step);
+            at = parent;
+        }
+        steps.reverse();
+        Run { memory: self.states[at].memory.as_slice().to_vec(), steps }
+    }
+}
+
+fn search(machine: Machine<'_>, limits: Limits, stop: impl Fn(&State) -> bool) -> Search {
+    let mut search = Search { states: Vec::new(), parents: Vec::new(), complete: true, stopped_at: None };
+    let mut known: HashSet<State> = HashSet::new();
+    let mut queue: VecDeque<usize> = VecDeque::new();
+    let mut found: Vec<(State, Option<(usize, Step)>)> =
+        machine.initial_states().map(|state| (state, None)).collect();
+    loop {
+        for (state, parent) in found.drain(..) {
+            if known.contains(&state) {
+                continue;
+            }
+            let too_long = |bound| state.threads.iter().any(|thread| thread.buffer.len() > bound);
+            if limits.buffer.is_some_and(too_long) {
+                search.complete = false;
+                continue;
+            }
+            if search.states.len() >= limits.states {
+                search.complete = false;
+                return search;
+            }
+            let index = search.states.len();
+            known.insert(state.clone());
+            queue.push_back(index);
+            search.states.push(state);
+            search.parents.push(parent);
+            if stop(&search.states[index]) {
+                search.stopped_at = Some(index);
+                return search;
+            }
+        }
+        let Some(next) = queue.pop_front() else { return search };
+        let successors = machine.successors(&search.states[next]);
+        found.extend(successors.into_iter().map(|successor| (successor.state, Some((next, successor.step)))));
+    }
+}
+
+/// Something that can be seen of a state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Observed {
+    /// What a cell holds in memory.
+    Cell(CellId),
+    /// What a register of a process body holds.
+    Register(ThreadId, RegId),
+}
+
+impl Observed {
+    /// `x`, `a[1]` or `P.r`, where P is the name of an instance.
+    ///
+    /// # Panics
+    /// If the program has no such thing.
+    pub fn named(system: &System, name: &str) -> Observed {
+        let cell = system.cells.iter_enumerated().find(|(_, cell)| cell.name == name);
+        let register = || {
+            let (process, register) = name.rsplit_once('.')?;
+            let (thread, instance) =
+                system.instances.iter_enumerated().find(|(_, instance)| instance.name == process)?;
+            Some(Observed::Register(thread, system.role_code(instance.role).register(register)?))
+        };
+        let found = cell.map(|(cell, _)| Observed::Cell(cell)).or_else(register);
+        found.unwrap_or_else(|| panic!("the program has no `{name}`"))
+    }
+
+    /// Its value in a state.
+    pub fn value(self, state: &State) -> Value {
+        match self {
+            Observed::Cell(cell) => state.memory[cell],
+            Observed::Register(thread, register) => {
+                state.threads[thread].frames[0].registers[register.index()]
+            }
+        }
+    }
+}

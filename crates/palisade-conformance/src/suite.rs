@@ -1,0 +1,314 @@
+//! The suite every engine must pass.
+//!
+//! An engine's tests call [`check_engine`] and [`check_classics`]. For each random program and model:
+//! 1. the verdict is that of the brute-force interpreter, where that has one;
+//! 2. the witness replays and is not much longer than a shortest one;
+//! 3. one job and two jobs give the same verdict and the same witness;
+//! 4. what SC breaks TSO breaks, and what TSO breaks PSO breaks;
+//! 5. a fence more does not break a program; other names and another order of processes change nothing.
+//!
+//! A failure is shrunk and printed as `.pal` with its seed. `PALISADE_SEEDS=1000` sets the number of programs per profile, `PALISADE_SEED=7` tries that one only.
+
+use crate::brute::{self, Answer, Limits};
+use crate::classics::{self, Classic};
+use crate::generate::{Profile, generate};
+use crate::random::Random;
+use crate::shrink::shrink;
+use crate::transform;
+use palisade_engine::{Budget, Engine, Options, Silent, Suitability, Task, Threads, Verdict};
+use palisade_memory::{Interlocked, Machine, Model};
+use palisade_program::written::Program;
+use palisade_program::{Instantiation, lower, print};
+use palisade_trace::replay;
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// How an engine is to be tested.
+#[derive(Clone, Debug)]
+pub struct SuiteConfig {
+    /// Which programs.
+    pub profiles: Vec<Profile>,
+    /// How many of each profile.
+    pub programs: usize,
+    /// The first seed; the others follow it.
+    pub first_seed: u64,
+    /// Under which models.
+    pub models: Vec<Model>,
+    /// Where the engine may answer `unknown`.
+    pub unknown: Unknown,
+    /// How many times as long as a shortest one a witness may be; `None` for any length.
+    pub witness_factor: Option<f64>,
+    /// How far the brute-force interpreter goes. The limit on buffers holds for programs with loops only.
+    pub limits: Limits,
+    /// Options for the engine.
+    pub options: Options,
+    /// How long the engine may take for one program before it should say `unknown`.
+    pub timeout: Duration,
+}
+
+/// Where an engine may answer `unknown` although the brute-force interpreter knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unknown {
+    /// Nowhere.
+    Never,
+    /// For programs with loops or recursion.
+    IfCyclic,
+    /// Everywhere.
+    Always,
+}
+
+impl Default for SuiteConfig {
+    /// All profiles and models, a hundred programs each, exact answers, witnesses of any length.
+    fn default() -> Self {
+        SuiteConfig {
+            profiles: Profile::ALL.to_vec(),
+            programs: 100,
+            first_seed: 1,
+            models: Model::ALL.to_vec(),
+            unknown: Unknown::Never,
+            witness_factor: None,
+            limits: Limits { states: 30_000, buffer: Some(4) },
+            options: Options::default(),
+            timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Tests an engine with random programs.
+///
+/// # Panics
+/// If the engine fails, with a small program that shows it.
+pub fn check_engine(engine: &dyn Engine, config: SuiteConfig) {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let seeds = match (number("PALISADE_SEED"), number("PALISADE_SEEDS")) {
+        (Some(seed), _) => seed..seed + 1,
+        (None, programs) => config.first_seed..config.first_seed + programs.unwrap_or(config.programs as u64),
+    };
+    for &profile in &config.profiles {
+        let mut tally = Tally::default();
+        for seed in seeds.clone() {
+            let program = generate(profile, seed);
+            let subject = Subject { engine, config: &config, profile, seed };
+            if let Err(problem) = subject.examine(&program, &mut tally) {
+                subject.report(program, &problem);
+            }
+        }
+        eprintln!("{} on {profile:?} programs, seeds {seeds:?}: {tally}", engine.name());
+    }
+}
+
+/// Tests an engine with the classics.
+///
+/// # Panics
+/// If a verdict is wrong.
+pub fn check_classics(engine: &dyn Engine, config: SuiteConfig) {
+    let mut wrong = String::new();
+    for classic in classics::all() {
+        for &model in &config.models {
+            let subject = Subject { engine, config: &config, profile: classic.profile(), seed: 0 };
+            if let Err(problem) = subject.examine_classic(&classic, model) {
+                writeln!(wrong, "{}: {problem}", classic.name).expect("writing to a string works");
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} is wrong on classics:\n{wrong}", engine.name());
+}
+
+/// How many verdicts of each kind there were.
+#[derive(Clone, Copy, Default, Debug)]
+struct Tally {
+    safe: usize,
+    broken: usize,
+    unknown: usize,
+    /// Of all of these, how many the brute-force interpreter could judge.
+    compared: usize,
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Tally { safe, broken, unknown, compared } = self;
+        write!(f, "{safe} safe, {broken} unsafe, {unknown} unknown; {compared} compared with brute force")
+    }
+}
+
+/// What is tested on what.
+#[derive(Clone, Copy)]
+struct Subject<'a> {
+    engine: &'a dyn Engine,
+    config: &'a SuiteConfig,
+    profile: Profile,
+    seed: u64,
+}
+
+impl Subject<'_> {
+    /// All laws for one program. `Err` says which one is broken.
+    fn examine(&self, program: &Program, tally: &mut Tally) -> Result<(), String> {
+        let mut random = Random::new(self.seed);
+        let fenced = transform::with_fence(program, &mut random);
+        let renamed = transform::renamed(program);
+        let reordered = transform::reordered(program, &mut random);
+        let mut stronger: Option<(Model, Verdict)> = None;
+        for &model in &self.config.models {
+            let Some(verdict) = self.compare(program, model, Interlocked::WholeBuffer, tally)? else {
+                continue;
+            };
+            let word = verdict.word();
+            if let Some((strong, Verdict::Unsafe(_))) = stronger
+                && word == "safe"
+            {
+                return Err(format!("{word} under {}, but unsafe under {}", model.name(), strong.name()));
+            }
+            if model == Model::Pso {
+                self.compare(program, model, Interlocked::OwnAddress, tally)?;
+            }
+            let ask = |program: &Program, jobs| self.ask(program, model, Interlocked::WholeBuffer, jobs);
+            let again = ask(program, 2)?;
+            if again != verdict && !is_unknown(&again) && !is_unknown(&verdict) {
+                let what = if again.word() == word { "another witness" } else { again.word() };
+                return Err(format!("{}: {word} with one job, {what} with two", model.name()));
+            }
+            for (changed, how) in [(&renamed, "renamed"), (&reordered, "in another order")] {
+                let other = ask(changed, 1)?;
+                if other.word() != word && !is_unknown(&other) && !is_unknown(&verdict) {
+                    return Err(format!("{}: {word}, but {how} {}", model.name(), other.word()));
+                }
+            }
+            if verdict == Verdict::Safe && matches!(ask(&fenced, 1)?, Verdict::Unsafe(_)) {
+                let text = print::print(&fenced);
+                return Err(format!("{}: safe, but unsafe with a fence more:\n{text}", model.name()));
+            }
+            stronger = Some((model, verdict));
+        }
+        Ok(())
+    }
+
+    /// Compares with brute force and checks the witness. `None` if the engine does not take such programs.
+    fn compare(
+        &self,
+        program: &Program,
+        model: Model,
+        interlocked: Interlocked,
+        tally: &mut Tally,
+    ) -> Result<Option<Verdict>, String> {
+        if self.engine.suits(&self.task(program, model, interlocked)) == Suitability::No {
+            return Ok(None);
+        }
+        let verdict = self.ask(program, model, interlocked, 1)?;
+        let system = lower(program, Instantiation { any: 2, every: None });
+        let mut limits = self.config.limits;
+        if self.profile.is_acyclic() {
+            limits.buffer = None;
+        }
+        let answer = brute::check(Machine { system: &system, model, interlocked }, limits);
+        match verdict {
+            Verdict::Safe => tally.safe += 1,
+            Verdict::Unsafe(_) => tally.broken += 1,
+            Verdict::Unknown(_) => tally.unknown += 1,
+        }
+        tally.compared += usize::from(answer != Answer::Inconclusive);
+        let place = match interlocked {
+            Interlocked::WholeBuffer => model.name().to_owned(),
+            Interlocked::OwnAddress => format!("{} with interlocked own-address", model.name()),
+        };
+        self.agree(program, model, interlocked, &verdict, &answer)
+            .map_err(|why| format!("{place}: {why}"))?;
+        Ok(Some(verdict))
+    }
+
+    fn agree(
+        &self,
+        program: &Program,
+        model: Model,
+        interlocked: Interlocked,
+        verdict: &Verdict,
+        answer: &Answer,
+    ) -> Result<(), String> {
+        match (verdict, answer) {
+            (Verdict::Unknown(_), Answer::Inconclusive) => {}
+            (Verdict::Unknown(reason), _) => {
+                let allowed = match self.config.unknown {
+                    Unknown::Never => false,
+                    Unknown::IfCyclic => !self.profile.is_acyclic(),
+                    Unknown::Always => true,
+                };
+                if !allowed {
+                    return Err(format!("unknown ({reason}), but {}", answer.word()));
+                }
+            }
+            (Verdict::Safe, Answer::Unsafe(run)) => {
+                return Err(format!("safe, but there is a run of {} steps: {run:?}", run.steps.len()));
+            }
+            (Verdict::Unsafe(_), Answer::Safe) => return Err("unsafe, but brute force finds nothing".into()),
+            _ => {}
+        }
+        let Verdict::Unsafe(witness) = verdict else { return Ok(()) };
+        let system = lower(program, witness.instantiation);
+        replay(Machine { system: &system, model, interlocked }, &witness.run)
+            .map_err(|error| format!("the witness does not replay: {error}"))?;
+        if let (Some(factor), Answer::Unsafe(shortest)) = (self.config.witness_factor, answer) {
+            let (found, least) = (witness.run.steps.len(), shortest.steps.len());
+            if found as f64 > factor * least as f64 {
+                return Err(format!("the witness has {found} steps, a shortest one {least}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn examine_classic(&self, classic: &Classic, model: Model) -> Result<(), String> {
+        let expected = classic.expected(model);
+        if self.engine.suits(&self.task(&classic.program, model, Interlocked::WholeBuffer)) == Suitability::No
+        {
+            return Ok(());
+        }
+        match self.compare(&classic.program, model, Interlocked::WholeBuffer, &mut Tally::default())? {
+            Some(verdict) if verdict.word() != expected && !is_unknown(&verdict) => {
+                Err(format!("{}: {}, but {expected} is expected", model.name(), verdict.word()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn task<'p>(&self, program: &'p Program, model: Model, interlocked: Interlocked) -> Task<'p> {
+        Task { program, threads: Threads::Declared, model, interlocked, options: self.config.options.clone() }
+    }
+
+    /// Asks the engine, and catches its panics.
+    fn ask(
+        &self,
+        program: &Program,
+        model: Model,
+        interlocked: Interlocked,
+        jobs: usize,
+    ) -> Result<Verdict, String> {
+        let task = self.task(program, model, interlocked);
+        let budget = Budget::unlimited(jobs).with_timeout(self.config.timeout);
+        let answer = catch_unwind(AssertUnwindSafe(|| self.engine.check(&task, &budget, &Silent).verdict));
+        answer.map_err(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            format!("{}: the engine panicked: {text}", model.name())
+        })
+    }
+
+    /// Shrinks the program and panics.
+    fn report(&self, program: Program, problem: &str) -> ! {
+        let fails = |program: &Program| self.examine(program, &mut Tally::default()).is_err();
+        let small = shrink(program, &fails);
+        let last = self.examine(&small, &mut Tally::default()).err();
+        panic!(
+            "engine {} fails on a {:?} program, seed {}\nwhole program: {problem}\nsmall program: {}\n\n{}\n\
+             PALISADE_SEED={} repeats it.",
+            self.engine.name(),
+            self.profile,
+            self.seed,
+            last.as_deref().unwrap_or("(does not fail twice)"),
+            print::print(&small),
+            self.seed,
+        )
+    }
+}
+
+fn is_unknown(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Unknown(_))
+}

@@ -1,0 +1,43 @@
+//! Changes of a program whose effect on the verdict is known: the metamorphic laws.
+
+use crate::random::Random;
+use crate::walk;
+use palisade_program::written::{Name, Program, Stmt, StmtKind};
+
+/// Puts a full fence at a random place. It never adds behaviour: a run of the result without its fence steps is a run of the program.
+pub fn with_fence(program: &Program, random: &mut Random) -> Program {
+    let mut result = program.clone();
+    let mut places = 0;
+    walk::blocks(&mut result, &mut |block| places += block.len() + 1);
+    let Some(last) = places.checked_sub(1) else { return result };
+    let mut at = random.between(0, last);
+    let mut done = false;
+    walk::blocks(&mut result, &mut |block| {
+        if !done && at <= block.len() {
+            block.insert(at, Stmt::new(StmtKind::Fence, palisade_base::Span::NONE));
+            done = true;
+        } else if !done {
+            at -= block.len() + 1;
+        }
+    });
+    result
+}
+
+/// Gives everything another name. Changes nothing.
+pub fn renamed(program: &Program) -> Program {
+    let mut result = program.clone();
+    walk::names(&mut result, &mut |name| {
+        // `end` is the name of every body's end.
+        if name.as_str() != "end" {
+            *name = Name::new(format!("{name}_renamed"), name.span());
+        }
+    });
+    result
+}
+
+/// Puts the processes into another order. Changes nothing but the processes' indices.
+pub fn reordered(program: &Program, random: &mut Random) -> Program {
+    let mut result = program.clone();
+    random.shuffle(&mut result.templates);
+    result
+}
