@@ -11,7 +11,7 @@
 //! A thread that gets stuck (a false assumption, an endless local loop) without having changed memory, its buffer or its view can be forgotten: the others can
 //! do the same without that step. This is what makes `await` a blocking read.
 
-use crate::local::{After, Kind, Local, ThreadMachine};
+use crate::local::{After, Hold, Kind, Local, ThreadMachine};
 use crate::observe::Observer;
 use palisade_memory::Action;
 use rustc_hash::FxHashMap;
@@ -21,10 +21,44 @@ const MOST: usize = 1 << 14;
 
 /// Where a thread can be after running on, each with the local steps that lead there.
 pub struct Runs {
-    /// Thread states that wait for something.
-    pub stops: Vec<(Local, Vec<Action>)>,
+    /// Thread states that wait for something, each once.
+    pub stops: Vec<Stop>,
     /// Whether some thread state wanted to call deeper than allowed.
     pub too_deep: bool,
+}
+
+/// Where a thread waits after a step, and how it gets there.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    /// The thread state.
+    pub local: Local,
+    /// The local steps after the first step.
+    pub steps: Vec<Action>,
+    /// How many of the last steps (counting the first step too, in front of all others) belong to an atomic section that is not entered yet. A run
+    /// of the machine takes them together with the thread's next step; see [`Schedule`].
+    pub armed: usize,
+}
+
+/// The steps of one thread for a run of the machine: those of a section not entered yet are put off to the thread's next step, so that the section
+/// is opened only when it is entered.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    put_off: Vec<Action>,
+}
+
+impl Schedule {
+    /// The steps to take now, given the next steps of the thread, the last `armed` of which belong to a section not entered yet.
+    pub fn take(&mut self, mut actions: Vec<Action>, armed: usize) -> Vec<Action> {
+        let now = actions.len().saturating_sub(armed);
+        let later = actions.split_off(now);
+        if now == 0 && armed > 0 {
+            self.put_off.extend(later);
+            return Vec::new();
+        }
+        let mut steps = std::mem::replace(&mut self.put_off, later);
+        steps.append(&mut actions);
+        steps
+    }
 }
 
 /// Frames a thread may have.
@@ -86,7 +120,7 @@ pub fn run_on(
     }
     let mut runs = search.runs;
     let mut seen = rustc_hash::FxHashSet::default();
-    runs.stops.retain(|(local, _)| seen.insert(local.clone()));
+    runs.stops.retain(|stop| seen.insert(stop.local.clone()));
     runs
 }
 
@@ -147,8 +181,30 @@ impl Search<'_, '_> {
     }
 
     fn stop(&mut self, path: &[Visit]) {
-        let last = path.last().expect("a path has a start");
-        let steps = path.iter().filter_map(|visit| visit.by).collect();
-        self.runs.stops.push((last.local.clone(), steps));
+        let local = path.last().expect("a path has a start").local.clone();
+        let steps: Vec<Action> = path.iter().filter_map(|visit| visit.by).collect();
+        let outside = path.iter().rposition(|visit| visit.local.hold == Hold::Outside);
+        let armed = match local.hold {
+            Hold::Armed(_) => outside.map_or(steps.len() + 1, |position| steps.len() - position),
+            Hold::Outside | Hold::Entered(_) => 0,
+        };
+        self.runs.stops.push(Stop { local, steps, armed });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palisade_program::running::EdgeId;
+
+    #[test]
+    fn steps_of_a_section_wait_for_its_first_access() {
+        let action = |edge| Action::Execute { edge: EdgeId(edge), choice: None };
+        let mut schedule = Schedule::default();
+        assert_eq!(schedule.take(vec![action(0), action(1)], 0), [action(0), action(1)]);
+        assert_eq!(schedule.take(vec![action(2), action(3), action(4)], 2), [action(2)]);
+        assert_eq!(schedule.take(vec![action(5)], 1), []);
+        assert_eq!(schedule.take(vec![action(6)], 0), [action(3), action(4), action(5), action(6)]);
+        assert_eq!(schedule.take(Vec::new(), 0), []);
     }
 }

@@ -13,6 +13,6 @@ mod collapse;
 mod local;
 mod observe;
 
-pub use collapse::{MOST_FRAMES, Runs, run_on};
+pub use collapse::{MOST_FRAMES, Runs, Schedule, Stop, run_on};
 pub use local::{After, Hold, Kind, Local, ThreadMachine};
 pub use observe::{Observer, View};

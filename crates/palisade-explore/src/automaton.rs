@@ -14,7 +14,7 @@ use crate::footprint::{Cells, Footprint, Footprints, only};
 use hashbrown::HashTable;
 use palisade_automata::Observer;
 use palisade_automata::{After, Hold, Kind, Local, ThreadMachine};
-use palisade_automata::{MOST_FRAMES, Runs, run_on};
+use palisade_automata::{MOST_FRAMES, Runs, Stop, run_on};
 use palisade_base::Id;
 use palisade_memory::Action;
 use palisade_program::Value;
@@ -187,7 +187,8 @@ impl<'a> Automaton<'a> {
     /// The thread states in which a thread of a role can wait at first.
     pub fn starts(&mut self, role: RoleId) -> Vec<LocalId> {
         let local = self.machine.start(role);
-        self.settle(None, After { local, write: None, child: None }).into_iter().map(|(id, _)| id).collect()
+        let stops = self.settle(None, After { local, write: None, child: None });
+        stops.into_iter().map(|stop| self.number(stop.local)).collect()
     }
 
     /// How many thread states there are.
@@ -307,19 +308,17 @@ impl<'a> Automaton<'a> {
         let write = after.write.map_or(NOTHING, |(cell, value)| self.codes.code(cell, value));
         let children = match after.child.clone() {
             None => vec![LocalId::NONE],
-            Some(child) => self
-                .settle(None, After { local: child, write: None, child: None })
-                .into_iter()
-                .map(|(id, _)| id)
-                .collect(),
+            // Inside an atomic section nobody else runs, not even locally.
+            Some(child) if matches!(after.local.hold, Hold::Entered(_)) => vec![self.number(child)],
+            Some(child) => self.starts(child.thread.role),
         };
         let writes_seen = after.write.is_some_and(|(cell, _)| self.observer.cells.contains(&cell));
         let view = self.observer.view(&source);
-        let stops = self.runs(Some(&source), after);
+        let stops = self.settle(Some(&source), after);
         let mut targets = Vec::new();
-        for (local, _) in stops {
-            let visible = writes_seen || self.observer.view(&local) != view;
-            let local = self.number(local);
+        for stop in stops {
+            let visible = writes_seen || self.observer.view(&stop.local) != view;
+            let local = self.number(stop.local);
             targets.extend(children.iter().map(|&child| Target { local, write, child, visible }));
         }
         self.set_outcome(number, code, &targets);
@@ -337,15 +336,12 @@ impl<'a> Automaton<'a> {
     }
 
     /// Runs a thread on to where it waits.
-    fn settle(&mut self, source: Option<&Local>, after: After) -> Vec<(LocalId, Vec<Action>)> {
-        self.runs(source, after).into_iter().map(|(local, steps)| (self.number(local), steps)).collect()
-    }
-
-    fn runs(&mut self, source: Option<&Local>, after: After) -> Vec<(Local, Vec<Action>)> {
+    fn settle(&mut self, source: Option<&Local>, after: After) -> Vec<Stop> {
         if !self.collapse {
             let too_deep = after.local.thread.frames.len() > MOST_FRAMES;
             self.too_deep |= too_deep;
-            return if too_deep { Vec::new() } else { vec![(after.local, Vec::new())] };
+            let stop = Stop { local: after.local, steps: Vec::new(), armed: 0 };
+            return if too_deep { Vec::new() } else { vec![stop] };
         }
         let Runs { stops, too_deep } = run_on(&self.machine, &self.observer, source, after);
         self.too_deep |= too_deep;
@@ -353,7 +349,7 @@ impl<'a> Automaton<'a> {
     }
 
     /// The local steps with which a thread of a role runs on from its start to a target, for witnesses.
-    pub fn steps_from_start(&mut self, role: RoleId, target: LocalId) -> Vec<Action> {
+    pub fn steps_from_start(&mut self, role: RoleId, target: LocalId) -> Stop {
         let after = After { local: self.machine.start(role), write: None, child: None };
         self.steps_to(None, after, target)
     }
@@ -365,16 +361,17 @@ impl<'a> Automaton<'a> {
         action: Action,
         read: Option<(CellId, Value)>,
         target: LocalId,
-    ) -> Vec<Action> {
+    ) -> Stop {
         let source = self.local(source).clone();
         let after =
             self.machine.step(&source, action, read).expect("the move was possible during the search");
         self.steps_to(Some(&source), after, target)
     }
 
-    fn steps_to(&mut self, source: Option<&Local>, after: After, target: LocalId) -> Vec<Action> {
-        let found = self.settle(source, after).into_iter().find(|&(id, _)| id == target);
-        found.expect("the target was reached during the search").1
+    fn steps_to(&mut self, source: Option<&Local>, after: After, target: LocalId) -> Stop {
+        let stops = self.settle(source, after);
+        let found = stops.into_iter().find(|stop| self.number(stop.local.clone()) == target);
+        found.expect("the target was reached during the search")
     }
 
     /// The number of a thread state.

@@ -5,6 +5,7 @@
 
 use crate::automaton::{Automaton, LocalId, NOTHING, Target};
 use crate::layout::Layout;
+use palisade_automata::{Hold, Schedule};
 use palisade_base::Id;
 use palisade_memory::{Action, Step};
 use palisade_program::running::{CellId, RoleId, ThreadId};
@@ -25,8 +26,8 @@ pub(crate) fn unfold(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec
     let mut steps = Vec::new();
     for (thread, &local) in threads.locals.clone().iter().enumerate() {
         let role = system.instances.as_slice()[thread].role;
-        let local = automaton.steps_from_start(role, local);
-        steps.extend(local.into_iter().map(|action| step(thread, action)));
+        let stop = automaton.steps_from_start(role, local);
+        threads.take(thread, stop.steps, stop.armed, &mut steps);
     }
     for pair in path.windows(2) {
         threads.follow(automaton, layout, &pair[0], &pair[1], &mut steps);
@@ -34,13 +35,10 @@ pub(crate) fn unfold(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec
     Run { memory, steps }
 }
 
-fn step(thread: usize, action: Action) -> Step {
-    Step { thread: ThreadId::from_index(thread), action }
-}
-
 /// All threads ever started, told apart; those that left no trace are `NONE`.
 struct Threads {
     locals: Vec<LocalId>,
+    schedules: Vec<Schedule>,
     instances: usize,
 }
 
@@ -48,7 +46,13 @@ impl Threads {
     fn at_start(automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> Threads {
         let instances = automaton.machine.machine.system.instances.len();
         let locals = (0..instances).map(|thread| layout.thread(state, thread)).collect();
-        Threads { locals, instances }
+        Threads { locals, schedules: vec![Schedule::default(); instances], instances }
+    }
+
+    /// Adds the next steps of a thread to a run.
+    fn take(&mut self, thread: usize, actions: Vec<Action>, armed: usize, steps: &mut Vec<Step>) {
+        let now = self.schedules[thread].take(actions, armed);
+        steps.extend(now.into_iter().map(|action| Step { thread: ThreadId::from_index(thread), action }));
     }
 
     /// Takes the step from one packed state to the next, and adds the machine steps it stands for.
@@ -71,7 +75,7 @@ impl Threads {
             for mv in moves {
                 let code = if mv.reads { layout.cells.as_slice()[mv.cell as usize].get(from) } else { 0 };
                 let targets = automaton.outcome(&mv, code).map(<[Target]>::to_vec).unwrap_or_default();
-                let child = automaton.child_role(source, mv.action);
+                let child = automaton.child(source, mv.action);
                 for target in targets {
                     let mut next = self.locals.clone();
                     next[thread] = target.local;
@@ -83,12 +87,15 @@ impl Threads {
                     }
                     let cell = CellId(mv.cell);
                     let read = mv.reads.then(|| (cell, automaton.codes.value(cell, code)));
-                    steps.push(step(thread, mv.action));
-                    let local = automaton.steps_after(source, mv.action, read, target.local);
-                    steps.extend(local.into_iter().map(|action| step(thread, action)));
+                    let stop = automaton.steps_after(source, mv.action, read, target.local);
+                    let actions = std::iter::once(mv.action).chain(stop.steps).collect();
+                    self.take(thread, actions, stop.armed, steps);
                     if let Some(child) = child {
-                        let local = automaton.steps_from_start(child, target.child);
-                        steps.extend(local.into_iter().map(|action| step(next.len() - 1, action)));
+                        self.schedules.push(Schedule::default());
+                        if let Child::RunsOn(role) = child {
+                            let stop = automaton.steps_from_start(role, target.child);
+                            self.take(next.len() - 1, stop.steps, stop.armed, steps);
+                        }
                     }
                     self.locals = next;
                     return;
@@ -125,10 +132,23 @@ impl Threads {
     }
 }
 
+/// A thread that was just started.
+#[derive(Clone, Copy)]
+enum Child {
+    /// It has run on to where it waits.
+    RunsOn(RoleId),
+    /// It is still at its start, since its parent is inside an atomic section.
+    Waits,
+}
+
 impl Automaton<'_> {
-    /// The role of the thread an action starts.
-    fn child_role(&self, source: LocalId, action: Action) -> Option<RoleId> {
+    /// The thread an action starts.
+    fn child(&self, source: LocalId, action: Action) -> Option<Child> {
         let after = self.machine.step(self.local(source), action, None)?;
-        after.child.map(|child| child.thread.role)
+        let child = after.child?;
+        Some(match after.local.hold {
+            Hold::Entered(_) => Child::Waits,
+            Hold::Outside | Hold::Armed(_) => Child::RunsOn(child.thread.role),
+        })
     }
 }
