@@ -420,6 +420,11 @@ impl<'p> Body<'p> {
         self.span
     }
 
+    /// What a register can hold.
+    pub(super) fn register_type(&self, register: RegId) -> Type {
+        self.registers[register].ty
+    }
+
     /// How many temporaries are in use; [`Body::release`] goes back to it.
     pub(super) fn mark(&self) -> usize {
         self.temporaries_in_use

@@ -18,7 +18,11 @@ pub(super) fn lower(
     let condition = lowering.condition(&property.condition);
     let bad = match property.kind {
         PropertyKind::Forbid => condition,
-        PropertyKind::Final => negate(condition),
+        PropertyKind::Final => match condition {
+            // Only whether it is true matters here.
+            Condition::Unary(UnaryOp::Not, good) => *good,
+            condition => negate(condition),
+        },
     };
     running::Property {
         kind: property.kind,

@@ -25,9 +25,11 @@ impl Body<'_> {
             }
             Tree::AddressOf { base, len, index } => {
                 let index = self.value(*index);
-                let at_least = fold::binary(BinaryOp::Ge, index.clone(), Expr::Const(0));
-                let less = fold::binary(BinaryOp::Lt, index.clone(), Expr::Const(len.into()));
-                self.emit(Instr::Assert(fold::binary(BinaryOp::And, at_least, less)), span);
+                if !self.is_surely_below(&index, len) {
+                    let at_least = fold::binary(BinaryOp::Ge, index.clone(), Expr::Const(0));
+                    let less = fold::binary(BinaryOp::Lt, index.clone(), Expr::Const(len.into()));
+                    self.emit(Instr::Assert(fold::binary(BinaryOp::And, at_least, less)), span);
+                }
                 fold::binary(BinaryOp::Add, Expr::Const(fold::address(base)), index)
             }
             _ => Expr::Reg(self.into_register(node, None, span)),
@@ -132,12 +134,11 @@ impl Body<'_> {
                 }
                 condition => {
                     let span = self.statement_span();
-                    if let Some(target) = no {
-                        let negated = fold::negate(condition.clone());
-                        self.edge(Instr::Assume(negated), target, span);
-                    }
                     if let Some(target) = yes {
-                        self.edge(Instr::Assume(condition), target, span);
+                        self.edge(Instr::Assume(condition.clone()), target, span);
+                    }
+                    if let Some(target) = no {
+                        self.edge(Instr::Assume(fold::negate(condition)), target, span);
                     }
                 }
             },
@@ -198,6 +199,17 @@ impl Body<'_> {
         let register = self.temporary(Domain::Int);
         self.emit(Instr::Assign(register, value), span);
         Expr::Reg(register)
+    }
+
+    /// Whether the domain of a register leaves no doubt that an index is inside an array of that length.
+    fn is_surely_below(&self, index: &Expr, len: u32) -> bool {
+        match index {
+            Expr::Reg(register) => {
+                let bounds = self.register_type(*register).domain.bounds();
+                bounds.is_some_and(|(lo, hi)| lo >= 0 && hi < len.into())
+            }
+            _ => false,
+        }
     }
 
     /// The register itself, or a temporary. Those taken since the mark are free: the instruction reads them before it

@@ -1,0 +1,61 @@
+//! What the tests share: reading `.pal`, and control flow as text.
+
+use palisade_base::{Diagnostic, Source};
+use palisade_program::running::{EdgeId, Location, System};
+use palisade_program::{Instantiation, describe, lower};
+use palisade_syntax::{Language, parse};
+use std::fmt::Write;
+
+/// Reads and lowers a valid program.
+pub fn system(text: &str) -> System {
+    system_with(text, Instantiation { any: 2, every: None })
+}
+
+/// Reads and lowers a valid program with given numbers of instances.
+pub fn system_with(text: &str, instantiation: Instantiation) -> System {
+    match parse(Language::Pal, &Source::new("test.pal", text)) {
+        Ok(parsed) => lower(&parsed.program, instantiation),
+        Err(diagnostics) => panic!("{}", list(text, &diagnostics)),
+    }
+}
+
+/// One line per diagnostic: line, column, id and message.
+pub fn list(text: &str, diagnostics: &[Diagnostic]) -> String {
+    let source = Source::new("test.pal", text);
+    let mut lines = String::new();
+    for diagnostic in diagnostics {
+        let place = match source.position(diagnostic.span()) {
+            Some(position) => format!("{}:{} ", position.line, position.column),
+            None => String::new(),
+        };
+        writeln!(lines, "{place}{}: {}", diagnostic.id, diagnostic.message).unwrap();
+    }
+    lines
+}
+
+/// The control flow of the code with a name (`P(0)` or `f`): one line per edge, `source: instruction -> target`, the entry
+/// first. Labels stand at their locations; a location without edges has a line of its own if it has a label, except the exit.
+pub fn flow(system: &System, name: &str) -> String {
+    let role = system.roles.iter().find(|role| role.name == name).map(|role| role.code);
+    let procedure = || system.codes.iter_enumerated().find(|(_, code)| code.name == name).map(|(id, _)| id);
+    let code = &system.codes[role.or_else(procedure).expect("there is code with this name")];
+    let at = |location: Location| {
+        let labels: Vec<&str> =
+            code.labels.iter().filter(|l| l.1 == location).map(|l| l.0.as_str()).collect();
+        if labels.is_empty() { location.0.to_string() } else { labels.join(",") }
+    };
+    let mut text = String::new();
+    for location in 0..code.location_count() as u32 {
+        let location = Location(location);
+        let edges = code.edges_from(location);
+        if edges.is_empty() && location != code.exit {
+            writeln!(text, "{}: stuck", at(location)).unwrap();
+        }
+        for edge in edges.map(EdgeId) {
+            let edge = &code.edges()[edge];
+            let instr = describe::instruction(system, code, &edge.instr);
+            writeln!(text, "{}: {instr} -> {}", at(location), at(edge.target)).unwrap();
+        }
+    }
+    text
+}
