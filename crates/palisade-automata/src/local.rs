@@ -50,6 +50,9 @@ impl Hold {
 pub enum Kind {
     /// Concerns nobody else (its outcome does not depend on memory, and memory stays as it is).
     Local,
+    /// Reads the newest own pending store to this cell. Not local: once that store has reached memory, another thread's may have
+    /// replaced it there.
+    ReadsOwn(CellId),
     /// Reads this cell of memory (and may write it, if it is a locked instruction).
     Reads(CellId),
     /// Writes this cell of memory.
@@ -132,8 +135,9 @@ impl<'a> ThreadMachine<'a> {
         let outside = local.hold == Hold::Outside;
         match self.instr(local, edge) {
             Instr::Load(_, address) => match resolve(address) {
-                Some(cell) if local.thread.newest_pending(cell).is_none() => Kind::Reads(cell),
-                _ => Kind::Local,
+                Some(cell) if local.thread.newest_pending(cell).is_some() => Kind::ReadsOwn(cell),
+                Some(cell) => Kind::Reads(cell),
+                None => Kind::Local,
             },
             Instr::Store(address, _) => match resolve(address) {
                 Some(cell) if self.machine.model == Model::Sc || !outside => Kind::Writes(cell),

@@ -259,6 +259,7 @@ impl<'a> Automaton<'a> {
                     next.reads |= only(cell);
                     next.writes |= if loads { 0 } else { only(cell) };
                 }
+                Kind::ReadsOwn(cell) => next.reads |= only(cell),
                 Kind::Writes(cell) => next.writes |= only(cell),
                 Kind::Local | Kind::Spawns => {}
             }
@@ -280,7 +281,7 @@ impl<'a> Automaton<'a> {
         let (cell, reads) = match kind {
             Kind::Reads(cell) => (cell.0, true),
             Kind::Writes(cell) => (cell.0, false),
-            Kind::Local | Kind::Spawns | Kind::BufferFull => (NOTHING, false),
+            Kind::Local | Kind::ReadsOwn(_) | Kind::Spawns | Kind::BufferFull => (NOTHING, false),
         };
         self.moves.push(Move { cell, reads, local, action, table: self.tables.len() as u32 });
         self.tables.push(Vec::new());

@@ -5,7 +5,8 @@
 //! - one pending store reaching memory, if no other thread can still access its cell. It commutes with the own thread's steps too: whether the
 //!   store is pending or in memory, the thread reads the same value;
 //! - all next instructions of a thread, if no other thread can still write what they read, or access what they write, and if the own pending stores cannot
-//!   enable or disable any of them (the buffer is empty, or all are loads).
+//!   enable, disable or change any of them (the buffer is empty, or all are loads; a load of an own pending store reads the same value from memory later if
+//!   nobody else writes the cell).
 //!
 //! Threads in front of an atomic section are left out: a section is more than its first access.
 //!

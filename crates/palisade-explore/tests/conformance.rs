@@ -14,7 +14,12 @@ fn random_programs_without_reduction() {
     let options = Options { reduction: Reduction::None, ..Options::default() };
     check_engine(
         &Explicit,
-        SuiteConfig { unknown: Unknown::IfCyclic, witness_factor: Some(1.0), options, ..SuiteConfig::default() },
+        SuiteConfig {
+            unknown: Unknown::IfCyclic,
+            witness_factor: Some(2.0),
+            options,
+            ..SuiteConfig::default()
+        },
     );
 }
 
