@@ -249,7 +249,7 @@ impl<'p> Body<'p> {
                 };
                 match value {
                     Some(value) => {
-                        self.into_register(value, Some(register), span);
+                        self.evaluate_to(value, Some(register), span);
                     }
                     None => self.emit(Instr::Assign(register, Expr::Const(0)), span),
                 }
@@ -321,7 +321,7 @@ impl<'p> Body<'p> {
         let value = self.scope.expr(value);
         match self.scope.place(place) {
             Target::Local(Binding::Register(register)) => {
-                self.into_register(value, Some(register), span);
+                self.evaluate_to(value, Some(register), span);
             }
             Target::Local(Binding::Constant(_)) => {
                 panic!("validation: parameters of processes are not assigned")
@@ -344,7 +344,7 @@ impl<'p> Body<'p> {
                 self.emit(Instr::Call { code, args, result: None }, span);
             }
             Tree::Locked(..) => {
-                self.into_register(node, None, span);
+                self.evaluate_to(node, None, span);
             }
             _ => {
                 // Useless but for the fault it may run into.

@@ -10,8 +10,8 @@
 //!    own code assigns them, and no expression does.
 //!
 //! *How.* There is one code per template and combination of parameter values (a role), in which the parameters are constants, so that
-//! `flag[1 - i]` is a cell and `if i == 0` is decided. [`resolve`] gives every name its meaning and folds
-//! constants, [`values`] and [`flow`] emit one edge per instruction, and [`simplify`] takes away the empty steps this leaves.
+//! `flag[1 - i]` is a cell and `if i == 0` is decided. `resolve` gives every name its meaning and folds
+//! constants, `values` and `flow` emit one edge per instruction, and `simplify` takes away the empty steps this leaves.
 //!
 //! *Cost.* Linear in the size of the bodies times the number of their roles.
 

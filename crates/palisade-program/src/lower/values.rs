@@ -32,13 +32,13 @@ impl Body<'_> {
                 }
                 fold::binary(BinaryOp::Add, Expr::Const(fold::address(base)), index)
             }
-            _ => Expr::Reg(self.into_register(node, None, span)),
+            _ => Expr::Reg(self.evaluate_to(node, None, span)),
         }
     }
 
     /// Evaluates an expression into a register, or into a temporary if none is given, with the last step at the
     /// given place.
-    pub(super) fn into_register(&mut self, node: Node, register: Option<RegId>, span: Span) -> RegId {
+    pub(super) fn evaluate_to(&mut self, node: Node, register: Option<RegId>, span: Span) -> RegId {
         let mark = self.mark();
         match node.tree {
             Tree::Load(address) => {

@@ -1,7 +1,7 @@
 //! The statements of processes and procedures.
 
 use super::Report;
-use super::declarations::{check_type, domain_help, hides_shared};
+use super::declarations::{check_type, domain_help, hides_shared, is_empty};
 use super::names::{BodyNames, Names, declared_twice};
 use crate::written::{
     Expr, ExprKind, Name, Param, PlaceKind, Procedure, Start, Stmt, StmtKind, Template, Type,
@@ -130,7 +130,7 @@ impl<'a> Body<'a, '_> {
             StmtKind::Let { name, ty, init } => {
                 if let Some(init) = init {
                     self.expr(init);
-                } else if !ty.domain.contains(0) {
+                } else if !ty.domain.contains(0) && !is_empty(ty.domain) {
                     let message =
                         format!("without an initial value `{name}` is 0, which is outside its domain");
                     let diagnostic = Diagnostic::error("outside-domain", message).at(name.span(), "");

@@ -40,7 +40,10 @@ fn check_shared(variable: &Shared, names: &Names<'_>, report: &mut Report) {
                 let message = match cells {
                     None => format!("`{name}` is not an array, but has a list of initial values"),
                     Some(cells) => {
-                        format!("`{name}` has {cells} cells, but {} initial values", each.len())
+                        format!(
+                            "`{name}` has {cells} cells, but the list of initial values has {}",
+                            each.len()
+                        )
                     }
                 };
                 report.push(Diagnostic::error("wrong-initial-values", message).at(name.span(), "").help(
@@ -65,9 +68,13 @@ fn check_initial_value(variable: &Shared, init: &InitValue, names: &Names<'_>, r
         InitValue::Const(e) => e,
     };
     let span = if e.span().is_none() { name.span() } else { e.span() };
+    let known = report.diagnostics.len();
     check_addresses(e, names, report);
+    if report.diagnostics.len() > known {
+        return;
+    }
     match constant(e, &names.memory) {
-        Ok(value) if variable.ty.domain.contains(value) => {}
+        Ok(value) if variable.ty.domain.contains(value) || is_empty(variable.ty.domain) => {}
         Ok(value) => {
             let message = format!("the initial value {value} of `{name}` is outside its domain");
             let mut diagnostic = Diagnostic::error("outside-domain", message)
@@ -187,10 +194,15 @@ pub(super) fn hides_shared(what: &str, name: &crate::written::Name, shared: Span
         .help("give it another name, so that everyone sees which accesses are loads and stores")
 }
 
+/// Whether a domain holds nothing, which is reported where it is declared.
+pub(super) fn is_empty(domain: Domain) -> bool {
+    domain.bounds().is_some_and(|(lo, hi)| lo > hi)
+}
+
 /// Checks that a domain is not empty.
 pub(super) fn check_type(ty: Type, name: &str, span: Span, report: &mut Report) {
     if let Domain::Range { lo, hi } = ty.domain
-        && lo > hi
+        && is_empty(ty.domain)
     {
         let message = format!("the domain {lo}..{hi} of `{name}` is empty");
         report.push(
@@ -256,6 +268,8 @@ fn check_processes(program: &Program, names: &Names<'_>, report: &mut Report) {
         report.push(diagnostic.help("declare one: `process P { … }`"));
     }
     let instances = |template: &Template| match template.count {
+        // Too many combinations of parameters are reported already.
+        _ if names.role_count(template) as u64 > limits::MAX_ROLES => 0,
         Count::Fixed(count) => (names.role_count(template) as u64).saturating_mul(count.into()),
         Count::Any => 0,
     };

@@ -215,6 +215,9 @@ impl<'a, 'p> Check<'a, 'p> {
                     }
                 })
             }
+            (Select::Only, Count::Any) if roles > 1 => {
+                several(format!("count them: `count({name}@label) >= 2`"))
+            }
             (Select::Only, Count::Any) => {
                 several(format!("name one by its number, `{name}[0]`, or count: `count({name}@label) >= 2`"))
             }
@@ -225,7 +228,7 @@ impl<'a, 'p> Check<'a, 'p> {
                 }
                 missing(
                     format!("`{name}` has no instance number {index}"),
-                    format!("there are {all}, numbered from 0"),
+                    format!("its instances are numbered from 0 to {}", all.saturating_sub(1)),
                 )
             }
             (Select::Index(index), Count::Any) => {
@@ -245,9 +248,9 @@ impl<'a, 'p> Check<'a, 'p> {
             (Select::Args(args), count) => {
                 if args.len() != template.params.len() {
                     let message = format!(
-                        "the process `{name}` has {} parameters, but {} values are given",
-                        template.params.len(),
-                        args.len()
+                        "the number of values given for the parameters of `{name}` is {}, not {}",
+                        args.len(),
+                        template.params.len()
                     );
                     let diagnostic = Diagnostic::error("wrong-arity", message).at(span, "");
                     return Some(diagnostic.at(template.name.span(), "declared here"));

@@ -1,5 +1,7 @@
 //! What the tests share: reading `.pal`, and control flow as text.
 
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
 use palisade_base::{Diagnostic, Source};
 use palisade_program::running::{EdgeId, Location, System};
 use palisade_program::{Instantiation, describe, lower};
