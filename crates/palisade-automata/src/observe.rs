@@ -32,7 +32,9 @@ struct Seen {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct View {
     judged: bool,
-    buffer_empty: bool,
+    /// How long the buffer is, if that matters: a `forbid` that reads memory is judged only with empty buffers, so putting off a store and
+    /// draining the buffer in between can be told from storing at once.
+    pending: usize,
     at: Option<Location>,
     registers: Vec<Value>,
 }
@@ -93,15 +95,15 @@ impl Observer {
 
     /// What is seen of a thread.
     pub fn view(&self, local: &Local) -> View {
-        let buffer_empty = !self.reads_memory || local.thread.buffer.is_empty();
+        let pending = if self.reads_memory { local.thread.buffer.len() } else { 0 };
         let seen = &self.roles[local.thread.role];
         if !self.looks_at(local.thread.role) {
-            return View { judged: true, buffer_empty, ..View::default() };
+            return View { judged: true, pending, ..View::default() };
         }
         let bottom = &local.thread.frames[0];
         View {
             judged: local.hold == Hold::Outside,
-            buffer_empty,
+            pending,
             at: seen.locations.iter().copied().find(|&location| local.thread.is_at(location)),
             registers: seen.registers.iter().map(|register| bottom.registers[register.index()]).collect(),
         }
