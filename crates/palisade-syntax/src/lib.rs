@@ -14,8 +14,12 @@ mod litmus;
 mod pal;
 mod report;
 mod rmm;
-pub mod suggest;
 mod trencher;
+
+/// "Did you mean …?"
+mod suggest {
+    pub(crate) use palisade_base::nearest;
+}
 
 use palisade_base::{Diagnostic, Source, Span};
 use palisade_program::written::Program;

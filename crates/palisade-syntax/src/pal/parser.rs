@@ -31,7 +31,7 @@ pub(super) struct Parser<'s> {
     size: usize,
     pub constants: Constants,
     pub program: Program,
-    /// Whether a missing `}` has been reported for the current item.
+    /// Whether no missing `}` of the current item is to be reported (any more).
     pub unclosed: bool,
 }
 
@@ -220,6 +220,7 @@ impl<'s> Parser<'s> {
                 Diagnostic::error("too-large", "the program is too large")
                     .at(span, format!("more than {MAX_SIZE} expressions and statements up to here")),
             );
+            self.unclosed = true;
             self.lexer.give_up();
             self.advance();
             self.advance();
