@@ -16,10 +16,10 @@ use crate::random::Random;
 use crate::shrink::shrink;
 use crate::transform;
 use palisade_engine::{Budget, Engine, Options, Silent, Suitability, Task, Threads, Verdict};
-use palisade_memory::{Interlocked, Machine, Model};
+use palisade_memory::{Action, Interlocked, Machine, Model, Step};
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower, print};
-use palisade_trace::replay;
+use palisade_trace::{Run, replay};
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -108,7 +108,7 @@ pub fn check_classics(engine: &dyn Engine, config: SuiteConfig) {
         for &model in &config.models {
             let subject = Subject { engine, config: &config, profile: classic.profile(), seed: 0 };
             if let Err(problem) = subject.examine_classic(&classic, model) {
-                writeln!(wrong, "{}: {problem}", classic.name).expect("writing to a string works");
+                writeln!(wrong, "{}: {}", classic.name, problem.text).expect("writing to a string works");
             }
         }
     }
@@ -132,6 +132,35 @@ impl std::fmt::Display for Tally {
     }
 }
 
+/// A law that an engine broke.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Problem {
+    law: Law,
+    text: String,
+}
+
+/// The laws. Shrinking keeps to the one that was broken first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Law {
+    NoPanic,
+    Decides,
+    FindsBugs,
+    NoFalseAlarm,
+    WitnessReplays,
+    WitnessIsShort,
+    SameForAllJobs,
+    SameForAllNames,
+    WeakerModelsBreakMore,
+    FencesOnlyHelp,
+    Classic,
+}
+
+impl Law {
+    fn broken<T>(self, text: String) -> Result<T, Problem> {
+        Err(Problem { law: self, text })
+    }
+}
+
 /// What is tested on what.
 #[derive(Clone, Copy)]
 struct Subject<'a> {
@@ -143,7 +172,7 @@ struct Subject<'a> {
 
 impl Subject<'_> {
     /// All laws for one program. `Err` says which one is broken.
-    fn examine(&self, program: &Program, tally: &mut Tally) -> Result<(), String> {
+    fn examine(&self, program: &Program, tally: &mut Tally) -> Result<(), Problem> {
         let mut random = Random::new(self.seed);
         let fenced = transform::with_fence(program, &mut random);
         let renamed = transform::renamed(program);
@@ -157,7 +186,8 @@ impl Subject<'_> {
             if let Some((strong, Verdict::Unsafe(_))) = stronger
                 && word == "safe"
             {
-                return Err(format!("{word} under {}, but unsafe under {}", model.name(), strong.name()));
+                let text = format!("{word} under {}, but unsafe under {}", model.name(), strong.name());
+                return Law::WeakerModelsBreakMore.broken(text);
             }
             if model == Model::Pso {
                 self.compare(program, model, Interlocked::OwnAddress, tally)?;
@@ -166,17 +196,20 @@ impl Subject<'_> {
             let again = ask(program, 2)?;
             if again != verdict && !is_unknown(&again) && !is_unknown(&verdict) {
                 let what = if again.word() == word { "another witness" } else { again.word() };
-                return Err(format!("{}: {word} with one job, {what} with two", model.name()));
+                let text = format!("{}: {word} with one job, {what} with two", model.name());
+                return Law::SameForAllJobs.broken(text);
             }
             for (changed, how) in [(&renamed, "renamed"), (&reordered, "in another order")] {
                 let other = ask(changed, 1)?;
                 if other.word() != word && !is_unknown(&other) && !is_unknown(&verdict) {
-                    return Err(format!("{}: {word}, but {how} {}", model.name(), other.word()));
+                    let text = format!("{}: {word}, but {how} {}", model.name(), other.word());
+                    return Law::SameForAllNames.broken(text);
                 }
             }
             if verdict == Verdict::Safe && matches!(ask(&fenced, 1)?, Verdict::Unsafe(_)) {
-                let text = print::print(&fenced);
-                return Err(format!("{}: safe, but unsafe with a fence more:\n{text}", model.name()));
+                let with_fence = print::print(&fenced);
+                let text = format!("{}: safe, but unsafe with a fence more:\n{with_fence}", model.name());
+                return Law::FencesOnlyHelp.broken(text);
             }
             stronger = Some((model, verdict));
         }
@@ -190,7 +223,7 @@ impl Subject<'_> {
         model: Model,
         interlocked: Interlocked,
         tally: &mut Tally,
-    ) -> Result<Option<Verdict>, String> {
+    ) -> Result<Option<Verdict>, Problem> {
         if self.engine.suits(&self.task(program, model, interlocked)) == Suitability::No {
             return Ok(None);
         }
@@ -212,7 +245,7 @@ impl Subject<'_> {
             Interlocked::OwnAddress => format!("{} with interlocked own-address", model.name()),
         };
         self.agree(program, model, interlocked, &verdict, &answer)
-            .map_err(|why| format!("{place}: {why}"))?;
+            .map_err(|problem| Problem { text: format!("{place}: {}", problem.text), ..problem })?;
         Ok(Some(verdict))
     }
 
@@ -223,7 +256,7 @@ impl Subject<'_> {
         interlocked: Interlocked,
         verdict: &Verdict,
         answer: &Answer,
-    ) -> Result<(), String> {
+    ) -> Result<(), Problem> {
         match (verdict, answer) {
             (Verdict::Unknown(_), Answer::Inconclusive) => {}
             (Verdict::Unknown(reason), _) => {
@@ -233,29 +266,33 @@ impl Subject<'_> {
                     Unknown::Always => true,
                 };
                 if !allowed {
-                    return Err(format!("unknown ({reason}), but {}", answer.word()));
+                    return Law::Decides.broken(format!("unknown ({reason}), but {}", answer.word()));
                 }
             }
             (Verdict::Safe, Answer::Unsafe(run)) => {
-                return Err(format!("safe, but there is a run of {} steps: {run:?}", run.steps.len()));
+                return Law::FindsBugs.broken(format!("safe, but there is a run {}", compact(run)));
             }
-            (Verdict::Unsafe(_), Answer::Safe) => return Err("unsafe, but brute force finds nothing".into()),
+            (Verdict::Unsafe(_), Answer::Safe) => {
+                return Law::NoFalseAlarm.broken("unsafe, but brute force finds nothing".to_owned());
+            }
             _ => {}
         }
         let Verdict::Unsafe(witness) = verdict else { return Ok(()) };
         let system = lower(program, witness.instantiation);
-        replay(Machine { system: &system, model, interlocked }, &witness.run)
-            .map_err(|error| format!("the witness does not replay: {error}"))?;
+        if let Err(error) = replay(Machine { system: &system, model, interlocked }, &witness.run) {
+            return Law::WitnessReplays.broken(format!("the witness does not replay: {error}"));
+        }
         if let (Some(factor), Answer::Unsafe(shortest)) = (self.config.witness_factor, answer) {
             let (found, least) = (witness.run.steps.len(), shortest.steps.len());
             if found as f64 > factor * least as f64 {
-                return Err(format!("the witness has {found} steps, a shortest one {least}"));
+                let text = format!("the witness has {found} steps, a shortest one {least}");
+                return Law::WitnessIsShort.broken(text);
             }
         }
         Ok(())
     }
 
-    fn examine_classic(&self, classic: &Classic, model: Model) -> Result<(), String> {
+    fn examine_classic(&self, classic: &Classic, model: Model) -> Result<(), Problem> {
         let expected = classic.expected(model);
         if self.engine.suits(&self.task(&classic.program, model, Interlocked::WholeBuffer)) == Suitability::No
         {
@@ -263,7 +300,8 @@ impl Subject<'_> {
         }
         match self.compare(&classic.program, model, Interlocked::WholeBuffer, &mut Tally::default())? {
             Some(verdict) if verdict.word() != expected && !is_unknown(&verdict) => {
-                Err(format!("{}: {}, but {expected} is expected", model.name(), verdict.word()))
+                let text = format!("{}: {}, but {expected} is expected", model.name(), verdict.word());
+                Law::Classic.broken(text)
             }
             _ => Ok(()),
         }
@@ -280,33 +318,49 @@ impl Subject<'_> {
         model: Model,
         interlocked: Interlocked,
         jobs: usize,
-    ) -> Result<Verdict, String> {
+    ) -> Result<Verdict, Problem> {
         let task = self.task(program, model, interlocked);
         let budget = Budget::unlimited(jobs).with_timeout(self.config.timeout);
         let answer = catch_unwind(AssertUnwindSafe(|| self.engine.check(&task, &budget, &Silent).verdict));
-        answer.map_err(|panic| {
+        answer.or_else(|panic| {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-            format!("{}: the engine panicked: {text}", model.name())
+            Law::NoPanic.broken(format!("{}: the engine panicked: {text}", model.name()))
         })
     }
 
     /// Shrinks the program and panics.
-    fn report(&self, program: Program, problem: &str) -> ! {
-        let fails = |program: &Program| self.examine(program, &mut Tally::default()).is_err();
-        let small = shrink(program, &fails);
-        let last = self.examine(&small, &mut Tally::default()).err();
+    fn report(&self, program: Program, problem: &Problem) -> ! {
+        let problem_of = |program: &Program| self.examine(program, &mut Tally::default()).err();
+        let small =
+            shrink(program, &|program| problem_of(program).is_some_and(|other| other.law == problem.law));
+        let last = problem_of(&small);
         panic!(
-            "engine {} fails on a {:?} program, seed {}\nwhole program: {problem}\nsmall program: {}\n\n{}\n\
+            "engine {} fails on a {:?} program, seed {}\nwhole program: {}\nsmall program: {}\n\n{}\n\
              PALISADE_SEED={} repeats it.",
             self.engine.name(),
             self.profile,
             self.seed,
-            last.as_deref().unwrap_or("(does not fail twice)"),
+            problem.text,
+            last.as_ref().map_or("(does not fail twice)", |problem| &problem.text),
             print::print(&small),
             self.seed,
         )
     }
+}
+
+/// `from [0, 0]: 0:e1 1:e0 0:u0`: who takes which edge, or which pending store of whom reaches memory.
+fn compact(run: &Run) -> String {
+    let step = |step: &Step| {
+        let thread = step.thread.0;
+        match step.action {
+            Action::Execute { edge, choice: None } => format!("{thread}:e{}", edge.0),
+            Action::Execute { edge, choice: Some(value) } => format!("{thread}:e{}={value}", edge.0),
+            Action::Update { position } => format!("{thread}:u{position}"),
+        }
+    };
+    let steps: Vec<String> = run.steps.iter().map(step).collect();
+    format!("from {:?}: {}", run.memory, steps.join(" "))
 }
 
 fn is_unknown(verdict: &Verdict) -> bool {

@@ -1,71 +1,104 @@
 //! Random programs are valid, can be printed and read again, and are neither all safe nor all unsafe.
 
 use palisade_base::{Diagnostic, Source};
-use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::brute::{self, Limits};
 use palisade_conformance::{Profile, generate};
 use palisade_memory::{Machine, Model};
 use palisade_program::{Instantiation, lower, print, validate};
 use palisade_syntax::{Language, parse};
 
-const SEEDS: std::ops::Range<u64> = 0..300;
-
-fn for_all_programs(mut check: impl FnMut(Profile, u64, palisade_program::written::Program)) {
+/// Everything about single programs in one go, since making them is most of the work.
+#[test]
+fn random_programs_are_valid_and_printed_ones_read_the_same() {
+    let mut texts = String::new();
     for profile in Profile::ALL {
-        for seed in SEEDS {
-            check(profile, seed, generate(profile, seed));
+        for seed in 0..80 {
+            let program = generate(profile, seed);
+            let text = print::print(&program);
+            let errors: Vec<Diagnostic> =
+                validate(&program).into_iter().filter(Diagnostic::is_error).collect();
+            assert!(errors.is_empty(), "{profile:?} {seed}: {errors:#?}\n{text}");
+            match parse(Language::Pal, &Source::new("random.pal", text.as_str())) {
+                Ok(parsed) => assert_eq!(parsed.program, program, "{profile:?} {seed}\n{text}"),
+                Err(errors) => panic!("{profile:?} {seed}: {errors:#?}\n{text}"),
+            }
+            texts += &text;
         }
     }
-}
-
-#[test]
-fn random_programs_are_valid() {
-    for_all_programs(|profile, seed, program| {
-        let errors: Vec<Diagnostic> = validate(&program).into_iter().filter(Diagnostic::is_error).collect();
-        assert!(errors.is_empty(), "{profile:?} {seed}: {errors:#?}\n{}", print::print(&program));
-    });
+    let constructs = [
+        "fence;",
+        "sfence;",
+        "cas(",
+        "xchg(",
+        "fetch_add(",
+        "atomic {",
+        "choose {",
+        "} or {",
+        "any(",
+        "assume(",
+        "await ",
+        "assert(",
+        "if ",
+        "else {",
+        "while ",
+        "loop {",
+        "break;",
+        "goto ",
+        "return",
+        "proc ",
+        "spawn ",
+        "on spawn",
+        "process W[2]",
+        "process W[3]",
+        "process W(",
+        "forbid ",
+        "final ",
+        "count(",
+        "@end",
+        "= *;",
+        "blocking",
+        "*p0",
+        "= &",
+        "a[",
+        " % ",
+    ];
+    let missing: Vec<_> = constructs.iter().filter(|construct| !texts.contains(**construct)).collect();
+    assert!(missing.is_empty(), "never generated: {missing:?}");
 }
 
 #[test]
 fn a_seed_names_a_program() {
-    for_all_programs(|profile, seed, program| assert_eq!(generate(profile, seed), program));
-}
-
-#[test]
-fn printed_random_programs_read_the_same() {
-    for_all_programs(|profile, seed, program| {
-        let text = print::print(&program);
-        match parse(Language::Pal, &Source::new("random.pal", text.as_str())) {
-            Ok(parsed) => assert_eq!(parsed.program, program, "{profile:?} {seed}\n{text}"),
-            Err(errors) => panic!("{profile:?} {seed}: {errors:#?}\n{text}"),
-        }
-    });
-}
-
-/// Brute force must decide most programs of acyclic profiles, and each verdict must be frequent under each model.
-#[test]
-fn safe_and_unsafe_are_both_frequent() {
     for profile in Profile::ALL {
-        for model in Model::ALL {
-            let (mut safe, mut broken, mut inconclusive) = (0, 0, 0);
-            for seed in 0..150 {
-                let system = lower(&generate(profile, seed), Instantiation { any: 2, every: None });
-                let limits =
-                    Limits { states: 30_000, buffer: if profile.is_acyclic() { None } else { Some(3) } };
-                match brute::check(Machine::new(&system, model), limits) {
-                    Answer::Safe => safe += 1,
-                    Answer::Unsafe(_) => broken += 1,
-                    Answer::Inconclusive => inconclusive += 1,
-                }
-            }
-            eprintln!(
-                "{profile:?} {}: {safe} safe, {broken} unsafe, {inconclusive} inconclusive",
-                model.name()
-            );
-            assert!(safe >= 25, "{profile:?} {}: only {safe} of 150 are safe", model.name());
-            assert!(broken >= 25, "{profile:?} {}: only {broken} of 150 are unsafe", model.name());
-            if profile.is_acyclic() {
-                assert!(inconclusive <= 15, "{profile:?} {}: {inconclusive} are too large", model.name());
-            }
+        for seed in 0..10 {
+            assert_eq!(generate(profile, seed), generate(profile, seed));
         }
+    }
+}
+
+/// Brute force decides nearly all programs of acyclic profiles, each verdict is frequent under each model, and the models differ often.
+#[test]
+fn safe_and_unsafe_are_both_frequent_and_models_differ() {
+    const PROGRAMS: u64 = 50;
+    for profile in Profile::ALL {
+        let mut words: Vec<Vec<&str>> = Vec::new();
+        for seed in 0..PROGRAMS {
+            let system = lower(&generate(profile, seed), Instantiation { any: 2, every: None });
+            let limits = Limits { states: 15_000, buffer: if profile.is_acyclic() { None } else { Some(3) } };
+            let word = |model| brute::check(Machine::new(&system, model), limits).word();
+            words.push(Model::ALL.into_iter().map(word).collect());
+        }
+        let count = |wanted: &dyn Fn(&[&str]) -> bool| words.iter().filter(|words| wanted(words)).count();
+        for (index, model) in Model::ALL.into_iter().enumerate() {
+            let number = |word: &str| count(&|words| words[index] == word);
+            let (safe, broken, open) = (number("safe"), number("unsafe"), number("inconclusive"));
+            let summary = format!("{profile:?} {}: {safe} safe, {broken} unsafe, {open} open", model.name());
+            eprintln!("{summary}");
+            assert!(safe >= 8 && broken >= 8, "{summary}");
+            assert!(!profile.is_acyclic() || open <= 5, "{summary}");
+        }
+        let tso = count(&|words| words[0] == "safe" && words[1] == "unsafe");
+        let pso = count(&|words| words[1] == "safe" && words[2] == "unsafe");
+        eprintln!("{profile:?}: {tso} broken by TSO only, {pso} broken by PSO only");
+        assert!(tso >= 2 && pso >= 2, "{profile:?}: {tso} broken by TSO only, {pso} broken by PSO only");
     }
 }

@@ -99,10 +99,16 @@ impl<'g> Body<'g> {
     pub(super) fn finish(&mut self, mut stmts: Block) -> Block {
         let profile = self.generator.profile;
         if !profile.is_acyclic() && self.kind == Kind::Process && self.random().percent(35) {
-            let body = std::mem::take(&mut stmts);
+            let mut body = std::mem::take(&mut stmts);
+            // Without a fence or the like in the loop buffers grow without end.
+            match self.random().below(4) {
+                0 | 1 => body.push(stmt(StmtKind::Fence)),
+                2 => body
+                    .insert(0, stmt(StmtKind::Eval(locked(Rmw::FetchAdd, self.random_home(), vec![int(0)])))),
+                _ => {}
+            }
             let kind = match (self.random().below(3), self.registers.last().cloned()) {
                 (0, Some(register)) => {
-                    let mut body = body;
                     let leave = stmt(StmtKind::Break);
                     body.push(stmt(StmtKind::If {
                         condition: var(&register),

@@ -1,0 +1,107 @@
+//! The suite finds what is wrong with wrong engines, and nothing wrong with a right one.
+
+use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::suite::{SuiteConfig, Unknown, check_classics, check_engine};
+use palisade_engine::{
+    Budget, Engine, Outcome, Progress, Reason, Stats, Suitability, Task, Verdict, Witness,
+};
+use palisade_memory::Model;
+use palisade_program::Instantiation;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The brute-force interpreter as an engine, which may be told to make a mistake.
+struct Brute(Mistake);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mistake {
+    None,
+    /// Searches SC whatever the model is.
+    IgnoresBuffers,
+    /// Says that everything is safe.
+    SaysSafe,
+    /// Takes the last step of the witness away.
+    CutsWitness,
+    /// Adds a step at random, depending on the number of jobs.
+    DependsOnJobs,
+    /// Knows nothing.
+    SaysUnknown,
+    /// Panics if there is a fence.
+    Panics,
+}
+
+impl Engine for Brute {
+    fn name(&self) -> &'static str {
+        "brute"
+    }
+
+    fn suits(&self, _: &Task<'_>) -> Suitability {
+        Suitability::Tries
+    }
+
+    fn check(&self, task: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
+        let instantiation = Instantiation { any: 2, every: None };
+        let system = task.system(2);
+        let mut machine = task.machine(&system);
+        if self.0 == Mistake::IgnoresBuffers {
+            machine.model = Model::Sc;
+        }
+        let printed = palisade_program::print::print(task.program);
+        assert!(self.0 != Mistake::Panics || !printed.contains(" fence;"), "there is a fence");
+        let verdict = match brute::check(machine, Limits { states: 20_000, buffer: Some(4) }) {
+            Answer::Inconclusive => Verdict::Unknown(Reason::BufferBound(4)),
+            _ if self.0 == Mistake::SaysUnknown => Verdict::Unknown(Reason::BufferBound(0)),
+            Answer::Safe => Verdict::Safe,
+            Answer::Unsafe(_) if self.0 == Mistake::SaysSafe => Verdict::Safe,
+            Answer::Unsafe(_) if self.0 == Mistake::DependsOnJobs && budget.jobs() == 2 => Verdict::Safe,
+            Answer::Unsafe(mut run) => {
+                if self.0 == Mistake::CutsWitness {
+                    run.steps.pop();
+                }
+                Verdict::Unsafe(Witness { instantiation, run })
+            }
+        };
+        Outcome { verdict, engine: self.name(), stats: Stats::new() }
+    }
+}
+
+fn config(programs: usize) -> SuiteConfig {
+    let limits = Limits { states: 20_000, buffer: Some(4) };
+    SuiteConfig {
+        programs,
+        limits,
+        unknown: Unknown::IfCyclic,
+        witness_factor: Some(1.0),
+        ..SuiteConfig::default()
+    }
+}
+
+#[test]
+fn a_right_engine_passes() {
+    check_engine(&Brute(Mistake::None), config(12));
+    check_classics(&Brute(Mistake::None), config(0));
+}
+
+#[test]
+fn wrong_engines_are_found_out_and_the_program_is_small() {
+    let cases = [
+        (Mistake::IgnoresBuffers, "safe, but there is a run"),
+        (Mistake::SaysSafe, "safe, but there is a run"),
+        (Mistake::CutsWitness, "the witness does not replay"),
+        (Mistake::DependsOnJobs, "unsafe with one job, safe with two"),
+        (Mistake::SaysUnknown, "unknown (no bad state with buffers up to 0), but"),
+        (Mistake::Panics, "the engine panicked: there is a fence"),
+    ];
+    for (mistake, expected) in cases {
+        let failed = catch_unwind(AssertUnwindSafe(|| check_engine(&Brute(mistake), config(40))));
+        let panic = failed.expect_err("the mistake is found");
+        let text = panic.downcast_ref::<String>().expect("the message is formatted");
+        let small =
+            text.split("small program: ").nth(1).unwrap_or_else(|| panic!("nothing was shrunk: {text}"));
+        assert!(small.contains(expected), "{expected} is not in:\n{text}");
+        assert!(text.contains("PALISADE_SEED="), "{text}");
+        assert!(small.lines().count() < 30, "the program is not small:\n{text}");
+    }
+    let failed =
+        catch_unwind(AssertUnwindSafe(|| check_classics(&Brute(Mistake::IgnoresBuffers), config(0))));
+    assert!(failed.is_err(), "the classics find an engine that ignores buffers");
+}
