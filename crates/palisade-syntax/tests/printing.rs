@@ -5,6 +5,7 @@ mod common;
 use palisade_base::Source;
 use palisade_program::print::print;
 use palisade_program::written::Program;
+use palisade_syntax::limits::{MAX_EXPR_DEPTH, MAX_NESTING};
 use palisade_syntax::{Language, read};
 use proptest::prelude::*;
 
@@ -74,7 +75,7 @@ proc swap(from, to: 0..3 blocking) -> bool {
         fetch_or(a[old], ~0);
     }
 out:
-    return -1 - -(-2) == !(x == 1);
+    return -1 - - -2 == !(x == 1);
 }
 
 process Main(i: 0..1, j: bool)[2] {
@@ -125,6 +126,27 @@ fn other_ways_of_writing_come_out_the_same() {
     );
     check("process P { let b: bool = any(bool); }", "process P {\n    let b: bool = *;\n}\n");
     check("shared x; shared y: int;", "shared x, y;\n");
+}
+
+#[test]
+fn programs_as_deep_as_allowed_stay_readable() {
+    let deep = MAX_NESTING as usize - 1;
+    let high = MAX_EXPR_DEPTH as usize - 2;
+    let texts = [
+        format!("final {}x;", "- ".repeat(deep)),
+        format!("final {}x;", "!".repeat(deep)),
+        format!("final {}x{};", "1 - (".repeat(deep), ")".repeat(deep)),
+        format!("final {}x{};", "a[".repeat(deep), "]".repeat(deep)),
+        format!("const N = -1; final {}N{};", "1 - (".repeat(deep), ")".repeat(deep)),
+        format!("final {}x;", "x + ".repeat(high)),
+        format!("process P {{ {} skip; {} }}", "loop {".repeat(deep), "}".repeat(deep)),
+        format!("process P {{ {} {{}} }}", "if x {} else ".repeat(deep - 1)),
+    ];
+    for text in texts {
+        let program = reread(&text);
+        let printed = print(&program);
+        assert!(reread(&printed) == program, "{text}\n{printed}");
+    }
 }
 
 #[test]

@@ -24,8 +24,10 @@ impl Display for Shown<'_> {
                 };
                 f.write_char(sign)?;
                 // `--` is refused, since it means something else in C.
-                let clashes = *op == UnaryOp::Neg && starts_with_minus(operand);
-                parenthesized(operand, strength(operand) < UNARY || clashes, f)
+                if *op == UnaryOp::Neg && starts_with_minus(operand) {
+                    f.write_char(' ')?;
+                }
+                parenthesized(operand, strength(operand) < UNARY, f)
             }
             ExprKind::Binary(op, a, b) => {
                 write!(f, "{} {} {}", Operand(a, *op, false), symbol(*op), Operand(b, *op, true))

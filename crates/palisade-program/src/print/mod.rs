@@ -11,7 +11,7 @@ mod expr;
 mod names;
 mod stmt;
 
-pub use names::{RESERVED, is_legal_name, legal_name};
+pub use names::{RESERVED, is_legal_name};
 
 use crate::written::{
     Count, Domain, Expr, ExprKind, Init, InitValue, Outside, Param, Procedure, Program, Property,
@@ -24,11 +24,6 @@ pub fn print(program: &Program) -> String {
     let mut printer = Printer { out: String::new(), level: 0 };
     printer.program(program).expect("writing to a string does not fail");
     printer.out
-}
-
-/// One expression as text, on one line.
-pub fn print_expr(expr: &Expr) -> String {
-    expr::Shown(expr).to_string()
 }
 
 /// Lines longer than this are broken where possible.

@@ -8,7 +8,7 @@ use super::parser::{Parse, Parser, assignment_in_condition};
 use super::slips;
 use super::token::{Sign, Symbol, TokenKind, Word};
 use crate::limits::MAX_EXPR_DEPTH;
-use palisade_base::{Diagnostic, Span};
+use palisade_base::{Diagnostic, Origin, Span};
 use palisade_program::Value;
 use palisade_program::written::{
     BinaryOp, Expr, ExprKind, Name, Observation, Place, PlaceKind, ProcessRef, Rmw, Select, UnaryOp,
@@ -90,12 +90,7 @@ impl Parser<'_> {
         let start = self.current.span;
         let TokenKind::Sign(sign) = self.current.kind else { return self.primary() };
         let op = match sign {
-            Sign::Minus if self.next.kind == TokenKind::Number(LEAST) => {
-                self.advance();
-                self.advance();
-                let least = self.make(ExprKind::Int(Value::MIN), self.since(start))?;
-                return Ok((least, 1));
-            }
+            Sign::Minus if matches!(self.next.kind, TokenKind::Number(_)) => return self.negative(),
             Sign::Minus => UnaryOp::Neg,
             Sign::Not => UnaryOp::Not,
             Sign::Tilde => UnaryOp::BitNot,
@@ -117,7 +112,7 @@ impl Parser<'_> {
             Sign::And => {
                 self.advance();
                 let (operand, height) = self.nested(Self::unary)?;
-                let place = self.into_place(operand, "has no address")?;
+                let place = self.place_of(operand, "has no address")?;
                 let height = self.height(height, start)?;
                 return Ok((self.make(ExprKind::AddressOf(place), self.since(start))?, height));
             }
@@ -134,6 +129,19 @@ impl Parser<'_> {
         let (operand, height) = self.nested(Self::unary)?;
         let height = self.height(height, start)?;
         Ok((self.make(ExprKind::Unary(op, Box::new(operand)), self.since(start))?, height))
+    }
+
+    /// Parses `-3`. Not nested, so that a constant can stand wherever its name can.
+    fn negative(&mut self) -> Parse<Tree> {
+        let start = self.current.span;
+        self.advance();
+        if self.current.kind == TokenKind::Number(LEAST) {
+            self.advance();
+            return Ok((self.make(ExprKind::Int(Value::MIN), self.since(start))?, 1));
+        }
+        let (number, height) = self.primary()?;
+        let kind = ExprKind::Unary(UnaryOp::Neg, Box::new(number));
+        Ok((self.make(kind, self.since(start))?, height + 1))
     }
 
     fn primary(&mut self) -> Parse<Tree> {
@@ -166,7 +174,7 @@ impl Parser<'_> {
                 let (inner, height) = self.tree()?;
                 self.close(Sign::RightParen, start)?;
                 // The parentheses belong to the place where the expression is written, not to the expression.
-                return Ok((Expr { origin: palisade_base::Origin(self.since(start)), ..inner }, height));
+                return Ok((Expr { origin: Origin(self.since(start)), ..inner }, height));
             }
             TokenKind::Name(symbol) => return self.named(symbol),
             TokenKind::Word(word) => match rmw(word) {
@@ -254,7 +262,7 @@ impl Parser<'_> {
 
     /// Parses the `@label` or `.register` behind a process.
     fn observation(&mut self, template: Name, select: Select, span: Span) -> Parse<Tree> {
-        let process = ProcessRef { template, select, origin: palisade_base::Origin(span) };
+        let process = ProcessRef { template, select, origin: Origin(span) };
         let at_label = self.at(Sign::At);
         self.advance();
         let (_, name) = self.name(if at_label { "a label" } else { "a register" })?;
@@ -277,19 +285,13 @@ impl Parser<'_> {
         let (mut args, height) = self.arguments()?;
         let span = self.since(start);
         if args.len() != rmw.operands() + 1 {
-            let wanted =
-                if rmw == Rmw::Cas { "cas(x, expected, new)" } else { "the variable and one operand" };
-            let message = format!(
-                "`{}` takes {} arguments, but here are {}",
-                rmw.name(),
-                rmw.operands() + 1,
-                args.len()
+            let (name, wanted) = (rmw.name(), rmw.operands() + 1);
+            let operands = if rmw == Rmw::Cas { "expected, new" } else { "value" };
+            let diagnostic = Diagnostic::error(
+                "wrong-arity",
+                format!("`{name}` takes {wanted} arguments, but here are {}", args.len()),
             );
-            let help = match rmw {
-                Rmw::Cas => format!("write `{wanted}`"),
-                _ => format!("write `{}(x, value)`", rmw.name()),
-            };
-            return Err(self.fail(Diagnostic::error("wrong-arity", message).at(span, "").help(help)));
+            return Err(self.fail(diagnostic.at(span, "").help(format!("write `{name}(x, {operands})`"))));
         }
         let target = args.remove(0);
         if let ExprKind::AddressOf(_) = target.kind {
@@ -300,7 +302,7 @@ impl Parser<'_> {
                     .help(format!("write `{}({text}, …)`; to use a pointer `p`, write `*p`", rmw.name()));
             return Err(self.fail(diagnostic));
         }
-        let place = self.into_place(target, "cannot be written")?;
+        let place = self.place_of(target, "cannot be written")?;
         let height = self.height(height, start)?;
         Ok((self.make(ExprKind::Locked(rmw, place, args), span)?, height))
     }
@@ -323,7 +325,7 @@ impl Parser<'_> {
     }
 
     /// The place an expression reads.
-    pub fn into_place(&mut self, expr: Expr, but: &str) -> Parse<Place> {
+    pub fn place_of(&mut self, expr: Expr, but: &str) -> Parse<Place> {
         if let ExprKind::Read(place) = expr.kind {
             return Ok(place);
         }

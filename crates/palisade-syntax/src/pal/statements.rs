@@ -312,7 +312,7 @@ impl Parser<'_> {
         let left = self.expr()?;
         let kind = match self.current.kind {
             TokenKind::Sign(Sign::Equal) => {
-                let place = self.into_place(left, "cannot be assigned")?;
+                let place = self.place_of(left, "cannot be assigned")?;
                 self.advance();
                 StmtKind::Assign { place, value: self.expr()? }
             }

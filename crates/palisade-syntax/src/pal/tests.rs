@@ -115,6 +115,10 @@ fn slips_of_people_who_know_c() {
         ],
     );
     check_body(
+        "r = cas(x, 0);",
+        &["2:5 wrong-arity: `cas` takes 3 arguments, but here are 2 | write `cas(x, expected, new)`"],
+    );
+    check_body(
         "x = y = 1;",
         &[
             "2:7 unexpected-token: expected `;`, found `=` | the left side of an assignment must be a variable, an array element or `*pointer`, and only one `=` can follow it",
