@@ -213,7 +213,7 @@ fn unreachable_code() {
 
 #[test]
 fn no_process() {
-    check("", &["no-process: the program has no process that starts by itself"]);
+    check("", &["1:1 no-process: the program has no process that starts by itself"]);
     check("process P on spawn { }", &["1:9 no-process: the program has no process that starts by itself"]);
 }
 

@@ -280,8 +280,10 @@ impl<'p> Body<'p> {
                     self.edge(Instr::Assert(Expr::Const(0)), after, span);
                     self.here = after;
                 } else {
-                    let condition = self.value(condition);
-                    self.emit(Instr::Assert(condition), span);
+                    match self.value(condition) {
+                        Expr::Const(value) if value != 0 => {}
+                        condition => self.emit(Instr::Assert(condition), span),
+                    }
                 }
             }
             StmtKind::Break => {

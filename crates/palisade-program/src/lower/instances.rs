@@ -31,6 +31,15 @@ pub(crate) fn combinations(params: &[Param]) -> impl Iterator<Item = Vec<Value>>
     })
 }
 
+/// The position of a combination of values among all of them.
+fn combination(params: &[Param], args: &[Value]) -> usize {
+    params.iter().zip(args).fold(0, |index, (param, &arg)| {
+        let (lo, hi) = param.ty.domain.bounds().expect("validation: parameters have finite domains");
+        assert!(lo <= arg && arg <= hi, "validation: the arguments of a process fit its parameters");
+        index * (hi - lo + 1) as usize + (arg - lo) as usize
+    })
+}
+
 /// `P(0, 1)`, or `P` without parameters.
 pub(super) fn role_name(template: &Name, args: &[Value]) -> String {
     if args.is_empty() {
@@ -108,7 +117,7 @@ impl Placement<'_> {
         let roles = &system.templates[id].roles;
         match &process.select {
             Select::Only => (roles[0], 0),
-            Select::Args(args) => (system.role(id, args).expect("validation: the arguments fit"), 0),
+            Select::Args(args) => (roles[combination(&template.params, args)], 0),
             Select::Index(index) => match template.count {
                 Count::Fixed(copies) => {
                     let role = roles.get((index / copies) as usize);

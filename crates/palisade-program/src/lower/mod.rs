@@ -75,7 +75,6 @@ pub fn lower(program: &Program, instantiation: Instantiation) -> System {
         system.codes.push(flow::procedure_code(&globals, procedure));
     }
     let placement = instances::place(program, &mut system, instantiation);
-    system.properties =
-        program.properties.iter().map(|p| property::lower(&globals, &system, &placement, p)).collect();
+    system.properties = property::lower(&globals, &system, &placement, &program.properties);
     system
 }

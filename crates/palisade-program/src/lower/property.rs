@@ -4,43 +4,57 @@ use super::fold;
 use super::globals::{Globals, constant};
 use super::instances::Placement;
 use crate::Value;
-use crate::running::{self, BinaryOp, Code, Condition, Expr as Running, Location, System, UnaryOp};
+use crate::running::{
+    self, BinaryOp, CodeId, Condition, Expr as Running, Location, RegId, RoleId, System, UnaryOp,
+};
 use crate::written::{self, Expr, ExprKind, Name, Observation, Place, PlaceKind, PropertyKind};
+use std::collections::HashMap;
 
-/// Lowers a property.
+/// Lowers properties.
 pub(super) fn lower(
     globals: &Globals<'_>,
     system: &System,
     placement: &Placement<'_>,
-    property: &written::Property,
-) -> running::Property {
-    let mut lowering = Lowering { globals, system, placement, reads_memory: false };
-    let condition = lowering.condition(&property.condition);
-    let bad = match property.kind {
-        PropertyKind::Forbid => condition,
-        PropertyKind::Final => match condition {
-            // Only whether it is true matters here.
-            Condition::Unary(UnaryOp::Not, good) => *good,
-            condition => negate(condition),
-        },
-    };
-    running::Property {
-        kind: property.kind,
-        bad,
-        reads_memory: lowering.reads_memory,
-        span: property.origin.0,
-    }
+    properties: &[written::Property],
+) -> Vec<running::Property> {
+    let mut lowering = Lowering { globals, system, placement, names: HashMap::new(), reads_memory: false };
+    properties.iter().map(|property| lowering.property(property)).collect()
 }
 
 struct Lowering<'a> {
     globals: &'a Globals<'a>,
     system: &'a System,
     placement: &'a Placement<'a>,
+    /// The names in the codes observed so far.
+    names: HashMap<CodeId, CodeNames<'a>>,
     /// Whether the condition mentions memory, even where constants decide that it does not matter.
     reads_memory: bool,
 }
 
-impl Lowering<'_> {
+/// What can be observed of a code, by name.
+struct CodeNames<'a> {
+    labels: HashMap<&'a str, Location>,
+    registers: HashMap<&'a str, RegId>,
+}
+
+impl<'a> Lowering<'a> {
+    fn property(&mut self, property: &written::Property) -> running::Property {
+        self.reads_memory = false;
+        let condition = self.condition(&property.condition);
+        let bad = match (property.kind, condition) {
+            (PropertyKind::Forbid, bad) => bad,
+            // Only whether it is true matters here.
+            (PropertyKind::Final, Condition::Unary(UnaryOp::Not, bad)) => *bad,
+            (PropertyKind::Final, good) => negate(good),
+        };
+        running::Property {
+            kind: property.kind,
+            bad,
+            reads_memory: self.reads_memory,
+            span: property.origin.0,
+        }
+    }
+
     fn condition(&mut self, e: &Expr) -> Condition {
         match &e.kind {
             ExprKind::Int(value) => Condition::Const(*value),
@@ -78,18 +92,17 @@ impl Lowering<'_> {
             .expect("validation: indices and addresses in properties are constants")
     }
 
-    fn observation(&self, observation: &Observation) -> Condition {
+    fn observation(&mut self, observation: &Observation) -> Condition {
         match observation {
             Observation::At { process, label } => {
                 let thread = self.placement.thread(self.system, process);
-                let code = self.system.role_code(self.system.instances[thread].role);
-                Condition::At(thread, location(code, label))
+                let location = self.label(self.system.instances[thread].role, label);
+                Condition::At(thread, location)
             }
             Observation::Count { template, label } => {
                 let (_, id) = self.placement.template(template);
                 let roles = &self.system.templates[id].roles;
-                let place = |&role| (role, location(self.system.role_code(role), label));
-                Condition::Count(roles.iter().map(place).collect())
+                Condition::Count(roles.iter().map(|&role| (role, self.label(role, label))).collect())
             }
             Observation::Register { process, register } => {
                 let thread = self.placement.thread(self.system, process);
@@ -99,16 +112,28 @@ impl Lowering<'_> {
                 if let Some(i) = template.params.iter().position(|param| param.name == *register) {
                     return Condition::Const(self.system.roles[role].args[i]);
                 }
-                let found = self.system.role_code(role).register(register.as_str());
+                let found = self.names(role).registers.get(register.as_str()).copied();
                 let found = found.unwrap_or_else(|| panic!("validation: the register `{register}` exists"));
                 Condition::Register(thread, found)
             }
         }
     }
-}
 
-fn location(code: &Code, label: &Name) -> Location {
-    code.label(label.as_str()).unwrap_or_else(|| panic!("validation: the label `{label}` exists"))
+    fn label(&mut self, role: RoleId, label: &Name) -> Location {
+        let found = self.names(role).labels.get(label.as_str()).copied();
+        found.unwrap_or_else(|| panic!("validation: the label `{label}` exists"))
+    }
+
+    fn names(&mut self, role: RoleId) -> &CodeNames<'a> {
+        let system = self.system;
+        self.names.entry(system.roles[role].code).or_insert_with(|| {
+            let code = system.role_code(role);
+            CodeNames {
+                labels: code.labels.iter().map(|(label, location)| (label.as_str(), *location)).collect(),
+                registers: code.registers.iter_enumerated().map(|(id, r)| (r.name.as_str(), id)).collect(),
+            }
+        })
+    }
 }
 
 fn unary(op: UnaryOp, a: Condition) -> Condition {

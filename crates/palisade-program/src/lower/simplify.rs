@@ -49,13 +49,21 @@ impl Graph {
 
     /// Drops the edges that no run takes.
     fn drop_unreachable(&mut self) {
-        let mut from: Vec<Vec<Location>> = vec![Vec::new(); self.locations];
-        self.edges.iter().for_each(|edge| from[edge.source.index()].push(edge.target));
+        // The targets of each location side by side.
+        let mut first = vec![0usize; self.locations + 1];
+        self.edges.iter().for_each(|edge| first[edge.source.index() + 1] += 1);
+        (0..self.locations).for_each(|location| first[location + 1] += first[location]);
+        let mut next = first.clone();
+        let mut targets = vec![self.entry; self.edges.len()];
+        for edge in &self.edges {
+            targets[next[edge.source.index()]] = edge.target;
+            next[edge.source.index()] += 1;
+        }
         let mut reached = vec![false; self.locations];
         let mut open = vec![self.entry];
         reached[self.entry.index()] = true;
         while let Some(location) = open.pop() {
-            for &target in &from[location.index()] {
+            for &target in &targets[first[location.index()]..first[location.index() + 1]] {
                 if !std::mem::replace(&mut reached[target.index()], true) {
                     open.push(target);
                 }

@@ -19,5 +19,5 @@ pub const MAX_CHOICES: u64 = 1 << 20;
 /// most a few edges of about a hundred bytes.
 pub const MAX_CODE: usize = 1 << 23;
 
-/// How many unknown names get a suggestion.
-pub(super) const MAX_SUGGESTIONS: usize = 50;
+/// Names compared with unknown ones to find suggestions, in all.
+pub(super) const MAX_COMPARISONS: usize = 200_000;

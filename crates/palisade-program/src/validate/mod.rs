@@ -33,10 +33,10 @@ pub fn validate(program: &Program) -> Vec<Diagnostic> {
         let statements = body::check_procedure(procedure, &names, &mut report);
         size.add(statements, procedure.origin.0);
     }
-    size.check(&mut report);
     for property in &program.properties {
-        properties::check(property, &names, &mut report);
+        size.add(properties::check(property, &names, &mut report), property.origin.0);
     }
+    size.check(&mut report);
     report.into_diagnostics()
 }
 
@@ -44,7 +44,8 @@ pub fn validate(program: &Program) -> Vec<Diagnostic> {
 #[derive(Default)]
 struct Report {
     diagnostics: Vec<Diagnostic>,
-    suggestions: usize,
+    /// Names compared for suggestions so far.
+    comparisons: usize,
 }
 
 impl Report {
@@ -52,20 +53,21 @@ impl Report {
         self.diagnostics.push(diagnostic);
     }
 
-    /// "did you mean", for the first unknown names; looking through all candidates for each of very many would take quadratic
-    /// time.
+    /// "did you mean", as long as there are not very many names to compare: looking through all of them for each unknown one takes
+    /// quadratic time.
     fn suggest<'a>(
         &mut self,
         diagnostic: Diagnostic,
         word: &str,
         candidates: impl IntoIterator<Item = &'a str>,
     ) -> Diagnostic {
-        self.suggestions += 1;
-        if self.suggestions > limits::MAX_SUGGESTIONS {
+        let left = limits::MAX_COMPARISONS.saturating_sub(self.comparisons);
+        let mut candidates: Vec<&str> = candidates.into_iter().take(left + 1).collect();
+        self.comparisons = self.comparisons.saturating_add(candidates.len());
+        if candidates.len() > left {
             return diagnostic;
         }
         // In a fixed order, so that of two equally near ones the same is always suggested.
-        let mut candidates: Vec<&str> = candidates.into_iter().collect();
         candidates.sort_unstable();
         match nearest(word, candidates) {
             Some(candidate) => diagnostic.help(format!("did you mean `{candidate}`?")),

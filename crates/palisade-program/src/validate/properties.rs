@@ -13,19 +13,24 @@ use crate::written::{
 };
 use palisade_base::{Diagnostic, Span};
 
-/// Checks a property.
-pub(super) fn check(property: &Property, names: &Names<'_>, report: &mut Report) {
-    Check { names, report }.expr(&property.condition);
+/// Checks a property and says how large it is.
+pub(super) fn check(property: &Property, names: &Names<'_>, report: &mut Report) -> usize {
+    let mut check = Check { names, report, size: 0 };
+    check.expr(&property.condition);
+    check.size
 }
 
 struct Check<'a, 'p> {
     names: &'a Names<'p>,
     report: &'a mut Report,
+    /// Expressions so far; `count` looks at every role.
+    size: usize,
 }
 
 impl Check<'_, '_> {
     /// Checks an expression and gives its value if that is a constant.
     fn expr(&mut self, e: &Expr) -> Option<Value> {
+        self.size += 1;
         match &e.kind {
             ExprKind::Int(value) => Some(*value),
             ExprKind::Bool(value) => Some((*value).into()),
@@ -130,7 +135,8 @@ impl Check<'_, '_> {
                 }
             }
             Observation::Count { template, label } => {
-                if let Some((_, body)) = self.template(template) {
+                if let Some((declared, body)) = self.template(template) {
+                    self.size = self.size.saturating_add(self.names.role_count(declared));
                     self.label(template, body, label);
                 }
             }
