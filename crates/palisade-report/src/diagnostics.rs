@@ -4,7 +4,7 @@
 //! cost of a message does not depend on the size of the file. A span of several lines is shown by its first one.
 
 use crate::{Colour, fit};
-use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use palisade_base::{Diagnostic, Position, Severity, Source, Span};
 use std::fmt::Write;
 use std::ops::Range;
@@ -47,12 +47,10 @@ pub fn diagnostic(source: &Source, diagnostic: &Diagnostic, colour: Colour) -> S
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let title = level.primary_title(fit(&diagnostic.message, LONGEST_MESSAGE)).id(diagnostic.id);
-    let mut group = Group::with_title(title);
     let excerpts = excerpts(source, diagnostic);
-    if excerpts.is_empty() {
-        group = group.element(Origin::path(source.name()));
-    }
+    let message = fit(&diagnostic.message, LONGEST_MESSAGE);
+    let message = if excerpts.is_empty() { format!("{}: {message}", source.name()) } else { message };
+    let mut group = Group::with_title(level.primary_title(message).id(diagnostic.id));
     let mut moved = Vec::new();
     for excerpt in excerpts {
         if excerpt.shown_column != excerpt.place.column {
@@ -233,7 +231,7 @@ error[some-id]: something is wrong
 
     #[test]
     fn nowhere_and_the_end_of_the_file() {
-        check("", &[(Span::NONE, "")], "error[some-id]: something is wrong\n--> t.pal\n = help: mend it");
+        check("", &[(Span::NONE, "")], "error[some-id]: t.pal: something is wrong\n |\n = help: mend it");
         for text in ["ab", "ab\n"] {
             let source = Source::new("t", text);
             for byte in [2, 3, 4, 9000] {

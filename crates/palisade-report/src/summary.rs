@@ -55,7 +55,7 @@ pub fn summary(
     }
     writeln!(text, "{} files in {seconds:.2} s", results.len()).expect("writing to a string");
     if left > 0 {
-        writeln!(text, "{left} files not looked at: stopped").expect("writing to a string");
+        writeln!(text, "stopped before {left} more").expect("writing to a string");
     }
 
     let mut slow: Vec<&FileResult> = results.iter().filter(|result| result.seconds >= FAST).collect();
@@ -70,7 +70,7 @@ pub fn summary(
     match expectations {
         None => {}
         Some((compared, [])) => {
-            writeln!(text, "all {compared} verdicts as expected").expect("writing to a string");
+            writeln!(text, "{compared} of {compared} verdicts as expected").expect("writing to a string");
         }
         Some((compared, disagreements)) => {
             writeln!(text, "{} of {compared} verdicts not as expected:", disagreements.len())
@@ -110,7 +110,7 @@ unsafe       1
 unknown      0
 error        1
 4 files in 5.00 s
-2 files not looked at: stopped
+stopped before 2 more
 slowest:
   3.00 s  c
   2.00 s  b
@@ -118,6 +118,6 @@ slowest:
   a: expected unsafe, got safe
 "
         );
-        assert!(summary(&results[..1], Some((1, &[])), 0, 0.0).ends_with("all 1 verdicts as expected\n"));
+        assert!(summary(&results[..1], Some((1, &[])), 0, 0.0).ends_with("1 of 1 verdicts as expected\n"));
     }
 }

@@ -1,0 +1,211 @@
+//! Whatever is wrong with an input gives a diagnostic with an id and exit code 2, never a panic.
+
+mod common;
+
+use common::{STORE_BUFFERING, Scratch};
+use snapbox::str;
+
+#[test]
+fn files_that_are_not_there_or_not_files() {
+    let scratch =
+        Scratch::new("bad_files").file("a.pal", STORE_BUFFERING).file("none/readme.md", "# nothing\n");
+    scratch.run(&["check", "missing.pal"]).exits(2).prints("").complains(str![[r#"
+error[no-such-file]: missing.pal: there is no such file or folder
+
+
+"#]]);
+    scratch.run(&["check", "a.pal/b.pal"]).exits(2).prints("").complains(str![[r#"
+error[unreadable-file]: a.pal/b.pal: cannot be read: Not a directory (os error 20)
+
+
+"#]]);
+    scratch.run(&["check", "none"]).exits(2).prints("").complains(str![[r#"
+error[no-input-files]: none: the folder holds no programs
+ |
+ = help: known extensions are .pal, .rmm, .litmus, .trencher and .txt (Trencher's); --input LANGUAGE says what else it is
+
+"#]]);
+    scratch.run(&["show", "none", "--as", "pal"]).exits(2).prints("").complains(str![[r#"
+error[is-a-folder]: none: this is a folder, not a file
+
+
+"#]]);
+    scratch.run(&["check", "none/readme.md"]).exits(2).prints("").complains(str![[r#"
+error[unknown-language]: none/readme.md: the file's name does not tell its language
+ |
+ = help: known extensions are .pal, .rmm, .litmus, .trencher and .txt (Trencher's); --input LANGUAGE says what else it is
+
+
+"#]]);
+}
+
+#[test]
+fn files_without_a_program() {
+    let scratch = Scratch::new("bad_empty")
+        .file("empty.pal", "")
+        .file("binary.pal", b"\x7fELF\x02\x01\xff\xfe\x00".as_slice())
+        .file("nul.pal", "process P { \0 }")
+        .file("half.pal", "shared x;\nprocess P { x = ");
+    scratch.run(&["check", "empty.pal"]).exits(2).prints("").complains(str![[r#"
+error[no-process]: the program has no process that starts by itself
+ --> empty.pal:1:1
+  |
+1 |
+  | ^
+  |
+  = help: declare one: `process P { … }`
+
+
+"#]]);
+    scratch.run(&["check", "binary.pal"]).exits(2).prints("").complains(str![[r#"
+error[not-text]: binary.pal: not a text file: byte 6 is not UTF-8
+ |
+ = help: programs are text files in UTF-8
+
+
+"#]]);
+    scratch.run(&["check", "half.pal"]).exits(2).prints("").complains(str![[r#"
+error[unclosed-block]: expected `}`, found the end of the file
+ --> half.pal:2:11
+  |
+2 | process P { x = 
+  |           ^     -
+  |           |
+  |           this block is not closed
+
+error[unexpected-token]: expected an expression, found the end of the file
+ --> half.pal:2:17
+  |
+2 | process P { x = 
+  |                 ^ expected an expression
+
+half.pal: 2 errors
+
+"#]]);
+    let ran = scratch.run(&["check", "nul.pal"]).exits(2);
+    assert!(ran.stderr.contains("error["), "{}", ran.stderr);
+}
+
+#[test]
+fn everything_wrong_is_told_at_once() {
+    let program = "\
+shared x, x: 0..1;
+process P { goto nowhere; }
+process P { x = f(1, 2); }
+proc f(a) -> int { return a; }
+process Q { let r = 1 / 0; y = r; }
+";
+    Scratch::new("bad_many").file("a.pal", program).run(&["check", "a.pal"]).exits(2).prints("").complains(
+        str![[r#"
+error[duplicate-name]: the shared variable `x` is declared twice
+ --> a.pal:1:11
+  |
+1 | shared x, x: 0..1;
+  |        -  ^ declared again here
+  |        |
+  |        first declared here
+
+error[unknown-label]: there is no label `nowhere` here
+ --> a.pal:2:18
+  |
+2 | process P { goto nowhere; }
+  |                  ^^^^^^^
+
+error[duplicate-name]: the process `P` is declared twice
+ --> a.pal:3:9
+  |
+2 | process P { goto nowhere; }
+  |         - first declared here
+3 | process P { x = f(1, 2); }
+  |         ^ declared again here
+
+error[wrong-arity]: the procedure `f` takes 1 argument, but gets 2
+ --> a.pal:3:17
+  |
+3 | process P { x = f(1, 2); }
+  |                 ^
+4 | proc f(a) -> int { return a; }
+  |      - declared here
+
+error[constant-fault]: division by zero
+ --> a.pal:5:21
+  |
+5 | process Q { let r = 1 / 0; y = r; }
+  |                     ^^^^^
+
+error[unknown-name]: there is no variable or register `y`
+ --> a.pal:5:28
+  |
+5 | process Q { let r = 1 / 0; y = r; }
+  |                            ^
+  |
+  = help: declare it: `shared y;` or `let y = …;`
+
+a.pal: 6 errors
+
+"#]],
+    );
+}
+
+#[test]
+fn large_inputs_are_refused_or_read_in_the_end() {
+    let nested = |open: &str, close: &str| {
+        format!("process P {{ let r = {}1{}; }}\n", open.repeat(200_000), close.repeat(200_000))
+    };
+    let scratch = Scratch::new("bad_large")
+        .file("parentheses.pal", nested("(", ")"))
+        .file("minus.pal", nested("- ", ""))
+        .file("sum.pal", nested("1 + ", ""))
+        .file("blocks.pal", format!("process P {}\n", "{".repeat(500_000)))
+        .file("names.pal", format!("process P {{ {} }}\n", "y = 1; ".repeat(100_000)))
+        .file("one_word.pal", "x".repeat(3_000_000));
+    for file in ["parentheses.pal", "minus.pal", "sum.pal", "blocks.pal", "names.pal", "one_word.pal"] {
+        let ran = scratch.run(&["check", file]).exits(2);
+        assert!(ran.stderr.starts_with("error["), "{file}: {:.200}", ran.stderr);
+        assert!(ran.stderr.len() < 100_000, "{file}: {} bytes of complaints", ran.stderr.len());
+    }
+}
+
+#[test]
+fn wrong_flags() {
+    let scratch = Scratch::new("bad_flags").file("a.pal", STORE_BUFFERING);
+    for args in [
+        &["check"] as &[&str],
+        &["check", "a.pal", "--model", "arm"],
+        &["check", "a.pal", "--engine", "magic"],
+        &["check", "a.pal", "--timeout", "-1"],
+        &["check", "a.pal", "--memory", "0"],
+        &["check", "a.pal", "--jobs", "0"],
+        &["check", "a.pal", "--threads", "none"],
+        &["check", "a.pal", "--int-range", "9..1"],
+        &["check", "a.pal", "--input", "cobol"],
+        &["check", "a.pal", "-q", "-v"],
+        &["check", "a.pal", "a.pal", "--witness", "w.json"],
+        &["show", "a.pal"],
+        &["frobnicate"],
+        &[],
+    ] {
+        let ran = scratch.run(args).exits(2);
+        assert_eq!(ran.stdout, "", "{args:?}");
+        assert!(!ran.stderr.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_written() {
+    let scratch = Scratch::new("bad_write").file("a.pal", STORE_BUFFERING);
+    scratch.run(&["check", "-q", "a.pal", "--witness", "no/such/folder/w.json"]).exits(2).complains(str![[
+        r#"
+error[unwritable-file]: no/such/folder/w.json: cannot be written: No such file or directory (os error 2)
+
+"#
+    ]]);
+    scratch.run(&["check", "-q", "a.pal", "--tsv", "no/such/folder/t.tsv"]).exits(2);
+}
+
+#[test]
+fn colour_only_on_a_terminal() {
+    let scratch = Scratch::new("bad_colour").file("a.pal", "process");
+    let ran = scratch.run(&["check", "a.pal"]).exits(2);
+    assert!(!ran.stderr.contains('\u{1b}'), "{}", ran.stderr);
+}

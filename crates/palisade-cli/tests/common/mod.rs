@@ -1,0 +1,125 @@
+//! Runs the built command in a scratch folder and compares what it prints with a transcript, where `[..]` stands for anything in a line and
+//! `...` for any lines.
+
+#![allow(dead_code, reason = "every test file uses its own part of this")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Store buffering: safe under SC, unsafe under TSO and PSO.
+pub const STORE_BUFFERING: &str = "\
+shared x, y: 0..1;
+
+process P {
+    x = 1;
+    let r = y;
+}
+
+process Q {
+    y = 1;
+    let r = x;
+}
+
+final P.r == 1 || Q.r == 1;
+";
+
+/// The same with fences: safe everywhere.
+pub const FENCED: &str = "\
+shared x, y: 0..1;
+process P { x = 1; fence; let r = y; }
+process Q { y = 1; fence; let r = x; }
+final P.r == 1 || Q.r == 1;
+";
+
+/// Far too many states for a test, and none of them bad.
+pub const ENDLESS: &str = "\
+shared x[8]: 0..99;
+process P(i: 0..7) { loop { x[i] = (x[(i + 1) % 8] + x[i] + 1) % 100; } }
+forbid x[0] == 98 && x[1] == 98 && x[2] == 98 && x[3] == 98 && x[4] == 98 && x[5] == 98 && x[6] == 98 && x[7] == 98;
+";
+
+/// A folder for one test, empty at the start.
+pub struct Scratch {
+    folder: PathBuf,
+}
+
+impl Scratch {
+    /// A fresh folder; the name must be the test's own.
+    pub fn new(name: &str) -> Scratch {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).expect("an old scratch folder can be removed");
+        }
+        std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
+        Scratch { folder }
+    }
+
+    /// Adds a file, with its folders.
+    pub fn file(self, name: &str, content: impl AsRef<[u8]>) -> Scratch {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("folders can be made");
+        std::fs::write(path, content).expect("a file can be written");
+        self
+    }
+
+    /// The path of a file in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The content of a file in it.
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).expect("the file is there")
+    }
+
+    /// The command, to be run in the folder with these arguments.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_palisade"));
+        command.current_dir(&self.folder).args(args).env_remove("NO_COLOR").env_remove("TERM");
+        command
+    }
+
+    /// Runs the command.
+    pub fn run(&self, args: &[&str]) -> Ran {
+        Ran::new(self.command(args).output().expect("the command can be started"))
+    }
+}
+
+/// What a command printed and how it ended.
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    pub fn new(output: Output) -> Ran {
+        let text = |bytes| String::from_utf8(bytes).expect("the command prints UTF-8");
+        Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    /// Checks the exit code; shows the output if it is another.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Ran {
+        assert_eq!(self.code, Some(code), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Checks that standard output is like the transcript.
+    #[track_caller]
+    pub fn prints(self, transcript: impl snapbox::data::IntoData) -> Ran {
+        snapbox::Assert::new()
+            .action_env(snapbox::assert::DEFAULT_ACTION_ENV)
+            .eq(self.stdout.as_str(), transcript.into_data());
+        self
+    }
+
+    /// Checks that standard error is like the transcript.
+    #[track_caller]
+    pub fn complains(self, transcript: impl snapbox::data::IntoData) -> Ran {
+        snapbox::Assert::new()
+            .action_env(snapbox::assert::DEFAULT_ACTION_ENV)
+            .eq(self.stderr.as_str(), transcript.into_data());
+        self
+    }
+}

@@ -1,0 +1,71 @@
+//! What the README and the documentation say is so.
+
+mod common;
+
+use common::{Ran, Scratch};
+use std::path::Path;
+use std::process::Command;
+
+fn root() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(file: &str) -> String {
+    std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+/// The console blocks of a text: command and output.
+fn console_blocks(text: &str) -> Vec<(&str, &str)> {
+    text.split("```console\n$ ")
+        .skip(1)
+        .map(|block| block.split("```").next().expect("a block ends"))
+        .map(|block| block.split_once('\n').expect("a command ends its line"))
+        .collect()
+}
+
+#[test]
+fn the_example_of_the_readme_is_real() {
+    let readme = read("README.md");
+    let blocks = console_blocks(&readme);
+    let (command, expected) = blocks[0];
+    let args = command
+        .strip_prefix("cargo run --release -p palisade-cli -- ")
+        .expect("the first command runs Palisade");
+    let output = Command::new(env!("CARGO_BIN_EXE_palisade"))
+        .args(args.split(' '))
+        .current_dir(root())
+        .output()
+        .expect("the command can be started");
+    let ran = Ran::new(output).exits(1);
+    // The last line counts states and seconds.
+    let without_last = |text: &str| text.trim_end().rsplit_once('\n').expect("several lines").0.to_owned();
+    assert_eq!(without_last(&ran.stdout), without_last(expected), "the README should say:\n{}", ran.stdout);
+    let program = read("corpus/mutex/peterson.pal");
+    let code: Vec<&str> = program.lines().filter(|line| !line.starts_with("//")).collect();
+    assert!(readme.contains(&code.join("\n")), "the README should show the program as it is");
+}
+
+#[test]
+fn continuous_integration_runs_the_tests_of_the_readme() {
+    let readme = read("README.md");
+    let (command, _) = *console_blocks(&readme).last().expect("the README has commands");
+    let script = read(".ci/run");
+    assert!(command.starts_with("cargo test"), "{command}");
+    assert_eq!(script.trim_end().lines().last(), Some(command));
+}
+
+#[test]
+fn every_option_is_documented() {
+    let scratch = Scratch::new("readme_options");
+    let documentation = read("docs/command-line.md");
+    for command in ["check", "replay", "show"] {
+        let help = scratch.run(&[command, "--help"]).exits(0).stdout;
+        let options = help.split_whitespace().filter(|word| word.starts_with("--")).map(|word| {
+            word.trim_matches(|c: char| !c.is_ascii_lowercase() && c != '-').trim_end_matches('-')
+        });
+        for option in options.filter(|option| option.len() > 2 && *option != "--help") {
+            let short = ["--quiet", "--verbose"].contains(&option);
+            assert!(short || documentation.contains(option), "{option} of `{command}` is not documented");
+        }
+    }
+}
