@@ -184,9 +184,15 @@ impl<'a> ThreadMachine<'a> {
             Effect::Locked { cell, wrote, .. } => wrote.map(|value| (cell, value)),
             _ => None,
         };
+        // A fault inside a section happens there: its opening can be put off no longer.
+        // A fault inside a section happens there: its opening can be put off no longer.
         let touched = matches!(
             effect,
-            Effect::ReadMemory(..) | Effect::Wrote(..) | Effect::Locked { .. } | Effect::Spawned(_)
+            Effect::ReadMemory(..)
+                | Effect::Wrote(..)
+                | Effect::Locked { .. }
+                | Effect::Spawned(_)
+                | Effect::Faulted(_)
         );
         let hold = match (state.section, local.hold) {
             (None, _) => Hold::Outside,
