@@ -81,7 +81,7 @@ fn control() {
     );
     check_statements("either{ nop }", &["{", "skip;", "}"]);
     check_statements("B: syncrd: x = 1", &["B: fence;", "await x == 1;"]);
-    check_statements("end: goto end", &["end_2: goto end_2;"]);
+    check_statements("end: goto end", &["end_2:", "goto end_2;"]);
 }
 
 #[test]

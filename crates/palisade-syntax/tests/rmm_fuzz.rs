@@ -108,7 +108,7 @@ A: either{ read: f[1] = 0; locked{ read: y = 0; write: y := 1 or write: z := -1 
 slocked write: x := 0; locked write: f[my] := $r - 1; fence; ssfence; syncrd: $r := y; assume: [$r != 0 || false]; goto A";
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn pieces_in_any_order(pieces in vec((0..PIECES.len()).prop_map(|i| PIECES[i]), 0..40)) {

@@ -54,6 +54,8 @@ pub(crate) struct Process<'a> {
     pub data: Vec<Declaration<'a>>,
     /// Its registers.
     pub registers: Vec<Declaration<'a>>,
+    /// All labels in the order of the text, those of statements that could not be read included.
+    pub labels: Vec<Word<'a>>,
     /// What it does.
     pub body: Vec<Statement<'a>>,
     /// The heading: `process(2)`.

@@ -252,14 +252,21 @@ impl<'a> Body<'_, 'a, '_> {
     /// The place a pointer leads to: address 1 is the variable `[0]`.
     fn guarded(&mut self, pointer: &Pointer<'a, 'a>, block: &mut Block) -> Maybe<Place> {
         let span = pointer.here.span;
-        let low = match pointer.from_below {
-            true => Some(binary(BinaryOp::Ge, self.expr(pointer.expr)?, int(0, span), span)),
-            false => None,
+        // `$p - 1 >= 0` is better said as `$p >= 1`.
+        let shift = match &pointer.sum {
+            Some(Linear { constant, terms }) if terms.len() == 1 && terms[0].0 > 0 => *constant,
+            _ => 0,
         };
-        let high = match pointer.from_above {
-            Some(count) => Some(binary(BinaryOp::Lt, self.expr(pointer.expr)?, int(count, span), span)),
-            None => None,
+        let mut compare = |op, bound: Value| -> Maybe<Written> {
+            let (left, bound) = match bound.checked_sub(shift).filter(|_| shift != 0) {
+                Some(bound) => (self.register(pointer.sum.as_ref()?.terms[0].1, pointer.here)?, bound),
+                None => (self.expr(pointer.expr)?, bound),
+            };
+            Some(binary(op, left, int(bound, span), span))
         };
+        let low = pointer.from_below.then(|| compare(BinaryOp::Ge, 0));
+        let high = pointer.from_above.map(|count| compare(BinaryOp::Lt, count));
+        let (low, high) = (low.flatten(), high.flatten());
         let guard = match (low, high) {
             (Some(low), Some(high)) => Some(binary(BinaryOp::And, low, high, span)),
             (low, high) => low.or(high),

@@ -38,12 +38,15 @@ pub(crate) fn properties(file: &File<'_>, groups: &[Group<'_>], messages: &mut M
     let mut good = Vec::new();
     for combination in &file.forbidden {
         // Without processes there was an error already.
-        if total > 0 && check(combination, groups, total, messages) {
+        if total > 0 && check(combination, file, groups, total, messages) {
             let labels: Vec<Option<&str>> = combination.entries.iter().map(|(label, _)| *label).collect();
             if seen.insert(labels) {
                 good.push(combination);
             }
         }
+    }
+    if messages.has_errors() {
+        return Vec::new();
     }
     // Combinations that are the same up to the order of copies, in the order of the file.
     let mut classes: Vec<Vec<&Combination<'_>>> = Vec::new();
@@ -57,8 +60,8 @@ pub(crate) fn properties(file: &File<'_>, groups: &[Group<'_>], messages: &mut M
     }
     let mut properties = Vec::new();
     for class in classes {
-        let counts = class.len() > 1 && orders(class[0], groups) == Some(class.len() as u64);
-        if counts && distinct_labels(class[0], groups) {
+        let all_orders = orders(class[0], groups) == Some(class.len() as u64);
+        if all_orders && distinct_labels(class[0], groups) {
             properties.push(property(counting(class[0], groups), class[0]));
         } else {
             properties
@@ -69,7 +72,13 @@ pub(crate) fn properties(file: &File<'_>, groups: &[Group<'_>], messages: &mut M
 }
 
 /// Whether a combination makes sense.
-fn check(combination: &Combination<'_>, groups: &[Group<'_>], total: usize, messages: &mut Messages) -> bool {
+fn check(
+    combination: &Combination<'_>,
+    file: &File<'_>,
+    groups: &[Group<'_>],
+    total: usize,
+    messages: &mut Messages,
+) -> bool {
     let found = combination.entries.len();
     if found != total {
         let words = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
@@ -83,7 +92,8 @@ fn check(combination: &Combination<'_>, groups: &[Group<'_>], total: usize, mess
         return false;
     }
     let mut sound = true;
-    for group in groups {
+    // A process without code was reported already.
+    for group in groups.iter().filter(|group| !file.processes[group.process].body.is_empty()) {
         for number in group.copies.clone() {
             let (label, here) = combination.entries[number as usize];
             let Some(label) = label.filter(|label| !group.labels.contains_key(label)) else { continue };

@@ -57,6 +57,8 @@ pub(crate) enum Copy {
     Own(Arc<str>),
     /// The cell `n + (me <= n)`.
     Other(Arc<str>, Value),
+    /// The cell `sum - me`: that of the other one of two copies.
+    Opposite(Arc<str>, Value),
 }
 
 impl<'a> Locals<'a> {
@@ -254,6 +256,9 @@ impl<'a> Locals<'a> {
             }
         }
         let copy = match (&local.layout, owners) {
+            (Layout::Array(array), [Some(_), Some(_)]) if *copies == (n..n + 2) => {
+                Copy::Opposite(Arc::clone(array), (2 * n + 1).into())
+            }
             (Layout::Array(array), [Some(_), Some(_)]) => Copy::Other(Arc::clone(array), n.into()),
             (Layout::Array(array), [Some(owner), None] | [None, Some(owner)]) => {
                 Copy::Fixed(Arc::clone(array), owner.into())

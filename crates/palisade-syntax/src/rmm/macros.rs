@@ -85,7 +85,11 @@ impl<'a> Expander<'a, '_> {
                     let error = Diagnostic::error("unexpected-token", "`endmacro` without `macro`");
                     self.messages.at(token.here, "", error);
                 }
-                Kind::Name if self.by_name.contains_key(token.text(self.text)) => self.call(token),
+                Kind::Name if self.by_name.contains_key(token.text(self.text)) => {
+                    if !self.call(token) {
+                        out.push(Token { kind: Kind::Broken, ..token });
+                    }
+                }
                 Kind::End => {
                     out.push(token);
                     return Some(out);
@@ -212,8 +216,8 @@ impl<'a> Expander<'a, '_> {
         self.definitions.push(Definition { params, body: first..end, name: name.here, active: false });
     }
 
-    /// Reads the arguments of a call and starts on its text; the name was read.
-    fn call(&mut self, name: Token) {
+    /// Reads the arguments of a call and starts on its text; the name was read. Says whether it worked.
+    fn call(&mut self, name: Token) -> bool {
         let word = name.text(self.text);
         let index = self.by_name[word];
         let open = self.next();
@@ -230,16 +234,16 @@ impl<'a> Expander<'a, '_> {
                 error.help(help),
             );
             self.put_back = Some(open);
-            return;
+            return false;
         }
-        let Some(args) = self.arguments(name) else { return };
+        let Some(args) = self.arguments(name) else { return false };
         let definition = &mut self.definitions[index];
         if args.len() != definition.params.len() {
             let message =
                 format!("the macro `{word}` takes {} arguments, not {}", definition.params.len(), args.len());
             let defined = Some((definition.name, "defined here"));
             self.messages.at_both(name.here, "", defined, Diagnostic::error("wrong-arity", message));
-            return;
+            return false;
         }
         if definition.active {
             let error = Diagnostic::error("recursive-macro", format!("the macro `{word}` calls itself"));
@@ -248,13 +252,14 @@ impl<'a> Expander<'a, '_> {
                 "",
                 error.help("macros are copied into the text, so they cannot recurse"),
             );
-            return;
+            return false;
         }
         definition.active = true;
         let at = definition.body.start;
         let call = self.messages.call(name.here);
         self.moves += 1;
         self.feeds.push(Feed::Body { definition: index, at, args, call });
+        true
     }
 
     /// Reads arguments up to the closing parenthesis; `None` if the file ends before it.

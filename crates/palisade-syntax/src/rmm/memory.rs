@@ -209,13 +209,20 @@ pub(crate) fn suggest<'n>(
     word: &str,
     known: impl IntoIterator<Item = &'n str>,
 ) -> Diagnostic {
-    // Of equally near names the first in the alphabet, whatever order they come in.
-    let mut known: Vec<&str> = known.into_iter().take(1000).collect();
-    known.sort_unstable();
-    match nearest(word, known) {
+    match similar(word, known) {
         Some(known) => error.help(format!("did you mean `{known}`?")),
         None => error,
     }
+}
+
+/// The known name nearest to a word; of equally near ones the first in the alphabet, whatever order they come in.
+pub(crate) fn similar<'n>(word: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let mut known: Vec<&str> = known.into_iter().collect();
+    if known.len() > 1000 {
+        return None;
+    }
+    known.sort_unstable();
+    nearest(word, known)
 }
 
 fn place(copy: Copy, view: &View<'_>, here: Here) -> Place {
@@ -232,8 +239,10 @@ fn place(copy: Copy, view: &View<'_>, here: Here) -> Place {
         Copy::Own(array) => element(array, me()),
         Copy::Other(array, n) => {
             let later = binary(BinaryOp::Le, me(), int(n, span), span);
-            element(array, binary(BinaryOp::Add, int(n, span), later, span))
+            let index = if n == 0 { later } else { binary(BinaryOp::Add, int(n, span), later, span) };
+            element(array, index)
         }
+        Copy::Opposite(array, sum) => element(array, binary(BinaryOp::Sub, int(sum, span), me(), span)),
     };
     Place::new(kind, span)
 }

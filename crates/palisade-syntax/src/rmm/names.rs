@@ -1,16 +1,8 @@
 //! Names that `.pal` takes: not its own words, and no two things under one name.
 
-use palisade_program::written::Rmw;
+use palisade_program::print::is_legal_name;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-
-/// The words of `.pal` that cannot name anything.
-const RESERVED: &[&str] = &[
-    "NULL", "any", "assert", "assume", "atomic", "await", "blocking", "bool", "break", "choose", "const",
-    "continue", "count", "do", "else", "end", "false", "fence", "final", "for", "forbid", "goto", "if", "in",
-    "int", "let", "lfence", "loop", "mfence", "null", "on", "or", "proc", "process", "return", "sfence",
-    "shared", "skip", "spawn", "switch", "true", "while",
-];
 
 /// Names in use.
 #[derive(Default)]
@@ -23,7 +15,7 @@ pub(crate) struct Names {
 impl Names {
     /// A name that neither these nor the outer names use: the first wish that is free, or the last with a number.
     pub fn fresh(&mut self, outer: Option<&Names>, wishes: &[&str]) -> Arc<str> {
-        let is_free = |names: &Names, name: &str| !is_reserved(name) && !names.taken.contains(name);
+        let is_free = |names: &Names, name: &str| is_legal_name(name) && !names.taken.contains(name);
         let fits = |names: &Names, name: &str| {
             is_free(names, name) && outer.is_none_or(|outer| is_free(outer, name))
         };
@@ -46,10 +38,6 @@ impl Names {
         self.taken.insert(Arc::clone(&name));
         name
     }
-}
-
-fn is_reserved(name: &str) -> bool {
-    RESERVED.contains(&name) || Rmw::ALL.iter().any(|(_, word)| *word == name)
 }
 
 #[cfg(test)]

@@ -13,7 +13,8 @@ use palisade_program::Value;
 
 /// Reads a file. What could not be read is left out and reported.
 pub(crate) fn parse<'a>(text: &'a str, tokens: &[Token], messages: &mut Messages) -> File<'a> {
-    let mut parser = Parser { text, tokens, at: 0, depth: 0, size: 0, reported_at: None, messages };
+    let mut parser =
+        Parser { text, tokens, at: 0, depth: 0, size: 0, labels: Vec::new(), reported_at: None, messages };
     parser.file()
 }
 
@@ -26,6 +27,8 @@ pub(super) struct Parser<'a, 't, 'm> {
     pub(super) depth: u32,
     /// How large the program is so far, as [`MAX_SIZE`] counts.
     size: usize,
+    /// The labels of the process so far.
+    pub(super) labels: Vec<Word<'a>>,
     /// Where the last error was reported; of several at one token only the first is.
     reported_at: Option<usize>,
     pub(super) messages: &'m mut Messages,
@@ -182,6 +185,10 @@ impl<'a> Parser<'a, '_, '_> {
                     self.unexpected("`text`", Some("the code of a process follows the word `text`"));
                     break;
                 }
+                _ if self.starts_statement() => {
+                    self.unexpected("`text`", Some("the code of a process follows the word `text`"));
+                    break;
+                }
                 _ => {
                     self.unexpected("`data`, `registers` or `text`", None);
                     self.next();
@@ -202,31 +209,38 @@ impl<'a> Parser<'a, '_, '_> {
         if self.peek() == Kind::Text {
             self.next();
             body = self.body();
+        } else if self.starts_statement() {
+            body = self.body();
         }
-        Process {
-            count,
-            data: data.unwrap_or_default(),
-            registers: registers.unwrap_or_default(),
-            body,
-            here,
-        }
+        let labels = std::mem::take(&mut self.labels);
+        let (data, registers) = (data.unwrap_or_default(), registers.unwrap_or_default());
+        Process { count, data, registers, labels, body, here }
     }
 
     /// Declarations of variables (`Kind::Name`) or registers (`Kind::Register`), at least one.
     fn declarations(&mut self, kind: Kind) -> Vec<Declaration<'a>> {
         let mut declarations = Vec::new();
+        let start = self.at;
         loop {
             match self.peek() {
-                found if found == kind => match self.declaration() {
-                    Ok(declaration) => declarations.push(declaration),
-                    Err(Reported) => self.skip_declaration(),
-                },
+                found if found == kind => {
+                    let start = self.at;
+                    let name = self.word();
+                    let (mut init, mut domain) = (Some(0), None);
+                    // Whatever is wrong behind the name, it is declared: its uses are no errors.
+                    if self.declaration(&mut init, &mut domain).is_err() {
+                        self.skip_declaration();
+                    }
+                    declarations.push(Declaration { name, init, domain, here: self.since(start) });
+                }
                 Kind::Name => {
                     self.unexpected("a register", Some("registers are written `$r = 0 : [0:1]`"));
+                    self.next();
                     self.skip_declaration();
                 }
                 Kind::Register => {
                     self.unexpected("a variable", Some("registers are declared in a section `registers`"));
+                    self.next();
                     self.skip_declaration();
                 }
                 Kind::Semicolon | Kind::Comma => {
@@ -236,7 +250,7 @@ impl<'a> Parser<'a, '_, '_> {
                     );
                     self.next();
                 }
-                _ if declarations.is_empty() => {
+                _ if self.at == start => {
                     self.unexpected("a declaration", Some("declarations look like `x = 0 : [0:1]`"));
                     self.skip_to_section();
                     return declarations;
@@ -246,48 +260,48 @@ impl<'a> Parser<'a, '_, '_> {
         }
     }
 
-    fn declaration(&mut self) -> Parse<Declaration<'a>> {
-        let start = self.at;
-        let name = self.word();
+    /// The initial value and the domain.
+    fn declaration(&mut self, init: &mut Option<Value>, domain: &mut Option<(Value, Value)>) -> Parse<()> {
+        self.grow(2)?;
         self.expect(Kind::Equal, Some("a declaration says the initial value: `x = 0 : [0:1]`"))?;
-        let value_here = self.here();
-        let init = match self.peek() {
+        let start = self.at;
+        *init = match self.peek() {
             Kind::Star => {
                 self.next();
                 None
             }
             _ => Some(self.integer()?),
         };
-        let mut domain = None;
-        if self.peek() == Kind::Colon {
-            self.next();
-            if self.peek() == Kind::Name && self.peek_text() == "Z" {
-                self.next();
-            } else {
-                let open = self.at;
-                self.expect(Kind::LeftBracket, Some("a domain is `[0:1]`, or `Z` for all integers"))?;
-                let lo = self.integer()?;
-                self.expect(Kind::Colon, Some("a domain looks like `[0:1]`"))?;
-                let hi = self.integer()?;
-                self.expect(Kind::RightBracket, None)?;
-                let here = self.since(open);
-                if lo > hi {
-                    let error =
-                        Diagnostic::error("empty-domain", format!("no value lies between {lo} and {hi}"));
-                    self.messages.at(here, "", error.help(format!("did you mean `[{hi}:{lo}]`?")));
-                    return Err(Reported);
-                }
-                domain = Some((lo, hi));
-                if let Some(value) = init.filter(|value| *value < lo || hi < *value) {
-                    let message = format!("the initial value {value} is not in the domain");
-                    let error = Diagnostic::error("outside-domain", message);
-                    self.messages.at_both(value_here, "", Some((here, "the domain")), error);
-                    return Err(Reported);
-                }
-            }
+        let value_here = self.since(start);
+        if self.peek() != Kind::Colon {
+            return Ok(());
         }
-        self.grow(2)?;
-        Ok(Declaration { name, init, domain, here: self.since(start) })
+        self.next();
+        if self.peek() == Kind::Name && self.peek_text() == "Z" {
+            self.next();
+            return Ok(());
+        }
+        let open = self.at;
+        self.expect(Kind::LeftBracket, Some("a domain is `[0:1]`, or `Z` for all integers"))?;
+        let lo = self.integer()?;
+        self.expect(Kind::Colon, Some("a domain looks like `[0:1]`"))?;
+        let hi = self.integer()?;
+        self.expect(Kind::RightBracket, None)?;
+        let here = self.since(open);
+        if lo > hi {
+            let error = Diagnostic::error("empty-domain", format!("no value lies between {lo} and {hi}"));
+            self.messages.at(here, "", error.help(format!("did you mean `[{hi}:{lo}]`?")));
+            return Ok(());
+        }
+        *domain = Some((lo, hi));
+        if let Some(value) = init.filter(|value| *value < lo || hi < *value) {
+            let error = Diagnostic::error(
+                "outside-domain",
+                format!("the initial value {value} is not in the domain"),
+            );
+            self.messages.at_both(value_here, "", Some((here, "the domain")), error);
+        }
+        Ok(())
     }
 
     /// A number with an optional sign.
@@ -392,7 +406,7 @@ impl<'a> Parser<'a, '_, '_> {
 
     /// Reports something about the next token, unless something else was already reported there.
     pub(super) fn report_once(&mut self, text: &str, context: Option<(Here, &str)>, error: Diagnostic) {
-        if self.reported_at != Some(self.at) {
+        if self.reported_at != Some(self.at) && self.peek() != Kind::Broken {
             self.reported_at = Some(self.at);
             self.messages.at_both(self.tokens[self.at].here, text, context, error);
         }
@@ -423,7 +437,6 @@ impl<'a> Parser<'a, '_, '_> {
 
     /// Skips to the next declaration: a name with `=` behind it.
     fn skip_declaration(&mut self) {
-        self.next();
         while !matches!(self.peek(), Kind::Data | Kind::Process | Kind::Registers | Kind::Text | Kind::End)
             && !(matches!(self.peek(), Kind::Name | Kind::Register) && self.peek_second() == Kind::Equal)
         {

@@ -3,7 +3,7 @@
 use super::assigned::read_before_written;
 use super::ast::{Declaration, Process, Word};
 use super::locals::duplicate;
-use super::memory::{declared_type, int, suggest};
+use super::memory::{declared_type, int, similar};
 use super::messages::Messages;
 use super::names::Names;
 use super::token::Here;
@@ -40,11 +40,8 @@ impl<'a> Registers<'a> {
                 duplicate(name, before.declaration.name.here, "register", messages);
                 continue;
             }
-            // Registers may be called `$0`, which is no name in `.pal`.
-            let prefixed = format!("r_{word}");
-            let digit = word.starts_with(|c: char| c.is_ascii_digit());
-            let wishes: &[&str] = if digit { &[&prefixed] } else { &[word, &prefixed] };
-            let name = names.fresh(Some(outer), wishes);
+            // A register may have the name of a variable, or one that is none in `.pal`, such as `$0`.
+            let name = names.fresh(Some(outer), &[word, &format!("r_{word}")]);
             by_name.insert(word, Register { name, declaration, used: false });
         }
         Registers { by_name }
@@ -64,9 +61,8 @@ impl<'a> Registers<'a> {
             }
             None => {
                 let error = Diagnostic::error("unknown-register", format!("there is no register `${word}`"));
-                let error = suggest(error, word, self.by_name.keys().copied());
-                let help = match error.help.as_deref() {
-                    Some(help) => help.replace("`?", "`, with a `$`?"),
+                let help = match similar(word, self.by_name.keys().copied()) {
+                    Some(known) => format!("did you mean `${known}`?"),
                     None => "registers are declared in the section `registers` of the process".to_owned(),
                 };
                 messages.at(here, "", error.help(help));

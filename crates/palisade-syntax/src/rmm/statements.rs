@@ -18,13 +18,11 @@ impl<'a> Parser<'a, '_, '_> {
             };
             self.unexpected("a statement or a process", Some(help));
             self.next();
-            if self.starts_statement() {
+            if self.peek() == Kind::Semicolon {
+                self.next();
+            }
+            if !self.ends_statements() {
                 statements.extend(self.statements());
-            } else {
-                self.skip_statement();
-                if self.peek() == Kind::Semicolon {
-                    self.next();
-                }
             }
         }
         statements
@@ -71,6 +69,7 @@ impl<'a> Parser<'a, '_, '_> {
             let label = if parser.peek() == Kind::Name && parser.peek_second() == Kind::Colon {
                 let label = parser.word();
                 parser.next();
+                parser.labels.push(label);
                 Some(label)
             } else {
                 None
@@ -328,7 +327,7 @@ impl<'a> Parser<'a, '_, '_> {
         )
     }
 
-    fn starts_statement(&self) -> bool {
+    pub(super) fn starts_statement(&self) -> bool {
         match self.peek() {
             Kind::Name => self.peek_second() == Kind::Colon,
             kind => matches!(

@@ -116,6 +116,8 @@ kinds! {
     RightParen "`)`"
     Semicolon "`;`"
     Star "`*`"
+    /// In place of a macro's call that could not be expanded, which has been reported.
+    Broken "a call of a macro"
     /// The end of the text; always the last token, and only there.
     End "the end of the file"
 }

@@ -4,7 +4,7 @@
 //! memory of processes are told apart by a parameter (or are templates of their own, if that memory is no array); the others
 //! are alike.
 
-use super::ast::{File, Kind, Process, Statement};
+use super::ast::{File, Process};
 use super::body::Body;
 use super::forbidden::{Group, properties};
 use super::locals::{Addressing, duplicate};
@@ -32,7 +32,7 @@ pub(crate) fn translate(file: &File<'_>, messages: &mut Messages) -> Program {
             Addressing::Named => numbers.map(|number| number..number + 1).collect(),
             _ => vec![numbers],
         };
-        let labels = Arc::new(labels(&process.body, messages));
+        let labels = Arc::new(labels(process, messages));
         groups.extend(parts.into_iter().map(|copies| Group {
             process: index,
             template: names.fresh(None, &[&format!("P{}", copies.start)]),
@@ -80,38 +80,18 @@ fn template<'a>(
 /// The labels of a process: their names in `.pal`, and their places.
 pub(crate) type Labels<'a> = HashMap<&'a str, (Arc<str>, Here)>;
 
-fn labels<'a>(body: &[Statement<'a>], messages: &mut Messages) -> Labels<'a> {
-    fn collect<'a>(
-        body: &[Statement<'a>],
-        names: &mut Names,
-        labels: &mut Labels<'a>,
-        messages: &mut Messages,
-    ) {
-        for statement in body {
-            if let Some(label) = statement.label {
-                match labels.get(label.text) {
-                    Some((_, before)) => duplicate(label, *before, "label", messages),
-                    None => {
-                        let name = names.fresh(None, &[label.text]);
-                        labels.insert(label.text, (name, label.here));
-                    }
-                }
-            }
-            match &statement.kind {
-                Kind::If(parts) => {
-                    collect(&parts.1, names, labels, messages);
-                    collect(&parts.2, names, labels, messages);
-                }
-                Kind::While(parts) => collect(&parts.1, names, labels, messages),
-                Kind::Either(alternatives) | Kind::Locked(alternatives) => {
-                    alternatives.iter().for_each(|body| collect(body, names, labels, messages));
-                }
-                Kind::Block(body) => collect(body, names, labels, messages),
-                _ => {}
+fn labels<'a>(process: &Process<'a>, messages: &mut Messages) -> Labels<'a> {
+    let mut labels = Labels::new();
+    let mut names = Names::default();
+    // In `.pal` every body has a label `end` already.
+    names.fresh(None, &["end"]);
+    for label in &process.labels {
+        match labels.get(label.text) {
+            Some((_, before)) => duplicate(*label, *before, "label", messages),
+            None => {
+                labels.insert(label.text, (names.fresh(None, &[label.text]), label.here));
             }
         }
     }
-    let mut labels = Labels::new();
-    collect(body, &mut Names::default(), &mut labels, messages);
     labels
 }
