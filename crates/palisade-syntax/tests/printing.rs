@@ -5,8 +5,9 @@ mod common;
 use palisade_base::Source;
 use palisade_program::print::print;
 use palisade_program::written::Program;
+use palisade_program::{Instantiation, lower};
 use palisade_syntax::limits::{MAX_EXPR_DEPTH, MAX_NESTING};
-use palisade_syntax::{Language, read};
+use palisade_syntax::{Language, parse, read};
 use proptest::prelude::*;
 
 fn reread(text: &str) -> Program {
@@ -128,24 +129,36 @@ fn other_ways_of_writing_come_out_the_same() {
     check("shared x; shared y: int;", "shared x, y;\n");
 }
 
+/// Everything that walks over a program recurses, so the deepest programs must not exhaust the stack anywhere.
 #[test]
-fn programs_as_deep_as_allowed_stay_readable() {
-    let deep = MAX_NESTING as usize - 1;
+fn programs_as_deep_as_allowed_are_printed_validated_and_lowered() {
+    // The process body, and the expression or statement itself, are levels too.
+    let deep = MAX_NESTING as usize - 3;
     let high = MAX_EXPR_DEPTH as usize - 2;
-    let texts = [
-        format!("final {}x;", "- ".repeat(deep)),
-        format!("final {}x;", "!".repeat(deep)),
-        format!("final {}x{};", "1 - (".repeat(deep), ")".repeat(deep)),
-        format!("final {}x{};", "a[".repeat(deep), "]".repeat(deep)),
-        format!("const N = -1; final {}N{};", "1 - (".repeat(deep), ")".repeat(deep)),
-        format!("final {}x;", "x + ".repeat(high)),
-        format!("process P {{ {} skip; {} }}", "loop {".repeat(deep), "}".repeat(deep)),
-        format!("process P {{ {} {{}} }}", "if x {} else ".repeat(deep - 1)),
+    let bodies = [
+        format!("x = {}x;", "- ".repeat(deep)),
+        format!("x = {}x;", "!".repeat(deep)),
+        format!("x = {}x{};", "1 - (".repeat(deep), ")".repeat(deep)),
+        format!("x = {}x{};", "x && (x || x || (".repeat(deep / 2), "))".repeat(deep / 2)),
+        format!("x = {}x{};", "a[".repeat(deep), "]".repeat(deep)),
+        format!("x = {}x{};", "f(".repeat(deep), ")".repeat(deep)),
+        format!("x = {}N{};", "1 - (".repeat(deep), ")".repeat(deep)),
+        format!("x = {}x;", "x + ".repeat(high)),
+        format!("x = {}x;", "x || ".repeat(high)),
+        format!("await {}x;", "x && ".repeat(high)),
+        format!("{} skip; {}", "loop {".repeat(deep), "}".repeat(deep)),
+        format!("{} skip; {}", "atomic {".repeat(deep), "}".repeat(deep)),
+        format!("{} {{}}", "if x {} else ".repeat(deep)),
     ];
-    for text in texts {
-        let program = reread(&text);
-        let printed = print(&program);
-        assert!(reread(&printed) == program, "{text}\n{printed}");
+    for body in bodies {
+        let text =
+            format!("const N = -1; shared x, a[1]; proc f(n) -> int {{ return n; }} process P {{ {body} }}");
+        let parsed = parse(Language::Pal, &Source::new("deep.pal", &*text))
+            .unwrap_or_else(|e| panic!("{text}: {e:#?}"));
+        let printed = print(&parsed.program);
+        assert!(reread(&printed) == parsed.program, "{text}\n{printed}");
+        let system = lower(&parsed.program, Instantiation { any: 1, every: None });
+        assert_eq!(system.instances.len(), 1);
     }
 }
 
