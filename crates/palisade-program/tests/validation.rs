@@ -16,7 +16,7 @@ fn check(text: &str, expected: &[&str]) {
     let mark = |severity| if severity == Severity::Warning { "warning " } else { "" };
     let found: Vec<String> = diagnostics
         .iter()
-        .map(|d| format!("{}{}", mark(d.severity), list(text, &[d.clone()]).trim_end()))
+        .map(|d| format!("{}{}", mark(d.severity), list(text, std::slice::from_ref(d)).trim_end()))
         .collect();
     assert_eq!(found, expected, "{text}");
 }
