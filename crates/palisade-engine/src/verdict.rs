@@ -75,9 +75,14 @@ impl fmt::Display for Reason {
                 write!(f, "no bad state with up to {bound} instances where any number is allowed")
             }
             Reason::CallDepth(bound) => write!(f, "no bad state with up to {bound} nested calls"),
-            Reason::ThreadCount(bound) => write!(f, "no bad state with up to {bound} processes alive at once"),
+            Reason::ThreadCount(bound) => {
+                write!(f, "no bad state with up to {bound} processes alive at once")
+            }
             Reason::Growing { name, values } => {
-                write!(f, "`{name}` takes more and more values ({values} so far); give it a domain")
+                write!(
+                    f,
+                    "`{name}` takes more and more values ({values} so far); declare its domain, or bound all integers with --int-range LO..HI"
+                )
             }
             Reason::Unsupported(why) => f.write_str(why),
         }

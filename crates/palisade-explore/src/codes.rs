@@ -11,7 +11,9 @@ use rustc_hash::FxHashMap;
 /// Domains up to this size use offsets.
 const SMALL: u64 = 256;
 /// More different values than this in a cell without a declared domain count as growth without bound.
-pub(crate) const GROWING: usize = 4096;
+pub(crate) const GROWING: usize = 1024;
+/// When the budget runs out, this many are suspicious.
+const SUSPICIOUS: u64 = 64;
 
 /// The codes of all cells.
 #[derive(Debug)]
@@ -71,10 +73,17 @@ impl Codes {
 
     /// A cell without declared domain that takes more and more values.
     pub fn growing(&self, system: &System) -> Option<CellId> {
-        let grows = |&cell: &CellId| {
-            system.cells[cell].ty.domain.bounds().is_none() && self.size(cell) > GROWING as u64
-        };
-        self.cells.ids().find(grows)
+        self.most_varied(system).filter(|&cell| self.size(cell) > GROWING as u64)
+    }
+
+    /// A cell without declared domain that has taken so many values that it may be the reason why the budget ran out.
+    pub fn suspicious(&self, system: &System) -> Option<CellId> {
+        self.most_varied(system).filter(|&cell| self.size(cell) >= SUSPICIOUS)
+    }
+
+    fn most_varied(&self, system: &System) -> Option<CellId> {
+        let undeclared = |cell: &CellId| system.cells[*cell].ty.domain.bounds().is_none();
+        self.cells.ids().filter(undeclared).max_by_key(|&cell| self.size(cell))
     }
 }
 

@@ -38,7 +38,7 @@ use palisade_engine::{
     Witness,
 };
 use palisade_memory::{Machine, Model};
-use palisade_program::running::{Instr, System};
+use palisade_program::running::{CellId, Instr, System};
 use palisade_trace::Run;
 use search::{Counters, End, Search};
 
@@ -180,11 +180,12 @@ impl Check<'_> {
                     Bounded::Unknown(Reason::CallDepth(palisade_automata::MOST_FRAMES))
                 }
                 End::Clean => Bounded::Clean { bound_hit: automaton.bound_hit },
-                End::Exhausted(what) => Bounded::Unknown(Reason::Exhausted(what)),
-                End::CellGrows(cell) => Bounded::Unknown(Reason::Growing {
-                    name: machine.system.cells[cell].name.clone(),
-                    values: codes::GROWING,
+                End::Exhausted(Exhausted::Stopped) => Bounded::Unknown(Reason::Exhausted(Exhausted::Stopped)),
+                End::Exhausted(what) => Bounded::Unknown(match automaton.codes.suspicious(machine.system) {
+                    Some(cell) => growing(&automaton, cell),
+                    None => Reason::Exhausted(what),
                 }),
+                End::CellGrows(cell) => Bounded::Unknown(growing(&automaton, cell)),
                 End::ThreadStatesGrow => Bounded::Unknown(Reason::Growing {
                     name: automaton.most_varied_register().unwrap_or_default(),
                     values: automaton.len(),
@@ -199,6 +200,11 @@ enum Bounded {
     Bad(Run),
     Clean { bound_hit: bool },
     Unknown(Reason),
+}
+
+fn growing(automaton: &Automaton<'_>, cell: CellId) -> Reason {
+    let name = automaton.machine.machine.system.cells[cell].name.clone();
+    Reason::Growing { name, values: automaton.codes.size(cell) as usize }
 }
 
 fn spawns(system: &System) -> bool {

@@ -24,7 +24,7 @@ const CHUNK: usize = 256;
 /// Smaller rounds are not worth sharing out.
 const WORTH_SHARING: usize = 1 << 10;
 /// More thread states than this count as growth without bound.
-const MOST_LOCALS: usize = 1 << 22;
+const MOST_LOCALS: usize = 1 << 20;
 
 /// How a search ended.
 pub(crate) enum End {
