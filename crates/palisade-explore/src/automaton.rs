@@ -10,7 +10,7 @@
 //! 3. The moves of a thread state begin with its updates.
 
 use crate::codes::Codes;
-use crate::footprint::{Cells, Footprint, Footprints, only};
+use crate::footprint::{Cells, Footprint, Footprints, Reach, only};
 use hashbrown::HashTable;
 use palisade_automata::Observer;
 use palisade_automata::{After, Hold, Kind, Local, ThreadMachine};
@@ -57,12 +57,14 @@ pub(crate) struct Info {
     pub only_loads: bool,
     /// What its next instructions access.
     pub next: Footprint,
-    /// What it may ever access.
+    /// What it, and the threads it starts, may ever access.
     pub future: Footprint,
+    /// What the threads it starts may ever access.
+    pub children: Footprint,
 }
 
 impl Info {
-    fn unknown(future: Footprint) -> Info {
+    fn unknown(reach: Reach) -> Info {
         Info {
             first_move: 0,
             moves: NOTHING,
@@ -76,7 +78,8 @@ impl Info {
             buffer_empty: true,
             only_loads: true,
             next: Footprint::default(),
-            future,
+            future: reach.all,
+            children: reach.children,
         }
     }
 }
@@ -180,7 +183,7 @@ impl<'a> Automaton<'a> {
         };
         // Number 0: any thread state will do, since it is never looked at.
         automaton.locals.push(automaton.machine.start(RoleId(0)));
-        automaton.infos.push(Info { moves: 0, finished: true, ..Info::unknown(Footprint::default()) });
+        automaton.infos.push(Info { moves: 0, finished: true, ..Info::unknown(Reach::default()) });
         automaton
     }
 

@@ -2,7 +2,7 @@
 //!
 //! *Reduction.* Often one thread's next steps are independent of everything the others can still do; then it is enough to follow these
 //! (a persistent set: Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems", 1996). Two kinds of sets are tried for each thread:
-//! - one pending store reaching memory, if no other thread can still access its cell. It commutes with the own thread's steps too: whether the
+//! - one pending store reaching memory, if no other thread, nor any that the own thread may still start, can access its cell. It commutes with the own thread's steps too: whether the
 //!   store is pending or in memory, the thread reads the same value;
 //! - all next instructions of a thread, if no other thread can still write what they read, or access what they write, and if the own pending stores cannot
 //!   enable, disable or change any of them (the buffer is empty, or all are loads; a load of an own pending store reads the same value from memory later if
@@ -141,8 +141,9 @@ impl<'s> Expander<'s, '_> {
             }
             let others = self.others(locals, thread);
             let (updates, instructions) = moves.split_at(info.updates as usize);
+            let others_and_children = others.union(info.children);
             for (offset, update) in updates.iter().enumerate() {
-                if update.cells() & (others.reads | others.writes) == 0 {
+                if update.cells() & (others_and_children.reads | others_and_children.writes) == 0 {
                     let set: SmallVec<_> = std::iter::once((first + offset as u32, update)).collect();
                     if self.invisible(state, &set, needs)? {
                         return Ok(Some((thread, set)));

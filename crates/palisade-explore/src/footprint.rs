@@ -39,16 +39,35 @@ impl Footprint {
     }
 }
 
+/// What may happen from a location on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Reach {
+    /// What the thread, and the threads it starts, may access.
+    pub all: Footprint,
+    /// What the threads it starts may access.
+    pub children: Footprint,
+}
+
+impl Reach {
+    fn add(&mut self, other: Reach) -> bool {
+        let all = self.all.add(other.all);
+        let children = self.children.add(other.children);
+        all || children
+    }
+}
+
+type Reaches = IdVec<CodeId, IdVec<Location, Reach>>;
+
 /// The footprints of all locations.
 #[derive(Debug)]
 pub(crate) struct Footprints {
-    from: IdVec<CodeId, IdVec<Location, Footprint>>,
+    from: Reaches,
 }
 
 impl Footprints {
     pub fn new(system: &System) -> Footprints {
-        let nothing = |code: &Code| vec![Footprint::default(); code.location_count()].into();
-        let mut from: IdVec<CodeId, IdVec<Location, Footprint>> = system.codes.iter().map(nothing).collect();
+        let nothing = |code: &Code| vec![Reach::default(); code.location_count()].into();
+        let mut from: Reaches = system.codes.iter().map(nothing).collect();
         // Calls and spawns refer to other codes, so all are iterated together until nothing changes.
         let mut changed = true;
         while changed {
@@ -61,27 +80,22 @@ impl Footprints {
     }
 
     /// What a thread may still access, its pending stores included.
-    pub fn of(&self, thread: &Thread) -> Footprint {
-        let mut all = Footprint::default();
+    pub fn of(&self, thread: &Thread) -> Reach {
+        let mut reach = Reach::default();
         for frame in &thread.frames {
-            all.add(self.from[frame.code][frame.location]);
+            reach.add(self.from[frame.code][frame.location]);
         }
         for entry in &thread.buffer {
             if let Pending::Store(cell, _) = entry {
-                all.writes |= only(*cell);
+                reach.all.writes |= only(*cell);
             }
         }
-        all
+        reach
     }
 }
 
 /// Propagates backward inside one code until nothing changes there.
-fn flow(
-    system: &System,
-    id: CodeId,
-    code: &Code,
-    from: &mut IdVec<CodeId, IdVec<Location, Footprint>>,
-) -> bool {
+fn flow(system: &System, id: CodeId, code: &Code, from: &mut Reaches) -> bool {
     let mut any = false;
     let mut changed = true;
     while changed {
@@ -96,19 +110,21 @@ fn flow(
     any
 }
 
-fn access(system: &System, instr: &Instr, from: &IdVec<CodeId, IdVec<Location, Footprint>>) -> Footprint {
+fn access(system: &System, instr: &Instr, from: &Reaches) -> Reach {
     let nothing = Footprint::default();
+    let own = |all| Reach { all, children: nothing };
     match instr {
-        Instr::Load(_, address) => Footprint { reads: cells(address), ..nothing },
-        Instr::Store(address, _) => Footprint { writes: cells(address), ..nothing },
-        Instr::Locked { address, .. } => Footprint { reads: cells(address), writes: cells(address) },
+        Instr::Load(_, address) => own(Footprint { reads: cells(address), ..nothing }),
+        Instr::Store(address, _) => own(Footprint { writes: cells(address), ..nothing }),
+        Instr::Locked { address, .. } => own(Footprint { reads: cells(address), writes: cells(address) }),
         Instr::Call { code, .. } => from[*code][system.codes[*code].entry],
         Instr::Spawn(template, _) => {
-            let entry = |code: CodeId| from[code][system.codes[code].entry];
+            let entry = |code: CodeId| from[code][system.codes[code].entry].all;
             let roles = system.templates[*template].roles.iter();
-            roles.fold(nothing, |all, &role| all.union(entry(system.roles[role].code)))
+            let children = roles.fold(nothing, |all, &role| all.union(entry(system.roles[role].code)));
+            Reach { all: children, children }
         }
-        _ => nothing,
+        _ => own(nothing),
     }
 }
 
