@@ -217,7 +217,13 @@ impl Machine<'_> {
     }
 
     /// The thread takes an edge. On `Err` the state is left half changed and must be thrown away.
-    fn execute(&self, state: &mut State, id: ThreadId, edge: &Edge, choice: Option<Value>) -> Result<Effect, Stop> {
+    fn execute(
+        &self,
+        state: &mut State,
+        id: ThreadId,
+        edge: &Edge,
+        choice: Option<Value>,
+    ) -> Result<Effect, Stop> {
         let system = self.system;
         let thread = &mut state.threads[id];
         let depth = thread.frames.len();

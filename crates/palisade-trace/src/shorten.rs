@@ -12,10 +12,11 @@
 
 use crate::{Run, links, replay};
 use palisade_base::Id;
-use palisade_memory::{Action, Machine, Pending, State, Step};
+use palisade_memory::{Action, Machine, Pending, Step, Thread};
 use palisade_program::Value;
 use palisade_program::running::{CodeId, EdgeId, Location, ThreadId};
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// How many steps of the machine are spent on leaving steps out, and again on rearranging them: less than a second's work each.
 const WORK: usize = 500_000;
@@ -29,9 +30,12 @@ pub fn shorten(machine: Machine<'_>, run: Run) -> Run {
     let mut shortener = Shortener { machine, memory: run.memory, work: WORK, best };
     loop {
         let before = shortener.best.moves.len();
+        shortener.drop_common_rounds();
         shortener.drop_ends_of_threads();
         shortener.drop_rounds();
         shortener.drop_blocks();
+        // In another order more may be left out.
+        shortener.gather();
         if shortener.best.moves.len() == before || shortener.work == 0 {
             break;
         }
@@ -97,14 +101,19 @@ struct Performed {
     moves: Vec<Move>,
     steps: Vec<Step>,
     /// Where the thread was before its move, callers first.
-    places: Vec<Vec<(CodeId, Location)>>,
+    places: Vec<Place>,
+    /// Where all threads were before the move, hashed. What looks the same may differ: it is tried.
+    places_of_all: Vec<u64>,
 }
+
+/// Where a thread is: code and location, callers first.
+type Place = Vec<(CodeId, Location)>;
 
 /// Takes the moves up to the first bad state. Updates of stores that were not taken are left out, as are the moves of threads that were not spawned. `None` if a
 /// move is not possible, nothing bad happens, or the work is used up.
 fn perform(machine: Machine<'_>, memory: &[Value], moves: &[Move], work: &mut usize) -> Option<Performed> {
     let mut state = machine.initial_state(memory)?;
-    let mut done = Performed { moves: Vec::new(), steps: Vec::new(), places: Vec::new() };
+    let mut done = Performed { moves: vec![], steps: vec![], places: vec![], places_of_all: vec![] };
     let mut threads: HashMap<Owner, ThreadId> =
         machine.system.instances.ids().map(|thread| (Owner::Initial(thread), thread)).collect();
     let mut shadows: HashMap<Owner, Vec<Option<usize>>> = HashMap::new();
@@ -130,7 +139,10 @@ fn perform(machine: Machine<'_>, memory: &[Value], moves: &[Move], work: &mut us
         }
         done.moves.push(*mv);
         done.steps.push(step);
-        done.places.push(place(&state, thread));
+        done.places.push(place(&state.threads[thread]));
+        let mut hasher = DefaultHasher::new();
+        state.threads.iter().for_each(|thread| place(thread).hash(&mut hasher));
+        done.places_of_all.push(hasher.finish());
         state = next;
     }
     machine.violation(&state).map(|_| done)
@@ -151,8 +163,8 @@ fn follow(shadow: &mut Vec<Option<usize>>, id: usize, action: Action, buffer: &[
     }
 }
 
-fn place(state: &State, thread: ThreadId) -> Vec<(CodeId, Location)> {
-    state.threads[thread].frames.iter().map(|frame| (frame.code, frame.location)).collect()
+fn place(thread: &Thread) -> Place {
+    thread.frames.iter().map(|frame| (frame.code, frame.location)).collect()
 }
 
 struct Shortener<'a> {
@@ -215,6 +227,27 @@ impl Shortener<'_> {
                         size /= 2;
                     }
                 }
+            }
+        }
+    }
+
+    /// Leaves out common rounds: what all threads do until they are all back where they were. Stores of before may still reach memory meanwhile.
+    fn drop_common_rounds(&mut self) {
+        let mut from = 0;
+        while from < self.best.moves.len() && self.work > 0 {
+            let here = self.best.places_of_all[from];
+            let again = |&later: &usize| self.best.places_of_all[later] == here;
+            let last = (from + 1..self.best.moves.len()).rev().find(again);
+            let next = (from + 1..self.best.moves.len()).find(again);
+            let dropped = [last, next.filter(|_| next != last)].into_iter().flatten().any(|to| {
+                let executed = |at: &usize| matches!(self.best.moves[*at].what, What::Execute { .. });
+                let instructions: Vec<usize> = (from..to).filter(executed).collect();
+                let everything: Vec<usize> = (from..to).collect();
+                (!instructions.is_empty() && self.accept_without(&instructions))
+                    || self.accept_without(&everything)
+            });
+            if !dropped {
+                from += 1;
             }
         }
     }
