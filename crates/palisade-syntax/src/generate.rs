@@ -2,25 +2,15 @@
 
 use palisade_base::{Origin, Span};
 use palisade_program::Value;
+use palisade_program::print::is_legal_name;
 use palisade_program::written::{
     BinaryOp, Expr, ExprKind, Name, Place, PlaceKind, Stmt, StmtKind, Type, UnaryOp,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Whether a word means something in `.pal`.
-#[rustfmt::skip]
-fn is_reserved(word: &str) -> bool {
-    matches!(
-        word,
-        "any" | "assert" | "assume" | "atomic" | "await" | "blocking" | "bool" | "break" | "cas" |
-            "choose" | "const" | "continue" | "count" | "do" | "else" | "end" | "false" | "fence" |
-            "fetch_add" | "fetch_and" | "fetch_or" | "fetch_sub" | "fetch_xor" | "final" | "for" |
-            "forbid" | "goto" | "if" | "int" | "let" | "lfence" | "loop" | "mfence" | "NULL" | "null" |
-            "on" | "or" | "proc" | "process" | "return" | "sfence" | "shared" | "skip" | "spawn" |
-            "switch" | "true" | "while" | "xchg"
-    )
-}
+/// Legal names that mean something in places.
+const SPECIAL: [&str; 3] = ["count", "end", "on"];
 
 /// Gives foreign names a form that `.pal` accepts, each another one.
 #[derive(Clone, Default)]
@@ -35,7 +25,7 @@ impl Names {
     /// given before.
     pub(crate) fn fresh(&mut self, wanted: &str) -> Arc<str> {
         let base: Arc<str> = identifier(wanted).into();
-        if !is_reserved(&base) && self.taken.insert(base.clone()) {
+        if is_legal_name(&base) && !SPECIAL.contains(&&*base) && self.taken.insert(base.clone()) {
             return base;
         }
         let next = self.next.entry(base.clone()).or_insert(2);

@@ -1,12 +1,300 @@
-//! The `.litmus` front end.
+//! Litmus tests for X86 and X86_64, as herd7 reads them.
+//!
+//! *How it works*: [`heading`] → tokens ([`lexer`]) → syntax tree ([`parser`] with [`init`], [`code`] and [`condition`]) →
+//! names, notation and widths ([`variables`], [`ir`], [`bank`]) → statements ([`state`], [`walk`], [`flags`], [`values`]) and the
+//! property ([`question`]).
+//!
+//! *Semantics*. Instructions do what Intel's manual says. A plain access is one load or store; an instruction that changes memory
+//! without lock is a load and then a store; locked ones, and `xchg` with memory, are one atomic step behind a drained
+//! buffer. Accesses to a part of a variable are refused (except narrower loads), since these machines buffer whole
+//! variables.
+//!
+//! *Differences from herd7*: carry, sign and overflow are computed (herd's flags are approximations); nonsense is refused,
+//! with everything wrong reported at once. `docs/litmus.md` is the reference.
+
+mod bank;
+mod code;
+mod condition;
+mod flags;
+mod heading;
+mod init;
+mod ir;
+mod lexer;
+mod liveness;
+mod mnemonics;
+mod parser;
+mod question;
+mod registers;
+mod state;
+mod test;
+mod values;
+mod variables;
+mod walk;
 
 use crate::Parsed;
-use palisade_base::{Diagnostic, Source, Span};
+use crate::generate::{self, Names};
+use crate::report::Report;
+use bank::Bank;
+use ir::Instr;
+use palisade_base::{Diagnostic, Origin, Source, Span};
+use palisade_program::written::{
+    Block, Count, Expr, ExprKind, Init, InitValue, Name, Place, PlaceKind, Program, Shared, Start as Starts,
+    Template, Type,
+};
+use registers::Family;
+use state::{Knowledge, State, held};
+use std::sync::Arc;
+use test::Test;
+use variables::{Start, VarId, Variables};
 
 /// Reads a program.
-pub(crate) fn parse(_source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
-    Err(vec![
-        Diagnostic::error("unsupported-language", "`.litmus` files cannot be read yet")
-            .at(Span::new(0..0), ""),
-    ])
+pub(crate) fn parse(source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
+    let mut report = Report::default();
+    let program = translate(source.text(), &mut report);
+    match program {
+        Some(program) if !report.has_errors() => Ok(Parsed { program, warnings: report.into_diagnostics() }),
+        _ => Err(report.into_diagnostics()),
+    }
+}
+
+fn translate(text: &str, report: &mut Report) -> Option<Program> {
+    let heading = heading::heading(text, report)?;
+    let tokens = lexer::lex(text, heading.init, report);
+    let test = parser::parse(text, heading.arch, &tokens, report);
+    drop(tokens);
+    let half = report.has_errors();
+    if test.threads.is_empty() {
+        return None;
+    }
+    let mut names = Names::default();
+    let templates: Vec<Arc<str>> = test.threads.iter().map(|thread| names.fresh(thread.name.text)).collect();
+    let mut variables = Variables::collect(&test, &mut names, report);
+    let code = ir::resolve(text, &test, &mut variables, report);
+    if !half {
+        question::check(&test, &variables, report);
+    }
+    if test.question.is_none() && !report.has_errors() {
+        let end = text.trim_end().len();
+        let message = "the test has no final condition, so nothing is asked about its outcomes";
+        let diagnostic = Diagnostic::warning("no-condition", message).at(Span::new(end..end), "");
+        report.push(diagnostic.help("add `exists (…)`, `~exists (…)` or `forall (…)` at the end"));
+    }
+    if report.has_errors() {
+        return None;
+    }
+    let translation = Translation { test: &test, variables: &variables, code: &code, templates, names };
+    Some(translation.program(text, report))
+}
+
+struct Translation<'t, 'a> {
+    test: &'t Test<'a>,
+    variables: &'t Variables<'a>,
+    code: &'t [Vec<Option<Instr>>],
+    templates: Vec<Arc<str>>,
+    names: Names,
+}
+
+/// After so many walks, bounds that still grow are taken to their limits.
+const PATIENCE: u32 = 4;
+
+impl Translation<'_, '_> {
+    fn program(self, text: &str, report: &mut Report) -> Program {
+        let (banks, never_set) = bank::banks(self.test, self.code, self.variables);
+        for span in never_set {
+            let message = "this register is never set; it stays 0";
+            report.push(Diagnostic::warning("never-set", message).at(span, ""));
+        }
+        let upper = has_upper_case_registers(text, self.test);
+        let threads: Vec<Thread> = (self.test.threads.iter().zip(&banks).zip(self.code))
+            .map(|((thread, bank), code)| Thread::new(thread, bank, code, upper, self.names.clone()))
+            .collect();
+        let mut knowledge = Knowledge::new(self.test, &banks, self.variables);
+        let mut walks = 0;
+        loop {
+            let before = (walks >= PATIENCE).then(|| knowledge.copy());
+            knowledge.grown = false;
+            for (position, thread) in threads.iter().enumerate() {
+                self.walk(&mut knowledge, &banks, position, thread, report, false);
+            }
+            if !knowledge.grown {
+                break;
+            }
+            if let Some(before) = before {
+                knowledge.widen(&before, &banks, self.variables);
+            }
+            walks += 1;
+        }
+        let mut program = Program { shared: self.shared(), ..Program::default() };
+        for (position, thread) in threads.iter().enumerate() {
+            let body = self.walk(&mut knowledge, &banks, position, thread, report, true);
+            let written = self.test.threads[position].name;
+            program.templates.push(Template {
+                name: Name::new(self.templates[position].clone(), written.span),
+                params: Vec::new(),
+                count: Count::Fixed(1),
+                start: Starts::Initially,
+                body,
+                origin: Origin(written.span),
+            });
+        }
+        let registers: Vec<_> = threads.into_iter().map(|thread| thread.registers).collect();
+        let by_number = self
+            .test
+            .threads
+            .iter()
+            .enumerate()
+            .map(|(position, thread)| (thread.number, position))
+            .collect();
+        let scene = question::Scene {
+            test: self.test,
+            variables: self.variables,
+            banks: &banks,
+            knowledge: &knowledge,
+            templates: &self.templates,
+            registers: &registers,
+            by_number,
+        };
+        program.properties.extend(scene.property(report));
+        program
+    }
+
+    /// Walks over the code of a thread; the body, if it is built.
+    fn walk(
+        &self,
+        knowledge: &mut Knowledge,
+        banks: &[Bank],
+        position: usize,
+        thread: &Thread,
+        report: &mut Report,
+        build: bool,
+    ) -> Block {
+        let written = &self.test.threads[position];
+        let instrs = &self.code[position];
+        let code = walk::Code { instrs, live: &thread.live, labels: &thread.labels };
+        let bank = &banks[position];
+        let (registers, spare) = (thread.registers.clone(), thread.names.clone());
+        let mut state =
+            State::new(knowledge, self.variables, bank, position, report, build, registers, spare);
+        let mut skip = false;
+        for at in 0..instrs.len() {
+            if thread.labels[at].is_some() {
+                state.label(thread.all_labels(written, at, build));
+            }
+            if !std::mem::take(&mut skip) {
+                skip = state.instruction(code, at);
+            }
+        }
+        if thread.labels[instrs.len()].is_some() {
+            state.label(thread.all_labels(written, instrs.len(), build));
+        }
+        state.finish(|family| self.start_of_register(written.number, family, bank))
+    }
+
+    fn start_of_register(&self, thread: u32, family: Family, bank: &Bank) -> Expr {
+        match self.variables.registers.get(&(thread, family)) {
+            None => Expr::int(0),
+            Some((register, start)) => {
+                self.start(*start, |number| held(number, *register, bank.width(family)))
+            }
+        }
+    }
+
+    fn start(&self, start: Start, number: impl Fn(i128) -> i64) -> Expr {
+        match start {
+            Start::Number(value, span) => generate::int(number(value), span),
+            Start::Address(var, element) => {
+                Expr::new(ExprKind::AddressOf(self.element(var, element)), Span::NONE)
+            }
+        }
+    }
+
+    fn element(&self, var: VarId, element: u32) -> Place {
+        let variable = &self.variables.all[var];
+        match variable.len {
+            None => generate::named(&variable.name, Span::NONE),
+            Some(_) => {
+                let name = Name::generated(variable.name.clone());
+                Place::new(PlaceKind::Element(name, Box::new(Expr::int(element.into()))), Span::NONE)
+            }
+        }
+    }
+
+    fn shared(&self) -> Vec<Shared> {
+        (self.variables.all.iter_enumerated())
+            .map(|(id, variable)| {
+                let width = self.variables.width(id);
+                let values: Vec<InitValue> = (variable.init.iter())
+                    .map(|start| {
+                        InitValue::Const(self.start(*start, |number| width.signed(number).unwrap_or(0)))
+                    })
+                    .collect();
+                let init = match (variable.len, values.len()) {
+                    (_, 0) => Init::Every(InitValue::Const(Expr::int(0))),
+                    (None, _) => Init::Every(values.into_iter().next().expect("at least one")),
+                    (Some(_), _) => Init::Each(values),
+                };
+                Shared {
+                    name: Name::new(variable.name.clone(), variable.span),
+                    len: variable.len,
+                    ty: Type::INT,
+                    init,
+                    origin: Origin(variable.span),
+                }
+            })
+            .collect()
+    }
+}
+
+/// What all walks over a thread need.
+struct Thread {
+    registers: [Option<Arc<str>>; Family::COUNT],
+    live: Vec<liveness::Live>,
+    /// The name of the first label at each position.
+    labels: Vec<Option<Arc<str>>>,
+    /// The names of the further ones.
+    further: std::collections::HashMap<usize, Vec<Arc<str>>>,
+    names: Names,
+}
+
+impl Thread {
+    fn new(
+        thread: &test::Thread<'_>,
+        bank: &Bank,
+        code: &[Option<Instr>],
+        upper: bool,
+        mut names: Names,
+    ) -> Thread {
+        let registers = state::register_names(bank, upper, &mut names);
+        let mut label_names = Names::default();
+        let mut labels = vec![None; code.len() + 1];
+        let mut further = std::collections::HashMap::new();
+        for (at, slot) in labels.iter_mut().enumerate() {
+            let written = thread.code.get(at).map_or(&thread.last_labels, |instruction| &instruction.labels);
+            let mut fresh = written.iter().map(|label| label_names.fresh(label.text));
+            *slot = fresh.next();
+            let rest: Vec<Arc<str>> = fresh.collect();
+            if !rest.is_empty() {
+                further.insert(at, rest);
+            }
+        }
+        Thread { registers, live: liveness::live_out(code, bank), labels, further, names }
+    }
+
+    /// All labels at a position.
+    fn all_labels(&self, thread: &test::Thread<'_>, at: usize, build: bool) -> Vec<Name> {
+        if !build {
+            return Vec::new();
+        }
+        let written = thread.code.get(at).map_or(&thread.last_labels, |instruction| &instruction.labels);
+        let names = self.labels[at].iter().chain(self.further.get(&at).into_iter().flatten());
+        names.zip(written).map(|(name, word)| Name::new(name.clone(), word.span)).collect()
+    }
+}
+
+/// Whether the test writes its registers in capitals, as seen from the first one in the code.
+fn has_upper_case_registers(text: &str, test: &Test<'_>) -> bool {
+    let operands =
+        test.threads.iter().flat_map(|thread| &thread.code).flat_map(|instruction| &instruction.operands);
+    let first = operands.into_iter().find(|operand| matches!(operand.kind, test::OperandKind::Register(_)));
+    first.is_some_and(|operand| text[operand.span.range()].contains(|c: char| c.is_ascii_uppercase()))
 }

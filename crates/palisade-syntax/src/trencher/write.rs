@@ -192,24 +192,23 @@ impl<'w, 'a> Writer<'w, 'a> {
             }
             [only] => self.transition(region, only, next, block),
             [first, second] if excludes(&first.instruction, &second.instruction) => {
-                let Instruction::Check(condition) = &first.instruction else {
+                let is_next = |transition: &Transition| next == Some((region, transition.to));
+                if first.to == second.to {
+                    block.push(Stmt::new(StmtKind::Skip, first.span));
+                    if !is_next(first) {
+                        block.push(goto(&self.labels[&(region, first.to)], first.span));
+                    }
+                    return;
+                }
+                // What leads to the next state needs no jump, and is the other case.
+                let (taken, other) = if is_next(first) { (second, first) } else { (first, second) };
+                let Instruction::Check(condition) = &taken.instruction else {
                     unreachable!("only checks exclude")
                 };
-                let branch = |to, span| {
-                    if next == Some((region, to)) {
-                        Vec::new()
-                    } else {
-                        vec![goto(&self.labels[&(region, to)], span)]
-                    }
-                };
-                let (mut then, mut otherwise) =
-                    (branch(first.to, first.span), branch(second.to, second.span));
-                let mut condition = self.term(condition);
-                if then.is_empty() {
-                    condition = generate::unary(UnaryOp::Not, condition, first.span);
-                    std::mem::swap(&mut then, &mut otherwise);
-                }
-                block.push(Stmt::new(StmtKind::If { condition, then, otherwise }, first.span));
+                let jump = |to: &Transition| vec![goto(&self.labels[&(region, to.to)], to.span)];
+                let otherwise = if is_next(other) { Vec::new() } else { jump(other) };
+                let condition = self.term(condition);
+                block.push(Stmt::new(StmtKind::If { condition, then: jump(taken), otherwise }, taken.span));
             }
             _ => {
                 let branches = transitions

@@ -1,0 +1,107 @@
+//! The heading of a litmus test: the architecture, the name, and whatever stands before the initial state.
+
+use super::lexer::skip_blanks;
+use crate::report::Report;
+use crate::suggest::nearest;
+use palisade_base::{Diagnostic, Span};
+
+/// The architecture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Arch {
+    X86,
+    X86_64,
+}
+
+/// What the heading says.
+pub(super) struct Heading {
+    pub(super) arch: Arch,
+    /// Where the initial state begins, with its brace.
+    pub(super) init: usize,
+}
+
+/// Reads the heading. Without one there is nothing that could be read further on.
+pub(super) fn heading(text: &str, report: &mut Report) -> Option<Heading> {
+    let start = skip_blanks(text, 0, report);
+    let Some(line) = text[start..].lines().next().filter(|line| !line.trim().is_empty()) else {
+        let diagnostic = Diagnostic::error("empty-program", "there is no litmus test in this file");
+        report.push(diagnostic.at(Span::new(0..0), "").help("a test begins with a line such as `X86_64 SB`"));
+        return None;
+    };
+    let word = line.split([' ', '\t', '\r', '"', '{', '(']).next().unwrap_or("");
+    let span = Span::new(start..start + word.len().max(1));
+    let arch = match word {
+        "X86" => Arch::X86,
+        "X86_64" => Arch::X86_64,
+        _ => {
+            report.push(unknown_architecture(word, span));
+            return None;
+        }
+    };
+    let mut at = start + line.len();
+    if line[word.len()..].trim().is_empty() {
+        let diagnostic = Diagnostic::error("missing-name", "the test has no name").at(span, "");
+        report.push(diagnostic.help("the first line is the architecture and a name, such as `X86_64 SB`"));
+    } else if let Some(brace) = line.find('{') {
+        at = start + brace;
+    }
+    if let Some(quote) = line.find('"').filter(|quote| start + quote < at) {
+        at = skip_string(text, start + quote, report);
+    }
+    loop {
+        at = skip_blanks(text, at, report);
+        let rest = &text[at..];
+        let line = rest.lines().next().unwrap_or("");
+        match rest.as_bytes().first() {
+            Some(b'{') => return Some(Heading { arch, init: at }),
+            Some(b'"') => at = skip_string(text, at, report),
+            Some(_) if is_information(line) => at += line.len(),
+            Some(_) if !line.contains('|') && !line.contains(';') => {
+                at += line.find('{').unwrap_or(line.len());
+            }
+            _ => break,
+        }
+    }
+    let end = text.trim_end().len();
+    let place = if at < end { Span::new(at..at + 1) } else { Span::new(end..end) };
+    let diagnostic = Diagnostic::error("missing-initial-state", "the initial state is missing before this");
+    report.push(diagnostic.at(place, "").help("write it in braces before the code; `{}` if everything is 0"));
+    None
+}
+
+fn unknown_architecture(word: &str, span: Span) -> Diagnostic {
+    let other = ["AArch64", "ARM", "PPC", "RISCV", "MIPS", "C", "LISA", "Bell", "CPP", "JAVA", "BPF", "ASL"];
+    if other.contains(&word) {
+        let message = format!("litmus tests for {word} are not supported");
+        return Diagnostic::error("unsupported-architecture", message)
+            .at(span, "")
+            .help("Palisade reads tests for X86 and X86_64");
+    }
+    let help = match nearest(word, ["X86", "X86_64"]) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "the first line is the architecture and a name, such as `X86_64 SB`".to_owned(),
+    };
+    Diagnostic::error("unsupported-architecture", "a litmus test begins with `X86` or `X86_64`")
+        .at(span, "")
+        .help(help)
+}
+
+/// Behind the string that begins at the place.
+fn skip_string(text: &str, start: usize, report: &mut Report) -> usize {
+    match text[start + 1..].find('"') {
+        Some(length) => start + length + 2,
+        None => {
+            let diagnostic = Diagnostic::error("unfinished-string", "this string has no end");
+            report.push(diagnostic.at(Span::new(start..start + 1), "").help("it ends with a second `\"`"));
+            text.len()
+        }
+    }
+}
+
+/// Whether a line is a `Key=value` line.
+fn is_information(line: &str) -> bool {
+    line.split_once('=').is_some_and(|(key, _)| {
+        let key = key.trim_end();
+        let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '/' | '.' | '-');
+        key.starts_with(|c: char| c.is_ascii_alphabetic()) && key.chars().all(is_key)
+    })
+}

@@ -1,0 +1,156 @@
+//! A litmus test as it is written.
+
+use super::heading::Arch;
+use super::mnemonics::Mnemonic;
+use super::registers::{Register, Width};
+use palisade_base::Span;
+
+/// A whole test.
+pub(super) struct Test<'a> {
+    pub(super) arch: Arch,
+    pub(super) init: Vec<InitItem<'a>>,
+    pub(super) threads: Vec<Thread<'a>>,
+    /// `locations [...]`: only checked for names.
+    pub(super) locations: Vec<Location<'a>>,
+    pub(super) filter: Option<Condition<'a>>,
+    pub(super) question: Option<(Quantifier, Condition<'a>, Span)>,
+}
+
+/// A name and where it is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word<'a> {
+    pub(super) text: &'a str,
+    pub(super) span: Span,
+}
+
+/// A column of the code.
+pub(super) struct Thread<'a> {
+    /// `0` for `P0`.
+    pub(super) number: u32,
+    pub(super) name: Word<'a>,
+    pub(super) code: Vec<Instruction<'a>>,
+    /// Labels behind the last instruction.
+    pub(super) last_labels: Vec<Word<'a>>,
+}
+
+/// An instruction with its labels.
+pub(super) struct Instruction<'a> {
+    pub(super) labels: Vec<Word<'a>>,
+    pub(super) lock: Option<Span>,
+    pub(super) mnemonic: Mnemonic,
+    pub(super) name: Word<'a>,
+    pub(super) operands: Vec<Operand<'a>>,
+    pub(super) span: Span,
+}
+
+/// An operand.
+#[derive(Debug)]
+pub(super) struct Operand<'a> {
+    pub(super) kind: OperandKind<'a>,
+    pub(super) span: Span,
+}
+
+/// The kinds of operands.
+#[derive(Debug)]
+pub(super) enum OperandKind<'a> {
+    Register(Register),
+    Number(i128),
+    /// `$x`: the address of a variable.
+    Address(Word<'a>, i64),
+    /// `x`: a variable, or a label.
+    Name(Word<'a>),
+    Memory(Memory<'a>),
+}
+
+/// A memory operand.
+#[derive(Debug, Default)]
+pub(super) struct Memory<'a> {
+    pub(super) symbol: Option<Word<'a>>,
+    pub(super) base: Option<Register>,
+    pub(super) index: Option<(Register, i64)>,
+    /// In bytes.
+    pub(super) displacement: i64,
+    /// `dword ptr` and such.
+    pub(super) size: Option<Width>,
+}
+
+/// One item of the initial state.
+pub(super) struct InitItem<'a> {
+    pub(super) location: Location<'a>,
+    pub(super) ty: Option<Ty>,
+    /// The number of elements, for an array.
+    pub(super) len: Option<u32>,
+    /// Empty if none is given.
+    pub(super) values: Vec<(Constant<'a>, Span)>,
+    pub(super) span: Span,
+}
+
+/// A declared type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Ty {
+    pub(super) width: Width,
+    pub(super) span: Span,
+}
+
+/// A register of a thread, or a variable.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Location<'a> {
+    Register { thread: u32, register: Register, span: Span },
+    Variable { name: Word<'a>, element: Option<u32>, span: Span },
+}
+
+impl Location<'_> {
+    pub(super) fn span(&self) -> Span {
+        match self {
+            Location::Register { span, .. } | Location::Variable { span, .. } => *span,
+        }
+    }
+}
+
+/// A constant value.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Constant<'a> {
+    Number(i128),
+    /// The address of a variable, or of an element of an array.
+    Address(Word<'a>, u32),
+}
+
+/// What is asked about the outcomes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Quantifier {
+    /// `exists` and `~exists`.
+    Reachable,
+    /// `forall`.
+    Always,
+}
+
+/// A condition on an outcome.
+#[derive(Debug)]
+pub(super) enum Condition<'a> {
+    Constant(bool, Span),
+    Atom(Atom<'a>),
+    Not(Box<Condition<'a>>, Span),
+    /// All of them.
+    And(Vec<Condition<'a>>),
+    /// One of them.
+    Or(Vec<Condition<'a>>),
+    Implies(Box<Condition<'a>>, Box<Condition<'a>>),
+}
+
+/// A comparison.
+#[derive(Debug)]
+pub(super) struct Atom<'a> {
+    pub(super) left: Location<'a>,
+    pub(super) equal: bool,
+    pub(super) right: Side<'a>,
+    pub(super) span: Span,
+}
+
+/// The right side of a comparison.
+#[derive(Debug)]
+pub(super) enum Side<'a> {
+    Constant(Constant<'a>, Span),
+    Location(Location<'a>),
+    /// The contents of an array.
+    Elements(Vec<(Constant<'a>, Span)>),
+}

@@ -1,0 +1,272 @@
+//! The variables of a test: where they are declared, how wide they are, what they start with.
+
+use super::heading::Arch;
+use super::mnemonics::Op;
+use super::parser::shown;
+use super::registers::{Family, Register, Width};
+use super::test::{Constant, InitItem, Location, OperandKind, Test, Word};
+use crate::generate::Names;
+use crate::report::Report;
+use crate::suggest::nearest;
+use palisade_base::{Diagnostic, IdVec, Span, define_id};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+define_id!(
+    /// A variable of a test.
+    VarId
+);
+
+/// A variable.
+pub(super) struct Variable {
+    /// Its name in the program.
+    pub(super) name: Arc<str>,
+    /// Where it first appears.
+    pub(super) span: Span,
+    /// Its declared width.
+    declared: Option<Width>,
+    /// The widest access to a variable without type; see [`Variables::width`].
+    accessed: Option<Width>,
+    /// `None` for a scalar, the number of elements for an array.
+    pub(super) len: Option<u32>,
+    /// What it starts with: nothing, one value, or one per element.
+    pub(super) init: Vec<Start>,
+    /// Where its value is given.
+    given: Option<Span>,
+    /// Whether some register or variable may hold its address.
+    pub(super) address_taken: bool,
+    /// The address of its first cell.
+    pub(super) address: i64,
+    in_init: bool,
+}
+
+/// What a variable or register starts with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Start {
+    Number(i128, Span),
+    Address(VarId, u32),
+}
+
+/// All variables, and what the registers start with.
+pub(super) struct Variables<'a> {
+    pub(super) all: IdVec<VarId, Variable>,
+    by_name: HashMap<&'a str, VarId>,
+    /// By thread number.
+    pub(super) registers: HashMap<(u32, Family), (Register, Start)>,
+    /// The widest access through a register.
+    indirect: Option<Width>,
+    arch: Arch,
+}
+
+/// So many undeclared variables get a suggestion; looking for one takes a while.
+const MOST_SUGGESTIONS: usize = 20;
+
+impl<'a> Variables<'a> {
+    /// Collects the variables that the initial state and the code mention, in the order of the text.
+    pub(super) fn collect(test: &Test<'a>, names: &mut Names, report: &mut Report) -> Variables<'a> {
+        let mut variables = Variables {
+            all: IdVec::new(),
+            by_name: HashMap::new(),
+            registers: HashMap::new(),
+            indirect: None,
+            arch: test.arch,
+        };
+        let threads: HashSet<u32> = test.threads.iter().map(|thread| thread.number).collect();
+        let mut undeclared = 0;
+        for item in &test.init {
+            if let Location::Variable { name, .. } = item.location {
+                let id = variables.variable(name, names);
+                variables.all[id].in_init = true;
+            }
+        }
+        let declares = !variables.all.is_empty();
+        for item in &test.init {
+            if let Location::Register { thread, span, .. } = item.location
+                && !test.threads.is_empty()
+                && !threads.contains(&thread)
+            {
+                report.push(unknown_thread(thread, span, test));
+                continue;
+            }
+            variables.init(item, names, report);
+        }
+        for thread in &test.threads {
+            for instruction in &thread.code {
+                for operand in &instruction.operands {
+                    let name = match &operand.kind {
+                        OperandKind::Memory(memory) => memory.symbol,
+                        OperandKind::Address(name, _) => Some(*name),
+                        OperandKind::Name(name) if !instruction.mnemonic.is_jump() => Some(*name),
+                        _ => None,
+                    };
+                    let Some(name) = name else { continue };
+                    let known = variables.by_name.contains_key(name.text);
+                    let id = variables.variable(name, names);
+                    if matches!(operand.kind, OperandKind::Address(..)) || instruction.mnemonic.op == Op::Lea
+                    {
+                        variables.all[id].address_taken = true;
+                    }
+                    if !known && declares {
+                        undeclared += 1;
+                        report.push(variables.undeclared(name, undeclared <= MOST_SUGGESTIONS));
+                    }
+                }
+            }
+        }
+        let mut address = 1;
+        for id in variables.all.ids() {
+            variables.all[id].address = address;
+            address += i64::from(variables.all[id].len.unwrap_or(1));
+        }
+        variables
+    }
+
+    fn undeclared(&self, name: Word<'_>, suggest: bool) -> Diagnostic {
+        let message = format!("`{}` is not in the initial state; it starts at 0", shown(name.text));
+        let diagnostic = Diagnostic::warning("undeclared-variable", message).at(name.span, "");
+        let known =
+            self.all.iter().filter(|variable| variable.in_init).map(|variable| &*variable.name).take(500);
+        match nearest(name.text, known.filter(|_| suggest)) {
+            Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+            None => diagnostic,
+        }
+    }
+
+    fn variable(&mut self, name: Word<'a>, names: &mut Names) -> VarId {
+        let all = &mut self.all;
+        *self.by_name.entry(name.text).or_insert_with(|| {
+            all.push(Variable {
+                name: names.fresh(name.text),
+                span: name.span,
+                declared: None,
+                accessed: None,
+                len: None,
+                init: Vec::new(),
+                given: None,
+                address_taken: false,
+                address: 0,
+                in_init: false,
+            })
+        })
+    }
+
+    fn init(&mut self, item: &InitItem<'a>, names: &mut Names, report: &mut Report) {
+        let mut starts = Vec::new();
+        for (value, span) in &item.values {
+            starts.push(match *value {
+                Constant::Number(number) => Start::Number(number, *span),
+                Constant::Address(name, element) => {
+                    let id = self.variable(name, names);
+                    self.all[id].address_taken = true;
+                    Start::Address(id, element)
+                }
+            });
+        }
+        match item.location {
+            Location::Register { thread, register, span } => {
+                let start = starts.first().copied().unwrap_or(Start::Number(0, span));
+                if let Start::Number(number, span) = start
+                    && register.part.width().signed(number).is_none()
+                {
+                    report.push(too_wide(number, register.part.width(), span));
+                }
+                let key = (thread, register.family);
+                if !item.values.is_empty()
+                    && self.registers.get(&key).is_some_and(|(_, start)| is_given(start))
+                {
+                    let message = "this register is given a value twice";
+                    report.push(Diagnostic::error("defined-twice", message).at(item.span, ""));
+                } else if !item.values.is_empty() || !self.registers.contains_key(&key) {
+                    self.registers.insert(key, (register, start));
+                }
+            }
+            Location::Variable { name, .. } => {
+                let id = self.variable(name, names);
+                let variable = &mut self.all[id];
+                if !starts.is_empty() {
+                    if let Some(first) = variable.given.replace(item.span) {
+                        let message = format!("`{}` is given a value twice", shown(name.text));
+                        let diagnostic = Diagnostic::error("defined-twice", message).at(item.span, "");
+                        report.push(diagnostic.at(first, "first given here"));
+                    }
+                    variable.init = starts;
+                }
+                if let Some(ty) = item.ty {
+                    if variable.declared.is_some_and(|declared| declared != ty.width) {
+                        let message = format!("`{}` is declared with two types", shown(name.text));
+                        report.push(Diagnostic::error("defined-twice", message).at(ty.span, ""));
+                    }
+                    variable.declared = Some(ty.width);
+                }
+                if item.len.is_some() {
+                    variable.len = item.len;
+                }
+                let width = variable.declared;
+                let pointer = if self.arch == Arch::X86 { Width::LONG } else { Width::QUAD };
+                for start in &variable.init {
+                    match (start, width) {
+                        (Start::Number(number, span), Some(width)) if width.signed(*number).is_none() => {
+                            report.push(too_wide(*number, width, *span));
+                        }
+                        (Start::Number(number, span), None) if Width::QUAD.signed(*number).is_none() => {
+                            report.push(too_wide(*number, Width::QUAD, *span));
+                        }
+                        (Start::Address(..), None) => variable.accessed = Some(pointer),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// The variable with a name, if there is one.
+    pub(super) fn find(&self, name: &str) -> Option<VarId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Says that a condition mentions a variable that does not exist.
+    pub(super) fn unknown(&self, name: Word<'_>) -> Diagnostic {
+        let message = format!("there is no variable `{}` in this test", shown(name.text));
+        let diagnostic = Diagnostic::error("unknown-variable", message).at(name.span, "");
+        match nearest(name.text, self.all.iter().map(|variable| &*variable.name).take(500)) {
+            Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+            None => diagnostic.help("registers are written with their thread: `0:EAX`"),
+        }
+    }
+
+    /// How wide a variable is: as declared, else as its widest access, else an int.
+    pub(super) fn width(&self, id: VarId) -> Width {
+        let variable = &self.all[id];
+        let indirect = self.indirect.filter(|_| variable.address_taken);
+        variable.declared.or(variable.accessed.max(indirect)).unwrap_or(Width::LONG)
+    }
+
+    /// Notes an access to a variable, which matters if it has no type.
+    pub(super) fn note_access(&mut self, id: VarId, width: Width) {
+        let accessed = &mut self.all[id].accessed;
+        *accessed = (*accessed).max(Some(width));
+    }
+
+    /// Notes an access through a register, which may be to any variable whose address is taken.
+    pub(super) fn note_indirect(&mut self, width: Width) {
+        self.indirect = self.indirect.max(Some(width));
+    }
+}
+
+fn is_given(start: &Start) -> bool {
+    !matches!(start, Start::Number(0, _))
+}
+
+/// Says that a thread does not exist.
+pub(super) fn unknown_thread(thread: u32, span: Span, test: &Test<'_>) -> Diagnostic {
+    let message = format!("there is no thread P{thread}");
+    let names: Vec<&str> = test.threads.iter().map(|thread| thread.name.text).take(8).collect();
+    Diagnostic::error("unknown-thread", message)
+        .at(span, "")
+        .help(format!("the threads are {}", names.join(", ")))
+}
+
+/// Says that a number has too many bits.
+pub(super) fn too_wide(number: i128, width: Width, span: Span) -> Diagnostic {
+    Diagnostic::error("constant-too-wide", format!("{number} does not fit {width} bits")).at(span, "")
+}
