@@ -16,8 +16,9 @@ use crate::observe::Observer;
 use palisade_memory::Action;
 use rustc_hash::FxHashMap;
 
-/// A collapsed step stops at the latest after this many thread states; stopping early is always right.
-const MOST: usize = 1 << 14;
+/// A collapsed step stops at the latest after this much work, counted in registers and pending stores of the thread states met. Stopping early is
+/// always right.
+const MOST_WORK: usize = 1 << 18;
 
 /// Where a thread can be after running on, each with the local steps that lead there.
 pub struct Runs {
@@ -79,7 +80,8 @@ pub fn run_on(
             && source.is_some_and(|source| source.thread.buffer == local.thread.buffer)
             && source_view.as_ref() == Some(&observer.view(local))
     };
-    let mut search = Search { machine, observer, runs: Runs { stops: Vec::new(), too_deep: false } };
+    let runs = Runs { stops: Vec::new(), too_deep: false };
+    let mut search = Search { machine, observer, runs, work: 0 };
     // Depth-first, so that a thread state met again on the current path shows an endless loop.
     let mut state = FxHashMap::default();
     let mut path = vec![Visit { local: after.local, next: None, by: None }];
@@ -87,7 +89,7 @@ pub fn run_on(
         let visit = &mut path[depth];
         if visit.next.is_none() {
             state.insert(visit.local.clone(), Colour::OnPath);
-            match search.local_steps(&visit.local, state.len()) {
+            match search.local_steps(&visit.local) {
                 None => {
                     search.stop(&path);
                     visit_done(&mut state, &mut path);
@@ -147,13 +149,16 @@ struct Search<'m, 'a> {
     machine: &'m ThreadMachine<'a>,
     observer: &'m Observer,
     runs: Runs,
+    work: usize,
 }
 
 impl Search<'_, '_> {
     /// The local steps of a thread state (none: it is stuck), or `None` if it has to stop here.
-    fn local_steps(&mut self, local: &Local, visited: usize) -> Option<Vec<(Action, Local)>> {
+    fn local_steps(&mut self, local: &Local) -> Option<Vec<(Action, Local)>> {
         let ended = local.thread.has_ended(self.machine.machine.system);
-        if local.fault.is_some() || ended || visited > MOST {
+        let registers: usize = local.thread.frames.iter().map(|frame| frame.registers.len()).sum();
+        self.work += 16 + registers + local.thread.buffer.len();
+        if local.fault.is_some() || ended || self.work > MOST_WORK {
             return None;
         }
         if local.thread.frames.len() > MOST_FRAMES {

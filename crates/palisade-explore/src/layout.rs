@@ -23,8 +23,13 @@ impl Field {
         ((state[self.word as usize] >> self.shift) & self.mask) as u32
     }
 
+    /// Whether the field has room for a value.
+    pub fn holds(self, value: u32) -> bool {
+        u64::from(value) <= self.mask
+    }
+
     pub fn set(self, state: &mut [u64], value: u32) {
-        debug_assert!(u64::from(value) <= self.mask, "a value outgrew its field");
+        debug_assert!(self.holds(value), "a value outgrew its field");
         let word = &mut state[self.word as usize];
         *word = (*word & !(self.mask << self.shift)) | (u64::from(value) << self.shift);
     }

@@ -14,7 +14,8 @@ pub(crate) fn can_pump(machine: Machine<'_>) -> bool {
         return false;
     }
     let flow = Flow::new(machine);
-    flow.stores.iter().any(|&(from, to)| flow.reaches(to, from))
+    let component = flow.components();
+    flow.stores.iter().any(|&(from, to)| component[from] == component[to])
 }
 
 /// Control flow over all codes, without the edges that wait for the empty buffer.
@@ -55,18 +56,45 @@ impl Flow {
         flow
     }
 
-    fn reaches(&self, from: usize, to: usize) -> bool {
-        let mut seen = vec![false; self.next.len()];
-        let mut work = vec![from];
-        while let Some(node) = work.pop() {
-            if node == to {
-                return true;
+    /// A number for each node, the same for nodes that reach each other: its strongly connected component, found by two depth-first searches
+    /// (Kosaraju and Sharir).
+    fn components(&self) -> Vec<usize> {
+        let nodes = self.next.len();
+        let mut before = vec![Vec::new(); nodes];
+        for (node, next) in self.next.iter().enumerate() {
+            next.iter().for_each(|&to| before[to].push(node));
+        }
+        let mut order = Vec::with_capacity(nodes);
+        let mut seen = vec![false; nodes];
+        (0..nodes).for_each(|root| visit(&self.next, root, &mut seen, |node| order.push(node)));
+        let mut component = vec![0; nodes];
+        seen.fill(false);
+        for &root in order.iter().rev() {
+            visit(&before, root, &mut seen, |node| component[node] = root);
+        }
+        component
+    }
+}
+
+/// Visits what can be reached from a node and was not seen yet, depth first, each node after all that is reached from it.
+fn visit(next: &[Vec<usize>], root: usize, seen: &mut [bool], mut done: impl FnMut(usize)) {
+    if std::mem::replace(&mut seen[root], true) {
+        return;
+    }
+    let mut path = vec![(root, 0)];
+    while let Some((node, followed)) = path.last_mut() {
+        match next[*node].get(*followed) {
+            Some(&to) => {
+                *followed += 1;
+                if !std::mem::replace(&mut seen[to], true) {
+                    path.push((to, 0));
+                }
             }
-            if !std::mem::replace(&mut seen[node], true) {
-                work.extend(&self.next[node]);
+            None => {
+                done(*node);
+                path.pop();
             }
         }
-        false
     }
 }
 

@@ -205,7 +205,7 @@ impl Search<'_, '_> {
         for (count, initial) in machine.initial_states().enumerate() {
             for (cell, &value) in initial.memory.iter_enumerated() {
                 let code = self.automaton.codes.code(cell, value);
-                if !self.layout.fits(self.automaton) {
+                if !self.layout.cells[cell].holds(code) {
                     return Err(End::Outgrown);
                 }
                 self.layout.cells[cell].set(&mut state, code);

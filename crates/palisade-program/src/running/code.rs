@@ -1,6 +1,8 @@
 //! Control-flow graphs.
 
-use super::{BinaryOp, CellId, CodeId, EdgeId, Fault, Location, RegId, Rmw, TemplateId, Type, UnaryOp, binary, unary};
+use super::{
+    BinaryOp, CellId, CodeId, EdgeId, Fault, Location, RegId, Rmw, TemplateId, Type, UnaryOp, binary, unary,
+};
 use crate::Value;
 use palisade_base::{Id, IdVec, Span};
 use std::ops::Range;
@@ -179,7 +181,13 @@ impl Code {
     ///
     /// # Panics
     /// If the exit has edges.
-    pub fn new(name: String, entry: Location, exit: Location, locations: usize, mut edges: Vec<Edge>) -> Code {
+    pub fn new(
+        name: String,
+        entry: Location,
+        exit: Location,
+        locations: usize,
+        mut edges: Vec<Edge>,
+    ) -> Code {
         edges.sort_by_key(|edge| edge.source);
         let first_edge = (0..=locations)
             .map(|location| edges.partition_point(|edge| edge.source.index() < location) as u32)

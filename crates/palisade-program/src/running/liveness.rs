@@ -73,7 +73,9 @@ fn dead_registers(code: &Code, observed: &[RegId]) -> IdVec<Location, Vec<RegId>
     }
     // Edges into the exit were handled when the exit was taken from the work list, like all others.
     live.into_iter()
-        .map(|at| at.iter().enumerate().filter(|(_, live)| !**live).map(|(i, _)| RegId::from_index(i)).collect())
+        .map(|at| {
+            at.iter().enumerate().filter(|(_, live)| !**live).map(|(i, _)| RegId::from_index(i)).collect()
+        })
         .collect()
 }
 
