@@ -5,14 +5,19 @@
 //!
 //! - [`Local`] is a thread state, [`ThreadMachine`] takes its single steps on the trusted machine of `palisade-memory`;
 //! - [`Observer`] says what properties see of a thread;
+//! - [`Automata`] are the explicit automata of all processes, [built](Automata::build) to a fixpoint of the values that cells can hold;
 //! - [`run_on`] collapses local steps: a thread runs on to its next access to memory.
 //!
 //! What is absent: nothing here looks at two threads at once, and nothing here defines what a step does.
 
+mod build;
 mod collapse;
+mod explicit;
 mod local;
 mod observe;
 
+pub use build::Trouble;
 pub use collapse::{MOST_FRAMES, Runs, Schedule, Stop, run_on};
-pub use local::{After, Hold, Kind, Local, ThreadMachine};
+pub use explicit::{Automata, Automaton, Edge, Letter, Population, StateId, ValueId};
+pub use local::{After, Fences, Hold, Kind, Local, ThreadMachine};
 pub use observe::{Observer, View};

@@ -61,6 +61,19 @@ pub enum Kind {
     Spawns,
     /// The buffer is as long as the search allows.
     BufferFull,
+    /// Passes a full fence, where that is a letter of its own.
+    Fences,
+    /// Passes a store-store fence, where that is a letter of its own.
+    StoreFences,
+}
+
+/// What becomes of fences.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fences {
+    /// They are local steps that wait for the buffer of the thread state.
+    Wait,
+    /// They are letters: the thread state has no buffer, somebody else knows what a fence waits for.
+    Letters,
 }
 
 /// What one step of a thread led to.
@@ -83,6 +96,8 @@ pub struct ThreadMachine<'a> {
     pub bound: usize,
     /// Whether opening a section is put off to its first access.
     pub arming: bool,
+    /// What becomes of fences.
+    pub fences: Fences,
     /// A memory whose values do not matter except for the one cell that is set before a read.
     scratch: Vec<Value>,
 }
@@ -93,7 +108,14 @@ impl<'a> ThreadMachine<'a> {
     /// Threads with buffers up to a bound.
     pub fn new(machine: Machine<'a>, bound: usize, arming: bool) -> ThreadMachine<'a> {
         let scratch = vec![0; machine.system.cells.len()];
-        ThreadMachine { machine, liveness: Liveness::new(machine.system), bound, arming, scratch }
+        ThreadMachine {
+            machine,
+            liveness: Liveness::new(machine.system),
+            bound,
+            arming,
+            fences: Fences::Wait,
+            scratch,
+        }
     }
 
     /// A thread at its start.
@@ -149,6 +171,8 @@ impl<'a> ThreadMachine<'a> {
                 _ => Kind::Local,
             },
             Instr::Spawn(..) => Kind::Spawns,
+            Instr::Fence if self.fences == Fences::Letters => Kind::Fences,
+            Instr::StoreFence if self.fences == Fences::Letters => Kind::StoreFences,
             Instr::StoreFence
                 if self.machine.model == Model::Pso && local.thread.buffer.len() >= self.bound.max(1) =>
             {

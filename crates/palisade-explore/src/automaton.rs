@@ -264,7 +264,7 @@ impl<'a> Automaton<'a> {
                 }
                 Kind::ReadsOwn(cell) => next.reads |= only(cell),
                 Kind::Writes(cell) => next.writes |= only(cell),
-                Kind::Local | Kind::Spawns => {}
+                Kind::Local | Kind::Spawns | Kind::Fences | Kind::StoreFences => {}
             }
             for action in self.machine.actions(&local, edge) {
                 if matches!(kind, Kind::Reads(_)) {
@@ -284,7 +284,7 @@ impl<'a> Automaton<'a> {
         let (cell, reads) = match kind {
             Kind::Reads(cell) => (cell.0, true),
             Kind::Writes(cell) => (cell.0, false),
-            Kind::Local | Kind::ReadsOwn(_) | Kind::Spawns | Kind::BufferFull => (NOTHING, false),
+            _ => (NOTHING, false),
         };
         self.moves.push(Move { cell, reads, local, action, table: self.tables.len() as u32 });
         self.tables.push(Vec::new());

@@ -1,0 +1,367 @@
+//! Building explicit automata: a fixpoint over thread states and the values of cells.
+//!
+//! A load may return any value its cell may hold so far; a new value of a cell makes all thread states that read it be looked at again. Domains need not be
+//! declared as long as the fixpoint is finite.
+
+use crate::collapse::{Stop, run_on};
+use crate::explicit::{Automata, Automaton, Edge, Letter, Population, StateId, ValueId};
+use crate::local::{After, Fences, Hold, Kind, Local, ThreadMachine};
+use crate::observe::Observer;
+use palisade_base::IdVec;
+use palisade_memory::{Action, Machine, Model};
+use palisade_program::Value;
+use palisade_program::running::{CellId, RoleId, System};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, VecDeque};
+
+/// More values of one cell than this count as growth without bound.
+const MOST_VALUES: usize = 1 << 12;
+/// More thread states of one role than this, too.
+const MOST_STATES: usize = 1 << 18;
+
+/// Why there are no explicit automata for a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Trouble {
+    /// Threads are started at run time.
+    Spawn,
+    /// A thread may call deeper than this.
+    CallDepth(usize),
+    /// A cell takes more and more values.
+    Values(CellId),
+    /// A role has more and more thread states.
+    States(RoleId),
+}
+
+impl Automata {
+    /// The automata of a program, with the population of each role.
+    pub fn build(system: &System, population: impl Fn(RoleId) -> Population) -> Result<Automata, Trouble> {
+        let mut machine = ThreadMachine::new(Machine::new(system, Model::Sc), usize::MAX, true);
+        machine.fences = Fences::Letters;
+        let mut builder = Builder {
+            observer: Observer::new(system),
+            values: system.cells.iter().map(|_| Known::default()).collect(),
+            roles: Vec::new(),
+            readers: system.cells.iter().map(|_| FxHashSet::default()).collect(),
+            work: VecDeque::new(),
+            machine,
+        };
+        builder.initial_values(system)?;
+        let initial = builder.values.iter().map(|known| known.list.len()).collect();
+        let mut started: Vec<RoleId> = system.instances.iter().map(|instance| instance.role).collect();
+        started.dedup();
+        for role in started {
+            builder.start(role, population(role))?;
+        }
+        while let Some((role, state)) = builder.work.pop_front() {
+            builder.roles[role].waiting.remove(&state);
+            builder.expand(role, state)?;
+        }
+        let values = builder.values.into_iter().map(|known| known.list.clone()).collect();
+        Ok(Automata {
+            values,
+            initial,
+            automata: builder.roles.into_iter().map(|role| role.automaton).collect(),
+        })
+    }
+}
+
+/// The values of a cell so far.
+#[derive(Clone, Default)]
+struct Known {
+    list: IdVec<ValueId, Value>,
+    ids: FxHashMap<Value, ValueId>,
+}
+
+/// The automaton of a role so far.
+struct Growing {
+    automaton: Automaton,
+    ids: FxHashMap<Local, StateId>,
+    edges: FxHashSet<(StateId, Letter, StateId)>,
+    waiting: FxHashSet<StateId>,
+}
+
+struct Builder<'a> {
+    machine: ThreadMachine<'a>,
+    observer: Observer,
+    values: IdVec<CellId, Known>,
+    roles: Vec<Growing>,
+    /// Who must be looked at again when a cell gets a new value.
+    readers: IdVec<CellId, FxHashSet<(usize, StateId)>>,
+    work: VecDeque<(usize, StateId)>,
+}
+
+/// A locked instruction or atomic section on its way: what it has read and written so far.
+#[derive(Clone)]
+struct Transaction {
+    local: Local,
+    guard: BTreeMap<CellId, Value>,
+    memory: BTreeMap<CellId, Value>,
+    written: BTreeMap<CellId, Value>,
+    steps: Vec<Action>,
+    armed: usize,
+}
+
+impl Builder<'_> {
+    fn initial_values(&mut self, system: &System) -> Result<(), Trouble> {
+        for (id, cell) in system.cells.iter_enumerated() {
+            match (cell.init, cell.ty.domain.bounds()) {
+                (Some(value), _) => _ = self.value(id, value)?,
+                (None, Some((lo, hi))) => {
+                    for value in lo..=hi {
+                        self.value(id, value)?;
+                    }
+                }
+                (None, None) => unreachable!("validation: a cell with arbitrary initial value has a domain"),
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, cell: CellId, value: Value) -> Result<ValueId, Trouble> {
+        let known = &mut self.values[cell];
+        if let Some(&id) = known.ids.get(&value) {
+            return Ok(id);
+        }
+        let id = known.list.push(value);
+        known.ids.insert(value, id);
+        if known.list.len() > MOST_VALUES {
+            return Err(Trouble::Values(cell));
+        }
+        let mut readers: Vec<_> = self.readers[cell].iter().copied().collect();
+        readers.sort_unstable();
+        for (role, state) in readers {
+            self.look_at(role, state);
+        }
+        Ok(id)
+    }
+
+    fn look_at(&mut self, role: usize, state: StateId) {
+        if self.roles[role].waiting.insert(state) {
+            self.work.push_back((role, state));
+        }
+    }
+
+    fn start(&mut self, role: RoleId, population: Population) -> Result<(), Trouble> {
+        let index = self.roles.len();
+        self.roles.push(Growing {
+            automaton: Automaton {
+                role,
+                population,
+                states: IdVec::new(),
+                starts: Vec::new(),
+                edges: Vec::new(),
+            },
+            ids: FxHashMap::default(),
+            edges: FxHashSet::default(),
+            waiting: FxHashSet::default(),
+        });
+        let after = After { local: self.machine.start(role), write: None, child: None };
+        for stop in self.settle(None, after)? {
+            let state = self.state(index, stop.local)?;
+            self.roles[index].automaton.starts.push((state, stop.steps, stop.armed));
+        }
+        Ok(())
+    }
+
+    fn settle(&self, source: Option<&Local>, after: After) -> Result<Vec<Stop>, Trouble> {
+        let runs = run_on(&self.machine, &self.observer, source, after);
+        if runs.too_deep { Err(Trouble::CallDepth(crate::MOST_FRAMES)) } else { Ok(runs.stops) }
+    }
+
+    fn state(&mut self, role: usize, local: Local) -> Result<StateId, Trouble> {
+        if let Some(&id) = self.roles[role].ids.get(&local) {
+            return Ok(id);
+        }
+        let growing = &mut self.roles[role];
+        let id = growing.automaton.states.push(local.clone());
+        growing.ids.insert(local, id);
+        if growing.automaton.states.len() > MOST_STATES {
+            return Err(Trouble::States(growing.automaton.role));
+        }
+        self.look_at(role, id);
+        Ok(id)
+    }
+
+    /// Adds the edges of a thread state for all values known now.
+    fn expand(&mut self, role: usize, state: StateId) -> Result<(), Trouble> {
+        let local = self.roles[role].automaton.states[state].clone();
+        for edge in self.machine.edges(&local) {
+            let kind = self.machine.kind(&local, edge);
+            for action in self.machine.actions(&local, edge) {
+                match kind {
+                    Kind::Spawns => return Err(Trouble::Spawn),
+                    Kind::BufferFull | Kind::ReadsOwn(_) => {
+                        unreachable!("under SC there are no buffers")
+                    }
+                    Kind::Reads(cell) if self.is_plain(&local, edge) => {
+                        self.readers[cell].insert((role, state));
+                        for (value, read) in self.known(cell) {
+                            let step = self.machine.step(&local, action, Some((cell, read)));
+                            self.finish(role, state, step, action, |_| Letter::Read(cell, value))?;
+                        }
+                    }
+                    Kind::Writes(cell) if local.hold == Hold::Outside => {
+                        if let Some(after) = self.machine.step(&local, action, None) {
+                            let letter = match after.write {
+                                Some((_, written)) => Letter::Write(cell, self.value(cell, written)?),
+                                None => Letter::Silent,
+                            };
+                            self.finish(role, state, Some(after), action, |_| letter.clone())?;
+                        }
+                    }
+                    Kind::Reads(_) | Kind::Writes(_) => self.transact(role, state, &local, action)?,
+                    Kind::Local | Kind::Fences | Kind::StoreFences => {
+                        let letter = match kind {
+                            // Inside a section the buffer is empty anyway.
+                            Kind::Fences if local.hold == Hold::Outside => Letter::Fence,
+                            Kind::StoreFences if local.hold == Hold::Outside => Letter::StoreFence,
+                            _ => Letter::Silent,
+                        };
+                        let step = self.machine.step(&local, action, None);
+                        self.finish(role, state, step, action, |_| letter.clone())?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_plain(&self, local: &Local, edge: palisade_program::running::EdgeId) -> bool {
+        local.hold == Hold::Outside && self.machine.is_load(local, edge)
+    }
+
+    fn known(&self, cell: CellId) -> Vec<(ValueId, Value)> {
+        self.values[cell].list.iter_enumerated().map(|(id, &value)| (id, value)).collect()
+    }
+
+    /// Adds the edges for one step.
+    fn finish(
+        &mut self,
+        role: usize,
+        state: StateId,
+        after: Option<After>,
+        action: Action,
+        letter: impl Fn(&Local) -> Letter,
+    ) -> Result<(), Trouble> {
+        let Some(after) = after else { return Ok(()) };
+        let source = self.roles[role].automaton.states[state].clone();
+        for stop in self.settle(Some(&source), after)? {
+            let letter = letter(&stop.local);
+            let steps = std::iter::once(action).chain(stop.steps).collect();
+            self.add_edge(role, state, letter, stop.local, steps, stop.armed)?;
+        }
+        Ok(())
+    }
+
+    fn add_edge(
+        &mut self,
+        role: usize,
+        source: StateId,
+        letter: Letter,
+        local: Local,
+        steps: Vec<Action>,
+        armed: usize,
+    ) -> Result<(), Trouble> {
+        let target = self.state(role, local)?;
+        let silent_loop = letter == Letter::Silent && source == target;
+        if !silent_loop && self.roles[role].edges.insert((source, letter.clone(), target)) {
+            self.roles[role].automaton.edges.push(Edge { source, target, letter, steps, armed });
+        }
+        Ok(())
+    }
+
+    /// Runs a locked instruction, or an atomic section to its end.
+    fn transact(
+        &mut self,
+        role: usize,
+        state: StateId,
+        source: &Local,
+        first: Action,
+    ) -> Result<(), Trouble> {
+        let start = Transaction {
+            local: source.clone(),
+            guard: BTreeMap::new(),
+            memory: BTreeMap::new(),
+            written: BTreeMap::new(),
+            steps: Vec::new(),
+            armed: 0,
+        };
+        let mut seen = FxHashSet::default();
+        let mut open = self.access(role, state, source, start, first)?;
+        while let Some(transaction) = open.pop() {
+            if !matches!(transaction.local.hold, Hold::Entered(_)) || transaction.local.fault.is_some() {
+                self.close(role, state, transaction)?;
+                continue;
+            }
+            let key = (transaction.local.clone(), transaction.guard.clone(), transaction.memory.clone());
+            if !seen.insert(key) {
+                continue;
+            }
+            for edge in self.machine.edges(&transaction.local) {
+                let actions: Vec<_> = self.machine.actions(&transaction.local, edge).collect();
+                for action in actions {
+                    open.extend(self.access(role, state, source, transaction.clone(), action)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one step of a transaction, for every value it may read.
+    fn access(
+        &mut self,
+        role: usize,
+        state: StateId,
+        source: &Local,
+        transaction: Transaction,
+        action: Action,
+    ) -> Result<Vec<Transaction>, Trouble> {
+        let Action::Execute { edge, .. } = action else {
+            unreachable!("a thread without buffer has no updates")
+        };
+        let reads = match self.machine.kind(&transaction.local, edge) {
+            Kind::Spawns => return Err(Trouble::Spawn),
+            Kind::Reads(cell) => match transaction.memory.get(&cell) {
+                Some(&value) => vec![Some((cell, value))],
+                None => {
+                    self.readers[cell].insert((role, state));
+                    self.known(cell).into_iter().map(|(_, value)| Some((cell, value))).collect()
+                }
+            },
+            _ => vec![None],
+        };
+        let mut open = Vec::new();
+        for read in reads {
+            let Some(after) = self.machine.step(&transaction.local, action, read) else { continue };
+            let mut next = transaction.clone();
+            if let Some((cell, value)) = read
+                && !next.memory.contains_key(&cell)
+            {
+                next.guard.insert(cell, value);
+                next.memory.insert(cell, value);
+            }
+            if let Some((cell, value)) = after.write {
+                self.value(cell, value)?;
+                next.memory.insert(cell, value);
+                next.written.insert(cell, value);
+            }
+            next.steps.push(action);
+            // What the section has written so far must not be forgotten with a stuck thread, so the step counts as a change; but then a stuck section
+            // would become a state: nobody else can run, so it is left out below.
+            for stop in self.settle(Some(source), after)? {
+                let steps = next.steps.iter().copied().chain(stop.steps).collect();
+                open.push(Transaction { local: stop.local, steps, armed: stop.armed, ..next.clone() });
+            }
+        }
+        Ok(open)
+    }
+
+    /// Adds the edge of a transaction that has come to its end.
+    fn close(&mut self, role: usize, state: StateId, transaction: Transaction) -> Result<(), Trouble> {
+        let ids = |cells: &BTreeMap<CellId, Value>| {
+            cells.iter().map(|(&cell, value)| (cell, self.values[cell].ids[value])).collect()
+        };
+        let letter = Letter::Locked { guard: ids(&transaction.guard), effect: ids(&transaction.written) };
+        self.add_edge(role, state, letter, transaction.local, transaction.steps, transaction.armed)
+    }
+}
