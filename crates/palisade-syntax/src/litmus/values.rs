@@ -152,7 +152,9 @@ impl Maker {
         self.mask_bits(value, mask)
     }
 
-    fn mask_bits(self, value: Val, mask: i64) -> Val {
+    fn mask_bits(self, mut value: Val, mask: i64) -> Val {
+        // The lowest bits are the same before a sign is extended.
+        value.expr = value.expr.map(|expr| without_extension(expr, mask));
         self.binary(BinaryOp::BitAnd, value, self.constant(mask), Facts::between(0, mask.into()))
     }
 
@@ -255,6 +257,10 @@ impl Maker {
             self.sign_extend(value, kept)
         };
         let facts = Facts::between(kept_value.facts.least << count, kept_value.facts.greatest << count);
+        if count == 63 {
+            // 0 or -1 is left; 2^63 is no integer to multiply with.
+            return self.binary(BinaryOp::BitAnd, kept_value, self.constant(i64::MIN), facts);
+        }
         self.shift(BinaryOp::Shl, kept_value, count, facts)
     }
 
@@ -291,6 +297,34 @@ impl Maker {
         let flip = |value| self.binary(BinaryOp::BitXor, value, self.constant(i64::MIN), Facts::any(width));
         self.compare(op, flip(left), flip(right))
     }
+}
+
+/// For `((e & m) ^ s) - s`, as [`Maker::sign_extend`] writes it: `e`, if all the wanted bits are in `m`.
+fn without_extension(expr: Expr, wanted: i64) -> Expr {
+    let mask = match &expr.kind {
+        ExprKind::Binary(BinaryOp::Sub, flipped, sign) => match (&flipped.kind, &sign.kind) {
+            (ExprKind::Binary(BinaryOp::BitXor, masked, flip), ExprKind::Int(sign)) => {
+                match (&masked.kind, &flip.kind) {
+                    (ExprKind::Binary(BinaryOp::BitAnd, _, mask), ExprKind::Int(flip)) if flip == sign => {
+                        match mask.kind {
+                            ExprKind::Int(mask) if mask == flip.wrapping_mul(2).wrapping_sub(1) => Some(mask),
+                            _ => None,
+                        }
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    if mask.is_none_or(|mask| wanted & !mask != 0) {
+        return expr;
+    }
+    let ExprKind::Binary(_, flipped, _) = expr.kind else { unreachable!("matched above") };
+    let ExprKind::Binary(_, masked, _) = flipped.kind else { unreachable!("matched above") };
+    let ExprKind::Binary(_, inner, _) = masked.kind else { unreachable!("matched above") };
+    *inner
 }
 
 #[cfg(test)]
@@ -371,7 +405,7 @@ mod tests {
                         assert_eq!(result(maker.bitwise(op, value(a), value(b))), cut(expected, width));
                     }
                 }
-                for count in [1, 2, 7] {
+                for count in [1, 2, 7, width.0 - 1] {
                     assert_eq!(
                         result(maker.shift_left(value(a), count, width)),
                         cut(wide << count, width),

@@ -675,12 +675,9 @@ impl State<'_, '_> {
                         state.write_flags(&flags, needed);
                     }
                     let sum = state.maker().add(old.clone(), added, width);
+                    state.put(&destination, sum);
                     // If both are the same register, it ends up with the sum.
-                    if matches!(&destination, Destination::Register(first) if first.family == register.family)
-                    {
-                        state.put(&destination, sum);
-                    } else {
-                        state.put(&destination, sum);
+                    if !matches!(destination, Destination::Register(first) if first == register) {
                         state.write_register(register, old);
                     }
                 };
@@ -814,7 +811,8 @@ impl<'c> Step<'c> {
         let instr = self.code.instrs.get(next)?.as_ref()?;
         let (Op::Jcc(cc) | Op::Set(cc)) = instr.op else { return None };
         let apart = self.code.labels[next].is_none() && self.code.live[next] & FLAGS & needed == 0;
-        (apart && needed & looks_at(cc) == needed).then_some((instr, cc))
+        let provides_all = looks_at(cc) & !flags_set(self.instr.op) == 0;
+        (apart && provides_all && needed & looks_at(cc) == needed).then_some((instr, cc))
     }
 }
 
