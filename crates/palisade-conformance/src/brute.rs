@@ -10,7 +10,8 @@ use palisade_memory::{Machine, State, Step, Thread};
 use palisade_program::Value;
 use palisade_program::running::{CellId, RegId, System, ThreadId};
 use palisade_trace::Run;
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeSet, VecDeque};
 
 /// How far to go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,7 +110,7 @@ impl Search {
 
 fn search(machine: Machine<'_>, limits: Limits, stop: impl Fn(&State) -> bool) -> Search {
     let mut search = Search { states: Vec::new(), parents: Vec::new(), complete: true, stopped_at: None };
-    let mut known: HashSet<State> = HashSet::new();
+    let mut known: FxHashSet<State> = FxHashSet::default();
     let mut queue: VecDeque<usize> = VecDeque::new();
     let mut found: Vec<(State, Option<(usize, Step)>)> =
         machine.initial_states().map(|state| (state, None)).collect();

@@ -17,7 +17,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn next_word(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -26,7 +26,7 @@ impl Random {
 
     /// A number below `bound`, which is not 0. (Slightly uneven, which does not matter here.)
     pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
+        (self.next_word() % bound as u64) as usize
     }
 
     /// A number of the range, both ends included.
@@ -78,7 +78,7 @@ mod tests {
     fn a_seed_names_a_stream() {
         let take = |seed| {
             let mut random = Random::new(seed);
-            [random.next(), random.next(), random.next()]
+            [random.next_word(), random.next_word(), random.next_word()]
         };
         // The first numbers of the published generator for seed 1234567.
         assert_eq!(take(1_234_567), [6457827717110365317, 3203168211198807973, 9817491932198370423]);

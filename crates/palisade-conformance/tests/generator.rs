@@ -12,7 +12,7 @@ use palisade_syntax::{Language, parse};
 fn random_programs_are_valid_and_printed_ones_read_the_same() {
     let mut texts = String::new();
     for profile in Profile::ALL {
-        for seed in 0..80 {
+        for seed in 0..60 {
             let program = generate(profile, seed);
             let text = print::print(&program);
             let errors: Vec<Diagnostic> =
@@ -93,7 +93,7 @@ fn safe_and_unsafe_are_both_frequent_and_models_differ() {
             let (safe, broken, open) = (number("safe"), number("unsafe"), number("inconclusive"));
             let summary = format!("{profile:?} {}: {safe} safe, {broken} unsafe, {open} open", model.name());
             eprintln!("{summary}");
-            assert!(safe >= 8 && broken >= 8, "{summary}");
+            assert!(safe >= 5 && broken >= 5, "{summary}");
             assert!(!profile.is_acyclic() || open <= 5, "{summary}");
         }
         let tso = count(&|words| words[0] == "safe" && words[1] == "unsafe");

@@ -37,6 +37,8 @@ pub(super) struct Body<'g> {
     atomic: bool,
     /// Whether somebody jumps to the label `done` at the end.
     jumps: bool,
+    /// Whether the whole body is in a loop without a way out.
+    endless: bool,
 }
 
 /// What can be put between the accesses.
@@ -78,6 +80,7 @@ impl<'g> Body<'g> {
             loops: 0,
             atomic: false,
             jumps: false,
+            endless: false,
         }
     }
 
@@ -88,6 +91,11 @@ impl<'g> Body<'g> {
     /// The registers that hold values.
     pub(super) fn values(&self) -> Vec<String> {
         self.registers.clone()
+    }
+
+    /// Whether the whole body is in a loop without a way out (but perhaps a jump).
+    pub(super) fn is_endless(&self) -> bool {
+        self.endless
     }
 
     /// The labels.
@@ -122,7 +130,10 @@ impl<'g> Body<'g> {
                     let condition = binary(BinaryOp::Le, read(self.random_home()), int(1));
                     StmtKind::While { condition, body }
                 }
-                _ => StmtKind::Loop(body),
+                _ => {
+                    self.endless = true;
+                    StmtKind::Loop(body)
+                }
             };
             stmts.push(stmt(kind));
         }

@@ -51,33 +51,68 @@ impl Profile {
 
 /// The program that a seed names.
 ///
-/// Of several attempts the first interesting one is taken: programs that some models break and others do not are kept, others only sometimes.
+/// The seed also says what kind of verdict is wanted; of several attempts the first that has it is taken, else one that SC does
+/// not break, if there is one.
 pub fn generate(profile: Profile, seed: u64) -> Program {
     let mut random = Random::new(seed ^ ((profile as u64 + 1) << 56));
-    let mut program = attempt(profile, &mut random);
-    for _ in 0..6 {
-        let kept = match (is_broken(&program, Model::Sc), is_broken(&program, Model::Pso)) {
-            (Some(true), _) => 12,
-            (_, Some(true)) => 100,
-            (_, Some(false)) => 40,
-            (_, None) => 10,
-        };
-        if random.percent(kept) {
-            break;
+    let wanted = *random.weighted(&[
+        (20, Verdicts::Safe),
+        (15, Verdicts::BrokenBySc),
+        (30, Verdicts::BrokenByTso),
+        (25, Verdicts::BrokenByPso),
+        (10, Verdicts::Open),
+    ]);
+    let mut best = (Verdicts::BrokenBySc, attempt(profile, &mut random));
+    for _ in 0..5 {
+        let program = attempt(profile, &mut random);
+        let found = verdicts(&program);
+        if found == wanted || wanted == Verdicts::Open {
+            return program;
         }
-        program = attempt(profile, &mut random);
+        if found != Verdicts::BrokenBySc || best.0 == Verdicts::BrokenBySc {
+            best = (found, program);
+        }
     }
-    program
+    best.1
+}
+
+/// What the models say about a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdicts {
+    /// It is safe under all of them.
+    Safe,
+    /// Broken under all of them.
+    BrokenBySc,
+    /// Broken, but not by SC.
+    BrokenByTso,
+    /// Broken by PSO only.
+    BrokenByPso,
+    /// Not found out soon.
+    Open,
+}
+
+fn verdicts(program: &Program) -> Verdicts {
+    match is_broken(program, Model::Sc) {
+        Some(true) => return Verdicts::BrokenBySc,
+        Some(false) => {}
+        None => return Verdicts::Open,
+    }
+    match (is_broken(program, Model::Pso), is_broken(program, Model::Tso)) {
+        (Some(false), _) => Verdicts::Safe,
+        (_, Some(true)) => Verdicts::BrokenByTso,
+        (Some(true), Some(false)) => Verdicts::BrokenByPso,
+        _ => Verdicts::Open,
+    }
 }
 
 fn attempt(profile: Profile, random: &mut Random) -> Program {
-    Generator::new(profile, Random::new(random.next())).generate()
+    Generator::new(profile, Random::new(random.next_word())).generate()
 }
 
 /// Whether the model breaks the program, if that is found out soon.
 fn is_broken(program: &Program, model: Model) -> Option<bool> {
     let system = lower(program, Instantiation { any: 2, every: None });
-    match brute::check(Machine::new(&system, model), Limits { states: 1_500, buffer: Some(3) }) {
+    match brute::check(Machine::new(&system, model), Limits { states: 1_000, buffer: Some(3) }) {
         Answer::Safe => Some(false),
         Answer::Unsafe(_) => Some(true),
         Answer::Inconclusive => None,
@@ -105,6 +140,8 @@ struct Actor {
     /// Registers that hold what the skeleton's reads returned, with the expected values.
     expected: Vec<(String, Value)>,
     labels: Vec<String>,
+    /// Whether it loops without a way out.
+    endless: bool,
 }
 
 struct Generator {
@@ -238,7 +275,9 @@ impl Generator {
         }
         let stmts = body.finish(stmts);
         let (registers, labels) = (body.values(), body.labels());
-        (stmts, Actor { template, count, params: 0, start: Start::Initially, registers, expected, labels })
+        let endless = body.is_endless();
+        let start = Start::Initially;
+        (stmts, Actor { template, count, params: 0, start, registers, expected, labels, endless })
     }
 
     /// The shared variables of a skeleton: scalars or the elements of one array.

@@ -8,34 +8,40 @@ use crate::brute::{self, Limits, Observed};
 use crate::build::{
     all, assign, binary, element, eq, instance, int, name, named, not, observe, property, read, stmt, var,
 };
-use palisade_memory::{Machine, Model};
+use palisade_memory::{Machine, Model, State};
+use palisade_program::running::{Code, ThreadId};
 use palisade_program::written::{BinaryOp, Expr, Observation, Place, PropertyKind, Select, Start, StmtKind};
 use palisade_program::{Instantiation, Value, lower};
 use std::collections::BTreeSet;
 
 /// How many states are looked at to find an outcome worth forbidding.
-const LIMITS: Limits = Limits { states: 4_000, buffer: None };
+const LIMITS: Limits = Limits { states: 1_500, buffer: None };
 
 impl Generator {
     /// Adds properties to the finished processes.
     pub(super) fn properties(&mut self) {
-        let is_cycle = self.cycle.is_some();
+        // Where a process never ends, no final condition is ever judged.
+        let ends = if self.actors.iter().any(|actor| actor.endless) { 0 } else { 1 };
+        let is_cycle = if self.cycle.is_some() { 1 } else { 0 };
         let pick = *self.random.weighted(&[
-            (if is_cycle { 40 } else { 0 }, 0),
-            (25, 1),
-            (12, 2),
-            (10, 3),
+            (40 * is_cycle * ends, 0),
+            (25 * ends, 1),
+            (30, 2),
+            (8, 3),
             (8, 4),
-            (5, 5),
+            (6, 5),
+            (4, 6),
         ]);
         let made = match pick {
             0 => self.cycle_outcome(),
             1 => self.outcome_of_a_run(),
-            2 => self.forbidden_labels(),
-            3 => self.assertion(),
-            4 => self.forbidden_memory(),
+            2 => self.state_of_a_run(),
+            3 => self.forbidden_labels(),
+            4 => self.assertion(),
+            5 => self.forbidden_memory(),
             _ => self.forbidden_count(),
         };
+        let made = if ends == 1 { made.or_else(|| self.cycle_outcome()) } else { made };
         if made.is_none() {
             self.forbidden_memory();
         }
@@ -59,7 +65,7 @@ impl Generator {
         (!parts.is_empty()).then(|| self.add(PropertyKind::Final, not(all(parts))))
     }
 
-    /// `final !(an outcome);` where the outcome is one of some model, if possible not of a stronger one.
+    /// `final !(an outcome);` where the outcome is one of some model, mostly not of a stronger one.
     fn outcome_of_a_run(&mut self) -> Option<()> {
         let system = lower(&self.program, Instantiation { any: 2, every: None });
         let mut seen: Vec<(Expr, Observed)> = Vec::new();
@@ -82,15 +88,7 @@ impl Generator {
         for model in Model::ALL {
             sets.push(brute::outcomes(Machine::new(&system, model), LIMITS, &observed)?);
         }
-        let fresh = |weak: usize| sets[weak].difference(&sets[weak - 1]).cloned().collect::<BTreeSet<_>>();
-        let candidates = match self.random.below(10) {
-            0..=3 => [fresh(1), fresh(2), sets[2].clone()],
-            4..=6 => [fresh(2), fresh(1), sets[0].clone()],
-            _ => [BTreeSet::new(), BTreeSet::new(), sets[2].clone()],
-        };
-        let candidates = candidates.into_iter().find(|set| !set.is_empty())?;
-        let candidates = Vec::from_iter(candidates);
-        let mut outcome = self.random.pick(&candidates).clone();
+        let mut outcome = self.telling(&sets)?;
         if self.random.percent(25) {
             let at = self.random.below(outcome.len());
             outcome[at] = self.random.value(0, 2);
@@ -98,6 +96,67 @@ impl Generator {
         let parts = seen.into_iter().zip(outcome).map(|((expr, _), value)| eq(expr, int(value)));
         let condition = not(all(parts));
         self.add(PropertyKind::Final, condition);
+        Some(())
+    }
+
+    /// One of the things that some model has, mostly one that a stronger model has not. The sets belong to the models, strongest first.
+    fn telling<T: Ord + Clone>(&mut self, sets: &[BTreeSet<T>]) -> Option<T> {
+        let fresh = |weak: usize| sets[weak].difference(&sets[weak - 1]).cloned().collect::<Vec<T>>();
+        let all = |model: usize| sets[model].iter().cloned().collect::<Vec<T>>();
+        let candidates = match self.random.below(10) {
+            0..=4 => [fresh(1), fresh(2)],
+            5..=8 => [fresh(2), fresh(1)],
+            _ => [all(0), all(2)],
+        };
+        let candidates = candidates.into_iter().find(|set| !set.is_empty())?;
+        Some(self.random.pick(&candidates).clone())
+    }
+
+    /// `forbid P@l && Q@m && P.r == v;` where some model reaches such a state.
+    fn state_of_a_run(&mut self) -> Option<()> {
+        let system = lower(&self.program, Instantiation { any: 2, every: None });
+        let actors = self.visible_actors();
+        let mut instances: Vec<(&Actor, usize)> =
+            actors.iter().flat_map(|actor| (0..actor.instances()).map(move |index| (actor, index))).collect();
+        self.random.shuffle(&mut instances);
+        instances.truncate(2);
+        let mut threads = Vec::new();
+        let mut registers = Vec::new();
+        for &(actor, index) in &instances {
+            let instance = instance_name(actor, index);
+            let (thread, found) =
+                system.instances.iter_enumerated().find(|(_, other)| other.name == instance)?;
+            threads.push((thread, system.role_code(found.role)));
+            for register in &actor.registers {
+                let observed = Observed::named(&system, &format!("{instance}.{register}"));
+                registers.push((register_of(actor, index, register), observed));
+            }
+        }
+        self.random.shuffle(&mut registers);
+        registers.truncate(2);
+        let label_of = |state: &State, &(thread, code): &(ThreadId, &Code)| {
+            let is_at = |location| state.threads[thread].is_at(location);
+            let label = code.labels.iter().find(|(_, location)| is_at(*location));
+            label.map(|(label, _)| label.clone()).or_else(|| is_at(code.exit).then(|| "end".to_owned()))
+        };
+        let view = |state: &State| {
+            let labels: Option<Vec<String>> = threads.iter().map(|thread| label_of(state, thread)).collect();
+            let values: Vec<Value> = registers.iter().map(|(_, observed)| observed.value(state)).collect();
+            labels.filter(|_| state.section.is_none()).map(|labels| (labels, values))
+        };
+        let mut sets = Vec::new();
+        for model in Model::ALL {
+            let search = brute::reachable(Machine::new(&system, model), Limits { buffer: Some(3), ..LIMITS });
+            sets.push(search.states.iter().filter_map(view).collect());
+        }
+        let (labels, values) = self.telling(&sets)?;
+        let places = instances.iter().zip(labels).map(|(&(actor, index), label)| {
+            let process = instance(&actor.template, select(actor, index));
+            observe(Observation::At { process, label: name(label) })
+        });
+        let values = registers.into_iter().zip(values).map(|((expr, _), value)| eq(expr, int(value)));
+        let condition = all(places.chain(values));
+        self.add(PropertyKind::Forbid, condition);
         Some(())
     }
 
