@@ -1,7 +1,8 @@
 //! A witness as one table: who does what in which line, the value read or written, every store buffer, memory.
 //!
 //! The table is made to fit the width given, in this order: long instructions are cut; memory is told by its changes
-//! instead of one column per cell; the buffers are told by that of the process whose step it is.
+//! instead of one column per cell; the buffers are told by that of the process whose step it is; at last, for very long
+//! names, effects and buffers are cut and memory is left to the effects.
 //! Steps that overtook a store are marked with `*` and explained below the table.
 
 use crate::explain::enumeration;
@@ -28,6 +29,8 @@ const WIDEST_SOURCE: usize = 44;
 const NARROWEST_SOURCE: usize = 17;
 /// Buffers are cut to this many characters.
 const WIDEST_BUFFER: usize = 40;
+/// Effects and buffers are cut to this many characters if nothing else helps.
+const NARROW_CELL: usize = 36;
 /// At most this many notes below the table.
 const MOST_NOTES: usize = 12;
 
@@ -107,21 +110,27 @@ impl Teller<'_> {
     fn layout(&self, shown: &[usize], width: usize) -> Vec<Column> {
         let threads = self.buffered_threads();
         let mut best = Vec::new();
-        for arrangement in 0..3 {
+        for arrangement in 0..4 {
             let mut columns = self.step_columns(shown);
             if arrangement < 2 {
                 columns.extend(threads.iter().map(|&thread| self.buffer_column(thread, shown)));
             } else if !threads.is_empty() {
                 columns.push(self.own_buffer_column(shown));
             }
-            if arrangement == 0 {
-                let first = columns.len();
-                columns.extend(self.cells().into_iter().map(|cell| self.cell_column(cell, shown)));
-                if let Some(column) = columns.get_mut(first) {
-                    column.heading.insert_str(0, "memory ");
+            match arrangement {
+                0 => {
+                    let first = columns.len();
+                    columns.extend(self.cells().into_iter().map(|cell| self.cell_column(cell, shown)));
+                    if let Some(column) = columns.get_mut(first) {
+                        column.heading.insert_str(0, "memory ");
+                    }
                 }
-            } else {
-                columns.push(self.memory_column(shown));
+                1 | 2 => columns.push(self.memory_column(shown)),
+                _ => {
+                    for column in &mut columns[EFFECT_COLUMN..] {
+                        column.cells.iter_mut().for_each(|cell| *cell = fit(cell, NARROW_CELL));
+                    }
+                }
             }
             let excess = table::width(&columns).saturating_sub(width);
             let source = &mut columns[SOURCE_COLUMN];
@@ -328,7 +337,8 @@ impl Teller<'_> {
             if name.starts_with('%') { String::new() } else { format!("{name} = {value}") }
         };
         match &edge.instr {
-            Instr::Assign(to, _) | Instr::Havoc(to, ..) => register(*to),
+            Instr::Assign(to, _) => register(*to),
+            Instr::Havoc(to, ..) => format!("chose {}", after.top().registers[to.index()]),
             Instr::AtomicBegin => "atomic begins".to_owned(),
             Instr::AtomicEnd => "atomic ends".to_owned(),
             Instr::Call { code, .. } => format!("enter {}", self.evidence.machine.system.codes[*code].name),
@@ -371,8 +381,9 @@ impl Teller<'_> {
     }
 }
 
-/// Which of the step columns holds the instruction.
+/// Which of the step columns holds the instruction, and which the effect.
 const SOURCE_COLUMN: usize = 3;
+const EFFECT_COLUMN: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -492,7 +503,7 @@ step   process  line  instruction        effect           buffer P  buffer Q  me
     #[test]
     fn narrow() {
         check(
-            70,
+            75,
             "\
 step   process  line  instruction        effect           own buffer  memory
    0                  (start)                                         all 0

@@ -4,7 +4,7 @@
 //! depend on timing.
 
 use super::Asked;
-use super::one::{Checked, Tell, check, failure};
+use super::one::{Checked, Tell, check, failure, panicked};
 use crate::args::Format;
 use crate::exit::Exit;
 use crate::expect::Expectations;
@@ -14,6 +14,7 @@ use crate::output::{Detail, Output};
 use palisade::report::{self, Disagreement, FileResult};
 use palisade::{Silent, Source};
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Instant;
@@ -93,27 +94,35 @@ fn look(found: &Found, asked: &Asked<'_>, workers: usize, output: &Output) -> Li
     let start = Instant::now();
     let (mut out, mut err) = (String::new(), String::new());
     let tell = if output.detail == Detail::Verbose { Tell::Everything } else { Tell::Headline };
-    let (exit, verdict) = match check(found, asked, || asked.limits.budget(workers), &Silent) {
-        Checked::Answered(answered) => {
-            out = answered.told(tell, output);
-            if output.detail == Detail::Verbose {
-                err = output.diagnostics(&answered.input.source, &answered.input.warnings);
+    // A bug that one file brings to light must not cost the answers for all others.
+    let checked =
+        catch_unwind(AssertUnwindSafe(|| check(found, asked, || asked.limits.budget(workers), &Silent)));
+    let (exit, verdict) =
+        match checked.unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string())) {
+            Checked::Answered(answered) => {
+                out = answered.told(tell, output);
+                if output.detail == Detail::Verbose {
+                    err = output.diagnostics(&answered.input.source, &answered.input.warnings);
+                }
+                (answered.exit(), Some(answered.answer.outcome.verdict.word()))
             }
-            (answered.exit(), Some(answered.answer.outcome.verdict.word()))
-        }
-        Checked::Refused(refused) => {
-            err = output.diagnostics(&refused.source, &refused.diagnostics);
-            if output.format == Format::Json {
-                out = report::refused_json("check", &refused.source, &refused.diagnostics) + "\n";
+            Checked::Refused(refused) => {
+                err = output.diagnostics(&refused.source, &refused.diagnostics);
+                if output.format == Format::Json {
+                    out = report::refused_json("check", &refused.source, &refused.diagnostics) + "\n";
+                }
+                (Exit::Error, Some("error"))
             }
-            (Exit::Error, Some("error"))
-        }
-        Checked::Skipped => (Exit::Fine, None),
-        Checked::Failed(name, error) => {
-            err = output.diagnostics(&Source::new(name, ""), &[failure(&error)]);
-            (Exit::Error, Some("error"))
-        }
-    };
+            Checked::Skipped => (Exit::Fine, None),
+            Checked::Failed(name, error) => {
+                err = output.diagnostics(&Source::new(name, ""), &[failure(&error)]);
+                (Exit::Error, Some("error"))
+            }
+            Checked::Panicked(name) => {
+                err = output.diagnostics(&Source::new(name, ""), &[panicked()]);
+                (Exit::Error, Some("error"))
+            }
+        };
     Line { out, err, exit, verdict, seconds: start.elapsed().as_secs_f64() }
 }
 

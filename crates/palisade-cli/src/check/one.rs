@@ -9,6 +9,7 @@ use crate::output::{Detail, Output};
 use palisade::report::{self, Finding, LocalSteps};
 use palisade::trace::WitnessFile;
 use palisade::{Answer, Budget, CheckError, Diagnostic, Input, Progress, Refused};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What was found out about a file.
 pub(super) enum Checked {
@@ -20,6 +21,8 @@ pub(super) enum Checked {
     Skipped,
     /// Something is wrong with Palisade itself.
     Failed(String, CheckError),
+    /// So wrong that it panicked.
+    Panicked(String),
 }
 
 /// An answer with what it is about.
@@ -98,7 +101,8 @@ impl Answered {
 /// Checks one file.
 pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
     let meter = Meter::new(output.detail == Detail::Quiet);
-    let checked = check(found, asked, || asked.limits.budget(1), &meter);
+    let check = AssertUnwindSafe(|| check(found, asked, || asked.limits.budget(1), &meter));
+    let checked = catch_unwind(check).unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string()));
     drop(meter);
     match checked {
         Checked::Answered(answered) => {
@@ -132,6 +136,10 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
             output.complain_about(&name, failure(&error));
             Exit::Error
         }
+        Checked::Panicked(name) => {
+            output.complain_about(&name, panicked());
+            Exit::Error
+        }
     }
 }
 
@@ -149,4 +157,10 @@ pub(super) fn failure(error: &CheckError) -> Diagnostic {
         CheckError::ReplayFailed { .. } => "internal-error",
     };
     Diagnostic::error(id, error.to_string())
+}
+
+/// A panic as a diagnostic; what it said stands above it.
+pub(super) fn panicked() -> Diagnostic {
+    Diagnostic::error("internal-error", "Palisade failed, and there is no verdict")
+        .help("this is a bug in Palisade: please report it with the program and the lines above")
 }
