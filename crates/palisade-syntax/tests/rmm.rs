@@ -365,3 +365,18 @@ fn values_outside_domains_are_pointed_out() {
     check("read: $r := x", &[]);
     check("locked{ read: x = 0; read: x = 1 }", &["locked-reads"]);
 }
+
+/// The examples of the documentation are programs.
+#[test]
+fn documentation() {
+    let text = include_str!("../../../docs/rmm.md");
+    let examples: Vec<&str> = text
+        .split("```rmm\n")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("```").map(|(example, _)| example))
+        .collect();
+    assert!(examples.len() >= 2);
+    for example in examples {
+        assert!(parsed(example).warnings.is_empty(), "{example}");
+    }
+}

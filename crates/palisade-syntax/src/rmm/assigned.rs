@@ -9,20 +9,21 @@
 //! *How it works*: the body becomes a list of uses, settings and jumps; for each register the list is walked from the start,
 //! not going on behind a setting.
 
-use super::ast::{Cell, Expr, ExprKind, Kind, Statement};
-use std::collections::HashMap;
+use super::ast::{Cell, Expr, ExprKind, Kind, Process, Statement};
+use rustc_hash::FxHashMap;
 
 /// Beyond this many steps nothing is said about the remaining registers.
 const MAX_STEPS: usize = 20_000_000;
 
 /// For each of the registers whether it may be read before it is written.
-pub(crate) fn read_before_written(body: &[Statement<'_>], registers: &[&str]) -> Vec<bool> {
+pub(crate) fn read_before_written(process: &Process<'_>, registers: &[&str]) -> Vec<bool> {
     if registers.is_empty() {
         return Vec::new();
     }
     let numbers = registers.iter().enumerate().map(|(number, name)| (*name, number)).collect();
-    let mut list = List { numbers, steps: Vec::new(), labels: HashMap::new(), gotos: Vec::new() };
-    list.statements(body);
+    let mut list =
+        List { process, numbers, steps: Vec::new(), labels: FxHashMap::default(), gotos: Vec::new() };
+    list.statements(&process.body);
     list.steps.push(Step::Stop);
     for (at, label) in std::mem::take(&mut list.gotos) {
         list.steps[at] = list.labels.get(label).map_or(Step::Stop, |target| Step::Jump(*target));
@@ -73,21 +74,22 @@ enum Step {
     Stop,
 }
 
-struct List<'a> {
-    numbers: HashMap<&'a str, usize>,
+struct List<'p, 'a> {
+    process: &'p Process<'a>,
+    numbers: FxHashMap<&'p str, usize>,
     steps: Vec<Step>,
-    labels: HashMap<&'a str, usize>,
+    labels: FxHashMap<&'a str, usize>,
     gotos: Vec<(usize, &'a str)>,
 }
 
-impl<'a> List<'a> {
+impl<'a> List<'_, 'a> {
     fn statements(&mut self, statements: &[Statement<'a>]) {
         statements.iter().for_each(|statement| self.statement(statement));
     }
 
     fn statement(&mut self, statement: &Statement<'a>) {
         if let Some(label) = statement.label {
-            self.labels.insert(label.text, self.steps.len());
+            self.labels.insert(self.process.labels[label as usize].text, self.steps.len());
         }
         match &statement.kind {
             Kind::Nop | Kind::Fence | Kind::StoreFence | Kind::LoadFence => {}

@@ -65,8 +65,8 @@ pub(crate) struct Process<'a> {
 /// A statement with its label.
 #[derive(Debug)]
 pub(crate) struct Statement<'a> {
-    /// `L:` in front of it.
-    pub label: Option<Word<'a>>,
+    /// `L:` in front of it, as an index into the labels of the process.
+    pub label: Option<u32>,
     /// What it does.
     pub kind: Kind<'a>,
     /// The statement without its label; the heading of a compound one.
@@ -114,7 +114,7 @@ pub(crate) enum Kind<'a> {
     /// `while b do s`
     While(Box<(Expr<'a>, Vec<Statement<'a>>)>),
     /// `goto L`
-    Goto(Word<'a>),
+    Goto(Box<Word<'a>>),
     /// `either{ss or ss}`
     Either(Vec<Vec<Statement<'a>>>),
     /// `locked{ss or ss}`

@@ -3,7 +3,7 @@
 //! What blocks in Memorax is either repeated until it works (reads, `cas`) or an assumption (what only depends on registers). In a locked block
 //! everything is an assumption: a block that cannot be run to its end is as good as not begun.
 
-use super::ast::{Access, Cell, Expr, ExprKind, Kind, Process, Statement};
+use super::ast::{Access, Cell, Expr, ExprKind, Kind, Process, Statement, Word};
 use super::forbidden::Group;
 use super::linear::Linear;
 use super::memory::{Memory, Pointer, View, binary, int, suggest};
@@ -22,6 +22,8 @@ use std::sync::Arc;
 pub(crate) struct Body<'b, 'a, 'm> {
     /// What memory there is.
     pub memory: &'b Memory<'a>,
+    /// The process.
+    pub process: &'a Process<'a>,
     /// The copies.
     pub group: &'b Group<'a>,
     /// The parameter that tells the copies apart.
@@ -45,23 +47,33 @@ enum Section {
 type Maybe<T> = Option<T>;
 
 impl<'a> Body<'_, 'a, '_> {
-    /// The statements of the process.
-    pub fn translate(&mut self, process: &'a Process<'a>) -> Block {
-        self.block(&process.body, Section::Open)
+    /// The statements of the process, with room for the declarations of registers in front of them.
+    pub fn translate(&mut self) -> Block {
+        let mut block = Block::with_capacity(self.process.body.len() + self.process.registers.len());
+        self.append(&self.process.body, Section::Open, &mut block);
+        block
     }
 
     fn block(&mut self, statements: &'a [Statement<'a>], section: Section) -> Block {
         let mut block = Block::with_capacity(statements.len());
+        self.append(statements, section, &mut block);
+        block
+    }
+
+    fn append(&mut self, statements: &'a [Statement<'a>], section: Section, block: &mut Block) {
         for statement in statements {
             let start = block.len();
-            let _left_out = self.statement(statement, section, &mut block);
-            if let (Some(label), Some(first)) = (statement.label, block.get_mut(start))
+            let _left_out = self.statement(statement, section, block);
+            if let (Some(label), Some(first)) = (self.label(statement), block.get_mut(start))
                 && let Some((name, _)) = self.group.labels.get(label.text)
             {
                 first.labels.insert(0, Name::new(Arc::clone(name), label.here.span));
             }
         }
-        block
+    }
+
+    fn label(&self, statement: &Statement<'a>) -> Option<Word<'a>> {
+        statement.label.map(|label| self.process.labels[label as usize])
     }
 
     /// Appends what a statement becomes, at least one statement.
@@ -189,7 +201,7 @@ impl<'a> Body<'_, 'a, '_> {
     /// Reports what cannot stand in a locked block.
     fn check_locked(&mut self, statements: &'a [Statement<'a>]) {
         for statement in statements {
-            if let Some(label) = statement.label {
+            if let Some(label) = self.label(statement) {
                 let error =
                     Diagnostic::error("label-in-locked-block", "a label cannot stand in a locked block");
                 self.messages.at(

@@ -2,11 +2,12 @@
 
 use super::ast::{Expr, ExprKind, Op};
 use super::parser::{Parse, Parser, Reported};
+use super::stream::Mark;
 use super::token::Kind;
 use crate::limits::MAX_EXPR_DEPTH;
 use palisade_base::Diagnostic;
 
-impl<'a> Parser<'a, '_, '_> {
+impl<'a> Parser<'a, '_> {
     /// `e + e - e …`
     pub(super) fn expression(&mut self) -> Parse<Expr<'a>> {
         self.chain(Self::unit, |kind| match kind {
@@ -30,7 +31,7 @@ impl<'a> Parser<'a, '_, '_> {
         if self.peek() != Kind::Not {
             return self.atom();
         }
-        let start = self.position();
+        let start = self.mark();
         self.next();
         let operand = self.atom()?;
         self.make(start, ExprKind::Not(Box::new(operand)))
@@ -38,7 +39,7 @@ impl<'a> Parser<'a, '_, '_> {
 
     /// `true`, `false`, `[b]` or a comparison.
     fn atom(&mut self) -> Parse<Expr<'a>> {
-        let start = self.position();
+        let start = self.mark();
         match self.peek() {
             Kind::True | Kind::False => {
                 let kind = self.next().kind;
@@ -74,7 +75,7 @@ impl<'a> Parser<'a, '_, '_> {
 
     /// `$r`, a number, `-e` or `(e)`.
     fn unit(&mut self) -> Parse<Expr<'a>> {
-        let start = self.position();
+        let start = self.mark();
         match self.peek() {
             Kind::Register => {
                 let register = self.word();
@@ -115,7 +116,7 @@ impl<'a> Parser<'a, '_, '_> {
         operand: fn(&mut Self) -> Parse<Expr<'a>>,
         operator: fn(Kind) -> Option<Op>,
     ) -> Parse<Expr<'a>> {
-        let start = self.position();
+        let start = self.mark();
         let mut left = operand(self)?;
         while let Some(op) = operator(self.peek()) {
             self.next();
@@ -126,7 +127,7 @@ impl<'a> Parser<'a, '_, '_> {
     }
 
     /// An expression that began at a position and ends here.
-    fn make(&mut self, start: usize, kind: ExprKind<'a>) -> Parse<Expr<'a>> {
+    fn make(&mut self, start: Mark, kind: ExprKind<'a>) -> Parse<Expr<'a>> {
         let below = match &kind {
             ExprKind::Register(_) | ExprKind::Int(_) | ExprKind::Bool(_) => 0,
             ExprKind::Neg(operand) | ExprKind::Not(operand) => operand.height,

@@ -6,52 +6,89 @@ use palisade_base::{Diagnostic, Span};
 
 /// All tokens of a text; the last one is [`Kind::End`].
 pub(crate) fn lex(text: &str, messages: &mut Messages) -> Vec<Token> {
-    let bytes = text.as_bytes();
+    let mut lexer = Lexer::new(text);
     let mut tokens = Vec::with_capacity(text.len() / 4 + 1);
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let start = at;
-        let kind = match byte {
-            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => {
-                at += 1;
-                continue;
-            }
-            b'/' if bytes.get(at + 1) == Some(&b'*') => {
-                at = comment_end(text, at, messages);
-                continue;
-            }
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
-                at = word_end(bytes, at);
-                Kind::of_word(&text[start..at])
-            }
-            b'0'..=b'9' => {
-                at = bytes[at..].iter().position(|b| !b.is_ascii_digit()).map_or(bytes.len(), |n| at + n);
-                Kind::Number
-            }
-            b'$' => {
-                at = word_end(bytes, at + 1);
-                if at == start + 1 {
-                    let error = Diagnostic::error("unexpected-character", "a `$` without a register's name");
-                    messages.at(plain(start, at), "", error.help("registers are called `$r`, `$tmp1`, …"));
-                    continue;
-                }
-                Kind::Register
-            }
-            _ => match operator(&bytes[at..]) {
-                Some((kind, len)) => {
-                    at += len;
-                    kind
-                }
-                None => {
-                    at = garbage(text, at, messages);
-                    continue;
-                }
-            },
-        };
-        tokens.push(token(kind, start, at));
+    loop {
+        let token = lexer.next(messages);
+        tokens.push(token);
+        if token.kind == Kind::End {
+            return tokens;
+        }
     }
-    tokens.push(token(Kind::End, text.len(), text.len()));
-    tokens
+}
+
+/// Reads tokens from a text.
+pub(crate) struct Lexer<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Lexer<'a> {
+    /// Starts at the start of the text.
+    pub fn new(text: &'a str) -> Lexer<'a> {
+        Lexer { text, at: 0 }
+    }
+
+    /// Skips the rest of the text.
+    pub fn give_up(&mut self) {
+        self.at = self.text.len();
+    }
+
+    /// The next token; [`Kind::End`] at the end, again and again.
+    pub fn next(&mut self, messages: &mut Messages) -> Token {
+        let text = self.text;
+        let bytes = text.as_bytes();
+        let mut at = self.at;
+        loop {
+            let start = at;
+            let kind = match bytes.get(at) {
+                None => Kind::End,
+                Some(b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c) => {
+                    at += 1;
+                    continue;
+                }
+                Some(b'/') if bytes.get(at + 1) == Some(&b'*') => {
+                    at = comment_end(text, at, messages);
+                    continue;
+                }
+                Some(b'a'..=b'z' | b'A'..=b'Z' | b'_') => {
+                    at = word_end(bytes, at);
+                    Kind::of_word(&text[start..at])
+                }
+                Some(b'0'..=b'9') => {
+                    let len = bytes[at..].iter().position(|b| !b.is_ascii_digit());
+                    at = len.map_or(bytes.len(), |len| at + len);
+                    Kind::Number
+                }
+                Some(b'$') => {
+                    at = word_end(bytes, at + 1);
+                    if at == start + 1 {
+                        let error =
+                            Diagnostic::error("unexpected-character", "a `$` without a register's name");
+                        messages.at(
+                            plain(start, at),
+                            "",
+                            error.help("registers are called `$r`, `$tmp1`, …"),
+                        );
+                        continue;
+                    }
+                    Kind::Register
+                }
+                Some(_) => match operator(&bytes[at..]) {
+                    Some((kind, len)) => {
+                        at += len;
+                        kind
+                    }
+                    None => {
+                        at = garbage(text, at, messages);
+                        continue;
+                    }
+                },
+            };
+            self.at = at;
+            return token(kind, start, at);
+        }
+    }
 }
 
 fn token(kind: Kind, start: usize, end: usize) -> Token {

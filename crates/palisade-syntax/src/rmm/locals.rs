@@ -11,7 +11,7 @@ use super::token::Here;
 use palisade_base::Diagnostic;
 use palisade_program::Value;
 use palisade_program::written::{Init, Name, Shared};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -26,12 +26,12 @@ enum Layout {
     /// One array for all.
     Array(Arc<str>),
     /// One variable per process that declares it, by number of the process.
-    Scalars(HashMap<u32, Arc<str>>),
+    Scalars(FxHashMap<u32, Arc<str>>),
 }
 
 /// The memory of the processes.
 pub(crate) struct Locals<'a> {
-    by_name: HashMap<&'a str, Local<'a>>,
+    by_name: FxHashMap<&'a str, Local<'a>>,
     /// The numbers of the copies of each process of the file.
     numbers: Vec<Range<u32>>,
 }
@@ -78,7 +78,7 @@ impl<'a> Locals<'a> {
             })
             .collect();
         let mut order = Vec::new();
-        let mut declarations: HashMap<&str, Vec<(usize, &Declaration<'_>)>> = HashMap::new();
+        let mut declarations: FxHashMap<&str, Vec<(usize, &Declaration<'_>)>> = FxHashMap::default();
         for (index, process) in processes.iter().enumerate() {
             for declaration in &process.data {
                 let declared = declarations.entry(declaration.name.text).or_default();
@@ -93,7 +93,7 @@ impl<'a> Locals<'a> {
                 declared.push((index, declaration));
             }
         }
-        let mut locals = Locals { by_name: HashMap::new(), numbers };
+        let mut locals = Locals { by_name: FxHashMap::default(), numbers };
         for name in order {
             let declared = declarations.remove(name).expect("it was declared");
             locals.lay_out(name, declared, names, shared);
@@ -129,7 +129,7 @@ impl<'a> Locals<'a> {
             });
             Layout::Array(array)
         } else {
-            let mut scalars = HashMap::new();
+            let mut scalars = FxHashMap::default();
             for (process, declaration) in &declared {
                 for number in self.numbers[*process].clone() {
                     let scalar =

@@ -8,7 +8,9 @@
 //!
 //! *Cost*: linear in what comes out. Calls within calls can make that exponential, so there is a limit.
 
+use super::lexer::lex;
 use super::messages::Messages;
+use super::stream::Stream;
 use super::token::{CallId, Here, Kind, Token};
 use palisade_base::Diagnostic;
 use std::collections::HashMap;
@@ -18,13 +20,18 @@ use std::ops::Range;
 const MAX_MOVES: usize = 8_000_000;
 
 /// The tokens without macros; `None` if there would be too many.
-pub(crate) fn expand(text: &str, lexed: Vec<Token>, messages: &mut Messages) -> Option<Vec<Token>> {
-    if !lexed.iter().any(|token| matches!(token.kind, Kind::Macro | Kind::EndMacro)) {
-        return Some(lexed);
+pub(crate) fn expand<'a>(text: &'a str, messages: &mut Messages) -> Option<Stream<'a>> {
+    if !text.contains("macro") {
+        return Some(Stream::of_text(text, messages));
     }
+    let lexed = lex(text, messages);
+    expanded(text, &lexed, messages).map(Stream::of_tokens)
+}
+
+fn expanded(text: &str, lexed: &[Token], messages: &mut Messages) -> Option<Vec<Token>> {
     let mut expander = Expander {
         text,
-        lexed: &lexed,
+        lexed,
         definitions: Vec::new(),
         by_name: HashMap::new(),
         feeds: vec![Feed::File { at: 0 }],
@@ -325,12 +332,11 @@ impl<'a> Expander<'a, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rmm::lexer::lex;
 
-    fn expanded(text: &str) -> Result<String, Vec<&'static str>> {
+    fn words(text: &str) -> Result<String, Vec<&'static str>> {
         let mut messages = Messages::default();
         let lexed = lex(text, &mut messages);
-        let tokens = expand(text, lexed, &mut messages).unwrap_or_default();
+        let tokens = expanded(text, &lexed, &mut messages).unwrap_or_default();
         if messages.has_errors() {
             let errors = messages.finish(Default::default()).unwrap_err();
             return Err(errors.iter().map(|error| error.id).collect());
@@ -341,7 +347,7 @@ mod tests {
     }
 
     fn check(text: &str, expected: &str) {
-        assert_eq!(expanded(text).as_deref(), Ok(expected), "{text}");
+        assert_eq!(words(text).as_deref(), Ok(expected), "{text}");
     }
 
     #[test]
@@ -360,7 +366,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        let check = |text: &str, id: &'static str| assert_eq!(expanded(text), Err(vec![id]), "{text}");
+        let check = |text: &str, id: &'static str| assert_eq!(words(text), Err(vec![id]), "{text}");
         check("macro m(x) x endmacro m()", "wrong-arity");
         check("macro m(x) x endmacro m(1,2)", "wrong-arity");
         check("macro m(x) x endmacro m(1", "unterminated-call");
@@ -384,8 +390,8 @@ mod tests {
         for i in 1..60 {
             text += &format!("macro m{i}() m{}() m{}() endmacro ", i - 1, i - 1);
         }
-        assert_eq!(expanded(&(text.clone() + "m59()")), Err(vec!["macro-too-large"]));
+        assert_eq!(words(&(text.clone() + "m59()")), Err(vec!["macro-too-large"]));
         let nothing = text.replace("nop; nop", "") + "m59()";
-        assert_eq!(expanded(&nothing), Err(vec!["macro-too-large"]));
+        assert_eq!(words(&nothing), Err(vec!["macro-too-large"]));
     }
 }

@@ -16,14 +16,14 @@ use palisade_program::written::{
     BinaryOp, Domain, Expr as Written, ExprKind, Init, InitValue, Name, Outside, Place, PlaceKind, Shared,
     Type, UnaryOp,
 };
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The memory of a file.
 pub(crate) struct Memory<'a> {
     /// Global variables by name, as positions in `globals`.
-    by_name: HashMap<&'a str, usize>,
+    by_name: FxHashMap<&'a str, usize>,
     globals: Vec<(Arc<str>, &'a Declaration<'a>)>,
     /// Memory of the processes.
     pub locals: Locals<'a>,
@@ -71,7 +71,7 @@ impl<'a> Memory<'a> {
         shared: &mut Vec<Shared>,
         messages: &mut Messages,
     ) -> Memory<'a> {
-        let mut by_name = HashMap::new();
+        let mut by_name = FxHashMap::default();
         let mut globals: Vec<(Arc<str>, &Declaration<'_>)> = Vec::new();
         for declaration in &file.globals {
             if let Some(&before) = by_name.get(declaration.name.text) {

@@ -25,6 +25,7 @@ mod names;
 mod parser;
 mod registers;
 mod statements;
+mod stream;
 mod token;
 mod translate;
 
@@ -36,12 +37,10 @@ use palisade_program::written::Program;
 /// Reads a program.
 pub(crate) fn parse(source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
     let mut messages = Messages::default();
-    let lexed = lexer::lex(source.text(), &mut messages);
-    let Some(tokens) = macros::expand(source.text(), lexed, &mut messages) else {
+    let Some(tokens) = macros::expand(source.text(), &mut messages) else {
         return messages.finish(Program::default());
     };
-    let file = parser::parse(source.text(), &tokens, &mut messages);
-    drop(tokens);
+    let file = parser::parse(source.text(), tokens, &mut messages);
     let program = translate::translate(&file, &mut messages);
     messages.finish(program)
 }

@@ -5,6 +5,7 @@
 
 use super::ast::{Combination, Declaration, File, Process, Word};
 use super::messages::Messages;
+use super::stream::{Mark, Stream};
 use super::token::{Here, Kind, Token};
 use crate::limits::MAX_SIZE;
 use crate::suggest::nearest;
@@ -12,17 +13,16 @@ use palisade_base::Diagnostic;
 use palisade_program::Value;
 
 /// Reads a file. What could not be read is left out and reported.
-pub(crate) fn parse<'a>(text: &'a str, tokens: &[Token], messages: &mut Messages) -> File<'a> {
+pub(crate) fn parse<'a>(text: &'a str, tokens: Stream<'a>, messages: &mut Messages) -> File<'a> {
     let mut parser =
-        Parser { text, tokens, at: 0, depth: 0, size: 0, labels: Vec::new(), reported_at: None, messages };
+        Parser { text, tokens, depth: 0, size: 0, labels: Vec::new(), reported_at: None, messages };
     parser.file()
 }
 
 /// Where parsing stands.
-pub(super) struct Parser<'a, 't, 'm> {
+pub(super) struct Parser<'a, 'm> {
     pub(super) text: &'a str,
-    tokens: &'t [Token],
-    at: usize,
+    tokens: Stream<'a>,
     /// How many statements and expressions are open.
     pub(super) depth: u32,
     /// How large the program is so far, as [`MAX_SIZE`] counts.
@@ -43,7 +43,7 @@ pub(super) type Parse<T> = Result<T, Reported>;
 /// Copies a process may have, and processes a file may have.
 const MAX_PROCESSES: u32 = 1000;
 
-impl<'a> Parser<'a, '_, '_> {
+impl<'a> Parser<'a, '_> {
     fn file(&mut self) -> File<'a> {
         let mut file = File::default();
         if self.peek() == Kind::Forbidden {
@@ -97,7 +97,7 @@ impl<'a> Parser<'a, '_, '_> {
     fn combinations(&mut self) -> Vec<Combination<'a>> {
         let mut combinations = Vec::new();
         loop {
-            let start = self.at;
+            let start = self.mark();
             let mut entries = Vec::new();
             while let Kind::Name | Kind::Star = self.peek() {
                 let token = self.next();
@@ -150,14 +150,14 @@ impl<'a> Parser<'a, '_, '_> {
     }
 
     fn process(&mut self) -> Process<'a> {
-        let start = self.at;
+        let start = self.mark();
         self.next();
         let mut count = 1;
         if self.peek() == Kind::LeftParen {
             self.next();
             if self.peek() == Kind::Number {
                 let here = self.here();
-                count = self.number().ok().and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX);
+                count = self.number().map_or(1, |n| u32::try_from(n).unwrap_or(u32::MAX));
                 if count == 0 {
                     let error = Diagnostic::error("empty-process", "a process with no copies");
                     self.messages.at(
@@ -220,11 +220,11 @@ impl<'a> Parser<'a, '_, '_> {
     /// Declarations of variables (`Kind::Name`) or registers (`Kind::Register`), at least one.
     fn declarations(&mut self, kind: Kind) -> Vec<Declaration<'a>> {
         let mut declarations = Vec::new();
-        let start = self.at;
+        let start = self.tokens.taken();
         loop {
             match self.peek() {
                 found if found == kind => {
-                    let start = self.at;
+                    let start = self.mark();
                     let name = self.word();
                     let (mut init, mut domain) = (Some(0), None);
                     // Whatever is wrong behind the name, it is declared: its uses are no errors.
@@ -250,7 +250,7 @@ impl<'a> Parser<'a, '_, '_> {
                     );
                     self.next();
                 }
-                _ if self.at == start => {
+                _ if self.tokens.taken() == start => {
                     self.unexpected("a declaration", Some("declarations look like `x = 0 : [0:1]`"));
                     self.skip_to_section();
                     return declarations;
@@ -264,7 +264,7 @@ impl<'a> Parser<'a, '_, '_> {
     fn declaration(&mut self, init: &mut Option<Value>, domain: &mut Option<(Value, Value)>) -> Parse<()> {
         self.grow(2)?;
         self.expect(Kind::Equal, Some("a declaration says the initial value: `x = 0 : [0:1]`"))?;
-        let start = self.at;
+        let start = self.mark();
         *init = match self.peek() {
             Kind::Star => {
                 self.next();
@@ -281,7 +281,7 @@ impl<'a> Parser<'a, '_, '_> {
             self.next();
             return Ok(());
         }
-        let open = self.at;
+        let open = self.mark();
         self.expect(Kind::LeftBracket, Some("a domain is `[0:1]`, or `Z` for all integers"))?;
         let lo = self.integer()?;
         self.expect(Kind::Colon, Some("a domain looks like `[0:1]`"))?;
@@ -338,34 +338,32 @@ impl<'a> Parser<'a, '_, '_> {
 
     /// The kind of the next token.
     pub(super) fn peek(&self) -> Kind {
-        self.tokens[self.at].kind
+        self.tokens.peek().kind
     }
 
     /// The kind of the token after the next.
     pub(super) fn peek_second(&self) -> Kind {
-        self.tokens.get(self.at + 1).map_or(Kind::End, |token| token.kind)
+        self.tokens.peek_second().kind
     }
 
     /// The text of the next token.
     pub(super) fn peek_text(&self) -> &'a str {
-        self.tokens[self.at].text(self.text)
+        self.tokens.peek().text(self.text)
     }
 
     /// The place of the next token.
     pub(super) fn here(&self) -> Here {
-        self.tokens[self.at].here
+        self.tokens.peek().here
     }
 
     /// Where parsing stands, for [`Parser::since`].
-    pub(super) fn position(&self) -> usize {
-        self.at
+    pub(super) fn mark(&self) -> Mark {
+        self.tokens.mark()
     }
 
     /// Takes the next token. The end of the file stays.
     pub(super) fn next(&mut self) -> Token {
-        let token = self.tokens[self.at];
-        self.at += usize::from(token.kind != Kind::End);
-        token
+        self.tokens.take(self.messages)
     }
 
     /// Takes the next token if it is of that kind.
@@ -377,16 +375,14 @@ impl<'a> Parser<'a, '_, '_> {
         Err(Reported)
     }
 
-    /// The place from a position up to here. If macros take part, only what stands in the same text as the first token.
-    pub(super) fn since(&self, start: usize) -> Here {
-        let first = self.tokens[start].here;
-        let last = self.tokens[start..self.at].iter().rev().find(|token| token.here.call == first.call);
-        Here { span: last.map_or(first.span, |last| first.span.to(last.here.span)), ..first }
+    /// The place from a position up to here.
+    pub(super) fn since(&self, start: Mark) -> Here {
+        self.tokens.since(start)
     }
 
     /// Reports the next token as not what it should be.
     pub(super) fn unexpected(&mut self, expected: &str, help: Option<&str>) {
-        let token = self.tokens[self.at];
+        let token = self.tokens.peek();
         let text = token.text(self.text);
         let found = match token.kind {
             Kind::Name | Kind::Register | Kind::Number | Kind::Reserved if text.len() <= 40 => {
@@ -406,9 +402,9 @@ impl<'a> Parser<'a, '_, '_> {
 
     /// Reports something about the next token, unless something else was already reported there.
     pub(super) fn report_once(&mut self, text: &str, context: Option<(Here, &str)>, error: Diagnostic) {
-        if self.reported_at != Some(self.at) && self.peek() != Kind::Broken {
-            self.reported_at = Some(self.at);
-            self.messages.at_both(self.tokens[self.at].here, text, context, error);
+        if self.reported_at != Some(self.tokens.taken()) && self.peek() != Kind::Broken {
+            self.reported_at = Some(self.tokens.taken());
+            self.messages.at_both(self.tokens.peek().here, text, context, error);
         }
     }
 
@@ -420,8 +416,8 @@ impl<'a> Parser<'a, '_, '_> {
         }
         let message = format!("the program has more than {MAX_SIZE} expressions and statements");
         self.report_once("up to here", None, Diagnostic::error("too-large", message));
-        self.at = self.tokens.len() - 1;
-        self.reported_at = Some(self.at);
+        self.tokens.give_up(self.messages);
+        self.reported_at = Some(self.tokens.taken());
         Err(Reported)
     }
 

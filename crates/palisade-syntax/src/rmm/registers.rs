@@ -10,12 +10,12 @@ use super::token::Here;
 use palisade_base::Diagnostic;
 use palisade_program::Value;
 use palisade_program::written::{Block, Expr, ExprKind, Name, Stmt, StmtKind};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// The registers of a process.
 pub(crate) struct Registers<'a> {
-    by_name: HashMap<&'a str, Register<'a>>,
+    by_name: FxHashMap<&'a str, Register<'a>>,
 }
 
 struct Register<'a> {
@@ -32,7 +32,7 @@ impl<'a> Registers<'a> {
         names: &mut Names,
         messages: &mut Messages,
     ) -> Registers<'a> {
-        let mut by_name: HashMap<&str, Register<'_>> = HashMap::new();
+        let mut by_name: FxHashMap<&str, Register<'_>> = FxHashMap::default();
         for declaration in &process.registers {
             let word = declaration.name.text;
             if let Some(before) = by_name.get(word) {
@@ -83,7 +83,7 @@ impl<'a> Registers<'a> {
             .filter(|register| register.declaration.init.is_none())
             .map(|register| register.declaration.name.text)
             .collect();
-        let mut read_first = read_before_written(&process.body, &arbitrary).into_iter();
+        let mut read_first = read_before_written(process, &arbitrary).into_iter();
         let mut declare = |register: &&Register<'_>| {
             let declaration = register.declaration;
             let span = declaration.here.span;

@@ -2,12 +2,13 @@
 
 use super::ast::{Access, Cell, Kind as Does, Statement};
 use super::parser::{Parse, Parser, Reported};
+use super::stream::Mark;
 use super::token::{Here, Kind};
 use crate::limits::MAX_NESTING;
 use crate::suggest::nearest;
 use palisade_base::Diagnostic;
 
-impl<'a> Parser<'a, '_, '_> {
+impl<'a> Parser<'a, '_> {
     /// The statements of a process, up to the next process or the end.
     pub(super) fn body(&mut self) -> Vec<Statement<'a>> {
         let mut statements = self.statements();
@@ -70,11 +71,11 @@ impl<'a> Parser<'a, '_, '_> {
                 let label = parser.word();
                 parser.next();
                 parser.labels.push(label);
-                Some(label)
+                u32::try_from(parser.labels.len() - 1).ok()
             } else {
                 None
             };
-            let start = parser.position();
+            let start = parser.mark();
             parser.grow(2)?;
             let (kind, here) = parser.unlabelled(start)?;
             Ok(Statement { label, kind, here })
@@ -82,7 +83,7 @@ impl<'a> Parser<'a, '_, '_> {
     }
 
     /// A statement without its label, and its place.
-    fn unlabelled(&mut self, start: usize) -> Parse<(Does<'a>, Here)> {
+    fn unlabelled(&mut self, start: Mark) -> Parse<(Does<'a>, Here)> {
         let kind = match self.peek() {
             Kind::Nop => self.word_alone(Does::Nop),
             Kind::Fence => self.word_alone(Does::Fence),
@@ -162,7 +163,7 @@ impl<'a> Parser<'a, '_, '_> {
                     self.unexpected("a label", None);
                     return Err(Reported);
                 }
-                Does::Goto(self.word())
+                Does::Goto(Box::new(self.word()))
             }
             Kind::LeftBrace => {
                 let open = self.next();
@@ -226,7 +227,7 @@ impl<'a> Parser<'a, '_, '_> {
 
     /// `x`, `x[my]`, `x[N]` or `[e]`.
     fn cell(&mut self) -> Parse<Cell<'a>> {
-        let start = self.position();
+        let start = self.mark();
         match self.peek() {
             Kind::Name => {
                 let name = self.word();

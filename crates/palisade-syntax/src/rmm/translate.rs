@@ -15,7 +15,7 @@ use super::registers::Registers;
 use super::token::Here;
 use palisade_base::Origin;
 use palisade_program::written::{Count, Name, Param, Program, Start, Template, Type};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -60,9 +60,8 @@ fn template<'a>(
     let me = group.by_number.then(|| names.fresh(Some(outer), &["me"]));
     let mut registers = Registers::new(process, outer, &mut names, messages);
     let mut body =
-        Body { memory, group, me: me.clone(), registers: &mut registers, messages }.translate(process);
-    let mut statements = registers.declarations(process, messages);
-    statements.append(&mut body);
+        Body { memory, process, group, me: me.clone(), registers: &mut registers, messages }.translate();
+    body.splice(0..0, registers.declarations(process, messages));
     let param = |me| {
         let (first, last) = (group.copies.start.into(), (group.copies.end - 1).into());
         Param { name: Name::new(me, process.here.span), ty: Type::range(first, last) }
@@ -72,16 +71,16 @@ fn template<'a>(
         count: Count::Fixed(if group.by_number { 1 } else { group.copies.len() as u32 }),
         params: me.map(param).into_iter().collect(),
         start: Start::Initially,
-        body: statements,
+        body,
         origin: Origin(process.here.span),
     }
 }
 
 /// The labels of a process: their names in `.pal`, and their places.
-pub(crate) type Labels<'a> = HashMap<&'a str, (Arc<str>, Here)>;
+pub(crate) type Labels<'a> = FxHashMap<&'a str, (Arc<str>, Here)>;
 
 fn labels<'a>(process: &Process<'a>, messages: &mut Messages) -> Labels<'a> {
-    let mut labels = Labels::new();
+    let mut labels = Labels::default();
     let mut names = Names::default();
     // In `.pal` every body has a label `end` already.
     names.fresh(None, &["end"]);
