@@ -14,7 +14,7 @@ use crate::{Run, links, replay};
 use palisade_base::Id;
 use palisade_memory::{Action, Machine, Pending, Step, Thread};
 use palisade_program::Value;
-use palisade_program::running::{CodeId, EdgeId, Location, ThreadId};
+use palisade_program::running::{EdgeId, ThreadId};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -100,14 +100,11 @@ fn to_moves(machine: Machine<'_>, run: &Run) -> Option<Vec<Move>> {
 struct Performed {
     moves: Vec<Move>,
     steps: Vec<Step>,
-    /// Where the thread was before its move, callers first.
-    places: Vec<Place>,
-    /// Where all threads were before the move, hashed. What looks the same may differ: it is tried.
+    /// Where the thread was before its move, as a hash of its frames' codes and locations. What looks the same is only tried, so a collision does no harm.
+    places: Vec<u64>,
+    /// Where all threads were before the move.
     places_of_all: Vec<u64>,
 }
-
-/// Where a thread is: code and location, callers first.
-type Place = Vec<(CodeId, Location)>;
 
 /// Takes the moves up to the first bad state. Updates of stores that were not taken are left out, as are the moves of threads that were not spawned. `None` if a
 /// move is not possible, nothing bad happens, or the work is used up.
@@ -139,10 +136,8 @@ fn perform(machine: Machine<'_>, memory: &[Value], moves: &[Move], work: &mut us
         }
         done.moves.push(*mv);
         done.steps.push(step);
-        done.places.push(place(&state.threads[thread]));
-        let mut hasher = DefaultHasher::new();
-        state.threads.iter().for_each(|thread| place(thread).hash(&mut hasher));
-        done.places_of_all.push(hasher.finish());
+        done.places.push(place(std::slice::from_ref(&state.threads[thread])));
+        done.places_of_all.push(place(state.threads.as_slice()));
         state = next;
     }
     machine.violation(&state).map(|_| done)
@@ -163,8 +158,13 @@ fn follow(shadow: &mut Vec<Option<usize>>, id: usize, action: Action, buffer: &[
     }
 }
 
-fn place(thread: &Thread) -> Place {
-    thread.frames.iter().map(|frame| (frame.code, frame.location)).collect()
+fn place(threads: &[Thread]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for thread in threads {
+        thread.frames.len().hash(&mut hasher);
+        thread.frames.iter().for_each(|frame| (frame.code, frame.location).hash(&mut hasher));
+    }
+    hasher.finish()
 }
 
 struct Shortener<'a> {
@@ -261,8 +261,8 @@ impl Shortener<'_> {
                 if from >= indices.len() || self.work == 0 {
                     break;
                 }
-                let here = &self.best.places[indices[from]];
-                let again = |&later: &usize| self.best.places[indices[later]] == *here;
+                let here = self.best.places[indices[from]];
+                let again = |&later: &usize| self.best.places[indices[later]] == here;
                 let last = (from + 1..indices.len()).rev().find(again);
                 let next = (from + 1..indices.len()).find(again);
                 let dropped = last.is_some_and(|to| self.accept_without(&indices[from..to]))

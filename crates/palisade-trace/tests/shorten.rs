@@ -85,6 +85,32 @@ fn rounds_of_loops_and_useless_threads_go_away() {
 }
 
 #[test]
+fn thousands_of_steps_are_no_problem() {
+    let text = "shared x, y, z: 0..1;
+        process P { loop { x = 1; let r = y; if r == 0 { cs: skip; } x = 0; fence; } }
+        process Q { loop { y = 1; let r = x; if r == 0 { cs: skip; } y = 0; fence; } }
+        process Noise { loop { z = 1; z = 0; fence; } }
+        forbid P@cs && Q@cs;";
+    let system = system(text);
+    let machine = tso(&system);
+    let mut random = Random::new(1);
+    let mut state = machine.initial_states().next().expect("there is an initial state");
+    let mut run = Run { memory: state.memory.as_slice().to_vec(), steps: Vec::new() };
+    while machine.violation(&state).is_none() {
+        let mut successors = machine.successors(&state);
+        if run.steps.len() < 5_000 {
+            successors.retain(|successor| machine.violation(&successor.state).is_none());
+        }
+        let next = random.pick(&successors);
+        run.steps.push(next.step);
+        state = next.state.clone();
+    }
+    let short = shorten(machine, run);
+    assert!(replay(machine, &short).is_ok());
+    assert_eq!(short.steps.len(), 6, "{short:?}");
+}
+
+#[test]
 fn threads_are_switched_less_often() {
     let text = "shared x, y: 0..3; process P { x = 1; x = 2; x = 3; let r = y; } process Q { y = 1; y = 2; y = 3; let r = x; }
         final !(P.r == 0 && Q.r == 0);";
