@@ -80,7 +80,12 @@ impl Default for SuiteConfig {
 /// # Panics
 /// If the engine fails, with a small program that shows it.
 pub fn check_engine(engine: &dyn Engine, config: SuiteConfig) {
-    let number = |name| std::env::var(name).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let number = |name| {
+        let parse = |text: String| {
+            text.trim().parse::<u64>().unwrap_or_else(|_| panic!("{name} is not a number: {text}"))
+        };
+        std::env::var(name).ok().map(parse)
+    };
     let seeds = match (number("PALISADE_SEED"), number("PALISADE_SEEDS")) {
         (Some(seed), _) => seed..seed + 1,
         (None, programs) => config.first_seed..config.first_seed + programs.unwrap_or(config.programs as u64),
