@@ -1,7 +1,7 @@
 //! Random programs, biased to shapes in which memory models differ.
 //!
-//! A program grows in three steps: a skeleton of accesses ([`cycle`]), threads that make these accesses in more or less roundabout ways with other statements
-//! in between ([`body`]), and a property that is about as often broken as not ([`property`]).
+//! A program grows in three steps: a skeleton of accesses (`cycle`), threads that make these accesses in more or less roundabout ways with other statements
+//! in between (`body`), and a property that is about as often broken as not (`property`).
 //!
 //! *Guarantee.* The same profile and seed give the same program, for ever on one version of this file. Every program is valid. Programs of
 //! acyclic profiles have finitely many states under every model.
