@@ -503,7 +503,7 @@ step   process  line  instruction        effect           buffer P  buffer Q  me
     #[test]
     fn narrow() {
         check(
-            75,
+            76,
             "\
 step   process  line  instruction        effect           own buffer  memory
    0                  (start)                                         all 0
