@@ -44,7 +44,7 @@ pub struct Common {
     #[arg(long, global = true, value_name = "GIB", value_parser = gibibytes, help_heading = "Everywhere")]
     pub memory: Option<u64>,
     /// Threads to use [default: one per core]
-    #[arg(long, global = true, value_name = "N", value_parser = positive, help_heading = "Everywhere")]
+    #[arg(long, global = true, value_name = "N", value_parser = jobs, help_heading = "Everywhere")]
     pub jobs: Option<u32>,
     /// Seed of engines that choose at random (those there are now do not)
     #[arg(long, global = true, value_name = "N", default_value_t = 0, help_heading = "Everywhere")]
@@ -103,7 +103,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = engines())]
     pub engine: String,
     /// Longest store buffers that explicit search tries where they can grow for ever
-    #[arg(long, value_name = "N", default_value_t = palisade::Options::default().max_buffer)]
+    #[arg(long, value_name = "N", default_value_t = palisade::Options::default().max_buffer, value_parser = buffer)]
     pub max_buffer: usize,
     /// Instances of every process: a number, or any
     #[arg(long, value_name = "any|N", value_parser = threads)]
@@ -197,15 +197,31 @@ fn engines() -> PossibleValuesParser {
     )
 }
 
+/// More instances of a process than this are a slip of the finger.
+const MOST_INSTANCES: u32 = 4096;
+/// More threads than this no host has cores for.
+const MOST_JOBS: u32 = 1024;
+
 fn threads(text: &str) -> Result<Threads, String> {
     match text {
         "any" => Ok(Threads::Any),
-        _ => positive(text).map(Threads::Each).map_err(|_| "expected `any` or a number from 1".to_owned()),
+        _ => {
+            up_to(MOST_INSTANCES, text).map(Threads::Each).map_err(|expected| format!("{expected}, or `any`"))
+        }
     }
 }
 
-fn positive(text: &str) -> Result<u32, String> {
-    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "expected a number from 1".to_owned())
+fn jobs(text: &str) -> Result<u32, String> {
+    up_to(MOST_JOBS, text)
+}
+
+fn buffer(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&length| length > 0).ok_or_else(|| "expected a number from 1".to_owned())
+}
+
+fn up_to(most: u32, text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| format!("expected a number from 1 to {most}"))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -235,7 +251,9 @@ mod tests {
     fn numbers() {
         assert_eq!(threads("any"), Ok(Threads::Any));
         assert_eq!(threads("3"), Ok(Threads::Each(3)));
-        assert!(threads("0").is_err() && threads("-1").is_err() && threads("all").is_err());
+        for wrong in ["0", "-1", "4097", "99999999999", "all", ""] {
+            assert!(threads(wrong).is_err() && jobs(wrong).is_err(), "{wrong}");
+        }
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
         for wrong in ["0", "-1", "NaN", "inf", "1e300", "ten", ""] {
             assert!(seconds(wrong).is_err(), "{wrong}");

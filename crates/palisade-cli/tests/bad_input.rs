@@ -177,6 +177,8 @@ fn wrong_flags() {
         &["check", "a.pal", "--memory", "0"],
         &["check", "a.pal", "--jobs", "0"],
         &["check", "a.pal", "--threads", "none"],
+        &["check", "a.pal", "--threads", "5000000"],
+        &["check", "a.pal", "--max-buffer", "0"],
         &["check", "a.pal", "--int-range", "9..1"],
         &["check", "a.pal", "--input", "cobol"],
         &["check", "a.pal", "-q", "-v"],

@@ -206,3 +206,21 @@ fn version_and_help() {
     let check = scratch.run(&["check", "--help"]).exits(0);
     assert!(check.stdout.contains("Examples:"), "{}", check.stdout);
 }
+
+#[test]
+fn every_language_by_its_extension() {
+    let litmus = "X86 SB\n{ x=0; y=0; }\n P0 | P1 ;\n MOV [x],$1 | MOV [y],$1 ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
+    let rmm = "forbidden\n  END END\ndata\n  x = 0 : [0:1]\n  y = 0 : [0:1]\nprocess\ntext\n  write: x := 1;\n  read: y = 0;\n  END: nop\nprocess\ntext\n  write: y := 1;\n  read: x = 0;\n  END: nop\n";
+    let scratch =
+        Scratch::new("check_languages").file("sb.litmus", litmus).file("sb.rmm", rmm).file("sb", litmus);
+    for file in ["sb.litmus", "sb.rmm"] {
+        scratch.run(&["check", "-q", file, "--model", "sc"]).exits(0);
+        scratch.run(&["check", "-q", file]).exits(1);
+        let shown = scratch.run(&["show", file, "--as", "pal"]).exits(0).stdout;
+        std::fs::write(scratch.path("shown.pal"), shown).expect("a file can be written");
+        scratch.run(&["check", "-q", "shown.pal", "--model", "sc"]).exits(0);
+        scratch.run(&["check", "-q", "shown.pal"]).exits(1);
+    }
+    scratch.run(&["check", "-q", "sb"]).exits(2);
+    scratch.run(&["check", "-q", "sb", "--input", "litmus"]).exits(1);
+}

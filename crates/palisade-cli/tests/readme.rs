@@ -69,3 +69,14 @@ fn every_option_is_documented() {
         }
     }
 }
+
+#[test]
+fn links_lead_somewhere() {
+    for (folder, file) in [("", "README.md"), ("", "ARCHITECTURE.md"), ("docs", "docs/command-line.md")] {
+        let text = read(file);
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        for link in links.filter(|link| !link.is_empty() && !link.contains("://")) {
+            assert!(root().join(folder).join(link).exists(), "{file}: {link}");
+        }
+    }
+}

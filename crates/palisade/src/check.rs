@@ -4,7 +4,7 @@ use crate::Input;
 use crate::engines::{self, engines};
 use palisade_base::Source;
 use palisade_engine::{
-    Budget, Options, Outcome, Progress, Reason, Silent, Stats, Task, Threads, Verdict, Witness,
+    Budget, Engine, Options, Outcome, Progress, Reason, Silent, Stats, Task, Threads, Verdict, Witness,
     peak_memory_bytes,
 };
 use palisade_memory::{Interlocked, Machine, Model};
@@ -124,23 +124,12 @@ pub fn check(
             known: engines().iter().map(|engine| engine.name()).collect(),
         })?),
     };
-    let mut outcome = match engine {
-        Some(engine) => engine.check(&task, budget, progress),
+    let (outcome, replayed) = match engine {
+        Some(engine) => ask(engine, &task, budget, progress)?,
         None => {
-            let why = "no engine can handle this program".to_owned();
-            Outcome {
-                verdict: Verdict::Unknown(Reason::Unsupported(why)),
-                engine: "auto",
-                stats: Stats::new(),
-            }
+            let why = Reason::Unsupported("no engine can handle this program".to_owned());
+            (Outcome { verdict: Verdict::Unknown(why), engine: "auto", stats: Stats::new() }, None)
         }
-    };
-    let replayed = match &mut outcome.verdict {
-        Verdict::Unsafe(witness) => Some(
-            believe(&task, witness)
-                .map_err(|error| CheckError::ReplayFailed { engine: outcome.engine, error })?,
-        ),
-        Verdict::Safe | Verdict::Unknown(_) => None,
     };
     Ok(Answer {
         outcome,
@@ -159,6 +148,24 @@ pub fn check(
 pub fn check_simply(program: &Program, options: CheckOptions) -> Answer {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     check(program, &options, &Budget::unlimited(jobs), &Silent).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Asks one engine, and believes no run that the trusted machine does not take.
+fn ask(
+    engine: &dyn Engine,
+    task: &Task<'_>,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<(Outcome, Option<Replayed>), CheckError> {
+    let mut outcome = engine.check(task, budget, progress);
+    let replayed = match &mut outcome.verdict {
+        Verdict::Unsafe(witness) => Some(
+            believe(task, witness)
+                .map_err(|error| CheckError::ReplayFailed { engine: outcome.engine, error })?,
+        ),
+        Verdict::Safe | Verdict::Unknown(_) => None,
+    };
+    Ok((outcome, replayed))
 }
 
 /// Shortens a run and takes it on the trusted machine.
@@ -201,5 +208,78 @@ impl Answer {
             Verdict::Unsafe(witness) => Some(witness),
             Verdict::Safe | Verdict::Unknown(_) => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palisade_engine::Suitability;
+    use palisade_memory::{Action, Step};
+    use palisade_program::running::{EdgeId, ThreadId};
+    use palisade_syntax::{Language, parse};
+    use palisade_trace::Run;
+
+    /// Says `unsafe` with this run, whatever the program.
+    struct Liar(Run);
+
+    impl Engine for Liar {
+        fn name(&self) -> &'static str {
+            "liar"
+        }
+        fn suits(&self, _: &Task<'_>) -> Suitability {
+            Suitability::Decides
+        }
+        fn check(&self, _: &Task<'_>, _: &Budget, _: &dyn Progress) -> Outcome {
+            let witness =
+                Witness { instantiation: Instantiation { any: 1, every: None }, run: self.0.clone() };
+            Outcome { verdict: Verdict::Unsafe(witness), engine: "liar", stats: Stats::new() }
+        }
+    }
+
+    #[test]
+    fn a_run_that_does_not_replay_is_an_error_and_no_verdict() {
+        let source = Source::new("p", "shared x: 0..1; process P { x = 1; assert(x == 0); }");
+        let program = parse(Language::Pal, &source).expect("the program is well formed").program;
+        let task = Task {
+            program: &program,
+            threads: Threads::Declared,
+            model: Model::Sc,
+            interlocked: Interlocked::default(),
+            options: Options::default(),
+        };
+        let step =
+            |edge| Step { thread: ThreadId(0), action: Action::Execute { edge: EdgeId(edge), choice: None } };
+        let check = |memory: i64, steps: &[Step], expected: Result<usize, &str>| {
+            let liar = Liar(Run { memory: vec![memory], steps: steps.to_vec() });
+            match (ask(&liar, &task, &Budget::unlimited(1), &Silent), expected) {
+                (Ok((_, Some(replayed))), Ok(steps)) => assert_eq!(replayed.replay.effects.len(), steps),
+                (Err(error), Err(part)) => {
+                    let error = error.to_string();
+                    assert!(error.contains(part) && error.contains("This is a bug in Palisade"), "{error}");
+                }
+                (found, _) => panic!("{steps:?}: {:?}", found.map(|(outcome, _)| outcome)),
+            }
+        };
+        check(0, &[step(0), step(1), step(2)], Ok(3));
+        check(1, &[step(0), step(1), step(2)], Err("does not start in an initial state"));
+        check(0, &[step(1)], Err("step 1 is not possible"));
+        check(0, &[step(0), step(1)], Err("nothing is wrong"));
+        check(0, &[], Err("nothing is wrong"));
+    }
+
+    #[test]
+    fn engines_are_taken_by_their_name_or_not_at_all() {
+        let source = Source::new("p", "process P { skip; }");
+        let program = parse(Language::Pal, &source).expect("the program is well formed").program;
+        let options = |name: &str| CheckOptions {
+            engine: EngineChoice::Named(name.to_owned()),
+            ..CheckOptions::default()
+        };
+        let budget = Budget::unlimited(1);
+        let error = check(&program, &options("magic"), &budget, &Silent).expect_err("there is no magic");
+        assert!(error.to_string().contains("explicit"), "{error}");
+        let answer = check(&program, &options("explicit"), &budget, &Silent).expect("there is this one");
+        assert_eq!((answer.outcome.verdict, answer.outcome.engine), (Verdict::Safe, "explicit"));
     }
 }
