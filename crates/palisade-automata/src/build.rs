@@ -15,9 +15,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 
 /// More values of one cell than this count as growth without bound.
-const MOST_VALUES: usize = 1 << 12;
+pub const MOST_VALUES: usize = 1 << 12;
 /// More thread states of one role than this, too.
-const MOST_STATES: usize = 1 << 18;
+pub const MOST_STATES: usize = 1 << 18;
 
 /// Why there are no explicit automata for a program.
 #[derive(Clone, PartialEq, Eq, Debug)]

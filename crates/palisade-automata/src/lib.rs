@@ -16,7 +16,7 @@ mod explicit;
 mod local;
 mod observe;
 
-pub use build::Trouble;
+pub use build::{MOST_STATES, MOST_VALUES, Trouble};
 pub use collapse::{MOST_FRAMES, Runs, Schedule, Stop, run_on};
 pub use explicit::{Automata, Automaton, Edge, Letter, Population, StateId, ValueId};
 pub use local::{After, Fences, Hold, Kind, Local, ThreadMachine};

@@ -184,7 +184,7 @@ impl<'a> ThreadMachine<'a> {
 
     fn may_lock(&self, local: &Local, cell: CellId) -> bool {
         match (self.machine.model, self.machine.interlocked) {
-            (Model::Pso, Interlocked::OwnAddress) => local.thread.newest_pending(cell).is_none(),
+            (Model::Pso, Interlocked::OwnAddress) => local.thread.may_lock_alone(cell),
             _ => local.thread.buffer.is_empty(),
         }
     }

@@ -7,9 +7,9 @@ use crate::automaton::{Automaton, LocalId, NOTHING, Target};
 use crate::layout::Layout;
 use palisade_automata::{Hold, Schedule};
 use palisade_base::Id;
-use palisade_memory::{Action, Machine, Step};
+use palisade_memory::{Action, Step};
 use palisade_program::running::{CellId, RoleId, ThreadId};
-use palisade_trace::Run;
+use palisade_trace::{Run, until_bad};
 
 /// The run along a path of packed states from an initial one.
 ///
@@ -33,23 +33,6 @@ pub(crate) fn unfold(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec
         threads.follow(automaton, layout, &pair[0], &pair[1], &mut steps);
     }
     until_bad(automaton.machine.machine, Run { memory, steps })
-}
-
-/// The run up to its first bad state: a collapsed step may pass one, and several threads may run into faults on their own.
-fn until_bad(machine: Machine<'_>, mut run: Run) -> Run {
-    let Some(mut state) = machine.initial_state(&run.memory) else { return run };
-    for position in 0..run.steps.len() {
-        if machine.violation(&state).is_some() {
-            run.steps.truncate(position);
-            break;
-        }
-        match machine.step(&state, run.steps[position]) {
-            Ok((next, _)) => state = next,
-            // Whoever replays the run will say what is wrong with it.
-            Err(_) => break,
-        }
-    }
-    run
 }
 
 /// All threads ever started, told apart; those that left no trace are `NONE`.

@@ -60,7 +60,7 @@ pub enum Interlocked {
     /// The whole buffer, as under TSO.
     #[default]
     WholeBuffer,
-    /// Only the pending stores to its own cell (the PSO of Burnim, Sen and Stergiou, TACAS 2011).
+    /// Only the pending stores to its own cell and those in front of a store-store fence (the PSO of Burnim, Sen and Stergiou, TACAS 2011).
     OwnAddress,
 }
 

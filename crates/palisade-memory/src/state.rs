@@ -89,6 +89,12 @@ impl Thread {
             _ => None,
         })
     }
+
+    /// Whether a locked instruction that waits for its own address only ([`crate::Interlocked::OwnAddress`]) need not wait: no store to the cell is
+    /// pending, and no store-store fence keeps its store behind pending ones.
+    pub fn may_lock_alone(&self, cell: CellId) -> bool {
+        self.newest_pending(cell).is_none() && !self.buffer.contains(&Pending::Barrier)
+    }
 }
 
 impl Frame {

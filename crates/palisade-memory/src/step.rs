@@ -157,7 +157,6 @@ impl Machine<'_> {
 
     /// Takes a step.
     pub fn step(&self, state: &State, step: Step) -> Result<(State, Effect), Refusal> {
-        let mut next = state.clone();
         let thread = state.threads.get(step.thread).ok_or(Refusal::NoSuchThread)?;
         if state.fault.is_some() {
             return Err(Refusal::AfterFault);
@@ -167,6 +166,7 @@ impl Machine<'_> {
         }
         match step.action {
             Action::Update { position } => {
+                let mut next = state.clone();
                 let effect = self.update(&mut next, step.thread, position)?;
                 Ok((next, effect))
             }
@@ -183,6 +183,7 @@ impl Machine<'_> {
                 if !fits {
                     return Err(Refusal::WrongChoice);
                 }
+                let mut next = state.clone();
                 match self.execute(&mut next, step.thread, edge, choice) {
                     Ok(effect) => Ok((next, effect)),
                     Err(Stop::Refused(refusal)) => Err(refusal),
@@ -289,7 +290,7 @@ impl Machine<'_> {
                 let cell = self.resolve(address, &old)?;
                 match (self.model, self.interlocked) {
                     (Model::Pso, Interlocked::OwnAddress) => {
-                        if thread.newest_pending(cell).is_some() {
+                        if !thread.may_lock_alone(cell) {
                             return Err(Stop::Refused(Refusal::BufferNotEmpty));
                         }
                     }

@@ -16,7 +16,7 @@ mod witness_file;
 
 pub use names::process_name;
 pub use reorder::{Links, links};
-pub use replay::{Replay, ReplayError, replay};
+pub use replay::{Replay, ReplayError, replay, until_bad};
 pub use shorten::{context_switches, shorten};
 pub use witness_file::{
     ActionRecord, EffectRecord, Instances, Medium, Origin, ProgramRecord, SCHEMA_VERSION, StepRecord,

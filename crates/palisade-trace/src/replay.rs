@@ -36,6 +36,22 @@ pub enum ReplayError {
     },
 }
 
+/// The run up to its first bad state. A run that cannot be replayed comes back as it is.
+pub fn until_bad(machine: Machine<'_>, mut run: Run) -> Run {
+    let Some(mut state) = machine.initial_state(&run.memory) else { return run };
+    for position in 0..run.steps.len() {
+        if machine.violation(&state).is_some() {
+            run.steps.truncate(position);
+            break;
+        }
+        match machine.step(&state, run.steps[position]) {
+            Ok((next, _)) => state = next,
+            Err(_) => break,
+        }
+    }
+    run
+}
+
 /// Takes the steps of a run and checks that the last state is bad.
 pub fn replay(machine: Machine<'_>, run: &Run) -> Result<Replay, ReplayError> {
     let mut states = vec![machine.initial_state(&run.memory).ok_or(ReplayError::NotInitial)?];

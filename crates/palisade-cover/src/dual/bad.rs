@@ -1,0 +1,366 @@
+//! Bad states as elements.
+//!
+//! A property is a condition over threads, counts and memory. Its values are chosen one by one until the condition is decided; what was not needed stays
+//! open. Each way to make it true gives an element: processes in the states chosen, memory with the values chosen.
+//!
+//! *Limits.* Where any number of threads may run a role, counts are only understood from below (`count(P@l) >= 2`), and a condition on final states, which speaks
+//! of all threads, is not understood.
+
+use super::setup::Setup;
+use palisade_automata::{Automata, Hold, Population, StateId, ValueId};
+use palisade_base::{Id, IdVec};
+use palisade_program::Value;
+use palisade_program::running::{
+    BinaryOp, CellId, Condition, Location, Property, PropertyKind, RegId, RoleId, System, ThreadId, binary,
+    unary,
+};
+use std::collections::BTreeMap;
+
+/// More bad combinations than this are too many.
+const MOST: usize = 1 << 20;
+
+/// A bad combination: what memory holds, and which processes are where.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bad {
+    pub memory: Vec<(CellId, ValueId)>,
+    pub processes: Vec<(u32, StateId)>,
+}
+
+/// All bad combinations of a program, or why they cannot be told.
+pub(crate) fn bad_combinations(
+    system: &System,
+    automata: &Automata,
+    setup: &Setup,
+) -> Result<Vec<Bad>, String> {
+    let mut all = Vec::new();
+    for (kind, automaton) in automata.automata.iter().enumerate() {
+        for (state, local) in automaton.states.iter_enumerated() {
+            if local.fault.is_some() {
+                all.push(Bad { memory: Vec::new(), processes: vec![(kind as u32, state)] });
+            }
+        }
+    }
+    let kinds: BTreeMap<RoleId, u32> =
+        automata.automata.iter().enumerate().map(|(kind, a)| (a.role, kind as u32)).collect();
+    for property in &system.properties {
+        let any = |kind: u32| setup.kinds[kind as usize].population == Population::Any;
+        if property.kind == PropertyKind::Final && (0..setup.kinds.len()).any(|kind| any(kind as u32)) {
+            return Err(
+                "a condition on final states speaks of all processes, and there may be any number".into()
+            );
+        }
+        let mut chooser = Chooser::new(system, automata, setup, &kinds, property)?;
+        chooser.choose(&mut all)?;
+    }
+    Ok(all)
+}
+
+/// A set of states that a condition cannot tell apart.
+#[derive(Clone, Debug)]
+struct Class {
+    at: Vec<Location>,
+    registers: BTreeMap<RegId, Value>,
+    states: Vec<StateId>,
+}
+
+/// What is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Unknown {
+    Thread(ThreadId),
+    /// How many threads are at the places of the n-th count.
+    Count(usize),
+    Cell(CellId),
+}
+
+struct Chooser<'a> {
+    system: &'a System,
+    automata: &'a Automata,
+    setup: &'a Setup,
+    kinds: &'a BTreeMap<RoleId, u32>,
+    property: &'a Property,
+    /// The condition with counts over fixed populations written out.
+    unknowns: Vec<Unknown>,
+    classes: BTreeMap<ThreadId, Vec<Class>>,
+    counts: Vec<Vec<(RoleId, Location)>>,
+    largest: Value,
+    threads: BTreeMap<ThreadId, usize>,
+    counted: Vec<Option<Value>>,
+    cells: IdVec<CellId, Option<ValueId>>,
+}
+
+impl<'a> Chooser<'a> {
+    fn new(
+        system: &'a System,
+        automata: &'a Automata,
+        setup: &'a Setup,
+        kinds: &'a BTreeMap<RoleId, u32>,
+        property: &'a Property,
+    ) -> Result<Chooser<'a>, String> {
+        let mut chooser = Chooser {
+            system,
+            automata,
+            setup,
+            kinds,
+            property,
+            unknowns: Vec::new(),
+            classes: BTreeMap::new(),
+            counts: Vec::new(),
+            largest: 0,
+            threads: BTreeMap::new(),
+            counted: Vec::new(),
+            cells: automata.values.iter().map(|_| None).collect(),
+        };
+        let mut seen = Seen::default();
+        chooser.look(&property.bad, &mut seen);
+        if property.kind == PropertyKind::Final {
+            for thread in system.instances.ids() {
+                seen.threads.entry(thread).or_default();
+            }
+        }
+        for (&thread, (locations, registers)) in &seen.threads {
+            let classes = chooser.classify(thread, locations, registers);
+            chooser.classes.insert(thread, classes);
+            chooser.unknowns.push(Unknown::Thread(thread));
+        }
+        chooser.unknowns.extend(seen.cells.iter().map(|&cell| Unknown::Cell(cell)));
+        chooser.unknowns.extend((0..chooser.counts.len()).map(Unknown::Count));
+        let named = |role: RoleId| seen.threads.keys().any(|&thread| system.instances[thread].role == role);
+        if chooser.counts.iter().flatten().any(|&(role, _)| named(role)) {
+            return Err("a condition both names and counts processes of which there may be any number".into());
+        }
+        chooser.counted = vec![None; chooser.counts.len()];
+        Ok(chooser)
+    }
+
+    fn population(&self, role: RoleId) -> Population {
+        self.kinds.get(&role).map_or(Population::Fixed(0), |&kind| self.setup.kinds[kind as usize].population)
+    }
+
+    /// Whether a count ranges over threads that are all known.
+    fn is_fixed(&self, places: &[(RoleId, Location)]) -> bool {
+        places.iter().all(|&(role, _)| self.population(role) != Population::Any)
+    }
+
+    /// The threads a count over fixed populations ranges over, each with the location in question.
+    fn counted_threads(&self, places: &[(RoleId, Location)]) -> Vec<(ThreadId, Location)> {
+        let at = |role: RoleId| places.iter().find(|(r, _)| *r == role).map(|&(_, location)| location);
+        let instances = self.system.instances.iter_enumerated();
+        instances.filter_map(|(thread, instance)| Some((thread, at(instance.role)?))).collect()
+    }
+
+    fn look(&mut self, condition: &Condition, seen: &mut Seen) {
+        match condition {
+            Condition::Const(value) => self.largest = self.largest.max(*value),
+            Condition::Cell(cell) => {
+                if !seen.cells.contains(cell) {
+                    seen.cells.push(*cell);
+                }
+            }
+            Condition::Register(thread, register) => {
+                seen.threads.entry(*thread).or_default().1.push(*register)
+            }
+            Condition::At(thread, location) => seen.threads.entry(*thread).or_default().0.push(*location),
+            Condition::Count(places) if self.is_fixed(places) => {
+                for (thread, location) in self.counted_threads(places) {
+                    seen.threads.entry(thread).or_default().0.push(location);
+                }
+            }
+            Condition::Count(places) => {
+                if !self.counts.contains(places) {
+                    self.counts.push(places.clone());
+                }
+            }
+            Condition::Unary(_, a) => self.look(a, seen),
+            Condition::Binary(_, a, b) => {
+                self.look(a, seen);
+                self.look(b, seen);
+            }
+        }
+    }
+
+    /// The states of a thread's automaton in which the property is judged, by what it sees.
+    fn classify(&self, thread: ThreadId, locations: &[Location], registers: &[RegId]) -> Vec<Class> {
+        let role = self.system.instances[thread].role;
+        let automaton = &self.automata.automata[self.kinds[&role] as usize];
+        let mut classes: Vec<Class> = Vec::new();
+        for (state, local) in automaton.states.iter_enumerated() {
+            let ended = local.thread.has_ended(self.system);
+            let judged = match self.property.kind {
+                PropertyKind::Forbid => local.hold == Hold::Outside,
+                PropertyKind::Final => ended,
+            };
+            if local.fault.is_some() || !judged {
+                continue;
+            }
+            let at: Vec<Location> = locations.iter().copied().filter(|&l| local.thread.is_at(l)).collect();
+            let held = &local.thread.frames[0].registers;
+            let registers: BTreeMap<RegId, Value> =
+                registers.iter().map(|&register| (register, held[register.index()])).collect();
+            match classes.iter_mut().find(|class| class.at == at && class.registers == registers) {
+                Some(class) => class.states.push(state),
+                None => classes.push(Class { at, registers, states: vec![state] }),
+            }
+        }
+        classes
+    }
+
+    /// The condition's value for what is chosen so far, if that decides it. Faults count as false.
+    fn decide(&self, condition: &Condition) -> Option<Value> {
+        let fault = |result: Result<Value, _>| Some(result.unwrap_or(0));
+        match condition {
+            Condition::Const(value) => Some(*value),
+            Condition::Cell(cell) => self.cells[*cell].map(|value| self.automata.values[*cell][value]),
+            Condition::Register(thread, register) => {
+                self.class(*thread).map(|class| class.registers[register])
+            }
+            Condition::At(thread, location) => {
+                self.class(*thread).map(|class| class.at.contains(location).into())
+            }
+            Condition::Count(places) if self.is_fixed(places) => {
+                let at = |(thread, location)| Some(Value::from(self.class(thread)?.at.contains(&location)));
+                self.counted_threads(places).into_iter().map(at).sum()
+            }
+            Condition::Count(places) => {
+                let index = self.counts.iter().position(|count| count == places)?;
+                self.counted[index]
+            }
+            Condition::Unary(op, a) => fault(unary(*op, self.decide(a)?)),
+            Condition::Binary(BinaryOp::And, a, b) => match (self.decide(a), self.decide(b)) {
+                (Some(0), _) | (_, Some(0)) => Some(0),
+                (a, b) => Some((a? != 0 && b? != 0).into()),
+            },
+            Condition::Binary(BinaryOp::Or, a, b) => match (self.decide(a), self.decide(b)) {
+                (Some(a), _) if a != 0 => Some(1),
+                (_, Some(b)) if b != 0 => Some(1),
+                (a, b) => Some((a? != 0 || b? != 0).into()),
+            },
+            Condition::Binary(op, a, b) => fault(binary(*op, self.decide(a)?, self.decide(b)?)),
+        }
+    }
+
+    fn class(&self, thread: ThreadId) -> Option<&Class> {
+        self.threads.get(&thread).map(|&class| &self.classes[&thread][class])
+    }
+
+    fn choose(&mut self, all: &mut Vec<Bad>) -> Result<(), String> {
+        match self.decide(&self.property.bad) {
+            Some(0) => return Ok(()),
+            Some(_) if !self.must_know_more() => return self.give(all),
+            _ => {}
+        }
+        let open = self.unknowns.iter().copied().find(|&unknown| self.is_open(unknown));
+        match open.expect("with everything chosen the condition is decided") {
+            Unknown::Thread(thread) => {
+                for class in 0..self.classes[&thread].len() {
+                    self.threads.insert(thread, class);
+                    self.choose(all)?;
+                }
+                self.threads.remove(&thread);
+            }
+            Unknown::Count(_) => self.choose_counts(all)?,
+            Unknown::Cell(cell) => {
+                for value in self.automata.values[cell].ids() {
+                    self.cells[cell] = Some(value);
+                    self.choose(all)?;
+                }
+                self.cells[cell] = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything else is chosen: finds the least counts that make the condition true, and checks that larger ones do too.
+    fn choose_counts(&mut self, all: &mut Vec<Bad>) -> Result<(), String> {
+        let most = self.largest + 1;
+        let sizes = self.counts.len() as u32;
+        let vectors = (most as usize + 1).checked_pow(sizes).filter(|&vectors| vectors <= MOST);
+        let vectors = vectors.ok_or("there are too many counts")?;
+        let vector = |number: usize| -> Vec<Value> {
+            (0..sizes)
+                .map(|i| ((number / (most as usize + 1).pow(i)) % (most as usize + 1)) as Value)
+                .collect()
+        };
+        let mut least: Vec<Vec<Value>> = Vec::new();
+        for number in 0..vectors {
+            let counts = vector(number);
+            self.counted = counts.iter().map(|&count| Some(count)).collect();
+            let bad = self.decide(&self.property.bad).is_some_and(|value| value != 0);
+            let above = least.iter().any(|other| other.iter().zip(&counts).all(|(a, b)| a <= b));
+            match (bad, above) {
+                (false, true) => {
+                    return Err("counts of any number of processes can only be bounded from below".into());
+                }
+                (true, false) => {
+                    least.push(counts);
+                    self.give(all)?;
+                }
+                _ => {}
+            }
+        }
+        self.counted.fill(None);
+        Ok(())
+    }
+
+    /// In final states all threads have ended, whether the condition mentions them or not.
+    fn must_know_more(&self) -> bool {
+        self.property.kind == PropertyKind::Final && self.threads.len() < self.classes.len()
+    }
+
+    fn is_open(&self, unknown: Unknown) -> bool {
+        match unknown {
+            Unknown::Thread(thread) => !self.threads.contains_key(&thread),
+            Unknown::Count(index) => self.counted[index].is_none(),
+            Unknown::Cell(cell) => self.cells[cell].is_none(),
+        }
+    }
+
+    /// Adds all combinations of states for what was chosen.
+    fn give(&self, all: &mut Vec<Bad>) -> Result<(), String> {
+        let memory: Vec<_> =
+            self.cells.iter_enumerated().filter_map(|(cell, value)| Some((cell, (*value)?))).collect();
+        let mut partial = vec![Vec::new()];
+        let mut extend = |states: Vec<(u32, StateId)>| {
+            let longer = |combination: &Vec<_>| {
+                let with = |&state| combination.iter().copied().chain([state]).collect::<Vec<_>>();
+                states.iter().map(with).collect::<Vec<_>>()
+            };
+            partial = partial.iter().flat_map(longer).collect();
+            if partial.len() > MOST {
+                Err("there are too many bad combinations of states".to_string())
+            } else {
+                Ok(())
+            }
+        };
+        for (&thread, &class) in &self.threads {
+            let kind = self.kinds[&self.system.instances[thread].role];
+            extend(self.classes[&thread][class].states.iter().map(|&state| (kind, state)).collect())?;
+        }
+        for (places, count) in self.counts.iter().zip(&self.counted) {
+            for _ in 0..count.unwrap_or(0) {
+                extend(self.states_at(places))?;
+            }
+        }
+        all.extend(partial.into_iter().map(|processes| Bad { memory: memory.clone(), processes }));
+        if all.len() > MOST { Err("there are too many bad combinations of states".into()) } else { Ok(()) }
+    }
+
+    fn states_at(&self, places: &[(RoleId, Location)]) -> Vec<(u32, StateId)> {
+        let mut states = Vec::new();
+        for &(role, location) in places {
+            let Some(&kind) = self.kinds.get(&role) else { continue };
+            for (state, local) in self.automata.automata[kind as usize].states.iter_enumerated() {
+                if local.hold == Hold::Outside && local.fault.is_none() && local.thread.is_at(location) {
+                    states.push((kind, state));
+                }
+            }
+        }
+        states
+    }
+}
+
+/// What a condition looks at.
+#[derive(Default)]
+struct Seen {
+    threads: BTreeMap<ThreadId, (Vec<Location>, Vec<RegId>)>,
+    cells: Vec<CellId>,
+}

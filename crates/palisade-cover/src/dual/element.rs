@@ -1,0 +1,100 @@
+//! Elements of the search: upward-closed sets of load-buffer configurations. See the header of [`super`] for what they mean.
+
+use palisade_automata::{StateId, ValueId};
+use palisade_base::Id;
+use palisade_program::running::CellId;
+use palisade_wqo::{injects, is_subword};
+use smallvec::SmallVec;
+
+/// A letter of a word: a message, own or plain, with a cell and a value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Symbol(u32);
+
+impl Symbol {
+    const OWN: u32 = 1 << 31;
+
+    pub fn plain(cell: CellId, value: ValueId) -> Symbol {
+        debug_assert!(cell.0 < 1 << 16 && value.0 < 1 << 15, "cells and values fit a symbol");
+        Symbol(cell.0 << 15 | value.0)
+    }
+
+    pub fn own(cell: CellId, value: ValueId) -> Symbol {
+        Symbol(Symbol::plain(cell, value).0 | Symbol::OWN)
+    }
+
+    pub fn is_own(self) -> bool {
+        self.0 & Symbol::OWN != 0
+    }
+
+    pub fn cell(self) -> CellId {
+        CellId((self.0 & !Symbol::OWN) >> 15)
+    }
+
+    pub fn value(self) -> ValueId {
+        ValueId(self.0 & 0x7FFF)
+    }
+}
+
+/// A word over messages, newest first.
+pub(crate) type Word = SmallVec<[Symbol; 6]>;
+
+/// What is asked of one process.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Process {
+    /// Which automaton.
+    pub kind: u32,
+    /// Its state.
+    pub state: StateId,
+    /// What its buffer must hold.
+    pub word: Word,
+}
+
+/// What is asked of memory: a value or anything.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Content(u16);
+
+impl Content {
+    pub const ANY: Content = Content(0);
+
+    pub fn known(value: ValueId) -> Content {
+        Content(value.0 as u16 + 1)
+    }
+
+    pub fn value(self) -> Option<ValueId> {
+        self.0.checked_sub(1).map(|value| ValueId(value.into()))
+    }
+}
+
+/// An element.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Element {
+    /// What is asked of each cell.
+    pub memory: SmallVec<[Content; 16]>,
+    /// What is asked of processes, sorted.
+    pub processes: Vec<Process>,
+}
+
+impl Element {
+    pub fn content(&self, cell: CellId) -> Content {
+        self.memory[cell.index()]
+    }
+
+    /// Word lengths, twice the processes, and known cells.
+    pub fn weight(&self) -> usize {
+        let words: usize = self.processes.iter().map(|process| process.word.len()).sum();
+        let known = self.memory.iter().filter(|&&content| content != Content::ANY).count();
+        words + 2 * self.processes.len() + known
+    }
+
+    /// The process types and states, sorted.
+    pub fn keys(&self) -> Vec<u64> {
+        self.processes.iter().map(|p| u64::from(p.kind) << 32 | u64::from(p.state.0)).collect()
+    }
+
+    /// Whether each process of this element goes to one of the other's with the same state and a word above its own.
+    pub fn processes_below(&self, other: &Element) -> bool {
+        injects(&self.processes, &other.processes, |a, b| {
+            a.kind == b.kind && a.state == b.state && is_subword(&a.word, &b.word)
+        })
+    }
+}

@@ -1,0 +1,261 @@
+//! Backward reachability with load buffers (`--engine dual`).
+//!
+//! *Problem.* Is a bad state reachable under TSO (or SC), with buffers and loops of any length, and with a fixed or any number of threads?
+//!
+//! *Source.* The load-buffer semantics and its order: Abdulla, Atig, Bouajjani and Ngo, "A load-buffer semantics for total store ordering" (LMCS 2018),
+//! sections 3 to 6. In that semantics a store reaches memory at once and puts an *own* message at the new end of its process's buffer; at any time the
+//! current value of a cell may be *propagated* to the new end of any buffer as a plain message; a read of x sees its newest own message
+//! on x if there is one in the buffer, else it reads the oldest message of the buffer, which must be a plain one on x; the oldest message may be deleted at
+//! any time; fences and locked instructions wait for the empty buffer. A state (local states, memory) is reachable with empty store buffers under TSO iff it
+//! is reachable there (their Theorem 3.4).
+//!
+//! *Guarantee.* Sound and complete for programs whose [automata](palisade_automata::Automata) are finite, and it ends: the order below is a well-quasi-order
+//! by Higman's lemma. `unsafe` comes with a run of the store-buffer machine.
+//!
+//! # Elements
+//! An [element](element::Element) stands for an upward-closed set of configurations: memory cells that must hold a value (the others may hold any), and a multiset of
+//! processes, each with a local state and a word over plain and own letters, newest first; processes that are not mentioned may be anywhere.
+//! A buffer is in ⟦β⟧ iff β's letters embed in it in order such that each own letter falls on the newest own message of its cell, and no own message on x is
+//! newer than the place of a plain letter on x. So a word says only what the future of the run will read. ⟦β⟧ is closed under adding older
+//! messages; deletions never need to be undone.
+//!
+//! One element is below another if its known cells are known there with the same values, and its processes go injectively to ones of the other with the
+//! same local state and a superword.
+//!
+//! # Undoing steps
+//! Let p be at q₂ with word β, and q₁ → q₂ an edge.
+//! - *Read of v from x.* If β has an own letter on x, it must be v, and p was at q₁ with β. Else the message was plain and the oldest asked for: β with (x,v) at
+//!   its old end (or β itself, if it ends so: the message need not be deleted), or it was an own message older than all plain letters on x in β:
+//!   one predecessor per place for it.
+//! - *Write of v to x* by p. Memory holds v. The own message is the newest in the buffer except for what was propagated since: letters newer than p's
+//!   own letter on x, and plain letters on x together with all newer ones, are dropped first. Before the write memory held anything.
+//! - *Fence, locked instruction.* All letters were propagated since; drop them. Memory as the instruction says.
+//! - *Propagation* of (x,v) by the newest letter of a word: the letter goes, memory holds v. Where that is known already, the result is below the
+//!   element, and is taken at once (normal form).
+//! - *A process not mentioned* takes part only by writing what somebody waits for: a known cell, or a letter that can then be dropped.
+//!
+//! # Why propagation is no step of its own
+//! A propagation that fixes an unknown cell can be moved towards the past as long as the cell's value and the order of the word allow: up to right behind the write
+//! that gave the cell its value, or the propagation of the next older letter, or the process's own write of the next older own letter, or its last fence or
+//! locked instruction, or the start. So it is undone only together with these (`with_value`, `undo_own_write`, `drop_letters`, `initial_memory`).
+//!
+//! # One process at a time
+//! If p is not at a start state and all edges to its state are reads (or fences, with an empty word), only p's steps are undone. In a shortest run into
+//! the element, p's last instruction is such a step; what follows are steps of others and propagations to p. A read looks at p's buffer only, and later
+//! propagations only add at the new end, so the read can be put last. A fence with nothing asked of the buffer can be put last as well, leaving out the
+//! propagations after it. So the element is reached by a shorter run followed by that step; induction over the length of shortest runs, which subsumption
+//! never lengthens, gives completeness.
+//!
+//! # Pruning
+//! Two invariants of single processes, from forward data flow ([`setup`]): which value can be the newest pending own store at a state, and what a cell with
+//! only one writer holds at the writer's states. Elements that contradict them hold no reachable configuration. If a cell's content follows from its writer's
+//! state, it is not written down.
+//!
+//! # Sequential consistency
+//! With every access locked, the same search decides reachability under SC.
+
+mod bad;
+mod element;
+mod predecessors;
+mod setup;
+mod witness;
+
+use bad::{Bad, bad_combinations};
+use element::Element;
+use palisade_automata::{Automata, Population, Trouble};
+use palisade_engine::{
+    Budget, Engine, Exhausted, Outcome, Progress, Reason, Stats, Suitability, Task, Threads, Verdict, Witness,
+};
+use palisade_memory::Model;
+use palisade_program::running::{RoleId, System};
+use palisade_program::written::Count;
+use palisade_wqo::{Backward, Found, NodeId, Search};
+use predecessors::Step;
+use setup::Setup;
+use witness::{Link, Unfolded};
+
+/// The load-buffer engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Dual;
+
+impl Engine for Dual {
+    fn name(&self) -> &'static str {
+        "dual"
+    }
+
+    fn suits(&self, task: &Task<'_>) -> Suitability {
+        match task.model {
+            Model::Tso => Suitability::Decides,
+            Model::Sc if task.is_parameterized() => Suitability::Decides,
+            Model::Sc => Suitability::Tries,
+            Model::Pso => Suitability::No,
+        }
+    }
+
+    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
+        let mut stats = Stats::new();
+        let verdict = check(task, budget, progress, &mut stats).unwrap_or_else(Verdict::Unknown);
+        Outcome { verdict, engine: self.name(), stats }
+    }
+}
+
+fn check(
+    task: &Task<'_>,
+    budget: &Budget,
+    progress: &dyn Progress,
+    stats: &mut Stats,
+) -> Result<Verdict, Reason> {
+    if task.model == Model::Pso {
+        return Err(Reason::Unsupported("load buffers are for TSO and SC, not for PSO".into()));
+    }
+    let system = task.system(1);
+    let automata = Automata::build(&system, |role| population(task, &system, role))
+        .map_err(|trouble| explain(&system, trouble))?;
+    let setup = Setup::new(&automata, task.model);
+    let bad = bad_combinations(&system, &automata, &setup).map_err(Reason::Unsupported)?;
+    let mut search = Search::new(&setup);
+    for combination in &bad {
+        setup.bad_elements(combination, &mut |element, _| search.add(element));
+    }
+    let mut exhausted = None;
+    let mut expanded = 0u64;
+    let found = search.run(|search| {
+        expanded += 1;
+        if expanded.is_multiple_of(256) {
+            count(search, &automata, stats);
+            progress.tell("searching backward with load buffers", stats);
+            exhausted = budget.check(search.bytes()).err();
+        }
+        exhausted.is_none()
+    });
+    count(&search, &automata, stats);
+    match found {
+        None => Err(Reason::Exhausted(exhausted.unwrap_or(Exhausted::Stopped))),
+        Some(Found::Closed) => Ok(Verdict::Safe),
+        Some(Found::Initial(node)) => {
+            let witness = unfold(task, &system, &automata, &setup, &search, &bad, node);
+            witness.map(Verdict::Unsafe).ok_or_else(|| {
+                Reason::Unsupported(
+                    "a bad state was found, but no run to it: this is a bug in Palisade".into(),
+                )
+            })
+        }
+    }
+}
+
+fn population(task: &Task<'_>, system: &System, role: RoleId) -> Population {
+    let template = &task.program.templates[system.roles[role].template.0 as usize];
+    match (task.threads, template.count) {
+        (Threads::Any, _) | (Threads::Declared, Count::Any) => Population::Any,
+        _ => {
+            Population::Fixed(system.instances.iter().filter(|instance| instance.role == role).count() as u32)
+        }
+    }
+}
+
+fn explain(system: &System, trouble: Trouble) -> Reason {
+    match trouble {
+        Trouble::Spawn => Reason::Unsupported("threads are started at run time".into()),
+        Trouble::CallDepth(depth) => Reason::CallDepth(depth),
+        Trouble::Values(cell) => {
+            Reason::Growing { name: system.cells[cell].name.clone(), values: palisade_automata::MOST_VALUES }
+        }
+        Trouble::States(role) => {
+            let name = format!("the registers of {}", system.roles[role].name);
+            Reason::Growing { name, values: palisade_automata::MOST_STATES }
+        }
+    }
+}
+
+fn count(search: &Search<'_, Setup>, automata: &Automata, stats: &mut Stats) {
+    stats.set("configurations", search.generated());
+    stats.set("antichain", search.antichain_len() as u64);
+    stats.set("subsumption_tests", search.subsumption_tests());
+    stats.set("local_states", automata.automata.iter().map(|automaton| automaton.states.len() as u64).sum());
+    stats.set("table_bytes", search.bytes());
+}
+
+/// The run to a bad state that an initial element stands for.
+fn unfold(
+    task: &Task<'_>,
+    system: &System,
+    automata: &Automata,
+    setup: &Setup,
+    search: &Search<'_, Setup>,
+    bad: &[Bad],
+    initial: NodeId,
+) -> Option<Witness> {
+    let mut chain = Vec::new();
+    let mut node = initial;
+    while let Some((successor, ())) = search.successor(node) {
+        let (before, after) = (search.element(node), search.element(successor));
+        chain.push(Link { step: step_between(setup, before, after)?, after });
+        node = successor;
+    }
+    let mut states = None;
+    for combination in bad {
+        setup.bad_elements(combination, &mut |element, named| {
+            if states.is_none() && element == *search.element(node) {
+                states = Some(named);
+            }
+        });
+    }
+    let unfolded = Unfolded::new(automata, setup, task.model, search.element(initial), &chain, &states?);
+    let of_any = |role: &RoleId| population(task, system, *role) == Population::Any;
+    let any = system.roles.ids().filter(of_any).map(|role| unfolded.threads_of(automata, role)).max();
+    let any = any.unwrap_or(1).max(1) as u32;
+    let system = task.system(any);
+    let run = unfolded.run(automata, task.machine(&system))?;
+    Some(Witness { instantiation: task.instantiation(any), run })
+}
+
+/// How an element is a predecessor of another.
+fn step_between(setup: &Setup, before: &Element, after: &Element) -> Option<Step> {
+    let mut found = None;
+    setup.predecessors(after, &mut |element, step| {
+        if found.is_none() && element == *before {
+            found = Some(step);
+        }
+    });
+    found
+}
+
+impl Backward for Setup {
+    type Element = Element;
+    type Key = u64;
+    type Why = ();
+
+    fn keys(&self, element: &Element) -> Vec<u64> {
+        element.keys()
+    }
+
+    fn is_below(&self, a: &Element, b: &Element) -> bool {
+        let cells = a.memory.iter().zip(&b.memory).enumerate();
+        let memory_below = cells.into_iter().all(|(index, (of_a, of_b))| match of_a.value() {
+            None => true,
+            Some(value) => {
+                let cell = palisade_program::running::CellId(index as u32);
+                of_b.value().or_else(|| self.implied(&b.processes, cell)) == Some(value)
+            }
+        });
+        memory_below && a.processes_below(b)
+    }
+
+    fn weight(&self, element: &Element) -> usize {
+        element.weight()
+    }
+
+    fn is_initial(&self, element: &Element) -> bool {
+        self.initial_memory(element).is_some()
+    }
+
+    fn predecessors(&self, element: &Element, give: &mut dyn FnMut(Element, ())) {
+        Setup::predecessors(self, element, &mut |element, _| give(element, ()));
+    }
+
+    fn bytes(&self, element: &Element) -> usize {
+        let spilled = |word: &element::Word| if word.spilled() { 4 * word.capacity() } else { 0 };
+        let words: usize = element.processes.iter().map(|process| spilled(&process.word)).sum();
+        size_of::<element::Process>() * element.processes.capacity() + words
+    }
+}

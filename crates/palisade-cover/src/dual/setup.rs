@@ -1,0 +1,246 @@
+//! What the search knows of the program before it starts: edges by target, who writes what, and two invariants from forward data flow.
+//!
+//! *Invariants used for pruning*, both over the paths of a single process and therefore true in every run:
+//! 1. [`Kind::may_be_pending`]: which values can be the newest pending own store to a cell at a state;
+//! 2. [`Sole`]: if one process only ever writes a cell, which values memory can hold there at each of its states.
+
+use super::element::Symbol;
+use palisade_automata::{Automata, Edge, Letter, Population, StateId, ValueId};
+use palisade_base::{Id, IdVec};
+use palisade_memory::Model;
+use palisade_program::running::CellId;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// One automaton, indexed for backward steps.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub population: Population,
+    pub edges: Vec<Edge>,
+    /// For each state the edges that lead to it, without silent ones.
+    pub incoming: IdVec<StateId, Vec<usize>>,
+    /// For each state the states from which it is reached by silent edges alone (itself included) and where a process can start or come to by another edge.
+    pub roots: IdVec<StateId, Vec<StateId>>,
+    /// Whether processes start here.
+    pub is_start: IdVec<StateId, bool>,
+    /// Whether every edge to the state is a read, or is a read or fence.
+    pub only_reads: IdVec<StateId, bool>,
+    pub only_reads_and_fences: IdVec<StateId, bool>,
+    pending: FxHashSet<(StateId, Symbol)>,
+}
+
+impl Kind {
+    /// Whether the value can be the newest pending own store to the cell at the state.
+    pub fn may_be_pending(&self, state: StateId, symbol: Symbol) -> bool {
+        self.pending.contains(&(state, symbol))
+    }
+
+    /// Whether there may be so many processes of this kind.
+    pub fn allows(&self, processes: usize) -> bool {
+        match self.population {
+            Population::Fixed(most) => processes <= most as usize,
+            Population::Any => true,
+        }
+    }
+}
+
+/// Who writes a cell, if that is simple.
+#[derive(Debug)]
+pub(crate) enum Sole {
+    /// Several processes.
+    Many,
+    /// Nobody; it has one initial value.
+    Constant(ValueId),
+    /// One process; what memory can hold at each of its states.
+    Writer(u32, IdVec<StateId, Vec<ValueId>>),
+}
+
+/// All there is to know.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub kinds: Vec<Kind>,
+    /// For each cell how many of its values are initial.
+    pub initial: IdVec<CellId, usize>,
+    pub sole: IdVec<CellId, Sole>,
+    /// For each cell and value the edges (kind, edge) that leave it in memory.
+    pub writers: FxHashMap<(CellId, ValueId), Vec<(u32, usize)>>,
+    pub cells: usize,
+}
+
+impl Setup {
+    pub fn new(automata: &Automata, model: Model) -> Setup {
+        let mut kinds: Vec<Kind> = automata
+            .automata
+            .iter()
+            .map(|automaton| {
+                let edges = automaton.edges.iter().map(|edge| adapt(edge, model)).collect();
+                let starts = automaton.starts.iter().map(|start| start.0).collect();
+                kind(automaton.population, edges, starts, automaton.states.len())
+            })
+            .collect();
+        let mut writers: FxHashMap<_, Vec<_>> = FxHashMap::default();
+        for (index, kind) in kinds.iter().enumerate() {
+            for (number, edge) in kind.edges.iter().enumerate() {
+                for written in writes(&edge.letter) {
+                    writers.entry(written).or_default().push((index as u32, number));
+                }
+            }
+        }
+        let sole = automata.values.ids().map(|cell| sole(automata, &kinds, cell)).collect();
+        for kind in &mut kinds {
+            kind.pending = pending(kind);
+        }
+        Setup { kinds, initial: automata.initial.clone(), sole, writers, cells: automata.values.len() }
+    }
+}
+
+/// The letter as the model understands it: under TSO store-store fences do nothing; under SC every access is locked.
+fn adapt(edge: &Edge, model: Model) -> Edge {
+    let letter = match (model, &edge.letter) {
+        (_, Letter::StoreFence) | (Model::Sc, Letter::Fence) => Letter::Silent,
+        (Model::Sc, Letter::Read(cell, value)) => {
+            Letter::Locked { guard: vec![(*cell, *value)], effect: Vec::new() }
+        }
+        (Model::Sc, Letter::Write(cell, value)) => {
+            Letter::Locked { guard: Vec::new(), effect: vec![(*cell, *value)] }
+        }
+        (_, letter) => letter.clone(),
+    };
+    Edge { letter, ..edge.clone() }
+}
+
+/// What an edge leaves in memory.
+pub(crate) fn writes(letter: &Letter) -> Vec<(CellId, ValueId)> {
+    match letter {
+        Letter::Write(cell, value) => vec![(*cell, *value)],
+        Letter::Locked { effect, .. } => effect.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn kind(population: Population, edges: Vec<Edge>, starts: Vec<StateId>, states: usize) -> Kind {
+    let mut incoming: IdVec<StateId, Vec<usize>> = vec![Vec::new(); states].into();
+    let mut silent: IdVec<StateId, Vec<StateId>> = vec![Vec::new(); states].into();
+    for (number, edge) in edges.iter().enumerate() {
+        match edge.letter {
+            Letter::Silent => silent[edge.target].push(edge.source),
+            _ => incoming[edge.target].push(number),
+        }
+    }
+    let mut is_start: IdVec<StateId, bool> = vec![false; states].into();
+    starts.into_iter().for_each(|state| is_start[state] = true);
+    let roots = incoming.ids().map(|state| {
+        let mut seen = vec![state];
+        let mut next = 0;
+        while next < seen.len() {
+            let before: Vec<_> = silent[seen[next]].iter().copied().filter(|s| !seen.contains(s)).collect();
+            seen.extend(before);
+            next += 1;
+        }
+        seen.retain(|&state| is_start[state] || !incoming[state].is_empty());
+        seen
+    });
+    let roots = roots.collect();
+    let all = |state: StateId, test: fn(&Letter) -> bool| {
+        incoming[state].iter().all(|&number| test(&edges[number].letter))
+    };
+    let only_reads = incoming.ids().map(|state| all(state, |l| matches!(l, Letter::Read(..)))).collect();
+    let only_reads_and_fences =
+        incoming.ids().map(|state| all(state, |l| matches!(l, Letter::Read(..) | Letter::Fence))).collect();
+    Kind {
+        population,
+        roots,
+        is_start,
+        only_reads,
+        only_reads_and_fences,
+        incoming,
+        edges,
+        pending: FxHashSet::default(),
+    }
+}
+
+/// Forward data flow: the newest pending own stores. A write sets them, fences and locked instructions clear them, a read of another value shows that
+/// there is none.
+fn pending(kind: &Kind) -> FxHashSet<(StateId, Symbol)> {
+    let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); kind.incoming.len()].into();
+    for (number, edge) in kind.edges.iter().enumerate() {
+        outgoing[edge.source].push(number);
+    }
+    let mut found = FxHashSet::default();
+    let mut work = Vec::new();
+    for edge in &kind.edges {
+        if let Letter::Write(cell, value) = edge.letter {
+            work.push((edge.target, Symbol::own(cell, value)));
+        }
+    }
+    while let Some((state, symbol)) = work.pop() {
+        if !found.insert((state, symbol)) {
+            continue;
+        }
+        for &number in &outgoing[state] {
+            let edge = &kind.edges[number];
+            let survives = match edge.letter {
+                Letter::Silent | Letter::StoreFence => true,
+                Letter::Read(cell, value) => cell != symbol.cell() || value == symbol.value(),
+                Letter::Write(cell, _) => cell != symbol.cell(),
+                Letter::Fence | Letter::Locked { .. } => false,
+            };
+            if survives {
+                work.push((edge.target, symbol));
+            }
+        }
+    }
+    found
+}
+
+fn sole(automata: &Automata, kinds: &[Kind], cell: CellId) -> Sole {
+    let writes_it = |kind: &Kind| {
+        kind.edges.iter().any(|edge| writes(&edge.letter).iter().any(|&(written, _)| written == cell))
+    };
+    let writers: Vec<usize> = (0..kinds.len()).filter(|&index| writes_it(&kinds[index])).collect();
+    match writers[..] {
+        [] if automata.initial[cell] == 1 => Sole::Constant(ValueId(0)),
+        [writer] if kinds[writer].population == Population::Fixed(1) => {
+            Sole::Writer(writer as u32, held(&kinds[writer], cell, automata.initial[cell]))
+        }
+        _ => Sole::Many,
+    }
+}
+
+/// Forward data flow: what memory holds in a cell at each state of its only writer.
+fn held(kind: &Kind, cell: CellId, initial: usize) -> IdVec<StateId, Vec<ValueId>> {
+    let mut values: IdVec<StateId, Vec<ValueId>> = vec![Vec::new(); kind.incoming.len()].into();
+    let mut work: Vec<(StateId, ValueId)> = kind
+        .is_start
+        .iter_enumerated()
+        .filter(|(_, is_start)| **is_start)
+        .flat_map(|(state, _)| (0..initial).map(move |value| (state, ValueId::from_index(value))))
+        .collect();
+    let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); kind.incoming.len()].into();
+    for (number, edge) in kind.edges.iter().enumerate() {
+        outgoing[edge.source].push(number);
+    }
+    while let Some((state, value)) = work.pop() {
+        if values[state].contains(&value) {
+            continue;
+        }
+        values[state].push(value);
+        for &number in &outgoing[state] {
+            let edge = &kind.edges[number];
+            let of_cell = |list: &[(CellId, ValueId)]| list.iter().find(|(c, _)| *c == cell).map(|&(_, v)| v);
+            let after = match &edge.letter {
+                Letter::Write(written, new) if *written == cell => Some(*new),
+                // The only writer reads what it wrote last.
+                Letter::Read(read, seen) if *read == cell => (*seen == value).then_some(value),
+                Letter::Locked { guard, effect } => match of_cell(guard) {
+                    Some(seen) if seen != value => None,
+                    _ => Some(of_cell(effect).unwrap_or(value)),
+                },
+                _ => Some(value),
+            };
+            if let Some(after) = after {
+                work.push((edge.target, after));
+            }
+        }
+    }
+    values
+}

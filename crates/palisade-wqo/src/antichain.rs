@@ -1,0 +1,166 @@
+//! Minimal elements of an upward-closed set, with fast subsumption.
+//!
+//! *Problem.* Given an element, is some stored element below it?
+//!
+//! *Idea.* An element below another has a sub-multiset of its keys (the parts that must be equal: process types and local states). Stored elements hang in
+//! a trie over their sorted keys; a query walks only along branches whose keys it has itself, so that most stored elements are never looked at.
+//! What is left is the caller's full test.
+//!
+//! *Invariants*
+//! 1. Every stored element hangs at the node of its sorted keys.
+//! 2. If elements are only inserted when nothing stored is below them, and those above them are removed, the stored elements are an antichain.
+
+use rustc_hash::FxHashMap;
+
+/// A set of elements by their sorted keys.
+#[derive(Clone, Debug)]
+pub struct Antichain<K, T> {
+    nodes: Vec<Node<K, T>>,
+    len: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Node<K, T> {
+    children: FxHashMap<K, usize>,
+    items: Vec<T>,
+}
+
+impl<K, T> Node<K, T> {
+    fn new() -> Self {
+        Node { children: FxHashMap::default(), items: Vec::new() }
+    }
+}
+
+impl<K: Copy + Ord + std::hash::Hash, T: Copy + PartialEq> Default for Antichain<K, T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: Copy + Ord + std::hash::Hash, T: Copy + PartialEq> Antichain<K, T> {
+    /// Nothing.
+    pub fn new() -> Self {
+        Antichain { nodes: vec![Node::new()], len: 0 }
+    }
+
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Adds an element with sorted keys.
+    pub fn insert(&mut self, keys: &[K], item: T) {
+        debug_assert!(keys.is_sorted(), "invariant 1: keys are sorted");
+        let mut node = 0;
+        for key in keys {
+            node = match self.nodes[node].children.get(key) {
+                Some(&child) => child,
+                None => {
+                    self.nodes.push(Node::new());
+                    let child = self.nodes.len() - 1;
+                    self.nodes[node].children.insert(*key, child);
+                    child
+                }
+            };
+        }
+        self.nodes[node].items.push(item);
+        self.len += 1;
+    }
+
+    /// Whether some element whose keys are among the given sorted ones passes the test.
+    pub fn any_below(&self, keys: &[K], mut test: impl FnMut(T) -> bool) -> bool {
+        debug_assert!(keys.is_sorted(), "invariant 1: keys are sorted");
+        self.walk_below(0, keys, &mut test)
+    }
+
+    fn walk_below(&self, node: usize, keys: &[K], test: &mut impl FnMut(T) -> bool) -> bool {
+        let node = &self.nodes[node];
+        if node.items.iter().any(|&item| test(item)) {
+            return true;
+        }
+        if node.children.is_empty() {
+            return false;
+        }
+        (0..keys.len()).any(|i| {
+            let repeated = i > 0 && keys[i] == keys[i - 1];
+            !repeated
+                && node
+                    .children
+                    .get(&keys[i])
+                    .is_some_and(|&child| self.walk_below(child, &keys[i + 1..], test))
+        })
+    }
+
+    /// Removes the elements whose keys include the given sorted ones and that pass the test.
+    pub fn remove_above(&mut self, keys: &[K], mut test: impl FnMut(T) -> bool) {
+        let mut removed = 0;
+        let mut work = vec![(0, 0)];
+        while let Some((node, matched)) = work.pop() {
+            if matched == keys.len() {
+                let before = self.nodes[node].items.len();
+                self.nodes[node].items.retain(|&item| !test(item));
+                removed += before - self.nodes[node].items.len();
+            }
+            for (key, &child) in &self.nodes[node].children {
+                match keys.get(matched) {
+                    Some(wanted) if key == wanted => work.push((child, matched + 1)),
+                    // Keys on a branch grow: past the wanted one there is nothing to find.
+                    Some(wanted) if key > wanted => {}
+                    _ => work.push((child, matched)),
+                }
+            }
+        }
+        self.len -= removed;
+    }
+
+    /// All elements, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = T> {
+        self.nodes.iter().flat_map(|node| node.items.iter().copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn is_submultiset(a: &[u8], b: &[u8]) -> bool {
+        crate::injects(a, b, |a, b| a == b)
+    }
+
+    proptest! {
+        #[test]
+        fn queries_find_what_is_there(
+            stored in proptest::collection::vec(proptest::collection::vec(0u8..4, 0..4), 0..12),
+            mut query in proptest::collection::vec(0u8..4, 0..5),
+        ) {
+            query.sort_unstable();
+            let mut chain = Antichain::new();
+            let mut sorted = Vec::new();
+            for (item, mut keys) in stored.into_iter().enumerate() {
+                keys.sort_unstable();
+                chain.insert(&keys, item);
+                sorted.push(keys);
+            }
+            let mut met = Vec::new();
+            chain.any_below(&query, |item| { met.push(item); false });
+            met.sort_unstable();
+            let below: Vec<_> = (0..sorted.len()).filter(|&i| is_submultiset(&sorted[i], &query)).collect();
+            prop_assert_eq!(met, below);
+
+            let before = chain.len();
+            let mut gone = Vec::new();
+            chain.remove_above(&query, |item| { gone.push(item); true });
+            gone.sort_unstable();
+            let above: Vec<_> = (0..sorted.len()).filter(|&i| is_submultiset(&query, &sorted[i])).collect();
+            prop_assert_eq!(before - chain.len(), above.len());
+            prop_assert_eq!(gone, above);
+            prop_assert_eq!(chain.iter().count(), chain.len());
+        }
+    }
+}

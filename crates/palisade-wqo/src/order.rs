@@ -1,0 +1,91 @@
+//! Orders on words and multisets.
+
+/// Whether `a` can be had from `b` by leaving letters out.
+pub fn is_subword<L: PartialEq>(a: &[L], b: &[L]) -> bool {
+    if a.len() > b.len() {
+        return false;
+    }
+    let mut rest = b.iter();
+    a.iter().all(|letter| rest.any(|other| other == letter))
+}
+
+/// Whether each item of `a` can be given an item of `b` of its own that is above it: a bipartite matching, found by augmenting paths.
+pub fn injects<A, B>(a: &[A], b: &[B], below: impl Fn(&A, &B) -> bool) -> bool {
+    if a.len() > b.len() {
+        return false;
+    }
+    let mut taken_by = vec![None; b.len()];
+    (0..a.len()).all(|item| augment(item, a, b, &below, &mut taken_by, &mut vec![false; b.len()]))
+}
+
+fn augment<A, B>(
+    item: usize,
+    a: &[A],
+    b: &[B],
+    below: &impl Fn(&A, &B) -> bool,
+    taken_by: &mut [Option<usize>],
+    tried: &mut [bool],
+) -> bool {
+    for place in 0..b.len() {
+        if tried[place] || !below(&a[item], &b[place]) {
+            continue;
+        }
+        tried[place] = true;
+        let free = match taken_by[place] {
+            None => true,
+            Some(other) => augment(other, a, b, below, taken_by, tried),
+        };
+        if free {
+            taken_by[place] = Some(item);
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn word() -> impl Strategy<Value = Vec<u8>> {
+        proptest::collection::vec(0u8..3, 0..8)
+    }
+
+    /// All words that can be had by leaving letters out, the slow way.
+    fn subwords(word: &[u8]) -> Vec<Vec<u8>> {
+        let keep = |mask: u32| (0..word.len()).filter(|i| mask >> i & 1 == 1).map(|i| word[i]).collect();
+        (0..1u32 << word.len()).map(keep).collect()
+    }
+
+    /// Tries all ways to give each item of `a` one of `b`.
+    fn injects_slowly(a: &[Vec<u8>], b: &[Vec<u8>]) -> bool {
+        let Some((first, rest)) = a.split_first() else { return true };
+        (0..b.len()).any(|i| {
+            let mut others = b.to_vec();
+            is_subword(first, &others.remove(i)) && injects_slowly(rest, &others)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn subword_is_what_it_says(a in word(), b in word()) {
+            prop_assert_eq!(is_subword(&a, &b), subwords(&b).contains(&a));
+        }
+
+        #[test]
+        fn subword_is_a_partial_order(a in word(), b in word(), c in word()) {
+            prop_assert!(is_subword(&a, &a));
+            prop_assert!(!(is_subword(&a, &b) && is_subword(&b, &c)) || is_subword(&a, &c));
+            prop_assert!(!(is_subword(&a, &b) && is_subword(&b, &a)) || a == b);
+        }
+
+        #[test]
+        fn injection_is_what_it_says(
+            a in proptest::collection::vec(word(), 0..4),
+            b in proptest::collection::vec(word(), 0..5),
+        ) {
+            prop_assert_eq!(injects(&a, &b, |a, b| is_subword(a, b)), injects_slowly(&a, &b));
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Backward search over upward-closed sets.
+//!
+//! *Problem.* Can a bad element be reached from an initial one?
+//!
+//! *Guarantee.* If predecessors are right (the upward closure of the elements that `predecessors` gives for `e`, together with that of `e`, holds exactly the
+//! one-step predecessors of the upward closure of `e`, or at least enough of them) and the order is a well-quasi-order, the search ends: with an
+//! initial element, or with the minimal elements of a set that is closed under predecessors and holds no initial element.
+//!
+//! *How.* Smallest elements first, so that subsumption removes more. An element that became subsumed before it was expanded is not expanded.
+
+use crate::Antichain;
+
+/// A system to be searched backward.
+pub trait Backward {
+    /// An upward-closed set, given by its least element.
+    type Element;
+    /// What must be equal in comparable elements.
+    type Key: Copy + Ord + std::hash::Hash;
+    /// How a predecessor came about, for witnesses.
+    type Why;
+
+    /// The sorted keys of an element.
+    fn keys(&self, element: &Self::Element) -> Vec<Self::Key>;
+    /// Whether `a` is below `b`: its upward closure holds that of `b`.
+    fn is_below(&self, a: &Self::Element, b: &Self::Element) -> bool;
+    /// How large an element is; smaller ones are expanded first.
+    fn weight(&self, element: &Self::Element) -> usize;
+    /// Whether the upward closure holds an initial configuration.
+    fn is_initial(&self, element: &Self::Element) -> bool;
+    /// Gives predecessors.
+    fn predecessors(&self, element: &Self::Element, give: &mut dyn FnMut(Self::Element, Self::Why));
+    /// Roughly how much memory an element takes besides its own size.
+    fn bytes(&self, element: &Self::Element) -> usize;
+}
+
+/// An element met by the search.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct NodeId(usize);
+
+struct Node<E, W> {
+    element: E,
+    /// The element it is a predecessor of, and how.
+    successor: Option<(NodeId, W)>,
+    subsumed: bool,
+}
+
+/// What a search found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// An initial element: something bad can be reached.
+    Initial(NodeId),
+    /// Nothing: the set of elements is closed under predecessors.
+    Closed,
+}
+
+/// A search.
+pub struct Search<'s, B: Backward> {
+    system: &'s B,
+    nodes: Vec<Node<B::Element, B::Why>>,
+    antichain: Antichain<B::Key, usize>,
+    /// Elements to be expanded, by weight.
+    queue: Vec<std::collections::VecDeque<usize>>,
+    /// The first initial element met.
+    initial: Option<NodeId>,
+    generated: u64,
+    tests: u64,
+    bytes: u64,
+}
+
+impl<'s, B: Backward> Search<'s, B> {
+    /// A search that has met nothing yet.
+    pub fn new(system: &'s B) -> Self {
+        Search {
+            system,
+            nodes: Vec::new(),
+            antichain: Antichain::new(),
+            queue: Vec::new(),
+            initial: None,
+            generated: 0,
+            tests: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Adds a bad element.
+    pub fn add(&mut self, element: B::Element) {
+        self.meet(element, None);
+    }
+
+    /// Goes on until something is found or `go_on` says stop (`None`). `go_on` is asked before each expansion.
+    pub fn run(&mut self, mut go_on: impl FnMut(&Self) -> bool) -> Option<Found> {
+        loop {
+            if let Some(initial) = self.initial {
+                return Some(Found::Initial(initial));
+            }
+            let Some(next) = self.next() else { return Some(Found::Closed) };
+            if !go_on(self) {
+                return None;
+            }
+            let mut found = Vec::new();
+            self.system
+                .predecessors(&self.nodes[next].element, &mut |element, why| found.push((element, why)));
+            for (element, why) in found {
+                self.meet(element, Some((NodeId(next), why)));
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<usize> {
+        for queue in &mut self.queue {
+            while let Some(index) = queue.pop_front() {
+                if !self.nodes[index].subsumed {
+                    return Some(index);
+                }
+            }
+        }
+        None
+    }
+
+    fn meet(&mut self, element: B::Element, successor: Option<(NodeId, B::Why)>) {
+        self.generated += 1;
+        if self.initial.is_some() {
+            return;
+        }
+        let system = self.system;
+        let nodes = &mut self.nodes;
+        let tests = &mut self.tests;
+        let keys = system.keys(&element);
+        let covered = self.antichain.any_below(&keys, |stored| {
+            *tests += 1;
+            system.is_below(&nodes[stored].element, &element)
+        });
+        if covered {
+            return;
+        }
+        self.antichain.remove_above(&keys, |stored| {
+            *tests += 1;
+            let above = system.is_below(&element, &nodes[stored].element);
+            nodes[stored].subsumed |= above;
+            above
+        });
+        let index = nodes.len();
+        if system.is_initial(&element) {
+            self.initial = Some(NodeId(index));
+        }
+        let weight = system.weight(&element);
+        self.bytes += (size_of::<Node<B::Element, B::Why>>() + system.bytes(&element)) as u64;
+        nodes.push(Node { element, successor, subsumed: false });
+        self.antichain.insert(&keys, index);
+        if self.queue.len() <= weight {
+            self.queue.resize_with(weight + 1, Default::default);
+        }
+        self.queue[weight].push_back(index);
+    }
+
+    /// An element.
+    pub fn element(&self, node: NodeId) -> &B::Element {
+        &self.nodes[node.0].element
+    }
+
+    /// The element it is a predecessor of, and how.
+    pub fn successor(&self, node: NodeId) -> Option<(NodeId, &B::Why)> {
+        self.nodes[node.0].successor.as_ref().map(|(successor, why)| (*successor, why))
+    }
+
+    /// The minimal elements.
+    pub fn minimal_elements(&self) -> impl Iterator<Item = &B::Element> {
+        self.antichain.iter().map(|index| &self.nodes[index].element)
+    }
+
+    /// How many minimal elements there are.
+    pub fn antichain_len(&self) -> usize {
+        self.antichain.len()
+    }
+
+    /// How many elements were generated, before subsumption: the papers' count.
+    pub fn generated(&self) -> u64 {
+        self.generated
+    }
+
+    /// How many times two elements were compared.
+    pub fn subsumption_tests(&self) -> u64 {
+        self.tests
+    }
+
+    /// Roughly how much memory the elements take.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::is_subword;
+    use proptest::prelude::*;
+
+    /// A lossy stack rewriting system: a configuration is a word, rules replace a suffix, and letters may be lost at any time.
+    struct Lossy {
+        rules: Vec<(Vec<u8>, Vec<u8>)>,
+        start: Vec<u8>,
+    }
+
+    impl Backward for Lossy {
+        type Element = Vec<u8>;
+        type Key = u8;
+        type Why = usize;
+        fn keys(&self, element: &Vec<u8>) -> Vec<u8> {
+            let mut keys = element.clone();
+            keys.sort_unstable();
+            keys
+        }
+        fn is_below(&self, a: &Vec<u8>, b: &Vec<u8>) -> bool {
+            is_subword(a, b)
+        }
+        fn weight(&self, element: &Vec<u8>) -> usize {
+            element.len()
+        }
+        fn is_initial(&self, element: &Vec<u8>) -> bool {
+            is_subword(element, &self.start)
+        }
+        fn predecessors(&self, element: &Vec<u8>, give: &mut dyn FnMut(Vec<u8>, usize)) {
+            for (number, (from, to)) in self.rules.iter().enumerate() {
+                // The longest suffix of the element that embeds in what the rule writes was written by it.
+                let mut kept = element.len();
+                while kept > 0 && is_subword(&element[kept - 1..], to) {
+                    kept -= 1;
+                }
+                give([&element[..kept], from].concat(), number);
+            }
+        }
+        fn bytes(&self, element: &Vec<u8>) -> usize {
+            element.len()
+        }
+    }
+
+    /// Words reachable forward, up to a length, without losses except by the final comparison.
+    fn reaches(system: &Lossy, bad: &[u8], longest: usize) -> bool {
+        let mut seen = std::collections::HashSet::from([system.start.clone()]);
+        let mut work = vec![system.start.clone()];
+        while let Some(word) = work.pop() {
+            if is_subword(bad, &word) {
+                return true;
+            }
+            let lost = (0..word.len()).map(|i| [&word[..i], &word[i + 1..]].concat());
+            let rules = system.rules.iter().filter(|(from, _)| word.ends_with(from));
+            let written = rules.map(|(from, to)| [&word[..word.len() - from.len()], to].concat());
+            for next in lost.chain(written).filter(|next| next.len() <= longest) {
+                if seen.insert(next.clone()) {
+                    work.push(next);
+                }
+            }
+        }
+        false
+    }
+
+    fn word(longest: usize) -> impl Strategy<Value = Vec<u8>> {
+        proptest::collection::vec(0u8..3, 0..=longest)
+    }
+
+    proptest! {
+        #[test]
+        fn differential_backward_finds_what_forward_finds(
+            rules in proptest::collection::vec((word(2), word(2)), 0..4),
+            start in word(3),
+            bad in word(3),
+        ) {
+            let system = Lossy { rules, start };
+            let mut search = Search::new(&system);
+            search.add(bad.clone());
+            let found = search.run(|_| true).expect("nobody says stop");
+            let chain: Vec<_> = search.minimal_elements().collect();
+            for (i, a) in chain.iter().enumerate() {
+                for (j, b) in chain.iter().enumerate() {
+                    prop_assert!(i == j || !is_subword(a, b), "the elements are an antichain");
+                }
+            }
+            match found {
+                Found::Initial(mut node) => {
+                    prop_assert!(system.is_initial(search.element(node)));
+                    while let Some((next, _)) = search.successor(node) {
+                        node = next;
+                    }
+                    prop_assert_eq!(search.element(node), &bad);
+                }
+                Found::Closed => prop_assert!(!reaches(&system, &bad, 8)),
+            }
+            if reaches(&system, &bad, 6) {
+                prop_assert!(matches!(found, Found::Initial(_)));
+            }
+        }
+    }
+}
