@@ -117,20 +117,14 @@ pub fn check(
         interlocked: options.interlocked,
         options: options.options.clone(),
     };
-    let engine = match &options.engine {
-        EngineChoice::Auto => engines::best(&task),
-        EngineChoice::Named(name) => Some(engines::named(name).ok_or_else(|| CheckError::NoSuchEngine {
+    let engines = match &options.engine {
+        EngineChoice::Auto => engines::suited(&task),
+        EngineChoice::Named(name) => vec![engines::named(name).ok_or_else(|| CheckError::NoSuchEngine {
             name: name.clone(),
             known: engines().iter().map(|engine| engine.name()).collect(),
-        })?),
+        })?],
     };
-    let (outcome, replayed) = match engine {
-        Some(engine) => ask(engine, &task, budget, progress)?,
-        None => {
-            let why = Reason::Unsupported("no engine can handle this program".to_owned());
-            (Outcome { verdict: Verdict::Unknown(why), engine: "auto", stats: Stats::new() }, None)
-        }
-    };
+    let (outcome, replayed) = ask_all(&engines, &task, budget, progress)?;
     Ok(Answer {
         outcome,
         model: options.model,
@@ -148,6 +142,29 @@ pub fn check(
 pub fn check_simply(program: &Program, options: CheckOptions) -> Answer {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     check(program, &options, &Budget::unlimited(jobs), &Silent).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Asks one engine after the other until one knows the answer or the budget runs out. If none knows, the first one says why.
+fn ask_all(
+    engines: &[&dyn Engine],
+    task: &Task<'_>,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<(Outcome, Option<Replayed>), CheckError> {
+    let mut first_unknown = None;
+    for engine in engines {
+        let (outcome, replayed) = ask(*engine, task, budget, progress)?;
+        match &outcome.verdict {
+            Verdict::Safe | Verdict::Unsafe(_) => return Ok((outcome, replayed)),
+            Verdict::Unknown(Reason::Exhausted(_)) => return Ok((first_unknown.unwrap_or(outcome), None)),
+            Verdict::Unknown(_) => _ = first_unknown.get_or_insert(outcome),
+        }
+    }
+    let nobody = || {
+        let why = Reason::Unsupported("no engine can handle this program".to_owned());
+        Outcome { verdict: Verdict::Unknown(why), engine: "auto", stats: Stats::new() }
+    };
+    Ok((first_unknown.unwrap_or_else(nobody), None))
 }
 
 /// Asks one engine, and believes no run that the trusted machine does not take.

@@ -4,7 +4,7 @@ use palisade_engine::{Engine, Suitability, Task};
 
 /// All engines, the preferred one first.
 pub fn engines() -> &'static [&'static dyn Engine] {
-    &[&palisade_explore::Explicit]
+    &[&palisade_explore::Explicit, &palisade_cover::Dual]
 }
 
 /// The engine with a name.
@@ -12,20 +12,16 @@ pub fn named(name: &str) -> Option<&'static dyn Engine> {
     engines().iter().copied().find(|engine| engine.name() == name)
 }
 
-/// The first of those that suit the task best; none if no engine can even try.
-pub fn best(task: &Task<'_>) -> Option<&'static dyn Engine> {
-    first_of_the_best(engines(), task)
+/// The engines that can try the task, those that decide it first, otherwise in the order of [`engines()`].
+pub fn suited(task: &Task<'_>) -> Vec<&'static dyn Engine> {
+    best_first(engines(), task)
 }
 
-fn first_of_the_best<'e>(engines: &[&'e dyn Engine], task: &Task<'_>) -> Option<&'e dyn Engine> {
-    let mut best: Option<(&dyn Engine, Suitability)> = None;
-    for &engine in engines {
-        let suits = engine.suits(task);
-        if suits > best.map_or(Suitability::No, |(_, found)| found) {
-            best = Some((engine, suits));
-        }
-    }
-    best.map(|(engine, _)| engine)
+fn best_first<'e>(engines: &[&'e dyn Engine], task: &Task<'_>) -> Vec<&'e dyn Engine> {
+    let suits = engines.iter().map(|&engine| (engine.suits(task), engine));
+    let mut suited: Vec<_> = suits.filter(|(suits, _)| *suits != Suitability::No).collect();
+    suited.sort_by_key(|(suits, _)| std::cmp::Reverse(*suits));
+    suited.into_iter().map(|(_, engine)| engine).collect()
 }
 
 #[cfg(test)]
@@ -50,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn auto_takes_the_first_of_the_best() {
+    fn auto_asks_the_best_first() {
         use Suitability::{Decides, No, Tries};
         let program = Program::default();
         let task = Task {
@@ -60,15 +56,16 @@ mod tests {
             interlocked: Interlocked::WholeBuffer,
             options: Options::default(),
         };
-        let check = |suits: &[Suitability], expected: Option<&str>| {
+        let check = |suits: &[Suitability], expected: &[&str]| {
             let fakes: Vec<Fake> = ["a", "b", "c"].into_iter().zip(suits).map(|(n, s)| Fake(n, *s)).collect();
             let engines: Vec<&dyn Engine> = fakes.iter().map(|fake| fake as &dyn Engine).collect();
-            assert_eq!(first_of_the_best(&engines, &task).map(|engine| engine.name()), expected);
+            let names: Vec<_> = best_first(&engines, &task).iter().map(|engine| engine.name()).collect();
+            assert_eq!(names, expected);
         };
-        check(&[No, No, No], None);
-        check(&[No, Tries, Tries], Some("b"));
-        check(&[Tries, Decides, Decides], Some("b"));
-        check(&[Decides, No, Decides], Some("a"));
+        check(&[No, No, No], &[]);
+        check(&[No, Tries, Tries], &["b", "c"]);
+        check(&[Tries, Decides, Decides], &["b", "c", "a"]);
+        check(&[Decides, No, Decides], &["a", "c"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// All crates, from the ground up.
-const LAYERS: [&str; 12] = [
+const LAYERS: [&str; 14] = [
     "palisade-base",
     "palisade-program",
     "palisade-memory",
@@ -15,13 +15,15 @@ const LAYERS: [&str; 12] = [
     "palisade-automata",
     "palisade-conformance",
     "palisade-explore",
+    "palisade-wqo",
+    "palisade-cover",
     "palisade-report",
     "palisade",
     "palisade-cli",
 ];
 
 /// The engines: they know neither text nor each other.
-const ENGINES: [&str; 1] = ["palisade-explore"];
+const ENGINES: [&str; 2] = ["palisade-explore", "palisade-cover"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
