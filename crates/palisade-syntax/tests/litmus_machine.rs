@@ -243,17 +243,16 @@ impl Generator {
     /// What variables and some part of each register hold at the end.
     fn outcome(&mut self) -> String {
         let mut outcome = String::from("true");
-        for register in 0..4 {
+        for (register, names) in NAMES.iter().enumerate() {
             let part = self.random.below(slot(self.widest) + 1);
             let bits = 8 << part;
             let value = self.cpu.registers[register] & mask(bits);
             let shown =
                 if self.random.below(2) == 0 { value.to_string() } else { signed(value, bits).to_string() };
-            write!(outcome, " /\\ 0:{}={shown}", NAMES[register][part]).unwrap();
+            write!(outcome, " /\\ 0:{}={shown}", names[part]).unwrap();
         }
-        for slot in 0..=slot(self.widest) {
-            write!(outcome, " /\\ {}={}", VARIABLES[slot], signed(self.cpu.variables[slot], 8 << slot))
-                .unwrap();
+        for (slot, name) in VARIABLES.iter().enumerate().take(slot(self.widest) + 1) {
+            write!(outcome, " /\\ {name}={}", signed(self.cpu.variables[slot], 8 << slot)).unwrap();
         }
         outcome
     }

@@ -133,6 +133,9 @@ impl<'a> Parser<'a, '_> {
         if name.text.eq_ignore_ascii_case("lock") {
             lock = Some(name.span);
             self.eat(Sign::Semicolon);
+            if self.at_question_word() {
+                return self.expected("an instruction behind `lock`");
+            }
             name = self.word("an instruction behind `lock`")?;
         }
         let mnemonic = match mnemonic(name.text) {

@@ -37,16 +37,13 @@ pub(super) fn heading(text: &str, report: &mut Report) -> Option<Heading> {
             return None;
         }
     };
-    let mut at = start + line.len();
-    if line[word.len()..].trim().is_empty() {
+    let rest = &line[word.len()..];
+    let name = rest.trim_start().split([' ', '\t', '\r', '"', '{', '(']).next().unwrap_or("");
+    if name.is_empty() {
         let diagnostic = Diagnostic::error("missing-name", "the test has no name").at(span, "");
         report.push(diagnostic.help("the first line is the architecture and a name, such as `X86_64 SB`"));
-    } else if let Some(brace) = line.find('{') {
-        at = start + brace;
     }
-    if let Some(quote) = line.find('"').filter(|quote| start + quote < at) {
-        at = skip_string(text, start + quote, report);
-    }
+    let mut at = start + word.len() + (rest.len() - rest.trim_start().len()) + name.len();
     loop {
         at = skip_blanks(text, at, report);
         let rest = &text[at..];
@@ -62,7 +59,8 @@ pub(super) fn heading(text: &str, report: &mut Report) -> Option<Heading> {
         }
     }
     let end = text.trim_end().len();
-    let place = if at < end { Span::new(at..at + 1) } else { Span::new(end..end) };
+    let first = text[at..].chars().next().filter(|_| at < end);
+    let place = first.map_or(Span::new(end..end), |first| Span::new(at..at + first.len_utf8()));
     let diagnostic = Diagnostic::error("missing-initial-state", "the initial state is missing before this");
     report.push(diagnostic.at(place, "").help("write it in braces before the code; `{}` if everything is 0"));
     None

@@ -89,7 +89,7 @@ impl<'a> Parser<'a, '_> {
         while self.peek() == TokenKind::Word && thread_number(self.here()).is_none() {
             let declares = match self.ahead(1) {
                 TokenKind::Word | TokenKind::Sign(Sign::Star) => true,
-                TokenKind::Number(_) => true,
+                TokenKind::Number(_) => self.ahead(2) == TokenKind::Sign(Sign::Colon),
                 TokenKind::Sign(Sign::LeftBracket) => self.ahead(2) == TokenKind::Word,
                 _ => false,
             };

@@ -1,7 +1,7 @@
 //! Litmus tests for X86 and X86_64, as herd7 reads them.
 //!
 //! *How it works*: [`heading`] → tokens ([`lexer`]) → syntax tree ([`parser`] with [`init`], [`code`] and [`condition`]) →
-//! names, notation and widths ([`variables`], [`ir`], [`bank`]) → statements ([`state`], [`walk`], [`flags`], [`values`]) and the
+//! names, notation and widths ([`variables`], [`ir`], [`bank`]) → statements ([`walk`], [`arithmetic`], [`exchange`], [`memory`], [`flags`], [`values`], [`state`], [`knowledge`]) and the
 //! property ([`question`]).
 //!
 //! *Semantics*. Instructions do what Intel's manual says. A plain access is one load or store; an instruction that changes memory
@@ -12,15 +12,19 @@
 //! *Differences from herd7*: carry, sign and overflow are computed (herd's flags are approximations); nonsense is refused,
 //! with everything wrong reported at once. `docs/litmus.md` is the reference.
 
+mod arithmetic;
 mod bank;
 mod code;
 mod condition;
+mod exchange;
 mod flags;
 mod heading;
 mod init;
 mod ir;
+mod knowledge;
 mod lexer;
 mod liveness;
+mod memory;
 mod mnemonics;
 mod parser;
 mod question;
@@ -36,13 +40,14 @@ use crate::generate::{self, Names};
 use crate::report::Report;
 use bank::Bank;
 use ir::Instr;
+use knowledge::{Knowledge, held};
 use palisade_base::{Diagnostic, Origin, Source, Span};
 use palisade_program::written::{
     Block, Count, Expr, ExprKind, Init, InitValue, Name, Place, PlaceKind, Program, Shared, Start as Starts,
     Template, Type,
 };
 use registers::Family;
-use state::{Knowledge, State, held};
+use state::State;
 use std::sync::Arc;
 use test::Test;
 use variables::{Start, VarId, Variables};
@@ -94,8 +99,12 @@ struct Translation<'t, 'a> {
     names: Names,
 }
 
-/// After so many walks, bounds that still grow are taken to their limits.
-const PATIENCE: u32 = 4;
+/// After so many walks, bounds that still grow are taken to their limits, if there are loops.
+const PATIENCE: usize = 4;
+
+/// Without loops each instruction runs at most once, so a value has passed through at most as many instructions as there are;
+/// after so many walks everything that can be is known. Larger tests are treated as if they had loops.
+const MOST_WALKS: usize = 64;
 
 impl Translation<'_, '_> {
     fn program(self, text: &str, report: &mut Report) -> Program {
@@ -109,20 +118,26 @@ impl Translation<'_, '_> {
             .map(|((thread, bank), code)| Thread::new(thread, bank, code, upper, self.names.clone()))
             .collect();
         let mut knowledge = Knowledge::new(self.test, &banks, self.variables);
-        let mut walks = 0;
-        loop {
-            let before = (walks >= PATIENCE).then(|| knowledge.copy());
+        let length: usize = self.code.iter().map(Vec::len).sum();
+        let has_loops = self.code.iter().any(|code| {
+            let back = |(at, instr): (usize, &Option<Instr>)| {
+                instr.as_ref().and_then(|instr| instr.target).is_some_and(|target| target <= at)
+            };
+            code.iter().enumerate().any(back)
+        });
+        let patience = if has_loops || length > MOST_WALKS { PATIENCE } else { usize::MAX };
+        for walks in 0.. {
+            let before = (walks >= patience).then(|| knowledge.copy());
             knowledge.grown = false;
             for (position, thread) in threads.iter().enumerate() {
                 self.walk(&mut knowledge, &banks, position, thread, report, false);
             }
-            if !knowledge.grown {
+            if !knowledge.grown || patience == usize::MAX && walks >= length {
                 break;
             }
             if let Some(before) = before {
                 knowledge.widen(&before, &banks, self.variables);
             }
-            walks += 1;
         }
         let mut program = Program { shared: self.shared(), ..Program::default() };
         for (position, thread) in threads.iter().enumerate() {

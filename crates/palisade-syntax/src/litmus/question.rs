@@ -4,8 +4,8 @@
 //! With `filter F` only outcomes count that satisfy F.
 
 use super::bank::Bank;
+use super::knowledge::Knowledge;
 use super::registers::{Family, Part, Register, Width};
-use super::state::Knowledge;
 use super::test::{Atom, Condition, Constant, Location, Quantifier, Side, Test, Word};
 use super::values::{Facts, Maker, Val};
 use super::variables::{Variables, too_wide, unknown_thread};

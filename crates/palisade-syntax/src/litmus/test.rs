@@ -99,14 +99,6 @@ pub(super) enum Location<'a> {
     Variable { name: Word<'a>, element: Option<u32>, span: Span },
 }
 
-impl Location<'_> {
-    pub(super) fn span(&self) -> Span {
-        match self {
-            Location::Register { span, .. } | Location::Variable { span, .. } => *span,
-        }
-    }
-}
-
 /// A constant value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Constant<'a> {

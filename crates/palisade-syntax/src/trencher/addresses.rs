@@ -43,16 +43,34 @@ pub(super) fn memory(file: &File<'_>, report: &mut Report) -> Memory {
     let mut found = Found::default();
     let accesses =
         || file.threads.iter().flat_map(|thread| &thread.transitions).filter_map(|t| t.instruction.address());
-    if accesses().all(|address| matches!(address.kind, TermKind::Int(_))) {
-        accesses().for_each(|address| found.constant(address));
-    } else if let Some(values) = Analysis::run(file) {
-        found = values;
-    } else {
-        accesses().for_each(|address| match address.kind {
-            TermKind::Int(_) => found.constant(address),
-            _ => _ = found.unknown.get_or_insert(address.span),
-        });
+    if let Some((cells, span)) = file.memory_size {
+        for address in accesses() {
+            if let TermKind::Int(value) = address.kind
+                && !(0..cells.into()).contains(&value)
+            {
+                let message = format!("address {value} is outside of memory, which has {cells} cells");
+                report.push(
+                    Diagnostic::error("address-outside-memory", message)
+                        .at(address.span, "")
+                        .at(span, "its size"),
+                );
+            }
+        }
+        if report.has_errors() {
+            return none;
+        }
     }
+    if !accesses().all(|address| matches!(address.kind, TermKind::Int(_))) {
+        match Analysis::run(file) {
+            Some(values) => found = values,
+            None => {
+                found.unknown =
+                    accesses().find(|address| !matches!(address.kind, TermKind::Int(_))).map(|a| a.span)
+            }
+        }
+    }
+    // Constants need their cells even where control never comes.
+    accesses().for_each(|address| found.constant(address));
     let Some((least, greatest)) = found.bounds else {
         return match (file.memory_size, found.unknown) {
             (Some((cells, _)), _) => Memory { least: 0, cells },
@@ -64,7 +82,8 @@ pub(super) fn memory(file: &File<'_>, report: &mut Report) -> Memory {
         };
     };
     if let Some((cells, span)) = file.memory_size {
-        for (address, place) in [least, greatest] {
+        let ends = if least == greatest { &[least][..] } else { &[least, greatest] };
+        for &(address, place) in ends {
             if (address < 0 || address >= cells.into()) && found.unknown.is_none() {
                 let message = format!("this may access address {address}, but memory has {cells} cells");
                 let diagnostic = Diagnostic::warning("address-outside-memory", message).at(place, "");

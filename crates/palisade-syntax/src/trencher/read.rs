@@ -351,10 +351,7 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn state(&mut self, name: Word<'a>) -> StateId {
         let states = &mut self.states;
-        *self
-            .state_names
-            .entry(name.text)
-            .or_insert_with(|| states.push(State { name: name, out: Vec::new() }))
+        *self.state_names.entry(name.text).or_insert_with(|| states.push(State { name, out: Vec::new() }))
     }
 
     fn register(&mut self, name: Word<'a>) -> RegisterId {
