@@ -1,0 +1,78 @@
+//! Measures Palisade against other tools and against its own aims.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `models/` | mutual exclusion algorithms, each as `.pal` and as Promela |
+//! | `suites/` | one file per suite: what is run, and the table it prints |
+//! | `ours.rs`, `spin.rs` | running a search in a process of its own, and reading what it says |
+//! | `measure.rs` | time of child processes, medians, facts about the machine |
+//! | `table.rs` | tables in plain text |
+//!
+//! Every figure is a ratio of two numbers from the same run of a suite, so that it depends on the machine as little as possible.
+
+mod measure;
+mod models;
+mod ours;
+mod spin;
+mod suites;
+mod table;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use models::Model;
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(about = "Measures Palisade against other tools and against its own aims")]
+struct Args {
+    #[command(subcommand)]
+    suite: Suite,
+}
+
+#[derive(Subcommand)]
+enum Suite {
+    /// SC search against Spin's verifier: states, speed, memory; and the gain from a second job
+    Spin {
+        /// Models to run, e.g. lamport-3; all of the suite if none is given
+        models: Vec<Model>,
+        /// How often each measurement is taken; the median counts
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+    },
+    /// Runs that break algorithms without fences under TSO and PSO: how long they are, and how long a shortest one is
+    Witness,
+    /// A folder of litmus tests: time per test, and agreement with its `expected.tsv`
+    Litmus {
+        /// The folder
+        dir: PathBuf,
+    },
+    /// Parsing speed and memory on large generated texts of every input language
+    Parse,
+    /// One search, its counters on one line (used by the other suites, and for profilers)
+    Search(ours::Search),
+    /// One generated text, read in this process (used by the parse suite, and for profilers)
+    Read(suites::parse::Read),
+    /// Prints a model
+    Show {
+        /// The model
+        model: Model,
+        /// As Promela instead of `.pal`
+        #[arg(long)]
+        promela: bool,
+    },
+}
+
+fn main() -> Result<()> {
+    match Args::parse().suite {
+        Suite::Spin { models, rounds } => suites::spin::run(&models, rounds),
+        Suite::Witness => suites::witness::run(),
+        Suite::Litmus { dir } => suites::litmus::run(&dir),
+        Suite::Parse => suites::parse::run(),
+        Suite::Search(search) => search.run(),
+        Suite::Read(read) => read.run(),
+        Suite::Show { model, promela } => {
+            print!("{}", if promela { model.promela() } else { model.pal() });
+            Ok(())
+        }
+    }
+}

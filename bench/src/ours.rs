@@ -1,0 +1,156 @@
+//! One search by the explicit engine in a process of its own, so that its time and memory are its own.
+
+use crate::models::Model;
+use anyhow::{Context, Result, anyhow};
+use clap::{Args, ValueEnum};
+use palisade_base::Source;
+use palisade_engine::{
+    Budget, Engine, Options, Outcome, Reduction, Silent, Stats, Task, Threads, peak_memory_bytes,
+};
+use palisade_explore::Explicit;
+use palisade_memory::{Interlocked, Model as MemoryModel};
+use palisade_program::written::Program;
+use palisade_syntax::Language;
+use std::process::Command;
+use std::time::Instant;
+
+/// What is searched, and how.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Search {
+    /// The program
+    pub program: Model,
+    /// The memory model
+    #[arg(long, value_enum, default_value = "sc")]
+    pub model: Memory,
+    /// Which states may be left out
+    #[arg(long, value_enum, default_value = "none")]
+    pub reduction: Level,
+    /// Threads of the host
+    #[arg(long, default_value_t = 1)]
+    pub jobs: usize,
+}
+
+/// How much is left out.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    /// Nothing
+    None,
+    /// Whatever cannot matter
+    Full,
+}
+
+impl Level {
+    /// As the engines know it.
+    fn reduction(self) -> Reduction {
+        match self {
+            Level::None => Reduction::None,
+            Level::Full => Reduction::Full,
+        }
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::None => "none",
+            Level::Full => "full",
+        }
+    }
+}
+
+/// A memory model.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// Sequential consistency
+    Sc,
+    /// Total store order
+    Tso,
+    /// Partial store order
+    Pso,
+}
+
+impl Memory {
+    /// As the engines know it.
+    pub fn model(self) -> MemoryModel {
+        match self {
+            Memory::Sc => MemoryModel::Sc,
+            Memory::Tso => MemoryModel::Tso,
+            Memory::Pso => MemoryModel::Pso,
+        }
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        self.model().name()
+    }
+}
+
+/// What a search in a process of its own said.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// `safe`, `unsafe` or `unknown`.
+    pub verdict: String,
+    /// States stored.
+    pub states: u64,
+    /// Bytes of the tables at the end.
+    pub table_bytes: u64,
+    /// The most memory the process had.
+    pub peak_bytes: u64,
+    /// Seconds the search took.
+    pub seconds: f64,
+}
+
+/// The program of a model.
+pub fn program(model: Model) -> Result<Program> {
+    let source = Source::new(model.to_string(), model.pal());
+    let parsed = palisade_syntax::parse(Language::Pal, &source);
+    Ok(parsed.map_err(|diagnostics| anyhow!("{model}: {diagnostics:?}"))?.program)
+}
+
+/// The task of checking a program.
+pub fn task(program: &Program, model: MemoryModel, reduction: Reduction) -> Task<'_> {
+    let options = Options { reduction, ..Options::default() };
+    Task { program, threads: Threads::Declared, model, interlocked: Interlocked::default(), options }
+}
+
+impl Search {
+    /// Searches in this process and prints one line: the verdict and the counters.
+    pub fn run(self) -> Result<()> {
+        let program = program(self.program)?;
+        let task = task(&program, self.model.model(), self.reduction.reduction());
+        let start = Instant::now();
+        let Outcome { verdict, stats, .. } = Explicit.check(&task, &Budget::unlimited(self.jobs), &Silent);
+        let seconds = start.elapsed().as_secs_f64();
+        let peak = peak_memory_bytes().unwrap_or(0);
+        println!("{} {} peak_bytes={peak} seconds={seconds:.6}", verdict.word(), counters(&stats));
+        Ok(())
+    }
+
+    /// The command that does the same in a process of its own.
+    pub fn command(self) -> Result<Command> {
+        let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+        command.args(["search", &self.program.to_string(), "--model", self.model.name()]);
+        command.args(["--reduction", self.reduction.name(), "--jobs", &self.jobs.to_string()]);
+        Ok(command)
+    }
+}
+
+fn counters(stats: &Stats) -> String {
+    stats.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+impl Found {
+    /// Reads the line that [`Search::run`] prints.
+    pub fn parse(line: &str) -> Option<Found> {
+        let field = |name: &str| {
+            let mut words = line.split_whitespace();
+            words.find_map(|word| word.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
+        };
+        Some(Found {
+            verdict: line.split_whitespace().next()?.to_owned(),
+            states: field("states")?.parse().ok()?,
+            table_bytes: field("table_bytes")?.parse().ok()?,
+            peak_bytes: field("peak_bytes")?.parse().ok()?,
+            seconds: field("seconds")?.parse().ok()?,
+        })
+    }
+}

@@ -1,0 +1,6 @@
+//! The suites.
+
+pub mod litmus;
+pub mod parse;
+pub mod spin;
+pub mod witness;
