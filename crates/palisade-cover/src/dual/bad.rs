@@ -3,6 +3,8 @@
 //! A property is a condition over threads, counts and memory. Its values are chosen one by one until the condition is decided; what was not needed stays
 //! open. Each way to make it true gives an element: processes in the states chosen, memory with the values chosen.
 //!
+//! Counts are taken from below where that is enough: `count(P@l) >= 2` needs two processes at l, whatever the others do.
+//!
 //! *Limits.* Where any number of threads may run a role, counts are only understood from below (`count(P@l) >= 2`), and a condition on final states, which speaks
 //! of all threads, is not understood.
 
@@ -43,16 +45,33 @@ pub(crate) fn bad_combinations(
     let kinds: BTreeMap<RoleId, u32> =
         automata.automata.iter().enumerate().map(|(kind, a)| (a.role, kind as u32)).collect();
     for property in &system.properties {
-        let any = |kind: u32| setup.kinds[kind as usize].population == Population::Any;
-        if property.kind == PropertyKind::Final && (0..setup.kinds.len()).any(|kind| any(kind as u32)) {
+        let any = setup.kinds.iter().any(|kind| kind.population == Population::Any);
+        if property.kind == PropertyKind::Final && any {
             return Err(
                 "a condition on final states speaks of all processes, and there may be any number".into()
             );
         }
-        let mut chooser = Chooser::new(system, automata, setup, &kinds, property)?;
-        chooser.choose(&mut all)?;
+        let combinations = |counts| {
+            let mut found = Vec::new();
+            Chooser::new(system, automata, setup, &kinds, property, counts)?.choose(&mut found)?;
+            Ok(found)
+        };
+        let found = match combinations(Counts::FromBelow) {
+            Err(_) if !any => combinations(Counts::WrittenOut),
+            found => found,
+        };
+        all.append(&mut found?);
     }
     Ok(all)
+}
+
+/// How counts are understood.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Counts {
+    /// As numbers that larger numbers make only worse: a few elements, for any population.
+    FromBelow,
+    /// As sums over all threads, one by one: for fixed populations.
+    WrittenOut,
 }
 
 /// A set of states that a condition cannot tell apart.
@@ -78,7 +97,7 @@ struct Chooser<'a> {
     setup: &'a Setup,
     kinds: &'a BTreeMap<RoleId, u32>,
     property: &'a Property,
-    /// The condition with counts over fixed populations written out.
+    understood: Counts,
     unknowns: Vec<Unknown>,
     classes: BTreeMap<ThreadId, Vec<Class>>,
     counts: Vec<Vec<(RoleId, Location)>>,
@@ -95,6 +114,7 @@ impl<'a> Chooser<'a> {
         setup: &'a Setup,
         kinds: &'a BTreeMap<RoleId, u32>,
         property: &'a Property,
+        understood: Counts,
     ) -> Result<Chooser<'a>, String> {
         let mut chooser = Chooser {
             system,
@@ -102,6 +122,7 @@ impl<'a> Chooser<'a> {
             setup,
             kinds,
             property,
+            understood,
             unknowns: Vec::new(),
             classes: BTreeMap::new(),
             counts: Vec::new(),
@@ -126,22 +147,16 @@ impl<'a> Chooser<'a> {
         chooser.unknowns.extend((0..chooser.counts.len()).map(Unknown::Count));
         let named = |role: RoleId| seen.threads.keys().any(|&thread| system.instances[thread].role == role);
         if chooser.counts.iter().flatten().any(|&(role, _)| named(role)) {
-            return Err("a condition both names and counts processes of which there may be any number".into());
+            return Err(
+                "a condition both names and counts the same processes, of which there may be any number"
+                    .into(),
+            );
         }
         chooser.counted = vec![None; chooser.counts.len()];
         Ok(chooser)
     }
 
-    fn population(&self, role: RoleId) -> Population {
-        self.kinds.get(&role).map_or(Population::Fixed(0), |&kind| self.setup.kinds[kind as usize].population)
-    }
-
-    /// Whether a count ranges over threads that are all known.
-    fn is_fixed(&self, places: &[(RoleId, Location)]) -> bool {
-        places.iter().all(|&(role, _)| self.population(role) != Population::Any)
-    }
-
-    /// The threads a count over fixed populations ranges over, each with the location in question.
+    /// The threads a count ranges over, each with the location in question.
     fn counted_threads(&self, places: &[(RoleId, Location)]) -> Vec<(ThreadId, Location)> {
         let at = |role: RoleId| places.iter().find(|(r, _)| *r == role).map(|&(_, location)| location);
         let instances = self.system.instances.iter_enumerated();
@@ -160,7 +175,7 @@ impl<'a> Chooser<'a> {
                 seen.threads.entry(*thread).or_default().1.push(*register)
             }
             Condition::At(thread, location) => seen.threads.entry(*thread).or_default().0.push(*location),
-            Condition::Count(places) if self.is_fixed(places) => {
+            Condition::Count(places) if self.understood == Counts::WrittenOut => {
                 for (thread, location) in self.counted_threads(places) {
                     seen.threads.entry(thread).or_default().0.push(location);
                 }
@@ -216,7 +231,7 @@ impl<'a> Chooser<'a> {
             Condition::At(thread, location) => {
                 self.class(*thread).map(|class| class.at.contains(location).into())
             }
-            Condition::Count(places) if self.is_fixed(places) => {
+            Condition::Count(places) if self.understood == Counts::WrittenOut => {
                 let at = |(thread, location)| Some(Value::from(self.class(thread)?.at.contains(&location)));
                 self.counted_threads(places).into_iter().map(at).sum()
             }
