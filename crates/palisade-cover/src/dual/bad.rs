@@ -54,7 +54,7 @@ pub(crate) fn bad_combinations(
         let combinations = |counts| {
             let mut found = Vec::new();
             Chooser::new(system, automata, setup, &kinds, property, counts)?.choose(&mut found)?;
-            Ok(found)
+            Ok::<_, String>(found)
         };
         let found = match combinations(Counts::FromBelow) {
             Err(_) if !any => combinations(Counts::WrittenOut),
