@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// All crates, from the ground up.
-const LAYERS: [&str; 14] = [
+const LAYERS: [&str; 15] = [
     "palisade-base",
     "palisade-program",
     "palisade-memory",
@@ -19,6 +19,7 @@ const LAYERS: [&str; 14] = [
     "palisade-cover",
     "palisade-report",
     "palisade",
+    "palisade-corpus",
     "palisade-cli",
 ];
 

@@ -1,0 +1,68 @@
+//! What is expected of the files of the corpus: `corpus/expected.tsv`.
+
+/// Whether a program is right.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Safety {
+    /// Nothing bad can happen.
+    Safe,
+    /// Something bad can happen.
+    Unsafe,
+}
+
+impl Safety {
+    /// `safe` or `unsafe`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Safety::Safe => "safe",
+            Safety::Unsafe => "unsafe",
+        }
+    }
+}
+
+/// What is expected under each model; `None` where nobody knows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Verdicts {
+    /// Sequential consistency.
+    pub sc: Option<Safety>,
+    /// Total store order.
+    pub tso: Option<Safety>,
+    /// Partial store order.
+    pub pso: Option<Safety>,
+}
+
+/// One line of `corpus/expected.tsv`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Expectation {
+    /// The file, relative to `corpus/`.
+    pub file: &'static str,
+    /// What is expected.
+    pub verdicts: Verdicts,
+    /// Where this is known from.
+    pub source: &'static str,
+}
+
+/// All lines, in the order of the file.
+///
+/// # Panics
+/// If a line is not as it should be.
+pub fn expectations() -> Vec<Expectation> {
+    let text = include_str!("../../../corpus/expected.tsv");
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("file\tsc\ttso\tpso\tsource"), "the first line names the columns");
+    lines
+        .map(|line| expectation(line).unwrap_or_else(|| panic!("expected.tsv: cannot read `{line}`")))
+        .collect()
+}
+
+fn expectation(line: &'static str) -> Option<Expectation> {
+    let fields: Vec<&str> = line.split('\t').collect();
+    let [file, sc, tso, pso, source] = fields[..] else { return None };
+    let safety = |field| match field {
+        "safe" => Some(Some(Safety::Safe)),
+        "unsafe" => Some(Some(Safety::Unsafe)),
+        "-" => Some(None),
+        _ => None,
+    };
+    let verdicts = Verdicts { sc: safety(sc)?, tso: safety(tso)?, pso: safety(pso)? };
+    (!source.is_empty()).then_some(Expectation { file, verdicts, source })
+}

@@ -1,0 +1,226 @@
+//! Mutual exclusion for N threads. Every program forbids that two of them are at `cs`.
+
+use crate::Fences;
+use crate::template::{fill, told};
+
+/// Lamport's fast mutex (his second algorithm, which needs no assumption about time).
+pub fn lamport_fast(threads: u32, fences: Fences) -> String {
+    let template = r#"
+// Lamport's fast mutex for $N threads, $FENCES.
+// Source: L. Lamport, "A fast mutual exclusion algorithm", TOCS 5(1), 1987, algorithm 2; Abdulla et al., "Counter-example
+// guided fence insertion under TSO", TACAS 2012, Fig. 11.
+const N = $N;
+shared trying[N]: bool;
+shared x, y: 0..N;              // 0: nobody
+
+process P(i: 1..N) {
+    let j: 0..N;
+    loop {
+        trying[i - 1] = true;
+        x = i;
+        @fence
+        if y != 0 {
+            trying[i - 1] = false;
+            while y != 0 {}
+            continue;
+        }
+        y = i;
+        @fence
+        if x != i {
+            trying[i - 1] = false;
+            j = 0;
+            while j < N {
+                while trying[j] {}
+                j = j + 1;
+            }
+            if y != i {
+                while y != 0 {}
+                continue;
+            }
+        }
+    cs: skip;
+        y = 0;
+        trying[i - 1] = false;
+    }
+}
+
+forbid count(P@cs) >= 2;
+"#;
+    fill(template, fences, &[("N", threads.to_string()), ("FENCES", told(fences))])
+}
+
+/// Lamport's first fast algorithm as in figure 7 of "Lazy TSO reachability": a thread that finds itself overtaken and yet the
+/// owner of `y` does not wait for the others, which would take a delay, but gives up.
+pub fn lamport_fast_1(threads: u32) -> String {
+    let template = r#"
+// Lamport's first fast mutex algorithm for $N threads.
+// Source: L. Lamport, "A fast mutual exclusion algorithm", TOCS 5(1), 1987, algorithm 1; Bouajjani et al., "Lazy TSO
+// reachability", FASE 2015, Fig. 7. Where the algorithm waits for some time and then enters, this thread is stuck.
+const N = $N;
+shared x, y: 0..N;              // 0: nobody
+
+process P(i: 1..N) {
+    loop {
+        x = i;
+        if y != 0 {
+            continue;
+        }
+        y = i;
+        if x != i {
+            assume(y != i);
+            continue;
+        }
+    cs: skip;
+        y = 0;
+    }
+}
+
+forbid count(P@cs) >= 2;
+"#;
+    fill(template, Fences::None, &[("N", threads.to_string())])
+}
+
+/// Burns' and Lynch's algorithm with one bit per thread.
+pub fn burns(threads: u32, fences: Fences) -> String {
+    let template = r#"
+// Burns' algorithm for $N threads, $FENCES.
+// Source: J. Burns and N. Lynch, "Mutual exclusion using indivisible reads and writes", Allerton 1980; Abdulla et al., "A
+// load-buffer semantics for total store ordering", LMCS 2018, Table 1 (four threads).
+// Each thread stores to one variable only, so PSO allows no more than TSO.
+const N = $N;
+shared flag[N]: bool;
+
+process P(i: 0..N - 1) {
+    let j: 0..N;
+    loop {
+    again:
+        flag[i] = false;
+        j = 0;
+        while j < i {
+            if flag[j] {
+                goto again;
+            }
+            j = j + 1;
+        }
+        flag[i] = true;
+        @fence
+        j = 0;
+        while j < i {
+            if flag[j] {
+                goto again;
+            }
+            j = j + 1;
+        }
+        j = i + 1;
+        while j < N {
+            while flag[j] {}
+            j = j + 1;
+        }
+    cs: skip;
+        flag[i] = false;
+    }
+}
+
+forbid count(P@cs) >= 2;
+"#;
+    fill(template, fences, &[("N", threads.to_string()), ("FENCES", told(fences))])
+}
+
+/// Szymanski's algorithm: a waiting room with a door.
+pub fn szymanski(threads: u32, fences: Fences) -> String {
+    let template = r#"
+// Szymanski's algorithm for $N threads, $FENCES.
+// Source: B. Szymanski, "A simple solution to Lamport's concurrent programming problem with linear wait", ICS 1988; Atig,
+// Bouajjani and Parlato, "Getting rid of store buffers in TSO analysis", CAV 2011, Table 1; Abdulla et al., "A load-buffer
+// semantics for total store ordering", LMCS 2018, Table 1.
+// Each thread stores to one variable only, so PSO allows no more than TSO.
+const N = $N;
+shared flag[N]: 0..4;
+
+process P(i: 0..N - 1) {
+    let j: 0..N;
+    let seen: 0..4;
+    let found: bool;
+    loop {
+        flag[i] = 1;                    // outside the waiting room
+        @fence
+        j = 0;
+        while j < N {
+            while flag[j] > 2 {}        // wait for the open door
+            j = j + 1;
+        }
+        flag[i] = 3;                    // in the doorway
+        @fence
+        j = 0;
+        found = false;
+        while j < N {
+            if flag[j] == 1 {
+                found = true;
+            }
+            j = j + 1;
+        }
+        if found {
+            flag[i] = 2;                // let the others in
+            @fence
+            found = false;
+            while !found {
+                j = 0;
+                while j < N {
+                    if flag[j] == 4 {
+                        found = true;
+                    }
+                    j = j + 1;
+                }
+            }
+        }
+        flag[i] = 4;                    // the door is closed
+        @fence
+        j = 0;
+        while j < i {
+            while flag[j] > 1 {}        // those before me leave first
+            j = j + 1;
+        }
+    cs: skip;
+        j = i + 1;
+        while j < N {
+            seen = flag[j];
+            while seen == 2 || seen == 3 {
+                seen = flag[j];         // everyone in the waiting room knows that the door is closed
+            }
+            j = j + 1;
+        }
+        flag[i] = 0;
+    }
+}
+
+forbid count(P@cs) >= 2;
+"#;
+    fill(template, fences, &[("N", threads.to_string()), ("FENCES", told(fences))])
+}
+
+/// The ticket lock of the Linux kernel, with tickets that wrap around.
+pub fn ticket(threads: u32) -> String {
+    let template = r#"
+// A ticket lock for $N threads, with tickets that wrap around; released by a plain store.
+// Source: the spin lock of the Linux kernel; Abdulla et al., "A load-buffer semantics for total store ordering", LMCS 2018,
+// Table 1 (three threads). The cas drains the buffer, and nothing but `serving` is stored otherwise: PSO allows no more than TSO.
+const N = $N;
+shared next, serving: 0..N;
+
+process P[N] {
+    let mine: 0..N;
+    loop {
+        mine = next;
+        while !cas(next, mine, (mine + 1) % (N + 1)) {
+            mine = next;
+        }
+        while serving != mine {}
+    cs: skip;
+        serving = (mine + 1) % (N + 1);
+    }
+}
+
+forbid count(P@cs) >= 2;
+"#;
+    fill(template, Fences::None, &[("N", threads.to_string())])
+}
