@@ -35,6 +35,8 @@ pub struct Search {
 pub enum Level {
     /// Nothing
     None,
+    /// Only states between local steps
+    Local,
     /// Whatever cannot matter
     Full,
 }
@@ -44,6 +46,7 @@ impl Level {
     fn reduction(self) -> Reduction {
         match self {
             Level::None => Reduction::None,
+            Level::Local => Reduction::Local,
             Level::Full => Reduction::Full,
         }
     }
@@ -52,6 +55,7 @@ impl Level {
     pub fn name(self) -> &'static str {
         match self {
             Level::None => "none",
+            Level::Local => "local",
             Level::Full => "full",
         }
     }

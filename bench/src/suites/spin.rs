@@ -131,7 +131,7 @@ fn in_folder(models: &[Model], rounds: usize, folder: &std::path::Path) -> Resul
     if models.contains(&largest) {
         println!("A second job on {largest}");
         let mut table = Table::new(&["reduction", "one job, s", "two jobs, s", "gain", ""]);
-        for reduction in [Level::None, Level::Full] {
+        for reduction in [Level::Local, Level::Full] {
             let (one, two) = second_job(largest, reduction, rounds)?;
             let gain = one / two;
             table.row(vec![
@@ -149,7 +149,7 @@ fn in_folder(models: &[Model], rounds: usize, folder: &std::path::Path) -> Resul
 
 fn compare(model: Model, reduce: Reduce, rounds: usize, folder: &std::path::Path) -> Result<Compared> {
     let verifier = Verifier::new(model, reduce, folder)?;
-    let reduction = if reduce == Reduce::Yes { Level::Full } else { Level::None };
+    let reduction = if reduce == Reduce::Yes { Level::Full } else { Level::Local };
     let search = Search { program: model, model: Memory::Sc, reduction, jobs: 1 };
     let theirs = verifier.run()?;
     let ours = found(search)?;

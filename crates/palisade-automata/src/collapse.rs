@@ -6,7 +6,9 @@
 //! - *local*: its outcome does not depend on memory and does not change it, so it commutes with every step of other threads. Putting a store into
 //!   the own buffer is local as well: it commutes with others' steps and with the own buffer's updates, and doing it as soon as
 //!   possible never needs a longer buffer than doing it later, since the thread does nothing else in between;
-//! - *invisible*: what properties see of the thread stays the same.
+//! - *invisible*: what properties see of the thread stays the same. One visible step is allowed after a step that changed neither memory nor the buffer nor what
+//!   is seen, such as a load: a state between the two looks the same as the state before the load, and whatever the others do in between they can do
+//!   before it.
 //!
 //! A thread that gets stuck (a false assumption, an endless local loop) without having changed memory, its buffer or its view can be forgotten: the others can
 //! do the same without that step. This is what makes `await` a blocking read.
@@ -74,7 +76,8 @@ pub fn run_on(
 ) -> Runs {
     let changed = after.write.is_some() || after.child.is_some();
     let source_view = source.map(|local| observer.view(local));
-    let forgettable = |local: &Local| {
+    // Nobody can tell the thread state from the source.
+    let like_source = |local: &Local| {
         !changed
             && local.fault.is_none()
             && source.is_some_and(|source| source.thread.buffer == local.thread.buffer)
@@ -89,14 +92,14 @@ pub fn run_on(
         let visit = &mut path[depth];
         if visit.next.is_none() {
             state.insert(visit.local.clone(), Colour::OnPath);
-            match search.local_steps(&visit.local) {
+            match search.local_steps(&visit.local, like_source(&visit.local)) {
                 None => {
                     search.stop(&path);
                     visit_done(&mut state, &mut path);
                     continue;
                 }
                 Some(steps) if steps.is_empty() => {
-                    if !forgettable(&visit.local) {
+                    if !like_source(&visit.local) {
                         search.stop(&path);
                     }
                     visit_done(&mut state, &mut path);
@@ -112,7 +115,7 @@ pub fn run_on(
                 None => path.push(Visit { local, next: None, by: Some(action) }),
                 Some(Colour::Done) => {}
                 Some(Colour::OnPath) => {
-                    if !forgettable(&local) {
+                    if !like_source(&local) {
                         let end = path.iter().position(|visit| visit.local == local).expect("on the path");
                         search.stop(&path[..=end]);
                     }
@@ -153,8 +156,9 @@ struct Search<'m, 'a> {
 }
 
 impl Search<'_, '_> {
-    /// The local steps of a thread state (none: it is stuck), or `None` if it has to stop here.
-    fn local_steps(&mut self, local: &Local) -> Option<Vec<(Action, Local)>> {
+    /// The local steps of a thread state (none: it is stuck), or `None` if it has to stop here. Visible steps are among them only if nobody can tell the
+    /// thread state from the one before the run.
+    fn local_steps(&mut self, local: &Local, like_source: bool) -> Option<Vec<(Action, Local)>> {
         let ended = local.thread.has_ended(self.machine.machine.system);
         let registers: usize = local.thread.frames.iter().map(|frame| frame.registers.len()).sum();
         self.work += 16 + registers + local.thread.buffer.len();
@@ -174,7 +178,7 @@ impl Search<'_, '_> {
         for edge in edges {
             for action in self.machine.actions(local, edge) {
                 if let Some(after) = self.machine.step(local, action, None) {
-                    if self.observer.view(&after.local) != view {
+                    if !like_source && self.observer.view(&after.local) != view {
                         return None;
                     }
                     steps.push((action, after.local));

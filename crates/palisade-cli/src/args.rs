@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use palisade::{IntRange, Interlocked, Language, Model, Threads};
+use palisade::{IntRange, Interlocked, Language, Model, Reduction, Threads};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -111,9 +111,9 @@ pub struct CheckArgs {
     /// What a locked instruction waits for under PSO
     #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
     pub interlocked: InterlockedArg,
-    /// Visit every state, also those that cannot matter
-    #[arg(long)]
-    pub no_reduction: bool,
+    /// Which states explicit search leaves out
+    #[arg(long, value_name = "LEVEL", default_value = "full")]
+    pub reduction: ReductionArg,
     /// Bound integers that have no declared domain
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
     pub int_range: Option<IntRange>,
@@ -161,6 +161,27 @@ pub enum Form {
     Pal,
     /// Control flow as a graph for Graphviz
     Dot,
+}
+
+/// Which states explicit search leaves out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ReductionArg {
+    /// None
+    None,
+    /// Only those between local steps
+    Local,
+    /// All that cannot matter
+    Full,
+}
+
+impl From<ReductionArg> for Reduction {
+    fn from(arg: ReductionArg) -> Reduction {
+        match arg {
+            ReductionArg::None => Reduction::None,
+            ReductionArg::Local => Reduction::Local,
+            ReductionArg::Full => Reduction::Full,
+        }
+    }
 }
 
 /// What a locked instruction waits for.

@@ -65,6 +65,8 @@ impl Default for Options {
 pub enum Reduction {
     /// None: every state of the machine is visited (registers that are never read again count as 0).
     None,
+    /// Only those inside a run of local steps: every order of accesses to memory is visited.
+    Local,
     /// All reductions: collapsed local steps, partial order, symmetry.
     #[default]
     Full,

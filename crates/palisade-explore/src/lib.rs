@@ -146,8 +146,9 @@ impl Check<'_> {
     /// With buffers up to a bound.
     fn bounded(&mut self, machine: Machine<'_>, bound: usize) -> Bounded {
         let reduce = self.task.options.reduction == Reduction::Full;
+        let collapse = self.task.options.reduction != Reduction::None;
         let judge = Judge::new(machine.system);
-        let mut automaton = Automaton::new(ThreadMachine::new(machine, bound, reduce), reduce);
+        let mut automaton = Automaton::new(ThreadMachine::new(machine, bound, collapse), collapse);
         let mut spawned = if spawns(machine.system) { 2 } else { 0 };
         let shown = if bound == usize::MAX { None } else { Some(bound) };
         loop {

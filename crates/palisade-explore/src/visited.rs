@@ -83,7 +83,7 @@ impl Shard {
         let words = self.words;
         let states = &self.states;
         let at = |position: u32| &states[position as usize * words..(position as usize + 1) * words];
-        if let Some(&position) = self.index.find(hash, |&position| at(position) == state) {
+        if let Some(&position) = self.index.find(hash, |&position| same(at(position), state)) {
             return Inserted::Known(position as usize);
         }
         let position = self.parents.len();
@@ -102,6 +102,11 @@ impl Shard {
         (self.states.capacity() * 8 + self.parents.capacity() * 4) as u64
             + self.index.allocation_size() as u64
     }
+}
+
+/// Equality of a few words; slices' own compares long ones well, but calls out for it.
+fn same(a: &[u64], b: &[u64]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a == b)
 }
 
 /// Makes room for `more` items, by a quarter rather than by doubling: there are many shards, and memory is what runs out.

@@ -24,6 +24,15 @@ fn random_programs_without_reduction() {
 }
 
 #[test]
+fn random_programs_with_local_steps_collapsed() {
+    let options = Options { reduction: Reduction::Local, ..Options::default() };
+    check_engine(
+        &Explicit,
+        SuiteConfig { unknown: Unknown::IfCyclic, first_seed: 1001, options, ..SuiteConfig::default() },
+    );
+}
+
+#[test]
 fn classics() {
     check_classics(&Explicit, SuiteConfig::default());
 }

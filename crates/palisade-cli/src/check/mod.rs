@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::expect::Expectations;
 use crate::output::Output;
 use crate::{files, interrupt, limits};
-use palisade::{Budget, CheckOptions, Diagnostic, EngineChoice, Options, Reduction, Source};
+use palisade::{Budget, CheckOptions, Diagnostic, EngineChoice, Options, Source};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -92,10 +92,7 @@ fn options(args: &CheckArgs) -> CheckOptions {
             "auto" => EngineChoice::Auto,
             name => EngineChoice::Named(name.to_owned()),
         },
-        options: Options {
-            max_buffer: args.max_buffer,
-            reduction: if args.no_reduction { Reduction::None } else { Reduction::Full },
-        },
+        options: Options { max_buffer: args.max_buffer, reduction: args.reduction.into() },
     }
 }
 

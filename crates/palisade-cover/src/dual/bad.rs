@@ -53,7 +53,7 @@ pub(crate) fn bad_combinations(
         }
         let combinations = |counts| {
             let mut found = Vec::new();
-            Chooser::new(system, automata, setup, &kinds, property, counts)?.choose(&mut found)?;
+            Chooser::new(system, automata, &kinds, property, counts)?.choose(&mut found)?;
             Ok::<_, String>(found)
         };
         let found = match combinations(Counts::FromBelow) {
@@ -94,7 +94,6 @@ enum Unknown {
 struct Chooser<'a> {
     system: &'a System,
     automata: &'a Automata,
-    setup: &'a Setup,
     kinds: &'a BTreeMap<RoleId, u32>,
     property: &'a Property,
     understood: Counts,
@@ -111,7 +110,6 @@ impl<'a> Chooser<'a> {
     fn new(
         system: &'a System,
         automata: &'a Automata,
-        setup: &'a Setup,
         kinds: &'a BTreeMap<RoleId, u32>,
         property: &'a Property,
         understood: Counts,
@@ -119,7 +117,6 @@ impl<'a> Chooser<'a> {
         let mut chooser = Chooser {
             system,
             automata,
-            setup,
             kinds,
             property,
             understood,
