@@ -433,10 +433,12 @@ impl<'a> Parser<'a, '_> {
 
     /// Skips to the next declaration: a name with `=` behind it.
     fn skip_declaration(&mut self) {
-        while !matches!(self.peek(), Kind::Data | Kind::Process | Kind::Registers | Kind::Text | Kind::End)
-            && !(matches!(self.peek(), Kind::Name | Kind::Register) && self.peek_second() == Kind::Equal)
-        {
-            self.next();
+        loop {
+            match self.peek() {
+                Kind::Data | Kind::Process | Kind::Registers | Kind::Text | Kind::End => return,
+                Kind::Name | Kind::Register if self.peek_second() == Kind::Equal => return,
+                _ => drop(self.next()),
+            }
         }
     }
 }
