@@ -211,6 +211,8 @@ fn help() {
         assert_eq!(errors[0].help.as_deref(), Some(expected), "{statement}");
     };
     check("raed: flag = 1", "did you mean `read`?");
+    check("nop; wirte: flag := 1", "did you mean `write`?");
+    check("nop; locked wirte: flag := 1", "the alternatives stand in braces: `{ … or … }`");
     check("write: flga := 1", "did you mean `flag`?");
     check("$tpm := 1", "did you mean `$tmp`?");
     check("tmp := 1", "memory is written with `write: tmp := …`, registers are called `$tmp`");

@@ -81,12 +81,10 @@ fn check(
 ) -> bool {
     let found = combination.entries.len();
     if found != total {
-        let words = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
-        let message = format!(
-            "this combination has {}, but there are {}",
-            words(found, "entry", "entries"),
-            words(total, "process", "processes")
-        );
+        let entries = if found == 1 { "1 entry".to_owned() } else { format!("{found} entries") };
+        let there_are =
+            if total == 1 { "there is 1 process".to_owned() } else { format!("there are {total} processes") };
+        let message = format!("this combination has {entries}, but {there_are}");
         let help = "each combination names one label, or `*`, per process; combinations are separated by `;`";
         messages.at(combination.here, "", Diagnostic::error("wrong-process-count", message).help(help));
         return false;

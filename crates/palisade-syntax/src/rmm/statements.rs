@@ -75,11 +75,26 @@ impl<'a> Parser<'a, '_> {
             } else {
                 None
             };
+            if label.is_some() && matches!(parser.peek(), Kind::Name | Kind::LeftBracket) {
+                parser.misspelt()?;
+            }
             let start = parser.mark();
             parser.grow(2)?;
             let (kind, here) = parser.unlabelled(start)?;
             Ok(Statement { label, kind, here })
         })
+    }
+
+    /// Reports a label that should be a word such as `read`, seen from what stands behind it.
+    fn misspelt(&mut self) -> Parse<()> {
+        let Some(label) = self.labels.last().copied() else { return Ok(()) };
+        let Some(word) = nearest(label.text, ["read", "write", "syncrd", "syncwr", "assume"]) else {
+            return Ok(());
+        };
+        self.labels.pop();
+        let error = Diagnostic::error("unexpected-token", format!("there is no statement `{}`", label.text));
+        self.messages.at(label.here, "", error.help(format!("did you mean `{word}`?")));
+        Err(Reported)
     }
 
     /// A statement without its label, and its place.
