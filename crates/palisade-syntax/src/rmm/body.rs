@@ -5,7 +5,7 @@
 
 use super::ast::{Access, Cell, Expr, ExprKind, Kind, Process, Statement, Word};
 use super::forbidden::Group;
-use super::linear::Linear;
+use super::linear::{Linear, constant};
 use super::memory::{Memory, Pointer, View, binary, int, suggest};
 use super::messages::Messages;
 use super::registers::Registers;
@@ -247,8 +247,8 @@ impl<'a> Body<'_, 'a, '_> {
         let registers = &*self.registers;
         let view = View {
             process: self.group.process,
-            copies: self.group.copies.clone(),
-            me: self.me.clone(),
+            copies: &self.group.copies,
+            me: self.me.as_ref(),
             domain: &|word| registers.domain(word),
         };
         let found = self.memory.find(cell, &view, self.messages)?;
@@ -340,8 +340,8 @@ impl<'a> Body<'_, 'a, '_> {
 
     /// Warns of a value that the domain does not hold.
     fn check_domain(&mut self, domain: Option<(Value, Value)>, value: &Expr<'a>, what: &str) {
-        let constant = Linear::of(value).and_then(|sum| sum.value());
-        if let (Some((lo, hi)), Some(constant)) = (domain, constant)
+        if let Some((lo, hi)) = domain
+            && let Some(constant) = constant(value)
             && (constant < lo || hi < constant)
         {
             let message = format!(

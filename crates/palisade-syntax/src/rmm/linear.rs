@@ -3,6 +3,17 @@
 use super::ast::{Expr, ExprKind, Op};
 use palisade_program::Value;
 
+/// The value of an expression without registers; `None` if there are some, or it overflows.
+pub(crate) fn constant(expr: &Expr<'_>) -> Option<Value> {
+    match &expr.kind {
+        ExprKind::Int(value) => Some(*value),
+        ExprKind::Neg(operand) => constant(operand)?.checked_neg(),
+        ExprKind::Binary(Op::Add, operands) => constant(&operands.0)?.checked_add(constant(&operands.1)?),
+        ExprKind::Binary(Op::Sub, operands) => constant(&operands.0)?.checked_sub(constant(&operands.1)?),
+        ExprKind::Register(_) | ExprKind::Bool(_) | ExprKind::Not(_) | ExprKind::Binary(..) => None,
+    }
+}
+
 /// A constant plus and minus registers.
 pub(crate) struct Linear<'a> {
     /// The constant.

@@ -34,9 +34,9 @@ pub(crate) struct View<'v> {
     /// The number of the process in the file.
     pub process: usize,
     /// The numbers of the copies that the statement is translated for.
-    pub copies: Range<u32>,
+    pub copies: &'v Range<u32>,
     /// The parameter that holds the number, if there are several copies.
-    pub me: Option<Arc<str>>,
+    pub me: Option<&'v Arc<str>>,
     /// The domains of registers.
     pub domain: &'v dyn Fn(&str) -> Option<(Value, Value)>,
 }
@@ -119,7 +119,7 @@ impl<'a> Memory<'a> {
                     None
                 }
             },
-            Cell::Own(name, here) => match self.locals.own(*name, view.process, &view.copies) {
+            Cell::Own(name, here) => match self.locals.own(*name, view.process, view.copies) {
                 Some((copy, domain)) => Some(Found { place: Ok(place(copy, view, *here)), domain }),
                 None => {
                     self.unknown_local(*name, *here, messages);
@@ -131,7 +131,7 @@ impl<'a> Memory<'a> {
                     self.unknown_local(*name, *here, messages);
                     return None;
                 }
-                let (copy, domain) = self.locals.other(*name, *n, *here, &view.copies, messages)?;
+                let (copy, domain) = self.locals.other(*name, *n, *here, view.copies, messages)?;
                 Some(Found { place: Ok(place(copy, view, *here)), domain })
             }
             Cell::Pointer(pointer, here) => self.pointer(pointer, *here, view, messages),
@@ -228,7 +228,7 @@ pub(crate) fn similar<'n>(word: &str, known: impl IntoIterator<Item = &'n str>) 
 fn place(copy: Copy, view: &View<'_>, here: Here) -> Place {
     let span = here.span;
     let me = || {
-        let me = view.me.as_ref().expect("a process with several copies has its number as parameter");
+        let me = view.me.expect("a process with several copies has its number as parameter");
         let name = Name::new(Arc::clone(me), span);
         Written::new(ExprKind::Read(Place::new(PlaceKind::Named(name), span)), span)
     };
