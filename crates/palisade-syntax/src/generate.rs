@@ -6,36 +6,56 @@ use palisade_program::print::is_legal_name;
 use palisade_program::written::{
     BinaryOp, Expr, ExprKind, Name, Place, PlaceKind, Stmt, StmtKind, Type, UnaryOp,
 };
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Legal names that mean something in places.
 const SPECIAL: [&str; 3] = ["count", "end", "on"];
 
 /// Gives foreign names a form that `.pal` accepts, each another one.
-#[derive(Clone, Default)]
-pub(crate) struct Names {
-    taken: HashSet<Arc<str>>,
+#[derive(Default)]
+pub(crate) struct Names<'p> {
+    /// Names given in the scope around.
+    outer: Option<&'p Names<'p>>,
+    taken: FxHashSet<Arc<str>>,
     /// The number to try next behind a name that is taken.
-    next: HashMap<Arc<str>, u32>,
+    next: FxHashMap<Arc<str>, u32>,
 }
 
-impl Names {
+impl<'p> Names<'p> {
+    /// Names of a scope inside, none of which is taken in this one.
+    pub(crate) fn inner(&'p self) -> Names<'p> {
+        Names { outer: Some(self), ..Names::default() }
+    }
+
     /// A name like the wanted one: what no identifier may hold becomes `_`, and a number behind it tells it from names
     /// given before.
     pub(crate) fn fresh(&mut self, wanted: &str) -> Arc<str> {
         let base: Arc<str> = identifier(wanted).into();
-        if is_legal_name(&base) && !SPECIAL.contains(&&*base) && self.taken.insert(base.clone()) {
+        if is_legal_name(&base) && !SPECIAL.contains(&&*base) && self.take(&base) {
             return base;
         }
-        let next = self.next.entry(base.clone()).or_insert(2);
+        let mut next = self.next.get(&base).copied().unwrap_or(2);
         loop {
             let name: Arc<str> = format!("{base}_{next}").into();
-            *next += 1;
-            if self.taken.insert(name.clone()) {
+            next += 1;
+            if self.take(&name) {
+                self.next.insert(base, next);
                 return name;
             }
         }
+    }
+
+    /// Takes a name, unless it is taken.
+    fn take(&mut self, name: &Arc<str>) -> bool {
+        let mut outer = self.outer;
+        while let Some(names) = outer {
+            if names.taken.contains(name) {
+                return false;
+            }
+            outer = names.outer;
+        }
+        self.taken.insert(name.clone())
     }
 }
 
@@ -111,6 +131,9 @@ mod tests {
         check("3rd", "n3rd");
         check("while", "while_2");
         check("é", "n_");
+        let mut inner = names.inner();
+        assert_eq!(&*inner.fresh("x"), "x_4");
+        assert_eq!(&*inner.fresh("y"), "y");
     }
 
     #[test]

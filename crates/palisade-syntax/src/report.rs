@@ -30,6 +30,11 @@ impl Report {
         self.errors > 0
     }
 
+    /// Whether one more error would be kept and not only counted: only then is it worth looking for a suggestion.
+    pub(crate) fn has_room(&self) -> bool {
+        self.errors < MAX_ERRORS
+    }
+
     /// All of them, with the number of those that were only counted.
     pub(crate) fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         if let Some(place) = self.first_dropped {

@@ -9,7 +9,7 @@ use super::registers::{Family, Part, Register, Width};
 use super::test::{Condition, Location, Side, Test};
 use super::variables::Variables;
 use palisade_base::Span;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The registers of a thread.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ pub(super) fn banks(
             }
         }
     }
-    let by_number: HashMap<u32, usize> =
+    let by_number: FxHashMap<u32, usize> =
         test.threads.iter().enumerate().map(|(position, thread)| (thread.number, position)).collect();
     let mut never_set = Vec::new();
     let conditions = test.filter.iter().chain(test.question.as_ref().map(|(_, condition, _)| condition));

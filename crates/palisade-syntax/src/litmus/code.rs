@@ -21,12 +21,8 @@ impl<'a> Parser<'a, '_> {
             }
             return Vec::new();
         };
-        let mut labels: Vec<Vec<Word<'a>>> = threads.iter().map(|_| Vec::new()).collect();
         while !self.at_questions() {
-            self.row(&mut threads, &mut labels);
-        }
-        for (thread, labels) in threads.iter_mut().zip(labels) {
-            thread.last_labels = labels;
+            self.row(&mut threads);
         }
         threads
     }
@@ -49,7 +45,7 @@ impl<'a> Parser<'a, '_> {
     /// `P0 | P1 ;`
     fn names(&mut self) -> Outcome<Vec<Thread<'a>>> {
         let mut threads: Vec<Thread<'a>> = Vec::new();
-        let mut numbers = std::collections::HashMap::new();
+        let mut numbers = rustc_hash::FxHashMap::default();
         loop {
             let name = self.word("the name of a thread, `P0`")?;
             let Some(number) = thread_number(name.text) else {
@@ -64,7 +60,7 @@ impl<'a> Parser<'a, '_> {
                 );
                 return self.fail(diagnostic.at(name.span, "").at(first, "first defined here"));
             }
-            threads.push(Thread { number, name, code: Vec::new(), last_labels: Vec::new() });
+            threads.push(Thread { number, name, code: Vec::new(), operands: Vec::new(), labels: Vec::new() });
             if self.eat(Sign::Semicolon) {
                 return Ok(threads);
             }
@@ -75,12 +71,12 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// One row: as many cells as there are threads.
-    fn row(&mut self, threads: &mut [Thread<'a>], labels: &mut [Vec<Word<'a>>]) {
+    fn row(&mut self, threads: &mut [Thread<'a>]) {
         let start = self.span();
         let mut column = 0;
         loop {
-            let result = match threads.get_mut(column).zip(labels.get_mut(column)) {
-                Some((thread, labels)) => self.cell(thread, labels),
+            let result = match threads.get_mut(column) {
+                Some(thread) => self.cell(thread),
                 None => self.skip_cell(),
             };
             if result.is_err() {
@@ -119,9 +115,9 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Labels and an instruction, each optional.
-    fn cell(&mut self, thread: &mut Thread<'a>, labels: &mut Vec<Word<'a>>) -> Outcome<()> {
+    fn cell(&mut self, thread: &mut Thread<'a>) -> Outcome<()> {
         while self.peek() == TokenKind::Word && self.ahead(1) == TokenKind::Sign(Sign::Colon) {
-            labels.push(self.word("a label")?);
+            thread.labels.push((thread.code.len(), self.word("a label")?));
             self.advance();
         }
         if self.at_cell_end() {
@@ -142,13 +138,14 @@ impl<'a> Parser<'a, '_> {
             Ok(mnemonic) => mnemonic,
             Err(unknown) => return self.unknown_instruction(name, unknown),
         };
-        let mut operands = Vec::new();
+        let first = thread.operands.len() as u32;
         if self.at_question_word() {
             return self.expected("`;` behind the row");
         }
         if !self.at_cell_end() {
             loop {
-                operands.push(self.operand()?);
+                let operand = self.operand()?;
+                thread.operands.push(operand);
                 if !self.eat(Sign::Comma) {
                     break;
                 }
@@ -158,8 +155,8 @@ impl<'a> Parser<'a, '_> {
             return self.expected("`,`, `|` or `;`");
         }
         let span = start.to(self.previous());
-        let labels = std::mem::take(labels);
-        thread.code.push(Instruction { labels, lock, mnemonic, name, operands, span });
+        let operands = first..thread.operands.len() as u32;
+        thread.code.push(Instruction { lock, mnemonic, name, operands, span });
         Ok(())
     }
 
@@ -173,7 +170,8 @@ impl<'a> Parser<'a, '_> {
             Unknown::Nonsense => {
                 let diagnostic =
                     Diagnostic::error("unknown-instruction", format!("unknown instruction `{shown}`"));
-                let help = match nearest(name.text, NAMES) {
+                let near = self.report.has_room().then(|| nearest(name.text, NAMES)).flatten();
+                let help = match near {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => "see docs/litmus.md for the instructions that are understood".to_owned(),
                 };

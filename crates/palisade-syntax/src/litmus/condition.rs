@@ -176,6 +176,7 @@ impl<'a> Parser<'a, '_> {
                 Diagnostic::error("unsupported-condition", "conditions on faults are not supported");
             return self.fail(diagnostic.at(start, ""));
         }
+        self.conditions += 1;
         let left = self.location()?;
         let equal = match self.peek() {
             TokenKind::Sign(Sign::Equal | Sign::EqualEqual) => true,
@@ -184,7 +185,7 @@ impl<'a> Parser<'a, '_> {
         };
         self.advance();
         let right = self.right_side()?;
-        Ok(Condition::Atom(Atom { left, equal, right, span: start.to(self.previous()) }))
+        Ok(Condition::Atom(Box::new(Atom { left, equal, right, span: start.to(self.previous()) })))
     }
 
     fn right_side(&mut self) -> Outcome<Side<'a>> {

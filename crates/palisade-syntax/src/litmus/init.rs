@@ -123,7 +123,8 @@ impl<'a> Parser<'a, '_> {
                     Some(found) => width = Some(found),
                     None => {
                         let message = format!("unknown type `{}`", shown(name));
-                        let help = match nearest(name, TYPES) {
+                        let near = self.report.has_room().then(|| nearest(name, TYPES)).flatten();
+                        let help = match near {
                             Some(near) => format!("did you mean `{near}`?"),
                             None => "types are int, int8_t to int64_t, uint8_t to uint64_t, char, short, long, and pointers".to_owned(),
                         };

@@ -8,7 +8,7 @@ use super::variables::{VarId, Variables};
 use crate::report::Report;
 use crate::suggest::nearest;
 use palisade_base::{Diagnostic, Span};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// An instruction.
 #[derive(Debug)]
@@ -96,15 +96,14 @@ pub(super) fn resolve<'a>(
         .iter()
         .map(|thread| {
             let labels = labels(thread, report);
-            let mut unknown = 0;
             (thread.code.iter())
                 .map(|instruction| {
-                    let resolver = Resolver { notation, variables, labels: &labels, instruction };
+                    let operands = thread.operands(instruction);
+                    let resolver = Resolver { notation, variables, labels: &labels, instruction, operands };
                     match resolver.instruction() {
                         Ok(instr) => Some(instr),
                         Err(Problem::Label(word)) => {
-                            unknown += 1;
-                            report.push(unknown_label(word, thread, &labels, unknown));
+                            report.push(unknown_label(word, thread, report.has_room()));
                             None
                         }
                         Err(Problem::Other(diagnostic)) => {
@@ -122,8 +121,11 @@ pub(super) fn resolve<'a>(
 fn notation(text: &str, test: &Test<'_>, report: &mut Report) -> Notation {
     let mut first: [Option<Span>; 2] = [None, None];
     let (mut percent, mut pointer, mut parentheses, mut suffix) = (false, false, false, false);
-    for instruction in test.threads.iter().flat_map(|thread| &thread.code) {
-        if let [left, right] = &instruction.operands[..] {
+    for (thread, instruction) in
+        test.threads.iter().flat_map(|thread| thread.code.iter().map(move |i| (thread, i)))
+    {
+        let operands = thread.operands(instruction);
+        if let [left, right] = operands {
             let is_number = |operand: &Operand<'_>| {
                 matches!(operand.kind, OperandKind::Number(_) | OperandKind::Address(..))
             };
@@ -133,7 +135,7 @@ fn notation(text: &str, test: &Test<'_>, report: &mut Report) -> Notation {
             }
         }
         suffix |= instruction.mnemonic.width.is_some();
-        for operand in &instruction.operands {
+        for operand in operands {
             let written = &text[operand.span.range()];
             percent |= written.contains('%');
             parentheses |= written.contains('(');
@@ -163,45 +165,26 @@ fn notation(text: &str, test: &Test<'_>, report: &mut Report) -> Notation {
 }
 
 /// The labels of a thread and the positions they stand at.
-fn labels<'a>(thread: &Thread<'a>, report: &mut Report) -> HashMap<&'a str, usize> {
-    let mut positions: HashMap<&'a str, (usize, Span)> = HashMap::new();
-    let last = std::iter::once((thread.code.len(), &thread.last_labels));
-    let all = thread
-        .code
-        .iter()
-        .enumerate()
-        .map(|(position, instruction)| (position, &instruction.labels))
-        .chain(last);
-    for (position, labels) in all {
-        for label in labels {
-            if let Some((_, first)) = positions.get(label.text) {
-                let message = format!("label `{}` stands twice in this thread", shown(label.text));
-                report.push(
-                    Diagnostic::error("defined-twice", message).at(label.span, "").at(*first, "first here"),
-                );
-            } else {
-                positions.insert(label.text, (position, label.span));
-            }
+fn labels<'a>(thread: &Thread<'a>, report: &mut Report) -> FxHashMap<&'a str, usize> {
+    let mut positions: FxHashMap<&'a str, (usize, Span)> = FxHashMap::default();
+    for (position, label) in &thread.labels {
+        if let Some((_, first)) = positions.get(label.text) {
+            let message = format!("label `{}` stands twice in this thread", shown(label.text));
+            report.push(
+                Diagnostic::error("defined-twice", message).at(label.span, "").at(*first, "first here"),
+            );
+        } else {
+            positions.insert(label.text, (*position, label.span));
         }
     }
     positions.into_iter().map(|(name, (position, _))| (name, position)).collect()
 }
 
-fn unknown_label(
-    word: Word<'_>,
-    thread: &Thread<'_>,
-    labels: &HashMap<&str, usize>,
-    count: usize,
-) -> Diagnostic {
+fn unknown_label(word: Word<'_>, thread: &Thread<'_>, suggest: bool) -> Diagnostic {
     let message = format!("there is no label `{}` in {}", shown(word.text), thread.name.text);
     let diagnostic = Diagnostic::error("unknown-label", message).at(word.span, "");
-    if count > 20 {
-        return diagnostic;
-    }
-    let mut known: Vec<&str> = labels.keys().copied().collect();
-    known.sort_unstable();
-    known.truncate(500);
-    match nearest(word.text, known) {
+    let known = thread.labels.iter().map(|(_, label)| label.text).take(500);
+    match suggest.then(|| nearest(word.text, known)).flatten() {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
         None => diagnostic
             .help("a jump leads to a label of the same thread; it is written `L:` before an instruction"),
@@ -222,13 +205,14 @@ impl From<Diagnostic> for Problem<'_> {
 struct Resolver<'r, 'a, 'v> {
     notation: Notation,
     variables: &'v mut Variables<'a>,
-    labels: &'r HashMap<&'a str, usize>,
+    labels: &'r FxHashMap<&'a str, usize>,
     instruction: &'r Instruction<'a>,
+    operands: &'r [Operand<'a>],
 }
 
 impl<'a> Resolver<'_, 'a, '_> {
     fn instruction(mut self) -> Result<Instr, Problem<'a>> {
-        let Instruction { mnemonic: Mnemonic { op, width }, operands, span, .. } = self.instruction;
+        let Instruction { mnemonic: Mnemonic { op, width }, span, .. } = self.instruction;
         let mut instr = Instr {
             op: *op,
             locked: self.instruction.lock.is_some(),
@@ -242,16 +226,19 @@ impl<'a> Resolver<'_, 'a, '_> {
             Op::Nothing => {}
             Op::Jmp | Op::Jcc(_) => instr.target = Some(self.target()?),
             _ => {
-                let mut operands =
-                    operands.iter().map(|operand| self.operand(operand)).collect::<Result<Vec<_>, _>>()?;
-                self.count(*op, operands.len())?;
-                if operands.len() == 2
-                    && (self.notation == Notation::AtAndT) != self.is_turned(*op, &operands)
-                {
-                    operands.swap(0, 1);
-                }
-                let mut operands = operands.into_iter();
-                (instr.destination, instr.source) = (operands.next(), operands.next());
+                self.count(*op, self.operands.len())?;
+                (instr.destination, instr.source) = match self.operands {
+                    [] => (None, None),
+                    [only] => (Some(self.operand(only)), None),
+                    [first, second, ..] => {
+                        let (first, second) = (self.operand(first), self.operand(second));
+                        if (self.notation == Notation::AtAndT) != self.is_turned(*op, &first, &second) {
+                            (Some(second), Some(first))
+                        } else {
+                            (Some(first), Some(second))
+                        }
+                    }
+                };
                 self.shapes(&instr)?;
                 self.widths(&mut instr)?;
             }
@@ -269,7 +256,7 @@ impl<'a> Resolver<'_, 'a, '_> {
     }
 
     fn target(&self) -> Result<usize, Problem<'a>> {
-        match &self.instruction.operands[..] {
+        match self.operands {
             [Operand { kind: OperandKind::Name(word), .. }] => {
                 self.labels.get(word.text).copied().ok_or(Problem::Label(*word))
             }
@@ -280,12 +267,12 @@ impl<'a> Resolver<'_, 'a, '_> {
         }
     }
 
-    fn operand(&self, operand: &Operand<'a>) -> Result<Opnd, Problem<'a>> {
+    fn operand(&self, operand: &Operand<'a>) -> Opnd {
         let span = operand.span;
         let var = |word: &Word<'_>| {
             self.variables.find(word.text).expect("every variable of the code was collected")
         };
-        Ok(match &operand.kind {
+        match &operand.kind {
             OperandKind::Register(register) => Opnd::Register(*register, span),
             OperandKind::Number(number) => Opnd::Number(*number, span),
             OperandKind::Address(name, offset) => Opnd::Address(var(name), *offset, span),
@@ -312,7 +299,7 @@ impl<'a> Resolver<'_, 'a, '_> {
                     span,
                 })
             }
-        })
+        }
     }
 
     fn count(&self, op: Op, found: usize) -> Result<(), Problem<'a>> {
@@ -337,10 +324,10 @@ impl<'a> Resolver<'_, 'a, '_> {
 
     /// Whether the operands come in the other order than the notation says. herd writes `cmpxchg (x),%rbx` and
     /// `cmovc %rax,(x)`; only one order makes sense there, so both are taken.
-    fn is_turned(&self, op: Op, operands: &[Opnd]) -> bool {
+    fn is_turned(&self, op: Op, left: &Opnd, right: &Opnd) -> bool {
         let (first, second) = match self.notation {
-            Notation::AtAndT => (&operands[1], &operands[0]),
-            Notation::Intel => (&operands[0], &operands[1]),
+            Notation::AtAndT => (right, left),
+            Notation::Intel => (left, right),
         };
         match op {
             Op::Cmpxchg | Op::Xadd => second.is_memory() && !first.is_memory(),

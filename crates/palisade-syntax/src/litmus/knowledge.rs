@@ -13,41 +13,39 @@ pub(super) struct Knowledge {
     pub(super) registers: Vec<[Option<Facts>; Family::COUNT]>,
     /// Of each register of each thread, at the start.
     pub(super) starts: Vec<[Option<Facts>; Family::COUNT]>,
-    pub(super) variables: IdVec<VarId, Facts>,
-    /// The bit that stands for a variable in [`Facts::points`]; the last bit stands for all further ones.
-    pub(super) bits: IdVec<VarId, u64>,
-    /// The variables of each bit.
-    pub(super) by_bit: Vec<Vec<VarId>>,
+    /// Of groups of variables, at any time. Almost every group has one variable.
+    groups: Vec<Group>,
+    group_of: IdVec<VarId, u32>,
+    /// The group of each bit in [`Facts::points`]. The last bit stands for all variables that have no other, so that work on a
+    /// set of variables takes constant time.
+    by_bit: Vec<u32>,
     /// Whether the last walk learned something.
     pub(super) grown: bool,
+}
+
+/// Variables that are not told apart.
+#[derive(Clone)]
+struct Group {
+    facts: Facts,
+    /// The bit that stands for them; 0 if no address of theirs is taken.
+    bit: u64,
+    /// In order, each once.
+    widths: Vec<Width>,
+    has_array: bool,
 }
 
 impl Knowledge {
     /// What the initial state says.
     pub(super) fn new(test: &Test<'_>, banks: &[Bank], variables: &Variables<'_>) -> Knowledge {
-        let mut by_bit: Vec<Vec<VarId>> = Vec::new();
-        let mut bits = IdVec::new();
-        for (id, variable) in variables.all.iter_enumerated() {
-            let taken = if variable.address_taken {
-                if by_bit.len() < 64 {
-                    by_bit.push(Vec::new());
-                }
-                let last = by_bit.len() - 1;
-                by_bit[last].push(id);
-                1 << last
-            } else {
-                0
-            };
-            bits.push(taken);
-        }
         let mut knowledge = Knowledge {
             registers: Vec::new(),
             starts: Vec::new(),
-            variables: IdVec::new(),
-            bits,
-            by_bit,
+            groups: Vec::new(),
+            group_of: IdVec::new(),
+            by_bit: Vec::new(),
             grown: false,
         };
+        variables.all.ids().for_each(|id| knowledge.add(id, variables));
         for (thread, bank) in test.threads.iter().zip(banks) {
             let mut registers = [None; Family::COUNT];
             for &family in &bank.order {
@@ -70,9 +68,38 @@ impl Knowledge {
                     None => facts = Some(found),
                 }
             }
-            knowledge.variables.push(facts.unwrap_or(Facts::exactly(0)));
+            let facts = facts.unwrap_or(Facts::exactly(0));
+            let group = &mut knowledge.groups[knowledge.group_of[id] as usize];
+            if group.widths.is_empty() {
+                group.facts = facts;
+            } else {
+                group.facts.join(&facts);
+            }
+            if let Err(place) = group.widths.binary_search(&width) {
+                group.widths.insert(place, width);
+            }
         }
         knowledge
+    }
+
+    /// Puts a variable into a group.
+    fn add(&mut self, id: VarId, variables: &Variables<'_>) {
+        let variable = &variables.all[id];
+        if variable.address_taken && self.by_bit.len() == 64 {
+            let last = self.by_bit[63];
+            self.group_of.push(last);
+            self.groups[last as usize].has_array |= variable.len.is_some();
+            return;
+        }
+        let number = u32::try_from(self.groups.len()).expect("fewer variables than bytes in a text");
+        self.group_of.push(number);
+        let mut bit = 0;
+        if variable.address_taken {
+            bit = 1 << self.by_bit.len();
+            self.by_bit.push(number);
+        }
+        let has_array = variable.len.is_some();
+        self.groups.push(Group { facts: Facts::exactly(0), bit, widths: Vec::new(), has_array });
     }
 
     fn start(&self, variables: &Variables<'_>, start: Start, number: impl Fn(i128) -> i64) -> Facts {
@@ -80,19 +107,65 @@ impl Knowledge {
             Start::Number(value, _) => Facts::exactly(number(value)),
             Start::Address(id, element) => {
                 let address = variables.all[id].address + i64::from(element);
-                Facts { points: self.bits[id], ..Facts::exactly(address) }
+                Facts { points: self.bit(id), ..Facts::exactly(address) }
             }
         }
     }
 
-    /// The variables in a set of bits.
-    pub(super) fn pointees(&self, points: u64) -> impl Iterator<Item = VarId> {
-        let bits = (0..self.by_bit.len()).filter(move |bit| points & 1 << bit != 0);
-        bits.flat_map(|bit| self.by_bit[bit].iter().copied())
+    /// The bit of a variable.
+    pub(super) fn bit(&self, id: VarId) -> u64 {
+        self.groups[self.group_of[id] as usize].bit
+    }
+
+    /// What a variable can hold.
+    pub(super) fn variable(&self, id: VarId) -> Facts {
+        self.groups[self.group_of[id] as usize].facts
+    }
+
+    /// Learns that a variable can hold this.
+    pub(super) fn learn(&mut self, id: VarId, facts: &Facts) {
+        self.grown |= self.groups[self.group_of[id] as usize].facts.join(facts);
+    }
+
+    fn pointees(&self, points: u64) -> impl Iterator<Item = usize> {
+        let bits = self.by_bit.iter().enumerate().filter(move |(bit, _)| points & 1 << bit != 0);
+        bits.map(|(_, group)| *group as usize)
+    }
+
+    /// What the variables that a pointer can point to can hold.
+    pub(super) fn pointed(&self, points: u64) -> Facts {
+        let all = self.pointees(points).map(|group| self.groups[group].facts);
+        let join = |mut all: Facts, facts: Facts| {
+            all.join(&facts);
+            all
+        };
+        all.reduce(join).unwrap_or(Facts::exactly(0))
+    }
+
+    /// Learns that the variables that a pointer can point to can hold this.
+    pub(super) fn learn_pointed(&mut self, points: u64, facts: &Facts) {
+        let groups: Vec<usize> = self.pointees(points).collect();
+        for group in groups {
+            self.grown |= self.groups[group].facts.join(facts);
+        }
+    }
+
+    /// The widths of the variables that a pointer can point to, each once.
+    pub(super) fn pointed_widths(&self, points: u64) -> Vec<Width> {
+        let mut widths: Vec<Width> =
+            self.pointees(points).flat_map(|group| self.groups[group].widths.iter().copied()).collect();
+        widths.sort_unstable();
+        widths.dedup();
+        widths
+    }
+
+    /// Whether a pointer can point into an array.
+    pub(super) fn points_into_array(&self, points: u64) -> bool {
+        self.pointees(points).any(|group| self.groups[group].has_array)
     }
 
     /// After many walks: takes everything that may still grow to its limits.
-    pub(super) fn widen(&mut self, before: &Knowledge, banks: &[Bank], variables: &Variables<'_>) {
+    pub(super) fn widen(&mut self, before: &Snapshot, banks: &[Bank]) {
         for ((registers, old), bank) in self.registers.iter_mut().zip(&before.registers).zip(banks) {
             for (family, (now, old)) in registers.iter_mut().zip(old).enumerate() {
                 if let (Some(now), Some(old)) = (now, old)
@@ -102,25 +175,26 @@ impl Knowledge {
                 }
             }
         }
-        for (id, now) in
-            self.variables.ids().zip(before.variables.iter()).map(|(id, old)| (id, *old)).collect::<Vec<_>>()
-        {
-            if self.variables[id] != now {
-                self.variables[id].widen(variables.width(id));
+        for (group, old) in self.groups.iter_mut().zip(&before.groups) {
+            if group.facts != *old {
+                group.facts.widen(group.widths.last().copied().unwrap_or(Width::QUAD));
             }
         }
     }
 
-    pub(super) fn copy(&self) -> Knowledge {
-        Knowledge {
+    /// What is known now, to be compared with what will be.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        Snapshot {
             registers: self.registers.clone(),
-            starts: Vec::new(),
-            variables: self.variables.clone(),
-            bits: IdVec::new(),
-            by_bit: Vec::new(),
-            grown: false,
+            groups: self.groups.iter().map(|group| group.facts).collect(),
         }
     }
+}
+
+/// What was known at some time.
+pub(super) struct Snapshot {
+    registers: Vec<[Option<Facts>; Family::COUNT]>,
+    groups: Vec<Facts>,
 }
 
 /// What a register of which so many bits are kept holds when a part of it is given a number and the rest is 0.

@@ -33,7 +33,7 @@ impl State<'_, '_> {
         let variables = self.variables;
         let cell = bytes / variables.width(var).bytes();
         let facts =
-            Facts { points: self.knowledge.bits[var], ..Facts::exactly(variables.all[var].address + cell) };
+            Facts { points: self.knowledge.bit(var), ..Facts::exactly(variables.all[var].address + cell) };
         Ok(Val::new(place.map(|place| Expr::new(ExprKind::AddressOf(place), span)), facts))
     }
 
@@ -166,10 +166,7 @@ impl State<'_, '_> {
         };
         let pointer = self.read_register(holder);
         let targets = pointer.facts.points;
-        let mut widths: Vec<Width> =
-            self.knowledge.pointees(targets).map(|var| self.variables.width(var)).collect();
-        widths.sort_unstable();
-        widths.dedup();
+        let widths = self.knowledge.pointed_widths(targets);
         let [var_width] = widths[..] else {
             return self.fail(|| {
                 let message = "this can access variables of different widths".to_owned();
@@ -188,7 +185,7 @@ impl State<'_, '_> {
             let place = pointer.expr.map(|pointer| Place::new(PlaceKind::Deref(Box::new(pointer)), span));
             return Ok((place, Target::Some(targets), var_width));
         }
-        if !self.knowledge.pointees(targets).any(|var| self.variables.all[var].len.is_some()) {
+        if !self.knowledge.points_into_array(targets) {
             return self.fail(|| {
                 Diagnostic::error("outside-variable", "this is outside of every variable it could mean")
                     .at(span, "")
@@ -201,18 +198,8 @@ impl State<'_, '_> {
 
     fn target_facts(&self, target: &Target) -> Facts {
         match target {
-            Target::One(var) => self.knowledge.variables[*var],
-            Target::Some(points) => {
-                let mut facts: Option<Facts> = None;
-                for var in self.knowledge.pointees(*points) {
-                    let found = self.knowledge.variables[var];
-                    match &mut facts {
-                        Some(facts) => _ = facts.join(&found),
-                        None => facts = Some(found),
-                    }
-                }
-                facts.unwrap_or(Facts::exactly(0))
-            }
+            Target::One(var) => self.knowledge.variable(*var),
+            Target::Some(points) => self.knowledge.pointed(*points),
         }
     }
 
@@ -227,12 +214,9 @@ impl State<'_, '_> {
 
     /// Notes that a value reaches a memory operand.
     pub(super) fn note_store(&mut self, located: &Located, facts: &Facts) {
-        let targets: Vec<VarId> = match located.target {
-            Target::One(var) => vec![var],
-            Target::Some(points) => self.knowledge.pointees(points).collect(),
-        };
-        for var in targets {
-            self.knowledge.grown |= self.knowledge.variables[var].join(facts);
+        match located.target {
+            Target::One(var) => self.knowledge.learn(var, facts),
+            Target::Some(points) => self.knowledge.learn_pointed(points, facts),
         }
     }
 

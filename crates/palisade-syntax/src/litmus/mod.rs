@@ -47,7 +47,7 @@ use palisade_program::written::{
     Template, Type,
 };
 use registers::Family;
-use state::State;
+use state::{RegisterNames, Setting, State};
 use std::sync::Arc;
 use test::Test;
 use variables::{Start, VarId, Variables};
@@ -65,7 +65,7 @@ pub(crate) fn parse(source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
 fn translate(text: &str, report: &mut Report) -> Option<Program> {
     let heading = heading::heading(text, report)?;
     let tokens = lexer::lex(text, heading.init, report);
-    let test = parser::parse(text, heading.arch, &tokens, report);
+    let mut test = parser::parse(text, heading.arch, &tokens, report);
     drop(tokens);
     let half = report.has_errors();
     if test.threads.is_empty() {
@@ -75,6 +75,11 @@ fn translate(text: &str, report: &mut Report) -> Option<Program> {
     let templates: Vec<Arc<str>> = test.threads.iter().map(|thread| names.fresh(thread.name.text)).collect();
     let mut variables = Variables::collect(&test, &mut names, report);
     let code = ir::resolve(text, &test, &mut variables, report);
+    let upper = has_upper_case_registers(text, &test);
+    for thread in &mut test.threads {
+        // No longer needed, and large.
+        (thread.code, thread.operands) = (Vec::new(), Vec::new());
+    }
     if !half {
         question::check(&test, &variables, report);
     }
@@ -87,8 +92,15 @@ fn translate(text: &str, report: &mut Report) -> Option<Program> {
     if report.has_errors() {
         return None;
     }
-    let translation = Translation { test: &test, variables: &variables, code: &code, templates, names };
-    Some(translation.program(text, report))
+    let (banks, never_set) = bank::banks(&test, &code, &variables);
+    for span in never_set {
+        let message = "this register is never set; it stays 0";
+        report.push(Diagnostic::warning("never-set", message).at(span, ""));
+    }
+    let asked = question::Asked { filter: test.filter.take(), question: test.question.take() };
+    let translation =
+        Translation { test: &test, variables: &variables, code: &code, templates, names: &names, upper };
+    Some(translation.program(&banks, asked, report))
 }
 
 struct Translation<'t, 'a> {
@@ -96,28 +108,24 @@ struct Translation<'t, 'a> {
     variables: &'t Variables<'a>,
     code: &'t [Vec<Option<Instr>>],
     templates: Vec<Arc<str>>,
-    names: Names,
+    names: &'t Names<'t>,
+    /// Whether registers are written in capitals.
+    upper: bool,
 }
 
 /// After so many walks, bounds that still grow are taken to their limits, if there are loops.
-const PATIENCE: usize = 4;
+const PATIENCE: usize = 3;
 
 /// Without loops each instruction runs at most once, so a value has passed through at most as many instructions as there are;
 /// after so many walks everything that can be is known. Larger tests are treated as if they had loops.
 const MOST_WALKS: usize = 64;
 
 impl Translation<'_, '_> {
-    fn program(self, text: &str, report: &mut Report) -> Program {
-        let (banks, never_set) = bank::banks(self.test, self.code, self.variables);
-        for span in never_set {
-            let message = "this register is never set; it stays 0";
-            report.push(Diagnostic::warning("never-set", message).at(span, ""));
-        }
-        let upper = has_upper_case_registers(text, self.test);
-        let threads: Vec<Thread> = (self.test.threads.iter().zip(&banks).zip(self.code))
-            .map(|((thread, bank), code)| Thread::new(thread, bank, code, upper, self.names.clone()))
+    fn program(self, banks: &[Bank], asked: question::Asked<'_>, report: &mut Report) -> Program {
+        let threads: Vec<Thread<'_>> = (self.test.threads.iter().zip(banks).zip(self.code))
+            .map(|((thread, bank), code)| Thread::new(thread, bank, code, self.upper, self.names.inner()))
             .collect();
-        let mut knowledge = Knowledge::new(self.test, &banks, self.variables);
+        let mut knowledge = Knowledge::new(self.test, banks, self.variables);
         let length: usize = self.code.iter().map(Vec::len).sum();
         let has_loops = self.code.iter().any(|code| {
             let back = |(at, instr): (usize, &Option<Instr>)| {
@@ -127,21 +135,21 @@ impl Translation<'_, '_> {
         });
         let patience = if has_loops || length > MOST_WALKS { PATIENCE } else { usize::MAX };
         for walks in 0.. {
-            let before = (walks >= patience).then(|| knowledge.copy());
+            let before = (walks >= patience).then(|| knowledge.snapshot());
             knowledge.grown = false;
             for (position, thread) in threads.iter().enumerate() {
-                self.walk(&mut knowledge, &banks, position, thread, report, false);
+                self.walk(&mut knowledge, banks, position, thread, report, false);
             }
             if !knowledge.grown || patience == usize::MAX && walks >= length {
                 break;
             }
             if let Some(before) = before {
-                knowledge.widen(&before, &banks, self.variables);
+                knowledge.widen(&before, banks);
             }
         }
         let mut program = Program { shared: self.shared(), ..Program::default() };
         for (position, thread) in threads.iter().enumerate() {
-            let body = self.walk(&mut knowledge, &banks, position, thread, report, true);
+            let body = self.walk(&mut knowledge, banks, position, thread, report, true);
             let written = self.test.threads[position].name;
             program.templates.push(Template {
                 name: Name::new(self.templates[position].clone(), written.span),
@@ -161,15 +169,14 @@ impl Translation<'_, '_> {
             .map(|(position, thread)| (thread.number, position))
             .collect();
         let scene = question::Scene {
-            test: self.test,
             variables: self.variables,
-            banks: &banks,
+            banks,
             knowledge: &knowledge,
             templates: &self.templates,
             registers: &registers,
             by_number,
         };
-        program.properties.extend(scene.property(report));
+        program.properties.extend(scene.property(asked, report));
         program
     }
 
@@ -179,7 +186,7 @@ impl Translation<'_, '_> {
         knowledge: &mut Knowledge,
         banks: &[Bank],
         position: usize,
-        thread: &Thread,
+        thread: &Thread<'_>,
         report: &mut Report,
         build: bool,
     ) -> Block {
@@ -187,20 +194,25 @@ impl Translation<'_, '_> {
         let instrs = &self.code[position];
         let code = walk::Code { instrs, live: &thread.live, labels: &thread.labels };
         let bank = &banks[position];
-        let (registers, spare) = (thread.registers.clone(), thread.names.clone());
-        let mut state =
-            State::new(knowledge, self.variables, bank, position, report, build, registers, spare);
+        let setting = Setting {
+            variables: self.variables,
+            thread: position,
+            bank,
+            registers: &thread.registers,
+            names: &thread.names,
+        };
+        let mut state = State::new(setting, knowledge, report, build);
         let mut skip = false;
         for at in 0..instrs.len() {
             if thread.labels[at].is_some() {
-                state.label(thread.all_labels(written, at, build));
+                state.label(thread.all_labels(at, build));
             }
             if !std::mem::take(&mut skip) {
                 skip = state.instruction(code, at);
             }
         }
         if thread.labels[instrs.len()].is_some() {
-            state.label(thread.all_labels(written, instrs.len(), build));
+            state.label(thread.all_labels(instrs.len(), build));
         }
         state.finish(|family| self.start_of_register(written.number, family, bank))
     }
@@ -261,55 +273,53 @@ impl Translation<'_, '_> {
 }
 
 /// What all walks over a thread need.
-struct Thread {
-    registers: [Option<Arc<str>>; Family::COUNT],
+struct Thread<'n> {
+    registers: RegisterNames,
     live: Vec<liveness::Live>,
     /// The name of the first label at each position.
     labels: Vec<Option<Arc<str>>>,
-    /// The names of the further ones.
-    further: std::collections::HashMap<usize, Vec<Arc<str>>>,
-    names: Names,
+    /// All labels in order, each with its position.
+    all: Vec<(usize, Name)>,
+    names: Names<'n>,
 }
 
-impl Thread {
+impl<'n> Thread<'n> {
     fn new(
         thread: &test::Thread<'_>,
         bank: &Bank,
         code: &[Option<Instr>],
         upper: bool,
-        mut names: Names,
-    ) -> Thread {
+        mut names: Names<'n>,
+    ) -> Thread<'n> {
         let registers = state::register_names(bank, upper, &mut names);
         let mut label_names = Names::default();
         let mut labels = vec![None; code.len() + 1];
-        let mut further = std::collections::HashMap::new();
-        for (at, slot) in labels.iter_mut().enumerate() {
-            let written = thread.code.get(at).map_or(&thread.last_labels, |instruction| &instruction.labels);
-            let mut fresh = written.iter().map(|label| label_names.fresh(label.text));
-            *slot = fresh.next();
-            let rest: Vec<Arc<str>> = fresh.collect();
-            if !rest.is_empty() {
-                further.insert(at, rest);
-            }
+        let mut all = Vec::with_capacity(thread.labels.len());
+        for (at, word) in &thread.labels {
+            let name = label_names.fresh(word.text);
+            labels[*at].get_or_insert_with(|| name.clone());
+            all.push((*at, Name::new(name, word.span)));
         }
-        Thread { registers, live: liveness::live_out(code, bank), labels, further, names }
+        Thread { registers, live: liveness::live_out(code, bank), labels, all, names }
     }
 
-    /// All labels at a position.
-    fn all_labels(&self, thread: &test::Thread<'_>, at: usize, build: bool) -> Vec<Name> {
+    /// All labels at a position, if they are to be written.
+    fn all_labels(&self, at: usize, build: bool) -> Vec<Name> {
         if !build {
             return Vec::new();
         }
-        let written = thread.code.get(at).map_or(&thread.last_labels, |instruction| &instruction.labels);
-        let names = self.labels[at].iter().chain(self.further.get(&at).into_iter().flatten());
-        names.zip(written).map(|(name, word)| Name::new(name.clone(), word.span)).collect()
+        let first = self.all.partition_point(|(position, _)| *position < at);
+        self.all[first..]
+            .iter()
+            .take_while(|(position, _)| *position == at)
+            .map(|(_, name)| name.clone())
+            .collect()
     }
 }
 
 /// Whether the test writes its registers in capitals, as seen from the first one in the code.
 fn has_upper_case_registers(text: &str, test: &Test<'_>) -> bool {
-    let operands =
-        test.threads.iter().flat_map(|thread| &thread.code).flat_map(|instruction| &instruction.operands);
-    let first = operands.into_iter().find(|operand| matches!(operand.kind, test::OperandKind::Register(_)));
+    let mut operands = test.threads.iter().flat_map(|thread| &thread.operands);
+    let first = operands.find(|operand| matches!(operand.kind, test::OperandKind::Register(_)));
     first.is_some_and(|operand| text[operand.span.range()].contains(|c: char| c.is_ascii_uppercase()))
 }

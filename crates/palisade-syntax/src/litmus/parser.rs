@@ -5,7 +5,8 @@
 use super::heading::Arch;
 use super::lexer::{Sign, Token, TokenKind};
 use super::registers::{Register, register, register_names};
-use super::test::{Constant, Location, Test, Word};
+use super::test::{Constant, Location, Test, Thread, Word};
+use crate::limits::MAX_SIZE;
 use crate::report::Report;
 use crate::suggest::nearest;
 use palisade_base::{Diagnostic, Span};
@@ -17,10 +18,11 @@ pub(super) type Outcome<T> = Result<T, Failed>;
 
 /// Reads a test from the tokens behind its heading.
 pub(super) fn parse<'a>(text: &'a str, arch: Arch, tokens: &[Token], report: &mut Report) -> Test<'a> {
-    let mut parser = Parser { text, arch, tokens, at: 0, report, depth: 0 };
+    let mut parser = Parser { text, arch, tokens, at: 0, report, depth: 0, conditions: 0 };
     let init = parser.init();
     let threads = parser.code();
     let (locations, filter, question) = parser.questions();
+    parser.check_size(&threads);
     Test { arch, init, threads, locations, filter, question }
 }
 
@@ -32,6 +34,8 @@ pub(super) struct Parser<'a, 't> {
     pub(super) report: &'t mut Report,
     /// How deep the present condition is nested.
     pub(super) depth: u32,
+    /// How many comparisons there are in conditions.
+    pub(super) conditions: usize,
 }
 
 impl<'a> Parser<'a, '_> {
@@ -94,6 +98,18 @@ impl<'a> Parser<'a, '_> {
         Err(Failed)
     }
 
+    /// Refuses tests whose program would be larger than others may be. Every token becomes at most one expression, and an
+    /// instruction a few statements.
+    fn check_size(&mut self, threads: &[Thread<'a>]) {
+        let instructions: usize = threads.iter().map(|thread| thread.code.len()).sum();
+        let conditions = self.conditions;
+        if 4 * instructions + 4 * conditions > MAX_SIZE {
+            let message = "the test is too large".to_owned();
+            let help = format!("it has {instructions} instructions and {conditions} conditions");
+            self.report.push(Diagnostic::error("too-large", message).at(Span::new(0..0), "").help(help));
+        }
+    }
+
     /// Says that something else was expected here.
     pub(super) fn expected<T>(&mut self, what: &str) -> Outcome<T> {
         let diagnostic = if self.peek() == TokenKind::End {
@@ -150,7 +166,12 @@ impl<'a> Parser<'a, '_> {
                 let help = if register(word.text, Arch::X86_64).is_some() {
                     "this register exists on X86_64 only; the test is for X86".to_owned()
                 } else {
-                    match nearest(word.text, register_names(self.arch)) {
+                    let near = self
+                        .report
+                        .has_room()
+                        .then(|| nearest(word.text, register_names(self.arch)))
+                        .flatten();
+                    match near {
                         Some(near) => format!("did you mean `{near}`?"),
                         None => "registers are called eax, ebx, ecx, edx, esi, edi, ebp and esp, and on X86_64 also rax … and r8 to r15".to_owned(),
                     }

@@ -5,7 +5,8 @@
 
 use super::bank::Bank;
 use super::knowledge::Knowledge;
-use super::registers::{Family, Part, Register, Width};
+use super::registers::{Part, Register, Width};
+use super::state::RegisterNames;
 use super::test::{Atom, Condition, Constant, Location, Quantifier, Side, Test, Word};
 use super::values::{Facts, Maker, Val};
 use super::variables::{Variables, too_wide, unknown_thread};
@@ -16,25 +17,30 @@ use palisade_program::written::{
     BinaryOp, Expr, ExprKind, Name, Observation, Place, PlaceKind, ProcessRef, Property, PropertyKind,
     Select, UnaryOp,
 };
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// What a condition can look at.
 pub(super) struct Scene<'s, 'a> {
-    pub(super) test: &'s Test<'a>,
     pub(super) variables: &'s Variables<'a>,
     pub(super) banks: &'s [Bank],
     pub(super) knowledge: &'s Knowledge,
     /// The names of each thread's template and registers.
     pub(super) templates: &'s [Arc<str>],
-    pub(super) registers: &'s [[Option<Arc<str>>; Family::COUNT]],
+    pub(super) registers: &'s [RegisterNames],
     /// The position of each thread.
-    pub(super) by_number: HashMap<u32, usize>,
+    pub(super) by_number: FxHashMap<u32, usize>,
+}
+
+/// What a test asks.
+pub(super) struct Asked<'a> {
+    pub(super) filter: Option<Condition<'a>>,
+    pub(super) question: Option<(Quantifier, Condition<'a>, Span)>,
 }
 
 /// Reports names in conditions that mean nothing.
 pub(super) fn check(test: &Test<'_>, variables: &Variables<'_>, report: &mut Report) {
-    let numbers: HashMap<u32, ()> = test.threads.iter().map(|thread| (thread.number, ())).collect();
+    let numbers: FxHashMap<u32, ()> = test.threads.iter().map(|thread| (thread.number, ())).collect();
     let mut visit = |location: &Location<'_>| match *location {
         Location::Register { thread, span, .. } => {
             if !numbers.contains_key(&thread) {
@@ -42,7 +48,7 @@ pub(super) fn check(test: &Test<'_>, variables: &Variables<'_>, report: &mut Rep
             }
         }
         Location::Variable { name, element, span } => match variables.find(name.text) {
-            None => report.push(variables.unknown(name)),
+            None => report.push(variables.unknown(name, report.has_room())),
             Some(var) => {
                 let len = variables.all[var].len;
                 if let Some(element) = element
@@ -65,7 +71,7 @@ fn addresses(condition: &Condition<'_>, variables: &Variables<'_>, report: &mut 
     let mut check = |constant: &Constant<'_>| {
         if let Constant::Address(name, element) = constant {
             match variables.find(name.text) {
-                None => report.push(variables.unknown(*name)),
+                None => report.push(variables.unknown(*name, report.has_room())),
                 Some(var) if *element >= variables.all[var].len.unwrap_or(1) => {
                     let message = format!("`{}` has no element {element}", name.text);
                     report.push(Diagnostic::error("outside-variable", message).at(name.span, ""));
@@ -94,41 +100,42 @@ fn addresses(condition: &Condition<'_>, variables: &Variables<'_>, report: &mut 
 
 impl Scene<'_, '_> {
     /// The property of a test that asks something. Names were checked before.
-    pub(super) fn property(&self, report: &mut Report) -> Option<Property> {
-        let (quantifier, condition, span) = self.test.question.as_ref()?;
+    pub(super) fn property(&self, asked: Asked<'_>, report: &mut Report) -> Option<Property> {
+        let (quantifier, condition, span) = asked.question?;
+        let filter = asked.filter.map(|filter| self.condition(filter, report));
         let asked = self.condition(condition, report);
-        let filter = self.test.filter.as_ref().map(|filter| self.condition(filter, report));
-        let not = |condition| generate::unary(UnaryOp::Not, condition, *span);
-        let join = |op, left, right| generate::binary(op, left, right, *span);
+        let not = |condition| generate::unary(UnaryOp::Not, condition, span);
+        let join = |op, left, right| generate::binary(op, left, right, span);
         let condition = match (quantifier, filter) {
             (Quantifier::Reachable, None) => not(asked),
             (Quantifier::Reachable, Some(filter)) => not(join(BinaryOp::And, filter, asked)),
             (Quantifier::Always, None) => asked,
             (Quantifier::Always, Some(filter)) => join(BinaryOp::Or, not(filter), asked),
         };
-        Some(Property { kind: PropertyKind::Final, condition, origin: Origin(*span) })
+        Some(Property { kind: PropertyKind::Final, condition, origin: Origin(span) })
     }
 
-    fn condition(&self, condition: &Condition<'_>, report: &mut Report) -> Expr {
+    /// Takes the condition apart while the expression grows, since both can be large.
+    fn condition(&self, condition: Condition<'_>, report: &mut Report) -> Expr {
         match condition {
-            Condition::Constant(value, span) => Expr::new(ExprKind::Bool(*value), *span),
-            Condition::Atom(atom) => self.atom(atom, report),
+            Condition::Constant(value, span) => Expr::new(ExprKind::Bool(value), span),
+            Condition::Atom(atom) => self.atom(&atom, report),
             Condition::Not(operand, span) => {
-                generate::unary(UnaryOp::Not, self.condition(operand, report), *span)
+                generate::unary(UnaryOp::Not, self.condition(*operand, report), span)
             }
             Condition::And(parts) => self.all(BinaryOp::And, parts, report),
             Condition::Or(parts) => self.all(BinaryOp::Or, parts, report),
             Condition::Implies(left, right) => {
-                let left = self.condition(left, report);
-                let right = self.condition(right, report);
+                let left = self.condition(*left, report);
+                let right = self.condition(*right, report);
                 let span = left.span().to(right.span());
                 generate::binary(BinaryOp::Or, generate::unary(UnaryOp::Not, left, span), right, span)
             }
         }
     }
 
-    fn all(&self, op: BinaryOp, parts: &[Condition<'_>], report: &mut Report) -> Expr {
-        join(op, parts.iter().map(|part| self.condition(part, report)).collect())
+    fn all(&self, op: BinaryOp, parts: Vec<Condition<'_>>, report: &mut Report) -> Expr {
+        join(op, parts.into_iter().map(|part| self.condition(part, report)).collect())
     }
 
     fn atom(&self, atom: &Atom<'_>, report: &mut Report) -> Expr {
@@ -216,7 +223,7 @@ impl Scene<'_, '_> {
             Location::Variable { name, element, span } => {
                 let var = self.variables.find(name.text).expect("names were checked");
                 let value =
-                    Val::new(Some(read(self.place(name, element, span))), self.knowledge.variables[var]);
+                    Val::new(Some(read(self.place(name, element, span))), self.knowledge.variable(var));
                 (value, self.variables.width(var))
             }
             Location::Register { thread, register, span } => (

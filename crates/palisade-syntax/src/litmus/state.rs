@@ -39,21 +39,37 @@ impl Extra {
 /// Why an operand is not found: it was reported.
 pub(super) struct Unfound;
 
+/// The thread that is translated.
+#[derive(Clone, Copy)]
+pub(super) struct Setting<'s, 'a> {
+    pub(super) variables: &'s Variables<'a>,
+    /// Its position.
+    pub(super) thread: usize,
+    pub(super) bank: &'s Bank,
+    /// The names of its registers.
+    pub(super) registers: &'s RegisterNames,
+    /// Names that are taken.
+    pub(super) names: &'s Names<'s>,
+}
+
+/// The names of a thread's registers, as far as it uses them.
+pub(super) type RegisterNames = [Option<Arc<str>>; Family::COUNT];
+
 /// The translation of one thread.
 pub(super) struct State<'s, 'a> {
     pub(super) knowledge: &'s mut Knowledge,
     pub(super) variables: &'s Variables<'a>,
     pub(super) bank: &'s Bank,
-    pub(super) thread: usize,
+    thread: usize,
     pub(super) report: &'s mut Report,
     /// Whether statements are written, or only facts learned.
     pub(super) build: bool,
     /// What is known of registers since the last label.
     current: [Option<Facts>; Family::COUNT],
-    names: [Option<Arc<str>>; Family::COUNT],
+    names: &'s RegisterNames,
     extras: [Option<Arc<str>>; 6],
     extra_facts: [Facts; 6],
-    spare: Names,
+    spare: Names<'s>,
     block: Block,
     labels: Vec<Name>,
     /// The instruction being translated.
@@ -61,30 +77,25 @@ pub(super) struct State<'s, 'a> {
 }
 
 impl<'s, 'a> State<'s, 'a> {
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn new(
+        setting: Setting<'s, 'a>,
         knowledge: &'s mut Knowledge,
-        variables: &'s Variables<'a>,
-        bank: &'s Bank,
-        thread: usize,
         report: &'s mut Report,
         build: bool,
-        names: [Option<Arc<str>>; Family::COUNT],
-        spare: Names,
     ) -> State<'s, 'a> {
-        let current = knowledge.starts[thread];
+        let current = knowledge.starts[setting.thread];
         State {
             knowledge,
-            variables,
-            bank,
-            thread,
+            variables: setting.variables,
+            bank: setting.bank,
+            thread: setting.thread,
             report,
             build,
             current,
-            names,
+            names: setting.registers,
             extras: Default::default(),
             extra_facts: [Facts::exactly(0); 6],
-            spare,
+            spare: setting.names.inner(),
             block: Vec::new(),
             labels: Vec::new(),
             span: Span::NONE,
@@ -261,6 +272,9 @@ impl<'s, 'a> State<'s, 'a> {
 
     /// The body: declarations of what was used, and the statements.
     pub(super) fn finish(mut self, starts: impl Fn(Family) -> Expr) -> Block {
+        if !self.build {
+            return Vec::new();
+        }
         if !self.labels.is_empty() {
             self.span = self.labels[0].span();
             self.emit(StmtKind::Skip);
@@ -279,25 +293,15 @@ impl<'s, 'a> State<'s, 'a> {
     }
 }
 
-/// The names of a thread's registers.
-pub(super) fn register_names(
-    bank: &Bank,
-    upper: bool,
-    spare: &mut Names,
-) -> [Option<Arc<str>>; Family::COUNT] {
-    let mut names: [Option<Arc<str>>; Family::COUNT] = Default::default();
+/// Names the registers of a thread.
+pub(super) fn register_names(bank: &Bank, upper: bool, spare: &mut Names<'_>) -> RegisterNames {
+    let mut names = RegisterNames::default();
     for &family in &bank.order {
         let mut name = bank::name(family, bank.width(family));
         if upper {
             name.make_ascii_uppercase();
         }
-        names[family.index()] = Some(spare.fresh(&name));
+        names[usize::from(family.0)] = Some(spare.fresh(&name));
     }
     names
-}
-
-impl Family {
-    fn index(self) -> usize {
-        usize::from(self.0)
-    }
 }

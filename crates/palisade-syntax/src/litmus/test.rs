@@ -4,6 +4,7 @@ use super::heading::Arch;
 use super::mnemonics::Mnemonic;
 use super::registers::{Register, Width};
 use palisade_base::Span;
+use std::ops::Range;
 
 /// A whole test.
 pub(super) struct Test<'a> {
@@ -29,17 +30,26 @@ pub(super) struct Thread<'a> {
     pub(super) number: u32,
     pub(super) name: Word<'a>,
     pub(super) code: Vec<Instruction<'a>>,
-    /// Labels behind the last instruction.
-    pub(super) last_labels: Vec<Word<'a>>,
+    /// The operands of all instructions, one after the other.
+    pub(super) operands: Vec<Operand<'a>>,
+    /// Labels, each with the position of the instruction behind it.
+    pub(super) labels: Vec<(usize, Word<'a>)>,
 }
 
-/// An instruction with its labels.
+impl<'a> Thread<'a> {
+    /// The operands of an instruction.
+    pub(super) fn operands(&self, instruction: &Instruction<'a>) -> &[Operand<'a>] {
+        &self.operands[instruction.operands.start as usize..instruction.operands.end as usize]
+    }
+}
+
+/// An instruction.
 pub(super) struct Instruction<'a> {
-    pub(super) labels: Vec<Word<'a>>,
     pub(super) lock: Option<Span>,
     pub(super) mnemonic: Mnemonic,
     pub(super) name: Word<'a>,
-    pub(super) operands: Vec<Operand<'a>>,
+    /// Which of the thread's operands.
+    pub(super) operands: Range<u32>,
     pub(super) span: Span,
 }
 
@@ -120,7 +130,7 @@ pub(super) enum Quantifier {
 #[derive(Debug)]
 pub(super) enum Condition<'a> {
     Constant(bool, Span),
-    Atom(Atom<'a>),
+    Atom(Box<Atom<'a>>),
     Not(Box<Condition<'a>>, Span),
     /// All of them.
     And(Vec<Condition<'a>>),

@@ -18,7 +18,7 @@ use super::registers::Width;
 pub(super) struct Facts {
     pub(super) least: i128,
     pub(super) greatest: i128,
-    /// The variables it can be the address of, as a set of bits; see [`super::knowledge::Knowledge::pointees`].
+    /// The variables it can be the address of, as a set of bits; see [`super::knowledge::Knowledge::bit`].
     pub(super) points: u64,
 }
 

@@ -9,7 +9,7 @@ use crate::generate::Names;
 use crate::report::Report;
 use crate::suggest::nearest;
 use palisade_base::{Diagnostic, IdVec, Span, define_id};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 define_id!(
@@ -50,28 +50,28 @@ pub(super) enum Start {
 /// All variables, and what the registers start with.
 pub(super) struct Variables<'a> {
     pub(super) all: IdVec<VarId, Variable>,
-    by_name: HashMap<&'a str, VarId>,
+    by_name: FxHashMap<&'a str, VarId>,
     /// By thread number.
-    pub(super) registers: HashMap<(u32, Family), (Register, Start)>,
+    pub(super) registers: FxHashMap<(u32, Family), (Register, Start)>,
     /// The widest access through a register.
     indirect: Option<Width>,
     arch: Arch,
 }
 
-/// So many undeclared variables get a suggestion; looking for one takes a while.
-const MOST_SUGGESTIONS: usize = 20;
+/// So many undeclared variables are told.
+const MOST_WARNINGS: usize = 20;
 
 impl<'a> Variables<'a> {
     /// Collects the variables that the initial state and the code mention, in the order of the text.
-    pub(super) fn collect(test: &Test<'a>, names: &mut Names, report: &mut Report) -> Variables<'a> {
+    pub(super) fn collect(test: &Test<'a>, names: &mut Names<'_>, report: &mut Report) -> Variables<'a> {
         let mut variables = Variables {
             all: IdVec::new(),
-            by_name: HashMap::new(),
-            registers: HashMap::new(),
+            by_name: FxHashMap::default(),
+            registers: FxHashMap::default(),
             indirect: None,
             arch: test.arch,
         };
-        let threads: HashSet<u32> = test.threads.iter().map(|thread| thread.number).collect();
+        let threads: FxHashSet<u32> = test.threads.iter().map(|thread| thread.number).collect();
         let mut undeclared = 0;
         for item in &test.init {
             if let Location::Variable { name, .. } = item.location {
@@ -92,7 +92,7 @@ impl<'a> Variables<'a> {
         }
         for thread in &test.threads {
             for instruction in &thread.code {
-                for operand in &instruction.operands {
+                for operand in thread.operands(instruction) {
                     let name = match &operand.kind {
                         OperandKind::Memory(memory) => memory.symbol,
                         OperandKind::Address(name, _) => Some(*name),
@@ -106,13 +106,14 @@ impl<'a> Variables<'a> {
                     {
                         variables.all[id].address_taken = true;
                     }
-                    if !known && declares {
+                    if !known && declares && undeclared < MOST_WARNINGS {
                         undeclared += 1;
-                        report.push(variables.undeclared(name, undeclared <= MOST_SUGGESTIONS));
+                        report.push(variables.undeclared(name));
                     }
                 }
             }
         }
+        variables.check_elements(test, report);
         let mut address = 1;
         for id in variables.all.ids() {
             variables.all[id].address = address;
@@ -121,18 +122,31 @@ impl<'a> Variables<'a> {
         variables
     }
 
-    fn undeclared(&self, name: Word<'_>, suggest: bool) -> Diagnostic {
+    /// Addresses in the initial state are addresses of elements that exist.
+    fn check_elements(&self, test: &Test<'a>, report: &mut Report) {
+        for (value, span) in test.init.iter().flat_map(|item| &item.values) {
+            if let Constant::Address(name, element) = value
+                && let Some(var) = self.find(name.text)
+                && *element >= self.all[var].len.unwrap_or(1)
+            {
+                let message = format!("`{}` has no element {element}", shown(name.text));
+                report.push(Diagnostic::error("outside-variable", message).at(*span, ""));
+            }
+        }
+    }
+
+    fn undeclared(&self, name: Word<'_>) -> Diagnostic {
         let message = format!("`{}` is not in the initial state; it starts at 0", shown(name.text));
         let diagnostic = Diagnostic::warning("undeclared-variable", message).at(name.span, "");
         let known =
             self.all.iter().filter(|variable| variable.in_init).map(|variable| &*variable.name).take(500);
-        match nearest(name.text, known.filter(|_| suggest)) {
+        match nearest(name.text, known) {
             Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
             None => diagnostic,
         }
     }
 
-    fn variable(&mut self, name: Word<'a>, names: &mut Names) -> VarId {
+    fn variable(&mut self, name: Word<'a>, names: &mut Names<'_>) -> VarId {
         let all = &mut self.all;
         *self.by_name.entry(name.text).or_insert_with(|| {
             all.push(Variable {
@@ -150,7 +164,7 @@ impl<'a> Variables<'a> {
         })
     }
 
-    fn init(&mut self, item: &InitItem<'a>, names: &mut Names, report: &mut Report) {
+    fn init(&mut self, item: &InitItem<'a>, names: &mut Names<'_>, report: &mut Report) {
         let mut starts = Vec::new();
         for (value, span) in &item.values {
             starts.push(match *value {
@@ -225,10 +239,11 @@ impl<'a> Variables<'a> {
     }
 
     /// Says that a condition mentions a variable that does not exist.
-    pub(super) fn unknown(&self, name: Word<'_>) -> Diagnostic {
+    pub(super) fn unknown(&self, name: Word<'_>, suggest: bool) -> Diagnostic {
         let message = format!("there is no variable `{}` in this test", shown(name.text));
         let diagnostic = Diagnostic::error("unknown-variable", message).at(name.span, "");
-        match nearest(name.text, self.all.iter().map(|variable| &*variable.name).take(500)) {
+        let known = self.all.iter().map(|variable| &*variable.name).take(500);
+        match suggest.then(|| nearest(name.text, known)).flatten() {
             Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
             None => diagnostic.help("registers are written with their thread: `0:EAX`"),
         }

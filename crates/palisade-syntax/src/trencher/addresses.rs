@@ -2,7 +2,8 @@
 //!
 //! *Problem.* Addresses are computed, memory has no declared size, and the written form wants an array with so many cells.
 //!
-//! *Method.* A fixpoint over finite sets of values: one set per register and state, one per address. Sets with more than
+//! *Method.* Only registers whose values can reach an address are followed (and memory only if loads set such a register):
+//! a fixpoint over finite sets of values, one set per register and state, one per address. Sets with more than
 //! [`MOST_VALUES`] values become "anything". A `check` keeps the values for which it can hold. Every value that can occur
 //! in a run under any memory model is in its set, since loads return values stored at some time, and so every address is
 //! found, except where a set became "anything".
@@ -18,10 +19,10 @@ use palisade_program::running;
 use palisade_program::written::{BinaryOp, UnaryOp};
 use std::collections::BTreeMap;
 
-const MOST_VALUES: usize = 64;
+const MOST_VALUES: usize = 32;
 const MOST_WORK: usize = 4_000_000;
 /// An expression is evaluated for at most so many combinations of register values.
-const MOST_COMBINATIONS: usize = 4096;
+const MOST_COMBINATIONS: usize = 1024;
 /// The number of cells if the addresses are not known.
 const DEFAULT_CELLS: u32 = 64;
 
@@ -185,6 +186,10 @@ type Registers = BTreeMap<RegisterId, Values>;
 
 struct Analysis<'f, 'a> {
     file: &'f File<'a>,
+    /// Per thread and register: whether its value can reach an address.
+    relevant: Vec<Vec<bool>>,
+    /// Whether values in memory can reach an address.
+    memory_matters: bool,
     /// Per thread and state; `None` if not entered yet.
     registers: Vec<Vec<Option<Registers>>>,
     memory: BTreeMap<Value, Values>,
@@ -198,7 +203,16 @@ impl<'f, 'a> Analysis<'f, 'a> {
     fn run(file: &'f File<'a>) -> Option<Found> {
         let registers = file.threads.iter().map(|thread| vec![None; thread.states.len()]).collect();
         let anywhere = Values::Known(vec![0]);
-        let mut analysis = Analysis { file, registers, memory: BTreeMap::new(), anywhere, work: 0 };
+        let (relevant, memory_matters) = relevant(file);
+        let mut analysis = Analysis {
+            file,
+            relevant,
+            memory_matters,
+            registers,
+            memory: BTreeMap::new(),
+            anywhere,
+            work: 0,
+        };
         let mut waiting: Vec<(usize, StateId)> = Vec::new();
         for (t, thread) in file.threads.iter().enumerate() {
             analysis.registers[t][thread.initial.index()] = Some(Registers::new());
@@ -239,6 +253,13 @@ impl<'f, 'a> Analysis<'f, 'a> {
         Some(found)
     }
 
+    /// Whether every register of an expression is followed.
+    fn all_matter(&self, t: usize, term: &Term) -> bool {
+        let mut all = true;
+        term.registers(&mut |register, _| all &= self.relevant[t][register.index()]);
+        all
+    }
+
     /// Takes every transition that leaves the state; whether memory grew.
     fn visit(&mut self, t: usize, state: StateId, waiting: &mut Vec<(usize, StateId)>) -> Option<bool> {
         let thread: &'f Thread<'a> = &self.file.threads[t];
@@ -251,8 +272,9 @@ impl<'f, 'a> Analysis<'f, 'a> {
             }
             let transition = &thread.transitions[position];
             let mut after = registers.clone();
+            let matters = |register: &RegisterId| self.relevant[t][register.index()];
             match &transition.instruction {
-                Instruction::Write { value, address } => {
+                Instruction::Write { value, address } if self.memory_matters => {
                     let value = evaluate(value, &registers, &mut self.work);
                     match evaluate(address, &registers, &mut self.work) {
                         Values::Known(addresses) => {
@@ -267,7 +289,7 @@ impl<'f, 'a> Analysis<'f, 'a> {
                         Values::Any => stored |= self.anywhere.join(&value),
                     }
                 }
-                Instruction::Read { register, address } => {
+                Instruction::Read { register, address } if matters(register) => {
                     let mut value = self.anywhere.clone();
                     match evaluate(address, &registers, &mut self.work) {
                         Values::Known(addresses) => {
@@ -282,15 +304,15 @@ impl<'f, 'a> Analysis<'f, 'a> {
                     self.work += self.memory.len();
                     after.insert(*register, value);
                 }
-                Instruction::Local { register, value } => {
+                Instruction::Local { register, value } if matters(register) => {
                     after.insert(*register, evaluate(value, &registers, &mut self.work));
                 }
-                Instruction::Check(condition) => {
-                    if !restrict(condition, &mut after, &mut self.work) {
-                        continue;
-                    }
+                Instruction::Check(condition)
+                    if self.all_matter(t, condition) && !restrict(condition, &mut after, &mut self.work) =>
+                {
+                    continue;
                 }
-                Instruction::Fence | Instruction::Noop | Instruction::Lock | Instruction::Unlock => {}
+                _ => {}
             }
             let known = &mut self.registers[t][transition.to.index()];
             let grown = match known {
@@ -309,12 +331,54 @@ impl<'f, 'a> Analysis<'f, 'a> {
     }
 }
 
+/// The registers of each thread, and whether memory, whose values can reach an address.
+fn relevant(file: &File<'_>) -> (Vec<Vec<bool>>, bool) {
+    let mut relevant: Vec<Vec<bool>> =
+        file.threads.iter().map(|thread| vec![false; thread.registers.len()]).collect();
+    let mut memory_matters = false;
+    // Which registers make each register matter, and a list of those that newly do.
+    let mut sources: Vec<Vec<Vec<RegisterId>>> =
+        file.threads.iter().map(|thread| vec![Vec::new(); thread.registers.len()]).collect();
+    let mut loaded: Vec<Vec<bool>> = relevant.clone();
+    let mut waiting: Vec<(usize, RegisterId)> = Vec::new();
+    for (t, thread) in file.threads.iter().enumerate() {
+        for transition in &thread.transitions {
+            if let Some(address) = transition.instruction.address() {
+                address.registers(&mut |register, _| waiting.push((t, register)));
+            }
+            match &transition.instruction {
+                Instruction::Read { register, .. } => loaded[t][register.index()] = true,
+                Instruction::Local { register, value } => {
+                    value.registers(&mut |from, _| sources[t][register.index()].push(from));
+                }
+                _ => {}
+            }
+        }
+    }
+    while let Some((t, register)) = waiting.pop() {
+        if std::mem::replace(&mut relevant[t][register.index()], true) {
+            continue;
+        }
+        waiting.extend(std::mem::take(&mut sources[t][register.index()]).into_iter().map(|from| (t, from)));
+        if loaded[t][register.index()] && !memory_matters {
+            memory_matters = true;
+            for (t, thread) in file.threads.iter().enumerate() {
+                for transition in &thread.transitions {
+                    if let Instruction::Write { value, .. } = &transition.instruction {
+                        value.registers(&mut |from, _| waiting.push((t, from)));
+                    }
+                }
+            }
+        }
+    }
+    (relevant, memory_matters)
+}
+
 /// Joins what another way into a state brings; whether something new came.
 fn merge(known: &mut Registers, after: Registers) -> bool {
     let zero = Values::Known(vec![0]);
     let mut grown = false;
-    for (register, values) in known.iter_mut().filter(|(register, _)| !after.contains_key(register)) {
-        debug_assert!(register.index() < u32::MAX as usize);
+    for (_, values) in known.iter_mut().filter(|(register, _)| !after.contains_key(register)) {
         grown |= values.join(&zero);
     }
     for (register, values) in after {

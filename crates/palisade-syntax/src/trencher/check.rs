@@ -9,7 +9,7 @@ use super::read::shown;
 use crate::report::Report;
 use crate::suggest::nearest;
 use palisade_base::{Diagnostic, Id, IdVec, Span};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Suggestions are looked for among this many names at most.
 const MOST_CANDIDATES: usize = 500;
@@ -65,7 +65,8 @@ fn registers(thread: &Thread<'_>, report: &mut Report) {
         let message =
             format!("register `{}` is never set in thread `{}`", shown(name), shown(thread.name.text));
         let known = thread.registers.iter_enumerated().filter(|&(register, _)| set[register]);
-        let near = nearest(name, known.map(|(_, word)| word.text).take(MOST_CANDIDATES));
+        let known = known.map(|(_, word)| word.text).take(MOST_CANDIDATES);
+        let near = report.has_room().then(|| nearest(name, known)).flatten();
         let help = match near {
             _ if name.contains(|c: char| !c.is_alphanumeric() && c != '_') => {
                 "operators come first and everything is separated by spaces: `== r 1`".to_owned()
@@ -84,8 +85,8 @@ fn states(thread: &Thread<'_>, report: &mut Report) {
     for transition in thread.transitions.iter().filter(|transition| transition.from != transition.to) {
         entered[transition.to] = true;
     }
-    for (state, is_entered) in entered.iter_enumerated().filter(|(_, is_entered)| !**is_entered) {
-        debug_assert!(!is_entered);
+    let unentered = entered.iter_enumerated().filter(|(_, is_entered)| !**is_entered);
+    for (state, _) in unentered {
         let name = thread.states[state].name.text;
         let Some(&first) = thread.states[state].out.first() else {
             // Only `final` names it.
@@ -96,7 +97,8 @@ fn states(thread: &Thread<'_>, report: &mut Report) {
             format!("no transition leads to state `{}`, and it is not the initial one", shown(name));
         let dead_ends =
             thread.states.iter_enumerated().filter(|(other, s)| entered[*other] && s.out.is_empty());
-        let near = nearest(name, dead_ends.map(|(_, s)| s.name.text).take(MOST_CANDIDATES));
+        let dead_ends = dead_ends.map(|(_, s)| s.name.text).take(MOST_CANDIDATES);
+        let near = report.has_room().then(|| nearest(name, dead_ends)).flatten();
         let help = near.map_or_else(
             || "remove its transitions, or let one lead to it".to_owned(),
             |near| format!("did you mean `{near}`?"),
@@ -124,7 +126,7 @@ const MOST_COPIES: usize = 1_000_000;
 fn sections(thread: &Thread<'_>, report: &mut Report) -> Sections {
     let mut outside: IdVec<StateId, bool> = thread.states.iter().map(|_| false).collect();
     let mut sections: Vec<Section> = Vec::new();
-    let mut by_entry: HashMap<StateId, usize> = HashMap::new();
+    let mut by_entry: FxHashMap<StateId, usize> = FxHashMap::default();
     let mut unlocked = vec![false; thread.transitions.len()];
     let mut relocked: Vec<usize> = Vec::new();
     let mut never_unlocked: Vec<StateId> = Vec::new();

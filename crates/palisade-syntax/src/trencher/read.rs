@@ -6,7 +6,7 @@ use crate::report::Report;
 use crate::suggest::nearest;
 use palisade_base::{Diagnostic, IdVec, Source, Span};
 use palisade_program::written::BinaryOp;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The words that begin a line. No register or state has such a name: in Trencher a transition that lacks an
 /// operand swallows the next line.
@@ -22,7 +22,7 @@ pub(super) const MAX_CELLS: u32 = 65_536;
 pub(super) fn read<'a>(source: &'a Source, report: &mut Report) -> File<'a> {
     let mut reader = Reader { text: source.text(), at: 0, peeked: None, report, terms: 0, failed: false };
     let mut file = File { memory_size: None, threads: Vec::new() };
-    let mut names: HashMap<&str, Span> = HashMap::new();
+    let mut names: FxHashMap<&str, Span> = FxHashMap::default();
     let mut any_thread = false;
     while let Some((word, span)) = reader.next() {
         match word {
@@ -51,7 +51,7 @@ struct Reader<'a, 'r> {
     at: usize,
     peeked: Option<Option<(&'a str, Span)>>,
     report: &'r mut Report,
-    /// Expressions made so far.
+    /// The size of the program so far, as [`MAX_SIZE`] counts it.
     terms: usize,
     /// Whether the present thread has an error.
     failed: bool,
@@ -107,7 +107,8 @@ impl<'a> Reader<'a, '_> {
         let mut diagnostic =
             Diagnostic::error("unexpected-word", format!("expected {expected}, found `{}`", shown(word)))
                 .at(span, "");
-        if let Some(near) = nearest(word, candidates.iter().copied()) {
+        let near = self.report.has_room().then(|| nearest(word, candidates.iter().copied())).flatten();
+        if let Some(near) = near {
             diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
         }
         self.error(diagnostic);
@@ -159,7 +160,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    fn thread(&mut self, file: &mut File<'a>, names: &mut HashMap<&'a str, Span>, keyword: Span) {
+    fn thread(&mut self, file: &mut File<'a>, names: &mut FxHashMap<&'a str, Span>, keyword: Span) {
         self.failed = false;
         let Ok(name) = self.word("the name of a thread") else {
             self.skip_to(&["thread"]);
@@ -238,6 +239,8 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn transition(&mut self, builder: &mut Builder<'a>, keyword: Span) -> Result<(), Failed> {
+        // For the statement and its jump.
+        self.terms += 3;
         let from = self.word("the state the transition leaves")?;
         let to = self.word("the state the transition leads to")?;
         let word = self.word("an instruction")?;
@@ -272,7 +275,8 @@ impl<'a> Reader<'a, '_> {
             }
             other => {
                 let message = format!("unknown instruction `{}`", shown(other));
-                let help = match nearest(other, INSTRUCTIONS) {
+                let near = self.report.has_room().then(|| nearest(other, INSTRUCTIONS)).flatten();
+                let help = match near {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("the instructions are {}", INSTRUCTIONS.join(", ")),
                 };
@@ -307,7 +311,7 @@ impl<'a> Reader<'a, '_> {
             let message = if depth > MAX_NESTING {
                 format!("expressions may nest at most {MAX_NESTING} deep")
             } else {
-                format!("a program may hold at most {MAX_SIZE} expressions")
+                "the program is too large".to_owned()
             };
             self.error(Diagnostic::error("too-large", message).at(word.span, ""));
             return Err(Failed);
@@ -344,8 +348,8 @@ struct Builder<'a> {
     states: IdVec<StateId, State<'a>>,
     registers: IdVec<RegisterId, Word<'a>>,
     transitions: Vec<Transition>,
-    state_names: HashMap<&'a str, StateId>,
-    register_names: HashMap<&'a str, RegisterId>,
+    state_names: FxHashMap<&'a str, StateId>,
+    register_names: FxHashMap<&'a str, RegisterId>,
 }
 
 impl<'a> Builder<'a> {

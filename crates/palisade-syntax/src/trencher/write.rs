@@ -11,7 +11,7 @@ use palisade_program::written::{
     BinaryOp, Block, Count, Expr, ExprKind, Init, InitValue, Name, Observation, Place, PlaceKind, ProcessRef,
     Program, Property, PropertyKind, Select, Shared, Start, Stmt, StmtKind, Template, Type, UnaryOp,
 };
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Makes the program of a file without errors.
@@ -32,7 +32,7 @@ pub(super) fn write(file: &File<'_>, sections: &[Sections], memory: Memory) -> P
     let templates: Vec<Arc<str>> = file.threads.iter().map(|thread| names.fresh(thread.name.text)).collect();
     let mut goals = Vec::new();
     for ((thread, sections), template) in file.threads.iter().zip(sections).zip(templates) {
-        let mut writer = Writer::new(thread, sections, &cells, memory, names.clone());
+        let mut writer = Writer::new(thread, sections, &cells, memory, names.inner());
         let body = writer.body();
         let name = Name::new(template, thread.name.span);
         if let Some(last) = thread.last {
@@ -69,10 +69,10 @@ struct Writer<'w, 'a> {
     cells: &'w Arc<str>,
     registers: IdVec<RegisterId, Arc<str>>,
     /// The label of each state in each region where it is written.
-    labels: HashMap<(Region, StateId), Arc<str>>,
+    labels: FxHashMap<(Region, StateId), Arc<str>>,
     /// For sections that are not written in place, the label in front of their atomic block.
     gates: Vec<Option<Arc<str>>>,
-    by_entry: HashMap<StateId, usize>,
+    by_entry: FxHashMap<StateId, usize>,
 }
 
 impl<'w, 'a> Writer<'w, 'a> {
@@ -81,12 +81,12 @@ impl<'w, 'a> Writer<'w, 'a> {
         sections: &'w Sections,
         cells: &'w Arc<str>,
         memory: Memory,
-        mut names: Names,
+        mut names: Names<'_>,
     ) -> Writer<'w, 'a> {
         let registers = thread.registers.iter().map(|register| names.fresh(register.text)).collect();
         // Labels are a world of their own.
         let mut names = Names::default();
-        let mut labels = HashMap::new();
+        let mut labels = FxHashMap::default();
         for (state, outside) in sections.outside.iter_enumerated() {
             if *outside {
                 labels.insert((Region::Outside, state), names.fresh(thread.states[state].name.text));
@@ -102,7 +102,7 @@ impl<'w, 'a> Writer<'w, 'a> {
             }
         }
         let mut in_place = vec![false; sections.sections.len()];
-        let by_entry: HashMap<StateId, usize> =
+        let by_entry: FxHashMap<StateId, usize> =
             sections.sections.iter().enumerate().map(|(number, section)| (section.entry, number)).collect();
         for transition in &thread.transitions {
             if matches!(transition.instruction, Instruction::Lock)
