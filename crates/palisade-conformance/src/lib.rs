@@ -6,6 +6,7 @@
 //! - [`transform`]: changes of a program whose effect on the verdict is known;
 //! - [`shrink`](fn@shrink): a small program that still shows a failure;
 //! - [`suite`]: all of it together. An engine's tests call [`suite::check_engine`] and [`suite::check_classics`].
+//! - [`parameterized`]: the same for programs with any number of threads, by comparison with small numbers of them.
 //!
 //! What is absent: any engine.
 
@@ -13,6 +14,7 @@ pub mod brute;
 pub mod build;
 pub mod classics;
 pub mod generate;
+pub mod parameterized;
 pub mod random;
 mod shrink;
 pub mod suite;

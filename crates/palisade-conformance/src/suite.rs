@@ -21,6 +21,7 @@ use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower, print};
 use palisade_trace::{Run, replay};
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -80,26 +81,32 @@ impl Default for SuiteConfig {
 /// # Panics
 /// If the engine fails, with a small program that shows it.
 pub fn check_engine(engine: &dyn Engine, config: SuiteConfig) {
-    let number = |name| {
-        let parse = |text: String| {
-            text.trim().parse::<u64>().unwrap_or_else(|_| panic!("{name} is not a number: {text}"))
-        };
-        std::env::var(name).ok().map(parse)
-    };
-    let seeds = match (number("PALISADE_SEED"), number("PALISADE_SEEDS")) {
-        (Some(seed), _) => seed..seed + 1,
-        (None, programs) => config.first_seed..config.first_seed + programs.unwrap_or(config.programs as u64),
-    };
+    let seeds = seeds(&config);
     for &profile in &config.profiles {
         let mut tally = Tally::default();
         for seed in seeds.clone() {
             let program = generate(profile, seed);
             let subject = Subject { engine, config: &config, profile, seed };
             if let Err(problem) = subject.examine(&program, &mut tally) {
-                subject.report(program, &problem);
+                let problem_of = |program: &Program| subject.examine(program, &mut Tally::default()).err();
+                subject.report(&format!("a {profile:?} program"), program, &problem, &problem_of);
             }
         }
         eprintln!("{} on {profile:?} programs, seeds {seeds:?}: {tally}", engine.name());
+    }
+}
+
+/// Which seeds to try, with regard to `PALISADE_SEED` and `PALISADE_SEEDS`.
+pub(crate) fn seeds(config: &SuiteConfig) -> Range<u64> {
+    let number = |name| {
+        let parse = |text: String| {
+            text.trim().parse::<u64>().unwrap_or_else(|_| panic!("{name} is not a number: {text}"))
+        };
+        std::env::var(name).ok().map(parse)
+    };
+    match (number("PALISADE_SEED"), number("PALISADE_SEEDS")) {
+        (Some(seed), _) => seed..seed + 1,
+        (None, programs) => config.first_seed..config.first_seed + programs.unwrap_or(config.programs as u64),
     }
 }
 
@@ -139,14 +146,14 @@ impl std::fmt::Display for Tally {
 
 /// A law that an engine broke.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Problem {
-    law: Law,
-    text: String,
+pub(crate) struct Problem {
+    pub law: Law,
+    pub text: String,
 }
 
 /// The laws. Shrinking keeps to the one that was broken first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Law {
+pub(crate) enum Law {
     NoPanic,
     Decides,
     FindsBugs,
@@ -161,18 +168,18 @@ enum Law {
 }
 
 impl Law {
-    fn broken<T>(self, text: String) -> Result<T, Problem> {
+    pub fn broken<T>(self, text: String) -> Result<T, Problem> {
         Err(Problem { law: self, text })
     }
 }
 
 /// What is tested on what.
 #[derive(Clone, Copy)]
-struct Subject<'a> {
-    engine: &'a dyn Engine,
-    config: &'a SuiteConfig,
-    profile: Profile,
-    seed: u64,
+pub(crate) struct Subject<'a> {
+    pub engine: &'a dyn Engine,
+    pub config: &'a SuiteConfig,
+    pub profile: Profile,
+    pub seed: u64,
 }
 
 impl Subject<'_> {
@@ -312,11 +319,11 @@ impl Subject<'_> {
         }
     }
 
-    fn task<'p>(&self, program: &'p Program, model: Model, interlocked: Interlocked) -> Task<'p> {
+    pub(crate) fn task<'p>(&self, program: &'p Program, model: Model, interlocked: Interlocked) -> Task<'p> {
         Task { program, threads: Threads::Declared, model, interlocked, options: self.config.options.clone() }
     }
 
-    /// Asks the engine, and catches its panics.
+    /// Asks the engine about a program as declared.
     fn ask(
         &self,
         program: &Program,
@@ -324,27 +331,35 @@ impl Subject<'_> {
         interlocked: Interlocked,
         jobs: usize,
     ) -> Result<Verdict, Problem> {
-        let task = self.task(program, model, interlocked);
+        self.answer(&self.task(program, model, interlocked), jobs)
+    }
+
+    /// What the engine says, with its panics caught.
+    pub(crate) fn answer(&self, task: &Task<'_>, jobs: usize) -> Result<Verdict, Problem> {
         let budget = Budget::unlimited(jobs).with_timeout(self.config.timeout);
-        let answer = catch_unwind(AssertUnwindSafe(|| self.engine.check(&task, &budget, &Silent).verdict));
+        let answer = catch_unwind(AssertUnwindSafe(|| self.engine.check(task, &budget, &Silent).verdict));
         answer.or_else(|panic| {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-            Law::NoPanic.broken(format!("{}: the engine panicked: {text}", model.name()))
+            Law::NoPanic.broken(format!("{}: the engine panicked: {text}", task.model.name()))
         })
     }
 
-    /// Shrinks the program and panics.
-    fn report(&self, program: Program, problem: &Problem) -> ! {
-        let problem_of = |program: &Program| self.examine(program, &mut Tally::default()).err();
+    /// Shrinks the program, as long as the same law is broken, and panics.
+    pub(crate) fn report(
+        &self,
+        kind: &str,
+        program: Program,
+        problem: &Problem,
+        problem_of: &dyn Fn(&Program) -> Option<Problem>,
+    ) -> ! {
         let small =
             shrink(program, &|program| problem_of(program).is_some_and(|other| other.law == problem.law));
         let last = problem_of(&small);
         panic!(
-            "engine {} fails on a {:?} program, seed {}\nwhole program: {}\nsmall program: {}\n\n{}\n\
+            "engine {} fails on {kind}, seed {}\nwhole program: {}\nsmall program: {}\n\n{}\n\
              PALISADE_SEED={} repeats it.",
             self.engine.name(),
-            self.profile,
             self.seed,
             problem.text,
             last.as_ref().map_or("(does not fail twice)", |problem| &problem.text),
@@ -355,7 +370,7 @@ impl Subject<'_> {
 }
 
 /// `from [0, 0]: 0:e1 1:e0 0:u0`: who takes which edge, or which pending store of whom reaches memory.
-fn compact(run: &Run) -> String {
+pub(crate) fn compact(run: &Run) -> String {
     let step = |step: &Step| {
         let thread = step.thread.0;
         match step.action {

@@ -9,6 +9,9 @@
 mod body;
 mod cycle;
 mod property;
+mod templates;
+
+pub use templates::generate_parameterized;
 
 use crate::brute::{self, Answer, Limits};
 use crate::build::{self, declare, element, int, name, stmt};

@@ -1,0 +1,113 @@
+//! The suite for any number of threads finds what is wrong with wrong engines; its programs are valid and of all kinds.
+
+use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::generate::generate_parameterized;
+use palisade_conformance::parameterized::check_parameterized;
+use palisade_conformance::suite::{SuiteConfig, Unknown};
+use palisade_engine::{
+    Budget, Engine, Outcome, Progress, Reason, Stats, Suitability, Task, Verdict, Witness,
+};
+use palisade_memory::{Machine, Model};
+use palisade_program::{Instantiation, lower, validate};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Brute force on one or more threads of each kind, with a mistake or without.
+struct Brute(Mistake);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mistake {
+    /// Says `unknown` where no number that was tried is unsafe.
+    None,
+    /// Says `safe` if one thread of each kind is safe.
+    OneIsAll,
+    /// Names one thread of each kind whatever the run has.
+    WrongCount,
+}
+
+impl Engine for Brute {
+    fn name(&self) -> &'static str {
+        "brute"
+    }
+
+    fn suits(&self, _: &Task<'_>) -> Suitability {
+        Suitability::Tries
+    }
+
+    fn check(&self, task: &Task<'_>, _: &Budget, _: &dyn Progress) -> Outcome {
+        let most = if self.0 == Mistake::OneIsAll { 1 } else { 3 };
+        let found = (1..=most).find_map(|any| {
+            let system = task.system(any);
+            match brute::check(task.machine(&system), Limits { states: 1_000, buffer: Some(4) }) {
+                Answer::Unsafe(run) => Some((any, run)),
+                _ => None,
+            }
+        });
+        let verdict = match found {
+            Some((any, run)) => {
+                let any = if self.0 == Mistake::WrongCount { 1 } else { any };
+                Verdict::Unsafe(Witness { instantiation: task.instantiation(any), run })
+            }
+            None if self.0 == Mistake::OneIsAll => Verdict::Safe,
+            None => Verdict::Unknown(Reason::BufferBound(4)),
+        };
+        Outcome { verdict, engine: self.name(), stats: Stats::new() }
+    }
+}
+
+fn config() -> SuiteConfig {
+    SuiteConfig {
+        programs: 30,
+        models: vec![Model::Sc, Model::Tso],
+        unknown: Unknown::Always,
+        limits: Limits { states: 1_000, buffer: Some(4) },
+        ..SuiteConfig::default()
+    }
+}
+
+#[test]
+fn a_right_engine_passes() {
+    check_parameterized(&Brute(Mistake::None), config());
+}
+
+#[test]
+fn wrong_engines_are_found_out_and_the_program_is_small() {
+    let cases = [
+        (Mistake::OneIsAll, "safe for any number of threads, but 2 have a run"),
+        (Mistake::WrongCount, "the witness does not replay"),
+    ];
+    for (mistake, expected) in cases {
+        let failed = catch_unwind(AssertUnwindSafe(|| check_parameterized(&Brute(mistake), config())));
+        let panic = failed.expect_err("the mistake is found");
+        let text = panic.downcast_ref::<String>().expect("the message is formatted");
+        let small = text.split("small program: ").nth(1).expect("the program was shrunk");
+        assert!(small.contains(expected), "{expected} is not in:\n{text}");
+        assert!(small.lines().count() < 25, "the program is not small:\n{text}");
+    }
+}
+
+#[test]
+fn programs_are_valid_and_of_all_kinds() {
+    let (mut safe, mut broken, mut many) = (0, 0, 0);
+    for seed in 1..=100 {
+        let program = generate_parameterized(seed);
+        let wrong: Vec<_> = validate(&program).into_iter().filter(|problem| problem.is_error()).collect();
+        assert!(wrong.is_empty(), "seed {seed}: {wrong:?}");
+        assert_eq!(program, generate_parameterized(seed), "a seed names a program");
+        let answer = |any| {
+            let system = lower(&program, Instantiation { any, every: None });
+            brute::check(Machine::new(&system, Model::Tso), Limits { states: 2_000, buffer: Some(4) })
+        };
+        match answer(2) {
+            Answer::Safe => safe += 1,
+            Answer::Unsafe(_) => {
+                broken += 1;
+                many += usize::from(answer(1) == Answer::Safe);
+            }
+            Answer::Inconclusive => {}
+        }
+    }
+    assert!(
+        safe >= 20 && broken >= 20 && many >= 10,
+        "{safe} safe, {broken} unsafe, {many} need two threads"
+    );
+}
