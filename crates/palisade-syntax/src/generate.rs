@@ -9,8 +9,8 @@ use palisade_program::written::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// Legal names that mean something in places.
-const SPECIAL: [&str; 3] = ["count", "end", "on"];
+/// A legal name that no label may have: it is the end of every process.
+const END: &str = "end";
 
 /// Gives foreign names a form that `.pal` accepts, each another one.
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl<'p> Names<'p> {
     /// given before.
     pub(crate) fn fresh(&mut self, wanted: &str) -> Arc<str> {
         let base: Arc<str> = identifier(wanted).into();
-        if is_legal_name(&base) && !SPECIAL.contains(&&*base) && self.take(&base) {
+        if is_legal_name(&base) && &*base != END && self.take(&base) {
             return base;
         }
         let mut next = self.next.get(&base).copied().unwrap_or(2);

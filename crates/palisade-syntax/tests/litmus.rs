@@ -1,5 +1,7 @@
 //! What litmus tests become in `.pal`, and which of their outcomes are reachable.
 
+mod blocks;
+
 use palisade_base::Source;
 use palisade_memory::{Machine, Model};
 use palisade_program::print::print;
@@ -452,4 +454,14 @@ fn loops_end_where_the_machine_ends_them() {
     test("movq $1,%rax ; L: addq %rax,%rax ; jns L", "0:rax=0x8000000000000000");
     test("L: lock addb $100,(x) ; jno L", "x=200");
     test("L: lock incb (x) ; cmpb $-1,(x) ; jne L", "x=255");
+}
+
+#[test]
+fn the_reference_tells_what_tests_become() {
+    let examples = blocks::examples(include_str!("../../../docs/litmus.md"), "litmus");
+    assert!(examples.len() >= 4);
+    for (test, program) in examples {
+        assert_eq!(print(&parsed(&test).program), program, "{test}");
+        assert!(parsed(&test).warnings.iter().all(|warning| warning.id == "undeclared-variable"), "{test}");
+    }
 }

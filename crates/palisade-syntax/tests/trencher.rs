@@ -1,5 +1,7 @@
 //! What Trencher's files become in `.pal`.
 
+mod blocks;
+
 use palisade_base::Source;
 use palisade_memory::{Machine, Model};
 use palisade_program::print::print;
@@ -367,4 +369,14 @@ fn buffers_and_locks_do_what_they_do() {
     assert!(!ends(&thread(&["a b lock", "b c lock", "c d unlock"]), Model::Tso));
     assert!(!ends(&thread(&["a b lock", "b c noop"]), Model::Tso));
     assert!(ends(&thread(&["a b lock", "b c unlock"]), Model::Tso));
+}
+
+#[test]
+fn the_reference_tells_what_files_become() {
+    let examples = blocks::examples(include_str!("../../../docs/trencher.md"), "trencher");
+    assert!(examples.len() >= 3);
+    for (file, program) in examples {
+        assert_eq!(print(&parsed(&file).program), program, "{file}");
+        assert!(parsed(&file).warnings.is_empty(), "{file}");
+    }
 }
