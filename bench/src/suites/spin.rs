@@ -131,7 +131,7 @@ fn in_folder(models: &[Model], rounds: usize, folder: &std::path::Path) -> Resul
     if models.contains(&largest) {
         println!("A second job on {largest}");
         let mut table = Table::new(&["reduction", "one job, s", "two jobs, s", "gain", ""]);
-        for reduction in [Level::Local, Level::Full] {
+        for reduction in [Level::None, Level::Full] {
             let (one, two) = second_job(largest, reduction, rounds)?;
             let gain = one / two;
             table.row(vec![

@@ -6,7 +6,8 @@
 //! one-step predecessors of the upward closure of `e`, or at least enough of them) and the order is a well-quasi-order, the search ends: with an
 //! initial element, or with the minimal elements of a set that is closed under predecessors and holds no initial element.
 //!
-//! *How.* Smallest elements first, so that subsumption removes more. An element that became subsumed before it was expanded is not expanded.
+//! *How.* Smallest elements first, so that subsumption removes more. An element that has become subsumed by the time it would be expanded is
+//! not expanded.
 
 use crate::Antichain;
 
@@ -107,14 +108,29 @@ impl<'s, B: Backward> Search<'s, B> {
     }
 
     fn next(&mut self) -> Option<usize> {
-        for queue in &mut self.queue {
-            while let Some(index) = queue.pop_front() {
-                if !self.nodes[index].subsumed {
+        for weight in 0..self.queue.len() {
+            while let Some(index) = self.queue[weight].pop_front() {
+                if !self.nodes[index].subsumed && !self.became_subsumed(index) {
                     return Some(index);
                 }
             }
         }
         None
+    }
+
+    /// Whether another element has come below this one since it was met; then it goes.
+    fn became_subsumed(&mut self, index: usize) -> bool {
+        let (system, nodes, tests) = (self.system, &mut self.nodes, &mut self.tests);
+        let keys = system.keys(&nodes[index].element);
+        let subsumed = self.antichain.any_below(&keys, |other| {
+            *tests += 1;
+            other != index && system.is_below(&nodes[other].element, &nodes[index].element)
+        });
+        if subsumed {
+            nodes[index].subsumed = true;
+            self.antichain.remove_if(&keys, |other| other == index);
+        }
+        subsumed
     }
 
     fn meet(&mut self, element: B::Element, successor: Option<(NodeId, B::Why)>) {
@@ -133,7 +149,7 @@ impl<'s, B: Backward> Search<'s, B> {
         if covered {
             return;
         }
-        self.antichain.remove_above(&keys, |stored| {
+        self.antichain.remove_if(&keys, |stored| {
             *tests += 1;
             let above = system.is_below(&element, &nodes[stored].element);
             nodes[stored].subsumed |= above;
@@ -165,10 +181,16 @@ impl<'s, B: Backward> Search<'s, B> {
 
     /// The minimal elements.
     pub fn minimal_elements(&self) -> impl Iterator<Item = &B::Element> {
-        self.antichain.iter().map(|index| &self.nodes[index].element)
+        let minimal = |&index: &usize| {
+            let element = &self.nodes[index].element;
+            !self.antichain.any_below(&self.system.keys(element), |other| {
+                other != index && self.system.is_below(&self.nodes[other].element, element)
+            })
+        };
+        self.antichain.iter().filter(minimal).map(|index| &self.nodes[index].element)
     }
 
-    /// How many minimal elements there are.
+    /// How many elements are kept: the minimal ones, and those not yet found out to be above others.
     pub fn antichain_len(&self) -> usize {
         self.antichain.len()
     }

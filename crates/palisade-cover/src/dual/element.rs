@@ -4,7 +4,9 @@ use palisade_automata::{StateId, ValueId};
 use palisade_base::Id;
 use palisade_program::running::CellId;
 use palisade_wqo::{injects, is_subword};
+use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
+use std::hash::BuildHasher;
 
 /// A letter of a word: a message, own or plain, with a cell and a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -72,9 +74,28 @@ pub(crate) struct Element {
     pub memory: SmallVec<[Content; 16]>,
     /// What is asked of processes, sorted.
     pub processes: Vec<Process>,
+    /// A bit for each letter of each process (several share a bit): an element below this one has no others.
+    signature: u64,
 }
 
 impl Element {
+    pub fn new(memory: SmallVec<[Content; 16]>, processes: Vec<Process>) -> Element {
+        debug_assert!(processes.is_sorted(), "processes are sorted");
+        let mut signature = 0;
+        for process in &processes {
+            for symbol in &process.word {
+                let letter = FxBuildHasher.hash_one((process.kind, process.state, symbol));
+                signature |= 1 << (letter >> 58);
+            }
+        }
+        Element { memory, processes, signature }
+    }
+
+    /// A quick test that is true for all elements below another.
+    pub fn may_be_below(&self, other: &Element) -> bool {
+        self.signature & !other.signature == 0
+    }
+
     pub fn content(&self, cell: CellId) -> Content {
         self.memory[cell.index()]
     }

@@ -230,6 +230,9 @@ impl Backward for Setup {
     }
 
     fn is_below(&self, a: &Element, b: &Element) -> bool {
+        if !a.may_be_below(b) {
+            return false;
+        }
         let cells = a.memory.iter().zip(&b.memory).enumerate();
         let memory_below = cells.into_iter().all(|(index, (of_a, of_b))| match of_a.value() {
             None => true,

@@ -403,7 +403,7 @@ impl Setup {
                 after: after.clone(),
             };
             let processes = order.iter().map(|&index| draft.processes[index].clone()).collect();
-            give(Element { memory: draft.memory, processes }, step);
+            give(Element::new(draft.memory, processes), step);
         }
     }
 
@@ -460,7 +460,7 @@ impl Setup {
             };
             if self.normalise(&mut draft).is_some() {
                 let states = sorted.into_iter().map(|(_, state)| state).collect();
-                give(Element { memory: draft.memory, processes: draft.processes.into_vec() }, states);
+                give(Element::new(draft.memory, draft.processes.into_vec()), states);
             }
             return;
         };
