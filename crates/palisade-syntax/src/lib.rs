@@ -8,6 +8,7 @@
 //! *Guarantee*: no input panics, overflows the stack or takes more than linear time and memory. [`limits`] says where
 //! the parsers give up.
 
+pub mod edit;
 mod generate;
 pub mod limits;
 mod litmus;
