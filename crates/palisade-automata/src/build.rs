@@ -14,8 +14,8 @@ use palisade_program::running::{CellId, RoleId, System};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 
-/// More values of one cell than this count as growth without bound.
-pub const MOST_VALUES: usize = 1 << 12;
+/// More values than this of a cell without a declared domain count as growth without bound.
+pub const MOST_VALUES: usize = 1 << 7;
 /// More thread states of one role than this, too.
 pub const MOST_STATES: usize = 1 << 18;
 
@@ -30,11 +30,17 @@ pub enum Trouble {
     Values(CellId),
     /// A role has more and more thread states.
     States(RoleId),
+    /// Somebody said stop.
+    Stopped,
 }
 
 impl Automata {
-    /// The automata of a program, with the population of each role.
-    pub fn build(system: &System, population: impl Fn(RoleId) -> Population) -> Result<Automata, Trouble> {
+    /// The automata of a program, with the population of each role. `go_on` is asked now and then.
+    pub fn build(
+        system: &System,
+        population: impl Fn(RoleId) -> Population,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<Automata, Trouble> {
         let mut machine = ThreadMachine::new(Machine::new(system, Model::Sc), usize::MAX, true);
         machine.fences = Fences::Letters;
         let mut builder = Builder {
@@ -55,6 +61,9 @@ impl Automata {
         while let Some((role, state)) = builder.work.pop_front() {
             builder.roles[role].waiting.remove(&state);
             builder.expand(role, state)?;
+            if !go_on() {
+                return Err(Trouble::Stopped);
+            }
         }
         let values = builder.values.into_iter().map(|known| known.list.clone()).collect();
         Ok(Automata {
@@ -124,7 +133,8 @@ impl Builder<'_> {
         }
         let id = known.list.push(value);
         known.ids.insert(value, id);
-        if known.list.len() > MOST_VALUES {
+        let declared = self.machine.machine.system.cells[cell].ty.domain.bounds().is_some();
+        if known.list.len() > MOST_VALUES && !declared {
             return Err(Trouble::Values(cell));
         }
         let mut readers: Vec<_> = self.readers[cell].iter().copied().collect();

@@ -109,15 +109,22 @@ fn check(
         return Err(Reason::Unsupported("load buffers are for TSO and SC, not for PSO".into()));
     }
     let system = task.system(1);
-    let automata = Automata::build(&system, |role| population(task, &system, role))
-        .map_err(|trouble| explain(&system, trouble))?;
+    let mut exhausted = None;
+    let go_on = || {
+        exhausted = budget.check(0).err();
+        exhausted.is_none()
+    };
+    let automata = Automata::build(&system, |role| population(task, &system, role), go_on);
+    let automata = match (automata, exhausted) {
+        (_, Some(exhausted)) => return Err(Reason::Exhausted(exhausted)),
+        (automata, None) => automata.map_err(|trouble| explain(&system, trouble))?,
+    };
     let setup = Setup::new(&automata, task.model);
     let bad = bad_combinations(&system, &automata, &setup).map_err(Reason::Unsupported)?;
     let mut search = Search::new(&setup);
     for combination in &bad {
         setup.bad_elements(combination, &mut |element, _| search.add(element));
     }
-    let mut exhausted = None;
     let mut expanded = 0u64;
     let found = search.run(|search| {
         expanded += 1;
@@ -157,6 +164,7 @@ fn explain(system: &System, trouble: Trouble) -> Reason {
     match trouble {
         Trouble::Spawn => Reason::Unsupported("threads are started at run time".into()),
         Trouble::CallDepth(depth) => Reason::CallDepth(depth),
+        Trouble::Stopped => Reason::Exhausted(Exhausted::Stopped),
         Trouble::Values(cell) => {
             Reason::Growing { name: system.cells[cell].name.clone(), values: palisade_automata::MOST_VALUES }
         }
