@@ -46,6 +46,14 @@ enum Suite {
         /// The folder
         dir: PathBuf,
     },
+    /// The load-buffer engine: the paper's tables and growth with the number of threads; or all `.rmm` files below some folders
+    Cover {
+        /// Folders with `.rmm` files
+        folders: Vec<PathBuf>,
+        /// How many seconds a run may take
+        #[arg(long, default_value_t = 20)]
+        seconds: u64,
+    },
     /// Parsing speed and memory on large generated texts of every input language
     Parse,
     /// One search, its counters on one line (used by the other suites, and for profilers)
@@ -67,6 +75,7 @@ fn main() -> Result<()> {
         Suite::Spin { models, rounds } => suites::spin::run(&models, rounds),
         Suite::Witness => suites::witness::run(),
         Suite::Litmus { dir } => suites::litmus::run(&dir),
+        Suite::Cover { folders, seconds } => suites::cover::run(&folders, seconds),
         Suite::Parse => suites::parse::run(),
         Suite::Search(search) => search.run(),
         Suite::Read(read) => read.run(),

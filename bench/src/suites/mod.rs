@@ -1,5 +1,6 @@
 //! The suites.
 
+pub mod cover;
 pub mod litmus;
 pub mod parse;
 pub mod spin;

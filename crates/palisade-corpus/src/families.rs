@@ -4,7 +4,7 @@ use crate::data_structures::{Produces, increasing_sequence, producer_consumer};
 use crate::expected::Safety::{Safe, Unsafe};
 use crate::figures::{delayed_loop, diamond};
 use crate::litmus::{Copies, SHAPES, litmus, store_buffering_ring};
-use crate::mutex::{burns, lamport_fast, lamport_fast_1, szymanski, ticket};
+use crate::mutex::{burns, filter_lock, lamport_fast, lamport_fast_1, szymanski, ticket};
 use crate::{Fences, Safety, Verdicts};
 use std::ops::RangeInclusive;
 
@@ -44,6 +44,18 @@ pub fn families() -> Vec<Family> {
             2..=2,
             |n| szymanski(n, Fences::Tso),
             [Some(Safe), Some(Safe), Some(Safe)],
+        ),
+        family(
+            "filter_lock",
+            2..=3,
+            |n| filter_lock(n, Fences::None),
+            [Some(Safe), Some(Unsafe), Some(Unsafe)],
+        ),
+        family(
+            "filter_lock.fenced",
+            2..=2,
+            |n| filter_lock(n, Fences::Tso),
+            [Some(Safe), Some(Safe), Some(Unsafe)],
         ),
         family("ticket", 2..=3, ticket, [Some(Safe), Some(Safe), Some(Safe)]),
         family("diamond", 2..=6, diamond, [Some(Safe), Some(Unsafe), Some(Unsafe)]),

@@ -198,6 +198,43 @@ forbid count(P@cs) >= 2;
     fill(template, fences, &[("N", threads.to_string()), ("FENCES", told(fences))])
 }
 
+/// Peterson's algorithm for N threads, which pass N - 1 floors.
+pub fn filter_lock(threads: u32, fences: Fences) -> String {
+    let template = r#"
+// Peterson's algorithm for $N threads (the filter lock), $FENCES.
+// Source: G. Peterson, "Myths about the mutual exclusion problem", Information Processing Letters 12(3), 1981.
+const N = $N;
+shared level[N]: 0..N - 1;
+shared victim[N]: 0..N - 1;
+
+process P(i: 0..N - 1) {
+    let floor: 0..N;
+    let k: 0..N;
+    loop {
+        floor = 1;
+        while floor < N {
+            level[i] = floor;
+            victim[floor] = i;
+            @fence
+            k = 0;
+            while k < N {
+                if k != i {
+                    while level[k] >= floor && victim[floor] == i {}
+                }
+                k = k + 1;
+            }
+            floor = floor + 1;
+        }
+    cs: skip;
+        level[i] = 0;
+    }
+}
+
+forbid count(P@cs) >= 2;
+"#;
+    fill(template, fences, &[("N", threads.to_string()), ("FENCES", told(fences))])
+}
+
 /// The ticket lock of the Linux kernel, with tickets that wrap around.
 pub fn ticket(threads: u32) -> String {
     let template = r#"

@@ -82,7 +82,7 @@ impl Wanted {
 fn attempt(random: &mut Random) -> Program {
     let mut writer =
         Writer { random: Random::new(random.next_word()), variables: 0, most: 1, role: 0, registers: [0; 2] };
-    if writer.random.percent(60) { writer.from_cycle() } else { writer.at_random() }
+    if writer.random.percent(60) { writer.around_cycle() } else { writer.at_random() }
 }
 
 const NAMES: [&str; 4] = ["x", "y", "z", "w"];
@@ -101,7 +101,7 @@ struct Writer {
 
 impl Writer {
     /// Threads that make the accesses of a critical cycle, or stop where something else happens.
-    fn from_cycle(mut self) -> Program {
+    fn around_cycle(mut self) -> Program {
         let skeleton = cycle::critical_cycle(&mut self.random, 3);
         self.variables = skeleton.variables;
         self.most = 3;

@@ -1,0 +1,131 @@
+//! The load-buffer engine (`--engine dual`).
+//!
+//! *Aims.* (1) Every row of Tables 1 and 2 of Abdulla, Atig, Bouajjani and Ngo, "A load-buffer semantics for total store ordering" (LMCS 2018), with their verdict and
+//! never more configurations than theirs ([`paper`]). (2) On the published `.rmm` files at most a tenth more configurations than a prototype of the search
+//! we use, and fewer in the geometric mean ([`folder`]). (3) Growth with the number of threads ([`growth`]). (4) Half a million configurations per
+//! second and at most 200 bytes for each, on large searches.
+//!
+//! *How.* One run per row, in this process on one core. Configurations are those generated, before subsumption. The limit is on the clock, seconds are processor time, which
+//! comes in steps of 10 ms; a speed is given for runs of at least a tenth of a second. Bytes are those of the engine's tables at the end,
+//! per configuration generated.
+
+pub mod folder;
+pub mod growth;
+pub mod paper;
+
+use crate::measure::{machine, timed};
+use crate::table::thousands;
+use anyhow::{Result, anyhow};
+use palisade_base::Source;
+use palisade_cover::Dual;
+use palisade_engine::{Budget, Engine, Options, Outcome, Silent, Task, Threads};
+use palisade_memory::{Interlocked, Model};
+use palisade_program::written::Program;
+use palisade_syntax::Language;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Runs the suite: the folders, if there are any, else the paper's tables and the growth.
+pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
+    println!("{}; at most {seconds} s per run\n", machine());
+    let limit = Duration::from_secs(seconds);
+    if folders.is_empty() {
+        paper::run(limit)?;
+        growth::run(limit)
+    } else {
+        folder::run(folders, limit)
+    }
+}
+
+/// The headings of [`Run::cells`].
+const HEADINGS: [&str; 7] =
+    ["verdict", "configurations", "antichain", "subsumption tests", "seconds", "per second", "bytes each"];
+
+/// What the engine said, and what it took.
+#[derive(Clone, Debug)]
+struct Run {
+    /// `safe`, `unsafe`, or why it is not known.
+    verdict: String,
+    /// For `unsafe`, how many threads at most the run has of a kind with any number of instances.
+    threads: Option<u32>,
+    configurations: u64,
+    antichain: u64,
+    tests: u64,
+    bytes: u64,
+    seconds: f64,
+}
+
+impl Run {
+    /// Asks the engine about TSO.
+    fn new(program: &Program, threads: Threads, limit: Duration) -> Run {
+        let options = Options::default();
+        let task = Task { program, threads, model: Model::Tso, interlocked: Interlocked::default(), options };
+        let budget = Budget::unlimited(1).with_timeout(limit).with_memory(4 << 30);
+        let (Outcome { verdict, stats, .. }, seconds) = timed(|| Dual.check(&task, &budget, &Silent));
+        let counter = |name| stats.get(name).unwrap_or(0);
+        let (verdict, threads) = match verdict {
+            palisade_engine::Verdict::Unknown(reason) => (reason.to_string(), None),
+            palisade_engine::Verdict::Unsafe(witness) => {
+                let any = task.is_parameterized().then_some(witness.instantiation.any);
+                ("unsafe".to_owned(), any)
+            }
+            palisade_engine::Verdict::Safe => ("safe".to_owned(), None),
+        };
+        Run {
+            verdict,
+            threads,
+            configurations: counter("configurations"),
+            antichain: counter("antichain"),
+            tests: counter("subsumption_tests"),
+            bytes: counter("table_bytes"),
+            seconds,
+        }
+    }
+
+    fn is_decided(&self) -> bool {
+        matches!(self.verdict.as_str(), "safe" | "unsafe")
+    }
+
+    /// Configurations per second, if the run was long enough to tell.
+    fn speed(&self) -> Option<f64> {
+        (self.seconds >= 0.1).then(|| self.configurations as f64 / self.seconds)
+    }
+
+    /// Bytes per configuration.
+    fn bytes_each(&self) -> u64 {
+        self.bytes / self.configurations.max(1)
+    }
+
+    /// The cells under [`HEADINGS`].
+    fn cells(&self) -> Vec<String> {
+        let verdict = match self.threads {
+            Some(threads) => format!("{} (up to {threads} each)", self.verdict),
+            None => self.verdict.clone(),
+        };
+        vec![
+            verdict,
+            thousands(self.configurations),
+            thousands(self.antichain),
+            thousands(self.tests),
+            format!("{:.2}", self.seconds),
+            self.speed().map_or("-".to_owned(), |speed| thousands(speed as u64)),
+            thousands(self.bytes_each()),
+        ]
+    }
+}
+
+/// Headings: some before those of a run, some behind.
+fn headings<'a>(before: &[&'a str], behind: &[&'a str]) -> Vec<&'a str> {
+    before.iter().chain(&HEADINGS).chain(behind).copied().collect()
+}
+
+/// Cells: some before those of a run, some behind.
+fn row(before: Vec<String>, run: &Run, behind: Vec<String>) -> Vec<String> {
+    before.into_iter().chain(run.cells()).chain(behind).collect()
+}
+
+fn parse(language: Language, name: &str, text: String) -> Result<Program> {
+    let source = Source::new(name, text);
+    let parsed = palisade_syntax::parse(language, &source);
+    Ok(parsed.map_err(|diagnostics| anyhow!("{name}: {diagnostics:?}"))?.program)
+}
