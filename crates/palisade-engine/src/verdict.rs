@@ -41,6 +41,8 @@ pub struct Witness {
 pub enum Reason {
     /// The budget ran out.
     Exhausted(Exhausted),
+    /// The budget ran out after something had been found out.
+    Partly(Exhausted, Box<Reason>),
     /// No bad state with buffers up to this length, but longer buffers are possible.
     BufferBound(usize),
     /// No bad state with up to this many instances of the templates that may have any number.
@@ -63,13 +65,8 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::Exhausted(Exhausted::Time(limit)) => {
-                write!(f, "out of time ({} s)", limit.as_secs_f64())
-            }
-            Reason::Exhausted(Exhausted::Memory(limit)) => {
-                write!(f, "out of memory ({:.2} GiB)", *limit as f64 / (1u64 << 30) as f64)
-            }
-            Reason::Exhausted(Exhausted::Stopped) => write!(f, "stopped"),
+            Reason::Exhausted(what) => what.fmt(f),
+            Reason::Partly(what, reached) => write!(f, "{what}; {reached}"),
             Reason::BufferBound(bound) => write!(f, "no bad state with buffers up to {bound}"),
             Reason::InstanceBound(bound) => {
                 write!(f, "no bad state with up to {bound} instances where any number is allowed")
@@ -86,6 +83,33 @@ impl fmt::Display for Reason {
             }
             Reason::Unsupported(why) => f.write_str(why),
         }
+    }
+}
+
+impl fmt::Display for Exhausted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Exhausted::Time(limit) => write!(f, "out of time ({} s)", limit.as_secs_f64()),
+            Exhausted::Memory(limit) => {
+                write!(f, "out of memory ({:.2} GiB)", *limit as f64 / (1u64 << 30) as f64)
+            }
+            Exhausted::Stopped => write!(f, "stopped"),
+        }
+    }
+}
+
+impl Reason {
+    /// The budget ran out; `reached` is what had been found out by then.
+    pub fn exhausted(what: Exhausted, reached: Option<Reason>) -> Reason {
+        match reached {
+            Some(reached) => Reason::Partly(what, Box::new(reached)),
+            None => Reason::Exhausted(what),
+        }
+    }
+
+    /// Whether the budget ran out.
+    pub fn is_exhausted(&self) -> bool {
+        matches!(self, Reason::Exhausted(_) | Reason::Partly(..))
     }
 }
 

@@ -96,11 +96,8 @@ impl Check<'_> {
         for any in 1..=MOST_INSTANCES {
             match self.fixed(any, self.task.options.max_buffer.min(BUFFER_OF_MANY)) {
                 found @ Verdict::Unsafe(_) => return found,
-                Verdict::Unknown(reason @ Reason::Exhausted(Exhausted::Stopped)) => {
-                    return Verdict::Unknown(reason);
-                }
-                Verdict::Unknown(reason @ Reason::Exhausted(_)) => {
-                    return Verdict::Unknown(reached.map_or(reason, Reason::InstanceBound));
+                Verdict::Unknown(Reason::Exhausted(what) | Reason::Partly(what, _)) => {
+                    return Verdict::Unknown(Reason::exhausted(what, reached.map(Reason::InstanceBound)));
                 }
                 Verdict::Safe | Verdict::Unknown(_) => reached = Some(any),
             }
@@ -132,12 +129,10 @@ impl Check<'_> {
                     return Verdict::Unknown(Reason::BufferBound(limit));
                 }
                 Bounded::Clean { bound_hit: true } => reached = Some(bound),
-                Bounded::Unknown(reason @ Reason::Exhausted(Exhausted::Stopped)) => {
-                    return Verdict::Unknown(reason);
+                Bounded::Unknown(Reason::Exhausted(what)) => {
+                    return Verdict::Unknown(Reason::exhausted(what, reached.map(Reason::BufferBound)));
                 }
-                Bounded::Unknown(reason) => {
-                    return Verdict::Unknown(reached.map_or(reason, Reason::BufferBound));
-                }
+                Bounded::Unknown(reason) => return Verdict::Unknown(reason),
             }
             bound = (bound * 2).min(limit);
         }

@@ -156,7 +156,9 @@ fn ask_all(
         let (outcome, replayed) = ask(*engine, task, budget, progress)?;
         match &outcome.verdict {
             Verdict::Safe | Verdict::Unsafe(_) => return Ok((outcome, replayed)),
-            Verdict::Unknown(Reason::Exhausted(_)) => return Ok((first_unknown.unwrap_or(outcome), None)),
+            Verdict::Unknown(reason) if reason.is_exhausted() => {
+                return Ok((first_unknown.unwrap_or(outcome), None));
+            }
             Verdict::Unknown(_) => _ = first_unknown.get_or_insert(outcome),
         }
     }
