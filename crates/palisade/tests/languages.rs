@@ -1,7 +1,10 @@
 //! The files of the corpus in the field's own languages: `corpus/languages.tsv` lists exactly these, each has the expected verdict under every
 //! model, and so has what it is printed as in `.pal`.
 
+use palisade::memory::Machine;
+use palisade::program::{Instantiation, lower};
 use palisade::{Budget, CheckOptions, Input, Language, Model, Silent, Source};
+use palisade_conformance::brute::{self, Answer, Limits};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,6 +64,26 @@ fn the_table_lists_every_file_once() {
     }
     assert_eq!(listed.iter().cloned().collect::<BTreeSet<_>>(), found);
     assert_eq!(listed.len(), found.len(), "no file is named twice");
+}
+
+/// The table against the brute-force interpreter, which has no part in the engines.
+#[test]
+fn oracle_expectations_are_what_brute_force_says() {
+    let mut conclusive = 0;
+    for (file, expected) in expectations() {
+        let text = fs::read_to_string(corpus().join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let input = read(&file, text, language(&file));
+        let system = lower(&input.program, Instantiation { any: 1, every: None });
+        for (model, expected) in Model::ALL.into_iter().zip(&expected) {
+            let limits = Limits { states: 50_000, buffer: Some(6) };
+            let answer = brute::check(Machine::new(&system, model), limits);
+            if answer != Answer::Inconclusive {
+                conclusive += 1;
+                assert_eq!(answer.word(), expected, "{file} under {}", model.name());
+            }
+        }
+    }
+    assert!(conclusive >= 60, "brute force decides {conclusive} of 81");
 }
 
 #[test]
