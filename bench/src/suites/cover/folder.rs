@@ -89,9 +89,6 @@ const ANY: [Known; 9] = [
     known("wrc", SAFE, Some(31), Some(468)),
 ];
 
-/// Files whose variables grow without bounds, which no exact tool takes. They are not run: such a program is given up only after a long time.
-const INFINITE: [&str; 3] = ["bakery", "ticket_spin_lock", "ticket_spin_lock.2"];
-
 /// Prints a table of the files as they are and one of any number of processes.
 pub fn run(folders: &[PathBuf], limit: Duration) -> Result<()> {
     let mut files = Vec::new();
@@ -100,11 +97,6 @@ pub fn run(folders: &[PathBuf], limit: Duration) -> Result<()> {
     }
     files.sort();
     ensure!(!files.is_empty(), "no .rmm file below the folders");
-    let infinite = |file: &PathBuf| INFINITE.contains(&stem(file).as_str());
-    for file in files.iter().filter(|file| infinite(file)) {
-        println!("not run, since its values have no bounds: {}", stem(file));
-    }
-    files.retain(|file| !infinite(file));
     println!("\nThe files as they are\n");
     table(&files, Threads::Declared, &FIXED, limit)?;
     println!("\nAny number of each process\n");

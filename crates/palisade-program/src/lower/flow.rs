@@ -11,7 +11,7 @@ use crate::Value;
 use crate::running::{Code, Edge, Expr, Instr, Location, RegId, Register};
 use crate::written::{Name, Place, Procedure, Stmt, StmtKind, Template, Type};
 use palisade_base::{Id, IdVec, Span};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The code of a template with values for its parameters.
 pub(super) fn process_code<'p>(globals: &'p Globals<'p>, template: &'p Template, args: &[Value]) -> Code {
@@ -65,7 +65,7 @@ pub(super) struct Body<'p> {
     here: Location,
     exit: Location,
     labels: Vec<(&'p str, JumpTarget)>,
-    label_index: HashMap<&'p str, usize>,
+    label_index: FxHashMap<&'p str, usize>,
     loops: Vec<Loop>,
     atomic_depth: usize,
     /// Whether a label was passed: control may come here again.
@@ -77,7 +77,7 @@ pub(super) struct Body<'p> {
 impl<'p> Body<'p> {
     fn new(globals: &'p Globals<'p>, kind: Kind) -> Body<'p> {
         Body {
-            scope: Scope { globals, locals: HashMap::new() },
+            scope: Scope { globals, locals: FxHashMap::default() },
             kind,
             registers: IdVec::new(),
             temporaries: Vec::new(),
@@ -87,7 +87,7 @@ impl<'p> Body<'p> {
             here: Location(0),
             exit: Location(1),
             labels: Vec::new(),
-            label_index: HashMap::new(),
+            label_index: FxHashMap::default(),
             loops: Vec::new(),
             atomic_depth: 0,
             label_passed: false,

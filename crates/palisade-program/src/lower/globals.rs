@@ -7,13 +7,13 @@ use crate::written::{
     BinaryOp, Expr, ExprKind, Init, InitValue, PlaceKind, Procedure, Program, Shared, Type,
 };
 use palisade_base::{Id, IdVec};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The global names of a program.
 pub(crate) struct Globals<'p> {
-    pub(super) shared: HashMap<&'p str, Memory>,
-    pub(super) procedures: HashMap<&'p str, (CodeId, &'p Procedure)>,
-    pub(super) templates: HashMap<&'p str, TemplateId>,
+    pub(super) shared: FxHashMap<&'p str, Memory>,
+    pub(super) procedures: FxHashMap<&'p str, (CodeId, &'p Procedure)>,
+    pub(super) templates: FxHashMap<&'p str, TemplateId>,
     first_procedure: CodeId,
     cell_count: u64,
 }
@@ -30,9 +30,9 @@ pub(crate) struct Memory {
 }
 
 /// Where the cells of each shared variable are. The first declaration of a name counts.
-pub(crate) fn layout(shared: &[Shared]) -> HashMap<&str, Memory> {
+pub(crate) fn layout(shared: &[Shared]) -> FxHashMap<&str, Memory> {
     let mut next = 0u32;
-    let mut map = HashMap::new();
+    let mut map = FxHashMap::default();
     for variable in shared {
         let memory = Memory { base: CellId(next), len: variable.len, ty: variable.ty };
         map.entry(variable.name.as_str()).or_insert(memory);
@@ -119,7 +119,7 @@ pub(crate) enum NotConstant {
 }
 
 /// The value of an expression of literals, operators and addresses of cells.
-pub(crate) fn constant(e: &Expr, shared: &HashMap<&str, Memory>) -> Result<Value, NotConstant> {
+pub(crate) fn constant(e: &Expr, shared: &FxHashMap<&str, Memory>) -> Result<Value, NotConstant> {
     let eval = |e: &Expr| constant(e, shared);
     match &e.kind {
         ExprKind::Int(value) => Ok(*value),

@@ -7,7 +7,7 @@ use crate::written::{
     Count, Expr, ExprKind, Name, Observation, Param, ProcessRef, Program, Select, Start, Template,
 };
 use palisade_base::Id;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// All combinations of parameter values, the first parameter slowest.
 pub(crate) fn combinations(params: &[Param]) -> impl Iterator<Item = Vec<Value>> + '_ {
@@ -51,20 +51,20 @@ pub(super) fn role_name(template: &Name, args: &[Value]) -> String {
 
 /// Where the instances of the templates are among the threads.
 pub(super) struct Placement<'p> {
-    templates: HashMap<&'p str, (&'p Template, TemplateId)>,
+    templates: FxHashMap<&'p str, (&'p Template, TemplateId)>,
     /// The first thread of each role that starts initially.
-    first: HashMap<RoleId, ThreadId>,
+    first: FxHashMap<RoleId, ThreadId>,
 }
 
 /// Adds the instances that exist at the start.
 pub(super) fn place<'p>(program: &'p Program, system: &mut System, wanted: Instantiation) -> Placement<'p> {
     let ids = system.templates.ids();
-    let templates: HashMap<&str, (&Template, TemplateId)> =
+    let templates: FxHashMap<&str, (&Template, TemplateId)> =
         program.templates.iter().zip(ids).map(|(t, id)| (t.name.as_str(), (t, id))).collect();
-    let mut placement = Placement { templates, first: HashMap::new() };
+    let mut placement = Placement { templates, first: FxHashMap::default() };
 
     // The copies that the properties speak of exist, whatever was asked for.
-    let mut mentioned: HashMap<TemplateId, u32> = HashMap::new();
+    let mut mentioned: FxHashMap<TemplateId, u32> = FxHashMap::default();
     for property in &program.properties {
         processes(&property.condition, &mut |process| {
             let (role, copy) = placement.resolve(system, process);

@@ -8,7 +8,7 @@ use crate::running::{
     self, BinaryOp, CodeId, Condition, Expr as Running, Location, RegId, RoleId, System, UnaryOp,
 };
 use crate::written::{self, Expr, ExprKind, Name, Observation, Place, PlaceKind, PropertyKind};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Lowers properties.
 pub(super) fn lower(
@@ -17,7 +17,8 @@ pub(super) fn lower(
     placement: &Placement<'_>,
     properties: &[written::Property],
 ) -> Vec<running::Property> {
-    let mut lowering = Lowering { globals, system, placement, names: HashMap::new(), reads_memory: false };
+    let mut lowering =
+        Lowering { globals, system, placement, names: FxHashMap::default(), reads_memory: false };
     properties.iter().map(|property| lowering.property(property)).collect()
 }
 
@@ -26,15 +27,15 @@ struct Lowering<'a> {
     system: &'a System,
     placement: &'a Placement<'a>,
     /// The names in the codes observed so far.
-    names: HashMap<CodeId, CodeNames<'a>>,
+    names: FxHashMap<CodeId, CodeNames<'a>>,
     /// Whether the condition mentions memory, even where constants decide that it does not matter.
     reads_memory: bool,
 }
 
 /// What can be observed of a code, by name.
 struct CodeNames<'a> {
-    labels: HashMap<&'a str, Location>,
-    registers: HashMap<&'a str, RegId>,
+    labels: FxHashMap<&'a str, Location>,
+    registers: FxHashMap<&'a str, RegId>,
 }
 
 impl<'a> Lowering<'a> {

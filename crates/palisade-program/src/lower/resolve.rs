@@ -9,7 +9,7 @@ use crate::Value;
 use crate::running::{BinaryOp, CellId, CodeId, Expr, RegId, Rmw, Type, UnaryOp};
 use crate::written::{self, Domain, ExprKind, Place, PlaceKind};
 use palisade_base::Span;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// What the evaluation of an expression does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,7 +102,7 @@ pub(super) enum Target {
 /// The names that can be used in one body.
 pub(super) struct Scope<'p> {
     pub(super) globals: &'p Globals<'p>,
-    pub(super) locals: HashMap<&'p str, Binding>,
+    pub(super) locals: FxHashMap<&'p str, Binding>,
 }
 
 impl Scope<'_> {

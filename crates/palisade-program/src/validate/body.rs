@@ -7,7 +7,7 @@ use crate::written::{
     Expr, ExprKind, Name, Param, PlaceKind, Procedure, Start, Stmt, StmtKind, Template, Type,
 };
 use palisade_base::{Diagnostic, Span};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Checks the body of a process and says how large it is.
 pub(super) fn check_process(template: &Template, names: &Names<'_>, report: &mut Report) -> usize {
@@ -59,12 +59,12 @@ pub(super) struct Body<'a, 'p> {
     pub(super) report: &'a mut Report,
     pub(super) kind: Kind,
     body: BodyNames<'a>,
-    pub(super) params: HashMap<&'a str, &'a Param>,
+    pub(super) params: FxHashMap<&'a str, &'a Param>,
     /// Registers whose `let` came already.
-    declared: HashSet<&'a str>,
+    declared: FxHashSet<&'a str>,
     /// Names already reported as unknown or used too early; once is enough.
-    reported: HashSet<&'a str>,
-    labels: HashSet<&'a str>,
+    reported: FxHashSet<&'a str>,
+    labels: FxHashSet<&'a str>,
     /// Labels passed so far, to see whether a statement holds any.
     label_count: usize,
     loops: Vec<Loop>,
@@ -88,9 +88,9 @@ fn check<'a>(
         kind,
         body: BodyNames::new(block),
         params: params.iter().map(|param| (param.name.as_str(), param)).collect(),
-        declared: HashSet::new(),
-        reported: HashSet::new(),
-        labels: HashSet::new(),
+        declared: FxHashSet::default(),
+        reported: FxHashSet::default(),
+        labels: FxHashSet::default(),
         label_count: 0,
         loops: Vec::new(),
         atomic: Vec::new(),

@@ -8,7 +8,7 @@ use crate::written::{
     Count, Domain, Expr, ExprKind, Init, InitValue, Param, PlaceKind, Program, Shared, Start, Template, Type,
 };
 use palisade_base::{Diagnostic, Span};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Checks all declarations.
 pub(super) fn check(program: &Program, names: &Names<'_>, report: &mut Report) {
@@ -171,7 +171,7 @@ fn check_initial_states(shared: &[Shared], report: &mut Report) {
 }
 
 fn check_params(params: &[Param], names: &Names<'_>, report: &mut Report) {
-    let mut seen: HashMap<&str, Span> = HashMap::new();
+    let mut seen: FxHashMap<&str, Span> = FxHashMap::default();
     for param in params {
         check_type(param.ty, param.name.as_str(), param.name.span(), report);
         match seen.get(param.name.as_str()) {

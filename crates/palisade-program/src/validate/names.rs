@@ -4,24 +4,24 @@ use super::{Report, limits};
 use crate::lower::globals::{Memory, layout};
 use crate::written::{Name, Param, Procedure, Program, Stmt, StmtKind, Template};
 use palisade_base::{Diagnostic, Span};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The global names of a program. Of a name that was declared twice, the first declaration counts.
 pub(super) struct Names<'p> {
     /// Where the cells of shared variables are.
-    pub(super) memory: HashMap<&'p str, Memory>,
+    pub(super) memory: FxHashMap<&'p str, Memory>,
     /// Where the shared variables are declared.
-    pub(super) shared: HashMap<&'p str, Span>,
-    pub(super) procedures: HashMap<&'p str, &'p Procedure>,
-    pub(super) templates: HashMap<&'p str, (&'p Template, BodyNames<'p>)>,
+    pub(super) shared: FxHashMap<&'p str, Span>,
+    pub(super) procedures: FxHashMap<&'p str, &'p Procedure>,
+    pub(super) templates: FxHashMap<&'p str, (&'p Template, BodyNames<'p>)>,
 }
 
 /// The registers and labels of a body.
 #[derive(Default)]
 pub(super) struct BodyNames<'p> {
     /// Registers declared by `let`, with their places.
-    pub(super) registers: HashMap<&'p str, Span>,
-    pub(super) labels: HashMap<&'p str, LabelPlace>,
+    pub(super) registers: FxHashMap<&'p str, Span>,
+    pub(super) labels: FxHashMap<&'p str, LabelPlace>,
 }
 
 /// Where a label is.
@@ -39,9 +39,9 @@ impl<'p> Names<'p> {
     pub(super) fn new(program: &'p Program, report: &mut Report) -> Names<'p> {
         let mut names = Names {
             memory: layout(&program.shared),
-            shared: HashMap::new(),
-            procedures: HashMap::new(),
-            templates: HashMap::new(),
+            shared: FxHashMap::default(),
+            procedures: FxHashMap::default(),
+            templates: FxHashMap::default(),
         };
         for variable in &program.shared {
             match names.shared.get(variable.name.as_str()) {
