@@ -10,6 +10,7 @@ pub struct Budget {
     deadline: Option<Instant>,
     timeout: Option<Duration>,
     memory: u64,
+    work: u64,
     jobs: usize,
     stop: Arc<AtomicBool>,
 }
@@ -21,6 +22,8 @@ pub enum Exhausted {
     Time(Duration),
     /// The memory given, in bytes.
     Memory(u64),
+    /// The states or configurations given.
+    Work(u64),
     /// Somebody asked to stop.
     Stopped,
 }
@@ -28,7 +31,8 @@ pub enum Exhausted {
 impl Budget {
     /// No limits but this many jobs.
     pub fn unlimited(jobs: usize) -> Budget {
-        Budget { deadline: None, timeout: None, memory: u64::MAX, jobs: jobs.max(1), stop: Arc::default() }
+        let (memory, work) = (u64::MAX, u64::MAX);
+        Budget { deadline: None, timeout: None, memory, work, jobs: jobs.max(1), stop: Arc::default() }
     }
 
     /// Limits the time, from now on.
@@ -41,6 +45,12 @@ impl Budget {
     /// Limits the memory that an engine's own tables may take, in bytes.
     pub fn with_memory(mut self, bytes: u64) -> Budget {
         self.memory = bytes;
+        self
+    }
+
+    /// Limits the work, in states for engines that search forwards and configurations for those that search backwards. Unlike time, it is the same on every machine.
+    pub fn with_work(mut self, work: u64) -> Budget {
+        self.work = work;
         self
     }
 
@@ -63,6 +73,11 @@ impl Budget {
     /// Asks everybody who shares the flag to stop.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether to go on, given the states or configurations so far.
+    pub fn check_work(&self, done: u64) -> Result<(), Exhausted> {
+        if done > self.work { Err(Exhausted::Work(self.work)) } else { Ok(()) }
     }
 
     /// Whether to go on, given the bytes in use. Cheap enough to be asked every few thousand states.

@@ -93,6 +93,7 @@ impl fmt::Display for Exhausted {
             Exhausted::Memory(limit) => {
                 write!(f, "out of memory ({:.2} GiB)", *limit as f64 / (1u64 << 30) as f64)
             }
+            Exhausted::Work(limit) => write!(f, "more than {limit} states or configurations"),
             Exhausted::Stopped => write!(f, "stopped"),
         }
     }
@@ -107,9 +108,12 @@ impl Reason {
         }
     }
 
-    /// Whether the budget ran out.
-    pub fn is_exhausted(&self) -> bool {
-        matches!(self, Reason::Exhausted(_) | Reason::Partly(..))
+    /// What part of the budget ran out, if that is why.
+    pub fn what_ran_out(&self) -> Option<Exhausted> {
+        match self {
+            Reason::Exhausted(what) | Reason::Partly(what, _) => Some(*what),
+            _ => None,
+        }
     }
 }
 

@@ -166,6 +166,7 @@ impl Search<'_, '_> {
                 self.count(visited, counters);
                 (self.tell)(counters);
                 self.budget.check(counters.bytes).map_err(End::Exhausted)?;
+                self.budget.check_work(counters.states).map_err(End::Exhausted)?;
             }
             counters.depth += 1;
             start = end;

@@ -4,8 +4,8 @@ use crate::Input;
 use crate::engines::{self, engines};
 use palisade_base::Source;
 use palisade_engine::{
-    Budget, Engine, Options, Outcome, Progress, Reason, Silent, Stats, Task, Threads, Verdict, Witness,
-    peak_memory_bytes,
+    Budget, Engine, Exhausted, Options, Outcome, Progress, Reason, Silent, Stats, Task, Threads, Verdict,
+    Witness, peak_memory_bytes,
 };
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::running::System;
@@ -144,7 +144,11 @@ pub fn check_simply(program: &Program, options: CheckOptions) -> Answer {
     check(program, &options, &Budget::unlimited(jobs), &Silent).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Asks one engine after the other until one knows the answer or the budget runs out. If none knows, the first one says why.
+/// How many states or configurations each of several engines gets before any of them gets more.
+const FIRST_SHARE: u64 = 1 << 17;
+
+/// Asks the engines until one knows the answer or the budget runs out: first all of them with a small share of work, so that none has to wait for another
+/// that takes long, then again without. If none knows, the first one says why.
 fn ask_all(
     engines: &[&dyn Engine],
     task: &Task<'_>,
@@ -152,15 +156,20 @@ fn ask_all(
     progress: &dyn Progress,
 ) -> Result<(Outcome, Option<Replayed>), CheckError> {
     let mut first_unknown = None;
-    for engine in engines {
-        let (outcome, replayed) = ask(*engine, task, budget, progress)?;
-        match &outcome.verdict {
-            Verdict::Safe | Verdict::Unsafe(_) => return Ok((outcome, replayed)),
-            Verdict::Unknown(reason) if reason.is_exhausted() => {
-                return Ok((first_unknown.unwrap_or(outcome), None));
+    let mut asked = engines.to_vec();
+    let shares = if engines.len() > 1 { vec![FIRST_SHARE, u64::MAX] } else { vec![u64::MAX] };
+    for share in shares {
+        let mut not_finished = Vec::new();
+        for engine in asked {
+            let (outcome, replayed) = ask(engine, task, &budget.clone().with_work(share), progress)?;
+            let Verdict::Unknown(reason) = &outcome.verdict else { return Ok((outcome, replayed)) };
+            match reason.what_ran_out() {
+                Some(Exhausted::Work(_)) => not_finished.push(engine),
+                Some(_) => return Ok((first_unknown.unwrap_or(outcome), None)),
+                None => _ = first_unknown.get_or_insert(outcome),
             }
-            Verdict::Unknown(_) => _ = first_unknown.get_or_insert(outcome),
         }
+        asked = not_finished;
     }
     let nobody = || {
         let why = Reason::Unsupported("no engine can handle this program".to_owned());
@@ -285,6 +294,50 @@ mod tests {
         check(0, &[step(1)], Err("step 1 is not possible"));
         check(0, &[step(0), step(1)], Err("nothing is wrong"));
         check(0, &[], Err("nothing is wrong"));
+    }
+
+    /// Says `safe` after so much work, or that it never knows.
+    struct Worker(&'static str, Option<u64>);
+
+    impl Engine for Worker {
+        fn name(&self) -> &'static str {
+            self.0
+        }
+        fn suits(&self, _: &Task<'_>) -> Suitability {
+            Suitability::Tries
+        }
+        fn check(&self, _: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
+            let verdict = match self.1.map(|work| budget.check_work(work)) {
+                Some(Ok(())) => Verdict::Safe,
+                Some(Err(what)) => Verdict::Unknown(Reason::Exhausted(what)),
+                None => Verdict::Unknown(Reason::Unsupported(self.0.to_owned())),
+            };
+            Outcome { verdict, engine: self.0, stats: Stats::new() }
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_an_engine_that_takes_long() {
+        let program = Program::default();
+        let task = Task {
+            program: &program,
+            threads: Threads::Declared,
+            model: Model::Sc,
+            interlocked: Interlocked::default(),
+            options: Options::default(),
+        };
+        let check = |work: [Option<u64>; 2], engine: &str, verdict: &str| {
+            let [a, b] = [Worker("a", work[0]), Worker("b", work[1])];
+            let (outcome, _) =
+                ask_all(&[&a, &b], &task, &Budget::unlimited(1), &Silent).expect("nothing to replay");
+            assert_eq!((outcome.engine, outcome.verdict.word()), (engine, verdict), "{work:?}");
+        };
+        let (little, much) = (Some(FIRST_SHARE), Some(FIRST_SHARE + 1));
+        check([little, little], "a", "safe");
+        check([much, little], "b", "safe");
+        check([much, much], "a", "safe");
+        check([None, much], "b", "safe");
+        check([None, None], "a", "unknown");
     }
 
     #[test]

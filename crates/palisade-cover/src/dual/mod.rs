@@ -131,7 +131,8 @@ fn check(
         if expanded.is_multiple_of(256) {
             count(search, &automata, stats);
             progress.tell("searching backward with load buffers", stats);
-            exhausted = budget.check(search.bytes()).err();
+            let checked = budget.check(search.bytes()).and_then(|()| budget.check_work(search.generated()));
+            exhausted = checked.err();
         }
         exhausted.is_none()
     });
