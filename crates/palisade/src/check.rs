@@ -165,8 +165,11 @@ fn ask_all(
             let Verdict::Unknown(reason) = &outcome.verdict else { return Ok((outcome, replayed)) };
             match reason.what_ran_out() {
                 Some(Exhausted::Work(_)) => not_finished.push(engine),
-                Some(_) => return Ok((first_unknown.unwrap_or(outcome), None)),
-                None => _ = first_unknown.get_or_insert(outcome),
+                Some(Exhausted::Time(_) | Exhausted::Stopped) => {
+                    return Ok((first_unknown.unwrap_or(outcome), None));
+                }
+                // Another engine may need less memory.
+                Some(Exhausted::Memory(_)) | None => _ = first_unknown.get_or_insert(outcome),
             }
         }
         asked = not_finished;
