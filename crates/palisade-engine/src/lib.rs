@@ -123,6 +123,8 @@ pub trait Engine: Send + Sync {
 pub enum Suitability {
     /// It cannot even try.
     No,
+    /// It can, but others are made for such tasks: `auto` asks it only if there are none.
+    Reluctant,
     /// It may find a bug, or decide with luck.
     Tries,
     /// It decides, given time and memory.

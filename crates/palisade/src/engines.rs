@@ -12,7 +12,7 @@ pub fn named(name: &str) -> Option<&'static dyn Engine> {
     engines().iter().copied().find(|engine| engine.name() == name)
 }
 
-/// The engines that can try the task, those that decide it first, otherwise in the order of [`engines()`].
+/// The engines that can try the task, those that decide it first, otherwise in the order of [`engines()`]; reluctant ones only if there are no others.
 pub fn suited(task: &Task<'_>) -> Vec<&'static dyn Engine> {
     best_first(engines(), task)
 }
@@ -20,6 +20,9 @@ pub fn suited(task: &Task<'_>) -> Vec<&'static dyn Engine> {
 fn best_first<'e>(engines: &[&'e dyn Engine], task: &Task<'_>) -> Vec<&'e dyn Engine> {
     let suits = engines.iter().map(|&engine| (engine.suits(task), engine));
     let mut suited: Vec<_> = suits.filter(|(suits, _)| *suits != Suitability::No).collect();
+    if suited.iter().any(|(suits, _)| *suits > Suitability::Reluctant) {
+        suited.retain(|(suits, _)| *suits > Suitability::Reluctant);
+    }
     suited.sort_by_key(|(suits, _)| std::cmp::Reverse(*suits));
     suited.into_iter().map(|(_, engine)| engine).collect()
 }
@@ -47,7 +50,7 @@ mod tests {
 
     #[test]
     fn auto_asks_the_best_first() {
-        use Suitability::{Decides, No, Tries};
+        use Suitability::{Decides, No, Reluctant, Tries};
         let program = Program::default();
         let task = Task {
             program: &program,
@@ -66,6 +69,8 @@ mod tests {
         check(&[No, Tries, Tries], &["b", "c"]);
         check(&[Tries, Decides, Decides], &["b", "c", "a"]);
         check(&[Decides, No, Decides], &["a", "c"]);
+        check(&[Reluctant, Tries, No], &["b"]);
+        check(&[No, Reluctant, Reluctant], &["b", "c"]);
     }
 
     #[test]

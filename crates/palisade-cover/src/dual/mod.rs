@@ -87,8 +87,8 @@ impl Engine for Dual {
         match task.model {
             Model::Tso => Suitability::Decides,
             Model::Sc if task.is_parameterized() => Suitability::Decides,
-            // Explicit search decides SC; PSO has other buffers.
-            Model::Sc | Model::Pso => Suitability::No,
+            Model::Sc => Suitability::Reluctant,
+            Model::Pso => Suitability::No,
         }
     }
 
