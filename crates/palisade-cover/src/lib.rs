@@ -5,7 +5,7 @@
 //! # Tests
 //! `cargo test -p palisade-cover` compares every engine with brute force on a hundred random programs of each profile (straight lines and branches; all of
 //! the language without loops; with loops; everything) and on 150 for any number of threads. One command does it on 5,000 of each, which are 10,000 acyclic ones,
-//! 10,000 cyclic ones and 5,000 for any number of threads. It takes an hour or more on one core.
+//! 10,000 cyclic ones and 5,000 for any number of threads.
 //!
 //! ```text
 //! PALISADE_SEEDS=5000 cargo test --release -p palisade-cover -- --nocapture
