@@ -1,0 +1,52 @@
+//! Without reduction, explicit search visits exactly the states of the machine, registers that are never read again counting as 0.
+
+use palisade_base::Id;
+use palisade_conformance::brute::{Limits, reachable};
+use palisade_conformance::{Profile, generate};
+use palisade_engine::{Budget, Engine, Options, Reduction, Silent, Task, Threads, Verdict};
+use palisade_explore::Explicit;
+use palisade_memory::{Interlocked, Model, State};
+use palisade_program::running::Liveness;
+use std::collections::HashSet;
+
+#[test]
+fn oracle_states_are_those_of_the_machine() {
+    let mut compared = 0;
+    for seed in 1..=60 {
+        let program = generate(Profile::Simple, seed);
+        for model in Model::ALL {
+            let task = Task {
+                program: &program,
+                threads: Threads::Declared,
+                model,
+                interlocked: Interlocked::default(),
+                options: Options { reduction: Reduction::None, ..Options::default() },
+            };
+            let outcome = Explicit.check(&task, &Budget::unlimited(1), &Silent);
+            let system = task.system(1);
+            let search = reachable(task.machine(&system), Limits::states(30_000));
+            // A search that finds a bad state stops there, and one with limits sees less.
+            if outcome.verdict != Verdict::Safe || !search.complete {
+                continue;
+            }
+            let liveness = Liveness::new(&system);
+            let forget_dead = |mut state: State| {
+                for frame in state.threads.iter_mut().flat_map(|thread| &mut thread.frames) {
+                    for register in liveness.dead(frame.code, frame.location) {
+                        frame.registers[register.index()] = 0;
+                    }
+                }
+                state
+            };
+            let states: HashSet<State> = search.states.into_iter().map(forget_dead).collect();
+            assert_eq!(
+                outcome.stats.get("states"),
+                Some(states.len() as u64),
+                "seed {seed}, {}",
+                model.name()
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared >= 50, "{compared} searches were compared");
+}
