@@ -7,10 +7,12 @@
 //! What is absent: front ends, text, and any particular engine.
 
 mod budget;
+mod robustness;
 mod stats;
 mod verdict;
 
 pub use budget::{Budget, Exhausted};
+pub use robustness::{Robustness, RobustnessEngine, RobustnessOutcome};
 pub use stats::{Stats, peak_memory_bytes};
 pub use verdict::{Outcome, Reason, Verdict, Witness};
 

@@ -3,14 +3,14 @@
 //! A condition that holds is explained by the facts that make it so: both sides of a conjunction, the first true side of a
 //! disjunction, and so on down to where processes are and what cells and registers hold.
 
-use crate::{Evidence, fit, one_line};
+use crate::{Evidence, explain_cycle, fit, one_line};
 use palisade_base::Id;
 use palisade_memory::{Action, State, Violation};
 use palisade_program::Value;
 use palisade_program::running::{
     BinaryOp, Condition, Location, PropertyKind, RoleId, ThreadId, UnaryOp, binary, unary,
 };
-use palisade_trace::process_name;
+use palisade_trace::{HappensBefore, process_name};
 use std::fmt::Write;
 
 /// At most this many characters of a quoted property or instruction.
@@ -19,7 +19,14 @@ const QUOTE: usize = 60;
 /// What is bad about the last state of a run, e.g. `P(0) and P(1) are both at cs (line 15: forbid …)`.
 pub fn explain(evidence: &Evidence<'_>) -> String {
     match evidence.replay.violation {
-        Violation::Fault(thread, fault) => {
+        None => {
+            let happens_before = HappensBefore::of(evidence.machine, evidence.run, evidence.replay);
+            match happens_before.cycle() {
+                Some(cycle) => explain_cycle(evidence, &happens_before, &cycle),
+                None => "nothing is wrong with the run".to_owned(),
+            }
+        }
+        Some(Violation::Fault(thread, fault)) => {
             let mut text = format!("{fault} in {}", evidence.name(thread));
             if let Some(place) =
                 evidence.run.steps.len().checked_sub(1).and_then(|last| place(evidence, last))
@@ -28,7 +35,7 @@ pub fn explain(evidence: &Evidence<'_>) -> String {
             }
             text
         }
-        Violation::Property(index) => {
+        Some(Violation::Property(index)) => {
             let property = &evidence.machine.system.properties[index];
             let mut explainer = Explainer { evidence, state: evidence.last_state(), facts: Vec::new() };
             explainer.explain(&property.bad, true);

@@ -2,6 +2,7 @@
 //!
 //! Every function returns a `String`. What is absent: nothing here prints, reads the environment, or decides anything.
 
+mod cycle;
 mod diagnostics;
 mod explain;
 mod json;
@@ -10,6 +11,7 @@ mod table;
 mod verdict;
 mod witness;
 
+pub use cycle::{cycle, cycle_dot, explain_cycle};
 pub use diagnostics::{diagnostic, diagnostics};
 pub use explain::explain;
 pub use json::{SCHEMA_VERSION, check_json, refused_json};

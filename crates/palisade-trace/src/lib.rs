@@ -3,20 +3,25 @@
 //! A [`Run`] says where a run starts and which steps it takes; [`replay`](fn@replay) takes these steps on the machine of `palisade-memory` and says
 //! whether they are all possible and what is bad at the end. Engines hand back runs, whatever semantics they search.
 //!
-//! Around that: [`links`] says which step overtook which store, [`shorten`](fn@shorten) makes runs easier to read, and [`WitnessFile`] is the form in
+//! Around that: [`links`] says which step overtook which store, [`HappensBefore`] how the accesses of a run are ordered, and its [`Cycle`] that no sequentially
+//! consistent run is like it, [`shorten`](fn@shorten) makes runs easier to read, and [`WitnessFile`] is the form in
 //! which a run is kept in a file and checked again later.
 //!
 //! What is absent: no search, and no code of any engine.
 
+mod happens;
 mod names;
 mod reorder;
 mod replay;
 mod shorten;
 mod witness_file;
 
+pub use happens::{
+    Arrow, Cycle, Event, HappensBefore, NotViolating, Relation, Violating, until_cycle, violating,
+};
 pub use names::process_name;
 pub use reorder::{Links, links};
-pub use replay::{Replay, ReplayError, replay, until_bad};
+pub use replay::{Replay, ReplayError, replay, take, until_bad};
 pub use shorten::{context_switches, shorten};
 pub use witness_file::{
     ActionRecord, EffectRecord, Instances, Medium, Origin, ProgramRecord, SCHEMA_VERSION, StepRecord,

@@ -10,8 +10,8 @@ pub struct Replay {
     pub states: Vec<State>,
     /// What each step did.
     pub effects: Vec<Effect>,
-    /// What is bad about the last state.
-    pub violation: Violation,
+    /// What is bad about the last state, if anything.
+    pub violation: Option<Violation>,
 }
 
 /// Why a run is not a witness.
@@ -54,6 +54,15 @@ pub fn until_bad(machine: Machine<'_>, mut run: Run) -> Run {
 
 /// Takes the steps of a run and checks that the last state is bad.
 pub fn replay(machine: Machine<'_>, run: &Run) -> Result<Replay, ReplayError> {
+    let replay = take(machine, run)?;
+    match replay.violation {
+        Some(_) => Ok(replay),
+        None => Err(ReplayError::NotBad { steps: run.steps.len() }),
+    }
+}
+
+/// Takes the steps of a run, wherever they lead.
+pub fn take(machine: Machine<'_>, run: &Run) -> Result<Replay, ReplayError> {
     let mut states = vec![machine.initial_state(&run.memory).ok_or(ReplayError::NotInitial)?];
     let mut effects = Vec::with_capacity(run.steps.len());
     for (index, &step) in run.steps.iter().enumerate() {
@@ -63,8 +72,6 @@ pub fn replay(machine: Machine<'_>, run: &Run) -> Result<Replay, ReplayError> {
         states.push(next);
         effects.push(effect);
     }
-    match machine.violation(&states[run.steps.len()]) {
-        Some(violation) => Ok(Replay { states, effects, violation }),
-        None => Err(ReplayError::NotBad { steps: run.steps.len() }),
-    }
+    let violation = machine.violation(&states[run.steps.len()]);
+    Ok(Replay { states, effects, violation })
 }

@@ -42,6 +42,7 @@ pub fn text_hash(text: &str) -> String {
 
 impl WitnessFile {
     /// Writes down a run that was replayed.
+    /// Without a violation at its end, the run is kept as one whose happens-before has a cycle.
     pub fn new(machine: Machine<'_>, origin: Origin<'_>, run: &Run, replay: &Replay) -> WitnessFile {
         let cells = machine.system.cells.iter().map(|cell| cell.name.clone());
         WitnessFile {
@@ -157,7 +158,13 @@ pub(crate) fn violation_record(
     let last = replay.states.len() - 1;
     let line = |span| source.and_then(|source| source.position(span)).map(|position| position.line);
     match replay.violation {
-        Violation::Fault(thread, fault) => {
+        None => ViolationRecord {
+            kind: ViolationKind::Cycle,
+            message: "happens-before has a cycle".to_owned(),
+            property: None,
+            line: None,
+        },
+        Some(Violation::Fault(thread, fault)) => {
             let process = process_name(machine.system, &replay.states[last], thread);
             ViolationRecord {
                 kind: ViolationKind::Fault,
@@ -166,7 +173,7 @@ pub(crate) fn violation_record(
                 line: last.checked_sub(1).and_then(|step| line(span_of(machine, run, replay, step))),
             }
         }
-        Violation::Property(index) => {
+        Some(Violation::Property(index)) => {
             let property = &machine.system.properties[index];
             let (kind, message) = match property.kind {
                 PropertyKind::Forbid => (ViolationKind::Forbid, "a forbidden state is reached"),

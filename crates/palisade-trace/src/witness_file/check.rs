@@ -1,8 +1,8 @@
 //! Reading witness files, which anybody may have written, and taking their runs again.
 
-use super::{ActionRecord, EffectRecord, SCHEMA_VERSION, StepRecord, WitnessFile};
+use super::{ActionRecord, EffectRecord, SCHEMA_VERSION, StepRecord, ViolationKind, WitnessFile};
 use super::{effect_record, interlocked_name, violation_record};
-use crate::{Replay, ReplayError, Run, process_name, replay};
+use crate::{NotViolating, Replay, ReplayError, Run, process_name, replay, violating};
 use palisade_memory::{Action, Interlocked, Machine, Model, Step};
 use palisade_program::running::{EdgeId, System, ThreadId};
 use serde::Deserialize;
@@ -42,6 +42,9 @@ pub enum WitnessError {
     /// The run is no run of the program, or leads nowhere bad.
     #[error(transparent)]
     Replay(#[from] ReplayError),
+    /// It is a run of the program, but one that is like a sequentially consistent run.
+    #[error("happens-before of the run has no cycle")]
+    NoCycle,
     /// A step belongs to another process than is recorded.
     #[error("step {step} is a step of {actual}, recorded is {recorded}")]
     Process {
@@ -133,7 +136,15 @@ impl WitnessFile {
     pub fn verify(&self, system: &System) -> Result<Replay, WitnessError> {
         let machine = self.machine(system)?;
         let run = self.run(system)?;
-        let replay = replay(machine, &run)?;
+        let replay = match self.violation.kind {
+            ViolationKind::Cycle => violating(machine, &run)
+                .map(|violating| Replay { violation: None, ..violating.replay })
+                .map_err(|why| match why {
+                    NotViolating::NoRun(error) => WitnessError::Replay(error),
+                    NotViolating::NoCycle => WitnessError::NoCycle,
+                })?,
+            ViolationKind::Fault | ViolationKind::Forbid | ViolationKind::Final => replay(machine, &run)?,
+        };
         for (index, record) in self.steps.iter().enumerate() {
             let process = process_name(system, &replay.states[index], ThreadId(record.thread));
             if process != record.process {

@@ -219,4 +219,6 @@ pub enum ViolationKind {
     Forbid,
     /// A final condition that does not hold.
     Final,
+    /// Happens-before has a cycle: the program is not robust. Nothing else needs to be wrong.
+    Cycle,
 }

@@ -17,6 +17,7 @@ pub fn system(text: &str) -> System {
 }
 
 /// A shortest run to a bad state.
+#[allow(dead_code)]
 pub fn shortest(machine: Machine<'_>) -> Run {
     match brute::check(machine, Limits::states(100_000)) {
         Answer::Unsafe(run) => run,

@@ -1,0 +1,133 @@
+//! A cycle of happens-before: as a sentence, as a list by source line, and as a drawing in the DOT language of Graphviz.
+
+use crate::{Evidence, fit, one_line};
+use palisade_memory::Action;
+use palisade_program::running::CellId;
+use palisade_trace::{Arrow, Cycle, Event, HappensBefore, Relation};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// At most this many characters of an instruction.
+const QUOTE: usize = 60;
+
+/// The cycle in a sentence: which instruction overtakes which, e.g. `P's line 3 (r = y) takes effect before its line 2 (x = 1)`.
+pub fn explain_cycle(evidence: &Evidence<'_>, happens_before: &HappensBefore, cycle: &Cycle) -> String {
+    let program_order = |arrow: &&Arrow| arrow.relation == Relation::ProgramOrder;
+    let overtaken: Vec<String> = cycle
+        .arrows
+        .iter()
+        .filter(program_order)
+        .filter(|arrow| is_overtaken(evidence, happens_before, arrow))
+        .map(|arrow| {
+            let (early, late) = (&happens_before.events[arrow.from], &happens_before.events[arrow.to]);
+            let who = evidence.name(late.thread);
+            format!("{who}'s {} takes effect before its {}", place(evidence, late), place(evidence, early))
+        })
+        .collect();
+    match overtaken.as_slice() {
+        [] => "happens-before has a cycle".to_owned(),
+        [first, ..] => first.clone(),
+    }
+}
+
+/// Whether the later event of an arrow in program order took effect before the earlier one, a store.
+fn is_overtaken(evidence: &Evidence<'_>, happens_before: &HappensBefore, arrow: &Arrow) -> bool {
+    let (early, late) = (&happens_before.events[arrow.from], &happens_before.events[arrow.to]);
+    let buffered = |event: &Event| {
+        use palisade_memory::Effect;
+        matches!(evidence.replay.effects[event.steps[0]], Effect::Buffered(..))
+    };
+    let effect = |event: &Event| match (event.updates.first(), buffered(event)) {
+        (Some(&step), _) => step,
+        (None, true) => usize::MAX,
+        (None, false) => event.steps[0],
+    };
+    buffered(early) && effect(late) < effect(early)
+}
+
+/// The cycle, an event per line with the arrow that leads to the next.
+pub fn cycle(evidence: &Evidence<'_>, happens_before: &HappensBefore, cycle: &Cycle) -> String {
+    let describe = |event: usize| {
+        let event = &happens_before.events[event];
+        (evidence.name(event.thread), place(evidence, event))
+    };
+    let events: Vec<(String, String)> = cycle.arrows.iter().map(|arrow| describe(arrow.from)).collect();
+    let width = |texts: &mut dyn Iterator<Item = &String>| texts.map(|text| text.chars().count()).max();
+    let (names, places) = (
+        width(&mut events.iter().map(|(name, _)| name)).unwrap_or(0),
+        width(&mut events.iter().map(|(_, place)| place)).unwrap_or(0),
+    );
+    let mut text = String::from("cycle of happens-before:\n");
+    for (arrow, (name, place)) in cycle.arrows.iter().zip(&events) {
+        let next = describe(arrow.to);
+        let blanks = " ".repeat(places - place.chars().count());
+        let name = format!("{name}{}", " ".repeat(names - name.chars().count()));
+        writeln!(
+            text,
+            "  {name}  {place}{blanks}  comes before {}'s {} ({})",
+            next.0,
+            next.1,
+            why(evidence, arrow)
+        )
+        .expect("writing to a string");
+    }
+    text
+}
+
+/// The events of the cycle and their arrows as a graph.
+pub fn cycle_dot(evidence: &Evidence<'_>, happens_before: &HappensBefore, cycle: &Cycle) -> String {
+    let mut text = String::from(
+        "digraph happens_before {\n  node [shape=box, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\"];\n",
+    );
+    let events: BTreeSet<usize> = cycle.arrows.iter().map(|arrow| arrow.from).collect();
+    let threads: BTreeSet<_> = events.iter().map(|&event| happens_before.events[event].thread).collect();
+    for thread in threads {
+        let name = evidence.name(thread);
+        writeln!(text, "  subgraph cluster_{} {{\n    label={};", thread.0, quoted(&name))
+            .expect("writing to a string");
+        for &event in events.iter().filter(|&&event| happens_before.events[event].thread == thread) {
+            let label = place(evidence, &happens_before.events[event]);
+            writeln!(text, "    e{event} [label={}];", quoted(&label)).expect("writing to a string");
+        }
+        text.push_str("  }\n");
+    }
+    for arrow in &cycle.arrows {
+        let style = match arrow.relation {
+            Relation::ProgramOrder | Relation::Starts => "solid",
+            Relation::ReadsFrom | Relation::Coherence => "bold",
+            Relation::FromRead => "dashed",
+        };
+        let label = quoted(&why(evidence, arrow));
+        writeln!(text, "  e{} -> e{} [label={label}, style={style}];", arrow.from, arrow.to)
+            .expect("writing to a string");
+    }
+    text.push_str("}\n");
+    text
+}
+
+fn why(evidence: &Evidence<'_>, arrow: &Arrow) -> String {
+    let name = |cell: CellId| &evidence.machine.system.cells[cell].name;
+    match arrow.cell {
+        Some(cell) => format!("{} of {}", arrow.relation.name(), name(cell)),
+        None => arrow.relation.name().to_owned(),
+    }
+}
+
+/// `line 3: r = y`, for an atomic section its first access.
+fn place(evidence: &Evidence<'_>, event: &Event) -> String {
+    let step = event.steps[0];
+    let Action::Execute { edge, .. } = evidence.run.steps[step].action else {
+        unreachable!("events are issued by instructions")
+    };
+    let top = evidence.replay.states[step].threads[event.thread].top();
+    let span = evidence.machine.system.codes[top.code].edges()[edge].span;
+    let quote = fit(&one_line(evidence.source.slice(span)), QUOTE);
+    match evidence.source.position(span) {
+        Some(position) => format!("line {} ({quote})", position.line),
+        None => format!("({quote})"),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
