@@ -4,7 +4,7 @@
 //! whether they are all possible and what is bad at the end. Engines hand back runs, whatever semantics they search.
 //!
 //! Around that: [`links`] says which step overtook which store, [`HappensBefore`] how the accesses of a run are ordered, and its [`Cycle`] that no sequentially
-//! consistent run is like it, [`shorten`](fn@shorten) makes runs easier to read, and [`WitnessFile`] is the form in
+//! consistent run is like it, [`shorten`](fn@shorten) makes runs easier to read, [`settle`](fn@settle) puts their stores to memory early, and [`WitnessFile`] is the form in
 //! which a run is kept in a file and checked again later.
 //!
 //! What is absent: no search, and no code of any engine.
@@ -13,6 +13,7 @@ mod happens;
 mod names;
 mod reorder;
 mod replay;
+mod settle;
 mod shorten;
 mod witness_file;
 
@@ -22,6 +23,7 @@ pub use happens::{
 pub use names::process_name;
 pub use reorder::{Links, links};
 pub use replay::{Replay, ReplayError, replay, take, until_bad};
+pub use settle::{Priority, settle, transfer};
 pub use shorten::{context_switches, shorten};
 pub use witness_file::{
     ActionRecord, EffectRecord, Instances, Medium, Origin, ProgramRecord, SCHEMA_VERSION, StepRecord,

@@ -144,7 +144,7 @@ fn perform(machine: Machine<'_>, memory: &[Value], moves: &[Move], work: &mut us
 }
 
 /// Keeps the list of the moves whose stores are pending (`None` for barriers) in step with the buffer.
-fn follow(shadow: &mut Vec<Option<usize>>, id: usize, action: Action, buffer: &[Pending]) {
+pub(crate) fn follow(shadow: &mut Vec<Option<usize>>, id: usize, action: Action, buffer: &[Pending]) {
     match action {
         Action::Update { position } => {
             shadow.remove(position);

@@ -1,0 +1,140 @@
+//! Runs whose stores reach memory as early as they can, and runs taken over to a program with other fences.
+//!
+//! *Problem.* A run in which a store waits longer than it has to seems to need that wait: whoever asks which fences would forbid the run gets too many answers.
+//!
+//! *Method.* The stores are taken one by one, and each is put to memory right behind the step that stored it, or as soon behind it as the rest still is a run that shows
+//! the same; that is tried on the machine each time.
+//!
+//! Both functions know a store by the step that made it, since its position in the buffer depends on the stores and barriers before it.
+
+use crate::Run;
+use crate::shorten::follow;
+use palisade_base::Id;
+use palisade_memory::{Action, Machine, Step};
+use palisade_program::Value;
+use palisade_program::running::ThreadId;
+
+/// How many steps of the machine are spent on one run.
+const WORK: usize = 500_000;
+
+/// A step whose store, if it is an update, is known by the step that made it.
+#[derive(Clone, Copy)]
+enum Named {
+    Execute { id: usize, step: Step },
+    Update { thread: ThreadId, store: usize },
+}
+
+/// In which order stores are put to memory earlier. What one gains another may lose.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Priority {
+    /// The stores of the run from first to last.
+    First,
+    /// From last to first.
+    Last,
+}
+
+/// Puts stores to memory as early as possible, also those that never got there, as long as `still` holds for the run. A run that the machine does not take comes back as it is.
+pub fn settle(machine: Machine<'_>, run: Run, priority: Priority, still: &dyn Fn(&Run) -> bool) -> Run {
+    let Some(mut steps) = named(machine, &run) else { return run };
+    let mut best = run;
+    let mut stores: Vec<(usize, ThreadId)> = stores(machine, &best.memory, &steps);
+    if priority == Priority::Last {
+        stores.reverse();
+    }
+    let mut work = WORK;
+    for (store, thread) in stores {
+        let is_its_update = |step: &Named| matches!(step, Named::Update { store: s, .. } if *s == store);
+        let is_the_store = |step: &Named| matches!(step, Named::Execute { id, .. } if *id == store);
+        let made = steps.iter().position(is_the_store).expect("no store is left out");
+        let late = steps.iter().position(is_its_update);
+        let mut rest = steps.clone();
+        if let Some(late) = late {
+            rest.remove(late);
+        }
+        for place in made + 1..late.unwrap_or(steps.len() + 1) {
+            if work < 2 * steps.len() {
+                return best;
+            }
+            work -= 2 * steps.len();
+            let mut candidate = rest.clone();
+            candidate.insert(place, Named::Update { thread, store });
+            let taken = perform(machine, &best.memory, &candidate).filter(|run| still(run));
+            if let Some(run) = taken {
+                (best, steps) = (run, candidate);
+                break;
+            }
+        }
+    }
+    best
+}
+
+/// The same run of another program that has the same edges but other instructions on some of them that only concern buffers; `None` if it has no such run.
+pub fn transfer(from: Machine<'_>, to: Machine<'_>, run: &Run) -> Option<Run> {
+    perform(to, &run.memory, &named(from, run)?)
+}
+
+/// The steps of a run with names for its stores; `None` if the machine does not take it.
+fn named(machine: Machine<'_>, run: &Run) -> Option<Vec<Named>> {
+    let mut state = machine.initial_state(&run.memory)?;
+    let mut shadows: Vec<Vec<Option<usize>>> = Vec::new();
+    let mut steps = Vec::with_capacity(run.steps.len());
+    for (id, &step) in run.steps.iter().enumerate() {
+        let (next, _) = machine.step(&state, step).ok()?;
+        shadows.resize(next.threads.len(), Vec::new());
+        let shadow = &mut shadows[step.thread.index()];
+        steps.push(match step.action {
+            Action::Execute { .. } => Named::Execute { id, step },
+            Action::Update { position } => {
+                let store = shadow[position].expect("only stores reach memory");
+                Named::Update { thread: step.thread, store }
+            }
+        });
+        follow(shadow, id, step.action, &next.threads[step.thread].buffer);
+        state = next;
+    }
+    Some(steps)
+}
+
+/// The steps that put something into a buffer that can reach memory.
+fn stores(machine: Machine<'_>, memory: &[Value], steps: &[Named]) -> Vec<(usize, ThreadId)> {
+    let mut found = Vec::new();
+    perform_and(machine, memory, steps, &mut |store, thread| found.push((store, thread)));
+    found
+}
+
+fn perform(machine: Machine<'_>, memory: &[Value], steps: &[Named]) -> Option<Run> {
+    perform_and(machine, memory, steps, &mut |_, _| {})
+}
+
+/// Takes all the steps; `None` if one is not possible. Tells of every store that is put into a buffer.
+fn perform_and(
+    machine: Machine<'_>,
+    memory: &[Value],
+    steps: &[Named],
+    stored: &mut dyn FnMut(usize, ThreadId),
+) -> Option<Run> {
+    let mut state = machine.initial_state(memory)?;
+    let mut shadows: Vec<Vec<Option<usize>>> = Vec::new();
+    let mut run = Run { memory: memory.to_vec(), steps: Vec::with_capacity(steps.len()) };
+    for &step in steps {
+        shadows.resize(state.threads.len(), Vec::new());
+        let (id, step) = match step {
+            Named::Execute { id, step } => (id, step),
+            Named::Update { thread, store } => {
+                let shadow = shadows.get(thread.index())?;
+                let position = shadow.iter().position(|entry| *entry == Some(store))?;
+                (store, Step { thread, action: Action::Update { position } })
+            }
+        };
+        let (next, _) = machine.step(&state, step).ok()?;
+        let shadow = shadows.get_mut(step.thread.index())?;
+        let before = shadow.len();
+        follow(shadow, id, step.action, &next.threads[step.thread].buffer);
+        if shadow.len() > before && shadow.last() == Some(&Some(id)) {
+            stored(id, step.thread);
+        }
+        run.steps.push(step);
+        state = next;
+    }
+    Some(run)
+}
