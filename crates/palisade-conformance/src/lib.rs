@@ -7,6 +7,7 @@
 //! - [`shrink`](fn@shrink): a small program that still shows a failure;
 //! - [`suite`]: all of it together. An engine's tests call [`suite::check_engine`] and [`suite::check_classics`].
 //! - [`parameterized`]: the same for programs with any number of threads, by comparison with small numbers of them.
+//! - [`robust`] and [`robust_suite`]: robustness by brute force, and the suite for engines that decide it.
 //!
 //! What is absent: any engine.
 
@@ -16,6 +17,8 @@ pub mod classics;
 pub mod generate;
 pub mod parameterized;
 pub mod random;
+pub mod robust;
+pub mod robust_suite;
 mod shrink;
 pub mod suite;
 pub mod transform;

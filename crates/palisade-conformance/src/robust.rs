@@ -1,0 +1,339 @@
+//! Brute-force robustness: every run of the machine with its happens-before, nothing left out.
+//!
+//! *Definition.* That of `palisade_trace::HappensBefore`, worked out here a second time, straight from the definition and with all pairs of each relation, so that
+//! the checker of runs has something to be compared with: a program is robust iff no run has a cycle; a pending store comes after all stores to its cell that have
+//! reached memory, and pending stores of different threads are not ordered; an atomic section is one event; a load that faults has read.
+//! Threads that are blocked simply stop having events: their runs count like all others, also if nobody can go on.
+//!
+//! *Guarantee.* An answer other than [`Answer::Inconclusive`] is right if `palisade-memory` is. Two runs that lead to the same state with the same events and
+//! relations have the same future, so one of them is enough.
+//!
+//! *Cost.* A state and a trace per pair of both. Meant for programs with a dozen accesses; with loops there is no end of traces.
+
+use palisade_base::Id;
+use palisade_engine::{
+    Budget, Progress, Robustness, RobustnessEngine, RobustnessOutcome, Silent, Suitability, Task,
+};
+use palisade_memory::{Action, Effect, Machine, Pending, State, Step};
+use palisade_program::running::{CellId, Instr, ThreadId};
+use palisade_trace::Run;
+use rustc_hash::FxHashSet;
+use std::collections::VecDeque;
+
+/// What brute force says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// No run has a cycle.
+    Robust,
+    /// A shortest run with a cycle.
+    NotRobust(Run),
+    /// Too many runs to tell.
+    Inconclusive,
+}
+
+impl Answer {
+    /// `robust`, `not-robust` or `inconclusive`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Answer::Robust => "robust",
+            Answer::NotRobust(_) => "not-robust",
+            Answer::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// An event by thread and place in its program order.
+type EventId = (u32, u32);
+
+/// An access of an event.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+enum Access {
+    /// Reads a cell from this event, or its initial value.
+    Reads(CellId, Option<EventId>),
+    /// Writes a cell.
+    Writes(CellId),
+    /// Starts a thread.
+    Starts(ThreadId),
+}
+
+/// Events and what decides how they are related.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct Trace {
+    /// Per thread its events, per event its accesses.
+    threads: Vec<Vec<Vec<Access>>>,
+    /// Per cell the stores that have reached memory, in that order.
+    order: Vec<Vec<EventId>>,
+    /// Per thread the events of its pending stores; barriers are `None`.
+    pending: Vec<Vec<Option<(CellId, EventId)>>>,
+    /// Whether the last event of a thread is a section that is still open.
+    open: bool,
+}
+
+/// Says whether a program is robust, looking at up to this many pairs of state and trace.
+pub fn check(machine: Machine<'_>, most: usize) -> Answer {
+    let mut search = Search::start(machine);
+    while let Some(index) = search.queue.pop_front() {
+        let (state, trace) = search.found[index].clone();
+        for successor in machine.successors(&state) {
+            let mut next = trace.clone();
+            next.take(machine, &state, successor.step, successor.effect, &successor.state);
+            let closes = next.has_cycle();
+            if search.found.len() >= most {
+                return Answer::Inconclusive;
+            }
+            if let Some(last) = search.add((successor.state, next), Some((index, successor.step)))
+                && closes
+            {
+                return Answer::NotRobust(search.run_to(last));
+            }
+        }
+    }
+    Answer::Robust
+}
+
+/// The traces of all complete runs: those that end with empty buffers and outside sections. `None` if there are too many.
+pub fn complete_traces(machine: Machine<'_>, most: usize) -> Option<FxHashSet<Trace>> {
+    let mut search = Search::start(machine);
+    let mut traces = FxHashSet::default();
+    while let Some(index) = search.queue.pop_front() {
+        let (state, trace) = search.found[index].clone();
+        if state.section.is_none() && state.threads.iter().all(|thread| thread.buffer.is_empty()) {
+            traces.insert(trace.clone());
+        }
+        for successor in machine.successors(&state) {
+            let mut next = trace.clone();
+            next.take(machine, &state, successor.step, successor.effect, &successor.state);
+            search.add((successor.state, next), Some((index, successor.step)));
+            if search.found.len() >= most {
+                return None;
+            }
+        }
+    }
+    Some(traces)
+}
+
+struct Search {
+    found: Vec<(State, Trace)>,
+    parents: Vec<Option<(usize, Step)>>,
+    known: FxHashSet<(State, Trace)>,
+    queue: VecDeque<usize>,
+}
+
+impl Search {
+    fn start(machine: Machine<'_>) -> Search {
+        let mut search = Search {
+            found: Vec::new(),
+            parents: Vec::new(),
+            known: FxHashSet::default(),
+            queue: VecDeque::new(),
+        };
+        for state in machine.initial_states() {
+            let order = vec![Vec::new(); state.memory.len()];
+            search.add((state, Trace { order, ..Trace::default() }), None);
+        }
+        search
+    }
+
+    /// The number of a pair that is new.
+    fn add(&mut self, pair: (State, Trace), parent: Option<(usize, Step)>) -> Option<usize> {
+        if !self.known.insert(pair.clone()) {
+            return None;
+        }
+        let index = self.found.len();
+        self.found.push(pair);
+        self.parents.push(parent);
+        self.queue.push_back(index);
+        Some(index)
+    }
+
+    fn run_to(&self, last: usize) -> Run {
+        let mut steps = Vec::new();
+        let mut at = last;
+        while let Some((parent, step)) = self.parents[at] {
+            steps.push(step);
+            at = parent;
+        }
+        steps.reverse();
+        Run { memory: self.found[at].0.memory.as_slice().to_vec(), steps }
+    }
+}
+
+impl Trace {
+    /// Adds what a step does.
+    pub fn take(&mut self, machine: Machine<'_>, before: &State, step: Step, effect: Effect, after: &State) {
+        self.threads.resize(after.threads.len(), Vec::new());
+        self.pending.resize(after.threads.len(), Vec::new());
+        let inside = before.section.is_some();
+        self.open &= inside;
+        let thread = step.thread.index();
+        let newest = |trace: &Trace, cell| {
+            let found = trace.pending[thread].iter().rev().flatten().find(|(other, _)| *other == cell);
+            found.map(|&(_, event)| event)
+        };
+        match effect {
+            Effect::ReadMemory(cell, _) | Effect::ReadBuffer(cell, _) => {
+                let source = newest(self, cell).or(self.order[cell.index()].last().copied());
+                self.access(thread, inside, Access::Reads(cell, source));
+            }
+            Effect::Buffered(cell, _) => {
+                let event = self.access(thread, inside, Access::Writes(cell));
+                self.pending[thread].push(Some((cell, event)));
+            }
+            Effect::Wrote(cell, _) => {
+                let event = self.access(thread, inside, Access::Writes(cell));
+                self.order[cell.index()].push(event);
+            }
+            Effect::Locked { cell, wrote, .. } => {
+                let source = self.order[cell.index()].last().copied();
+                let event = self.access(thread, inside, Access::Reads(cell, source));
+                if wrote.is_some() {
+                    self.threads[thread][event.1 as usize].push(Access::Writes(cell));
+                    self.order[cell.index()].push(event);
+                }
+            }
+            Effect::Updated(cell, _) => {
+                let Action::Update { position } = step.action else { unreachable!("only updates update") };
+                let (_, event) = self.pending[thread].remove(position).expect("a store reaches memory");
+                self.order[cell.index()].push(event);
+            }
+            Effect::Spawned(child) => {
+                self.access(thread, inside, Access::Starts(child));
+            }
+            Effect::Faulted(_) => {
+                let Action::Execute { edge, .. } = step.action else { return };
+                let top = before.threads[step.thread].top();
+                let instr = &machine.system.codes[top.code].edges()[edge].instr;
+                if let Instr::Load(_, address) | Instr::Locked { address, .. } = instr
+                    && let Ok(cell) = machine.resolve(address, &top.registers)
+                {
+                    let source = newest(self, cell).or(self.order[cell.index()].last().copied());
+                    self.access(thread, inside, Access::Reads(cell, source));
+                }
+            }
+            Effect::Local | Effect::Fenced | Effect::StoreFenced => {}
+        }
+        // Barriers come and go with the buffer itself.
+        let mut stores = self.pending[thread].iter().flatten().copied().collect::<VecDeque<_>>();
+        let entry = |pending: &Pending| match pending {
+            Pending::Store(..) => stores.pop_front(),
+            Pending::Barrier => None,
+        };
+        self.pending[thread] = after.threads[step.thread].buffer.iter().map(entry).collect();
+    }
+
+    /// Adds an access as an event of its own, or to the open section.
+    fn access(&mut self, thread: usize, inside: bool, access: Access) -> EventId {
+        let events = &mut self.threads[thread];
+        if !(inside && self.open) {
+            events.push(Vec::new());
+            self.open = inside;
+        }
+        let index = events.len() - 1;
+        events[index].push(access);
+        (thread as u32, index as u32)
+    }
+
+    /// Whether the events are on a cycle, with all pairs of each relation, and Kahn's algorithm.
+    pub fn has_cycle(&self) -> bool {
+        let first: Vec<usize> = self
+            .threads
+            .iter()
+            .scan(0, |next, events| {
+                let first = *next;
+                *next += events.len();
+                Some(first)
+            })
+            .collect();
+        let count: usize = self.threads.iter().map(Vec::len).sum();
+        let number = |(thread, index): EventId| first[thread as usize] + index as usize;
+        let mut before = vec![false; count * count];
+        let mut arrow = |from: usize, to: usize| {
+            if from != to {
+                before[from * count + to] = true;
+            }
+        };
+        // Coherence with the pending stores behind it. Entries of one cell are ordered unless both are pending, of different threads.
+        let follows = |cell: usize, event: EventId| -> Vec<EventId> {
+            let order = &self.order[cell];
+            let pending = self.pending.iter().flatten().flatten().filter(|(other, _)| other.index() == cell);
+            let reached = order.iter().rposition(|&other| other == event);
+            match reached {
+                Some(place) => order[place + 1..].iter().copied().chain(pending.map(|&(_, e)| e)).collect(),
+                None => Vec::new(),
+            }
+        };
+        for (thread, events) in self.threads.iter().enumerate() {
+            for (index, accesses) in events.iter().enumerate() {
+                let event = (thread as u32, index as u32);
+                (index + 1..events.len()).for_each(|later| arrow(number(event), first[thread] + later));
+                for access in accesses {
+                    match *access {
+                        Access::Starts(child) => {
+                            let events = self.threads[child.index()].len();
+                            (0..events).for_each(|later| arrow(number(event), first[child.index()] + later));
+                        }
+                        Access::Writes(cell) => {
+                            let later = follows(cell.index(), event).into_iter();
+                            later.for_each(|later| arrow(number(event), number(later)));
+                        }
+                        Access::Reads(cell, Some(source)) => {
+                            arrow(number(source), number(event));
+                            let later = follows(cell.index(), source).into_iter();
+                            later.for_each(|later| arrow(number(event), number(later)));
+                        }
+                        Access::Reads(cell, None) => {
+                            let pending = self.pending.iter().flatten().flatten();
+                            let pending =
+                                pending.filter(|(other, _)| *other == cell).map(|&(_, event)| event);
+                            let later = self.order[cell.index()].iter().copied().chain(pending);
+                            later.for_each(|later| arrow(number(event), number(later)));
+                        }
+                    }
+                }
+            }
+        }
+        let mut left: Vec<usize> = (0..count).collect();
+        loop {
+            let free =
+                left.iter().position(|&event| left.iter().all(|&other| !before[other * count + event]));
+            match free {
+                Some(position) => _ = left.swap_remove(position),
+                None => return !left.is_empty(),
+            }
+        }
+    }
+}
+
+/// Brute force as an engine, for tests of what is built on robustness.
+pub struct Brute {
+    /// How many pairs of state and trace it looks at.
+    pub most: usize,
+}
+
+impl RobustnessEngine for Brute {
+    fn name(&self) -> &'static str {
+        "brute"
+    }
+
+    fn suits(&self, task: &Task<'_>) -> Suitability {
+        if task.is_parameterized() { Suitability::No } else { Suitability::Tries }
+    }
+
+    fn check(&self, task: &Task<'_>, _: &Budget, _: &dyn Progress) -> RobustnessOutcome {
+        use palisade_engine::{Exhausted, Reason, Stats, Witness};
+        let system = task.system(1);
+        let answer = match check(task.machine(&system), self.most) {
+            Answer::Robust => Robustness::Robust,
+            Answer::NotRobust(run) => {
+                Robustness::NotRobust(Witness { instantiation: task.instantiation(1), run })
+            }
+            Answer::Inconclusive => Robustness::Unknown(Reason::Exhausted(Exhausted::Work(self.most as u64))),
+        };
+        RobustnessOutcome { answer, engine: "brute", stats: Stats::new() }
+    }
+}
+
+/// What an engine says within no limits, for tests.
+pub fn ask(engine: &dyn RobustnessEngine, task: &Task<'_>) -> Robustness {
+    engine.check(task, &Budget::unlimited(1), &Silent).answer
+}

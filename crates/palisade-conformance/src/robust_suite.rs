@@ -1,0 +1,260 @@
+//! The suite every engine for robustness must pass.
+//!
+//! For each random program and model:
+//! 1. the answer is that of brute force ([`crate::robust`]), where that has one;
+//! 2. the run that comes with `not-robust` replays, and its happens-before has a cycle;
+//! 3. one job and two jobs give the same answer and the same run;
+//! 4. what is not robust under TSO is not robust under PSO;
+//! 5. a fence more does not make a robust program not robust; other names and another order of processes change nothing;
+//! 6. a robust program that is safe under SC is safe (Lemma 5 of "Lazy TSO reachability").
+//!
+//! A failure is shrunk and printed as `.pal` with its seed. `PALISADE_SEEDS` and `PALISADE_SEED` work as for [`crate::suite`].
+
+use crate::brute::{self, Limits};
+use crate::generate::{Profile, generate};
+use crate::random::Random;
+use crate::robust::{self, Answer};
+use crate::shrink::shrink;
+use crate::suite::{SuiteConfig, compact, seeds};
+use crate::transform;
+use palisade_engine::{Budget, Options, Robustness, RobustnessEngine, Silent, Suitability, Task, Threads};
+use palisade_memory::{Interlocked, Machine, Model};
+use palisade_program::written::Program;
+use palisade_program::{Instantiation, lower, print};
+use palisade_trace::violating;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// How an engine is to be tested.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Which programs.
+    pub profiles: Vec<Profile>,
+    /// How many of each profile.
+    pub programs: usize,
+    /// The first seed; the others follow it.
+    pub first_seed: u64,
+    /// Under which models and kinds of locked instructions.
+    pub machines: Vec<(Model, Interlocked)>,
+    /// Whether the engine may answer `unknown` where brute force knows.
+    pub unknown: bool,
+    /// How many pairs of state and trace brute force looks at.
+    pub most: usize,
+    /// Options for the engine.
+    pub options: Options,
+    /// How long the engine may take for one program before it should say `unknown`.
+    pub timeout: Duration,
+}
+
+impl Default for Config {
+    /// All profiles, TSO and both kinds of PSO, forty programs each, exact answers.
+    fn default() -> Self {
+        Config {
+            profiles: Profile::ALL.to_vec(),
+            programs: 40,
+            first_seed: 1,
+            machines: vec![
+                (Model::Tso, Interlocked::WholeBuffer),
+                (Model::Pso, Interlocked::WholeBuffer),
+                (Model::Pso, Interlocked::OwnAddress),
+            ],
+            unknown: false,
+            most: 10_000,
+            options: Options::default(),
+            timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Tests an engine with random programs.
+///
+/// # Panics
+/// If the engine fails, with a small program that shows it.
+pub fn check_robustness(engine: &dyn RobustnessEngine, config: &Config) {
+    let seeds = seeds(&SuiteConfig {
+        programs: config.programs,
+        first_seed: config.first_seed,
+        ..SuiteConfig::default()
+    });
+    for &profile in &config.profiles {
+        let mut tally = Tally::default();
+        for seed in seeds.clone() {
+            let program = generate(profile, seed);
+            let subject = Subject { engine, config, seed };
+            if let Err(problem) = subject.examine(&program, &mut tally) {
+                let small = shrink(program, &|program| {
+                    fails_with(&subject, program).is_some_and(|p| p.law == problem.law)
+                });
+                let last = fails_with(&subject, &small);
+                panic!(
+                    "engine {} fails on a {profile:?} program, seed {seed}\nwhole program: {}\nsmall program: {}\n\n{}\n\
+                     PALISADE_SEED={seed} repeats it.",
+                    engine.name(),
+                    problem.text,
+                    last.map_or("(does not fail twice)".to_owned(), |problem| problem.text),
+                    print::print(&small),
+                );
+            }
+        }
+        eprintln!("{} on {profile:?} programs, seeds {seeds:?}: {tally:?}", engine.name());
+    }
+}
+
+fn fails_with(subject: &Subject<'_>, program: &Program) -> Option<Problem> {
+    subject.examine(program, &mut Tally::default()).err()
+}
+
+/// How many answers of each kind there were, and how many of them brute force could judge.
+#[derive(Clone, Copy, Default, Debug)]
+struct Tally {
+    robust: usize,
+    not_robust: usize,
+    unknown: usize,
+    compared: usize,
+}
+
+/// A law that an engine broke.
+struct Problem {
+    law: Law,
+    text: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Law {
+    NoPanic,
+    Decides,
+    FindsCycles,
+    NoFalseAlarm,
+    RunHasCycle,
+    SameForAllJobs,
+    SameForAllNames,
+    WeakerModelsBreakMore,
+    FencesOnlyHelp,
+    RobustAndSafeIsSafe,
+}
+
+impl Law {
+    fn broken<T>(self, text: String) -> Result<T, Problem> {
+        Err(Problem { law: self, text })
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Subject<'a> {
+    engine: &'a dyn RobustnessEngine,
+    config: &'a Config,
+    seed: u64,
+}
+
+impl Subject<'_> {
+    fn examine(&self, program: &Program, tally: &mut Tally) -> Result<(), Problem> {
+        let mut random = Random::new(self.seed);
+        let fenced = transform::with_fence(program, &mut random);
+        let renamed = transform::renamed(program);
+        let reordered = transform::reordered(program, &mut random);
+        let mut under_tso = None;
+        for &(model, interlocked) in &self.config.machines {
+            let place = format!("{} ({interlocked:?})", model.name());
+            let at = |problem: Problem| Problem { text: format!("{place}: {}", problem.text), ..problem };
+            let task = |program| self.task(program, model, interlocked);
+            if self.engine.suits(&task(program)) == Suitability::No {
+                continue;
+            }
+            let ask = |program: &Program, jobs| self.ask(&self.task(program, model, interlocked), jobs);
+            let answer = ask(program, 1)?;
+            match answer {
+                Robustness::Robust => tally.robust += 1,
+                Robustness::NotRobust(_) => tally.not_robust += 1,
+                Robustness::Unknown(_) => tally.unknown += 1,
+            }
+            self.agree(program, model, interlocked, &answer, tally).map_err(at)?;
+            if answer == Robustness::Robust && matches!(under_tso, Some(Robustness::NotRobust(_))) {
+                return Law::WeakerModelsBreakMore.broken(format!("{place}: robust, but not under TSO"));
+            }
+            let again = ask(program, 2)?;
+            let known = |answer: &Robustness| !matches!(answer, Robustness::Unknown(_));
+            if again != answer && known(&again) && known(&answer) {
+                return Law::SameForAllJobs.broken(format!(
+                    "{place}: {} with one job, {} (or another run) with two",
+                    answer.word(),
+                    again.word()
+                ));
+            }
+            for (changed, how) in [(&renamed, "renamed"), (&reordered, "in another order")] {
+                let other = ask(changed, 1)?;
+                if other.word() != answer.word() && known(&other) && known(&answer) {
+                    let text = format!("{place}: {}, but {how} {}", answer.word(), other.word());
+                    return Law::SameForAllNames.broken(text);
+                }
+            }
+            if answer == Robustness::Robust && matches!(ask(&fenced, 1)?, Robustness::NotRobust(_)) {
+                let text = format!("{place}: robust, but not with a fence more:\n{}", print::print(&fenced));
+                return Law::FencesOnlyHelp.broken(text);
+            }
+            if model == Model::Tso {
+                under_tso = Some(answer);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares with brute force, checks the run, and Lemma 5.
+    fn agree(
+        &self,
+        program: &Program,
+        model: Model,
+        interlocked: Interlocked,
+        answer: &Robustness,
+        tally: &mut Tally,
+    ) -> Result<(), Problem> {
+        let system = lower(program, Instantiation { any: 2, every: None });
+        let machine = Machine { system: &system, model, interlocked };
+        let judged = robust::check(machine, self.config.most);
+        tally.compared += usize::from(judged != Answer::Inconclusive);
+        match (answer, &judged) {
+            (Robustness::Unknown(reason), Answer::Robust | Answer::NotRobust(_)) if !self.config.unknown => {
+                return Law::Decides.broken(format!("unknown ({reason}), but {}", judged.word()));
+            }
+            (Robustness::Robust, Answer::NotRobust(run)) => {
+                return Law::FindsCycles.broken(format!("robust, but there is a run {}", compact(run)));
+            }
+            (Robustness::NotRobust(_), Answer::Robust) => {
+                return Law::NoFalseAlarm.broken("not-robust, but brute force finds nothing".to_owned());
+            }
+            _ => {}
+        }
+        if let Robustness::NotRobust(witness) = answer {
+            let system = lower(program, witness.instantiation);
+            if let Err(why) = violating(Machine { system: &system, ..machine }, &witness.run) {
+                let text = format!("the run shows nothing: {why}: {}", compact(&witness.run));
+                return Law::RunHasCycle.broken(text);
+            }
+        }
+        if *answer == Robustness::Robust {
+            let limits = Limits { states: self.config.most, buffer: Some(4) };
+            let under = |model| brute::check(Machine { model, ..machine }, limits);
+            if under(Model::Sc) == brute::Answer::Safe
+                && let brute::Answer::Unsafe(run) = under(model)
+            {
+                let text = format!("robust and safe under SC, but not safe: {}", compact(&run));
+                return Law::RobustAndSafeIsSafe.broken(text);
+            }
+        }
+        Ok(())
+    }
+
+    fn task<'p>(&self, program: &'p Program, model: Model, interlocked: Interlocked) -> Task<'p> {
+        Task { program, threads: Threads::Declared, model, interlocked, options: self.config.options.clone() }
+    }
+
+    /// What the engine says, with its panics caught.
+    fn ask(&self, task: &Task<'_>, jobs: usize) -> Result<Robustness, Problem> {
+        let budget = Budget::unlimited(jobs).with_timeout(self.config.timeout);
+        let answer = catch_unwind(AssertUnwindSafe(|| self.engine.check(task, &budget, &Silent).answer));
+        answer.or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Law::NoPanic.broken(format!("{}: the engine panicked: {text}", task.model.name()))
+        })
+    }
+}

@@ -1,0 +1,169 @@
+//! Brute-force robustness is what it should be, agrees with the checker of runs, and the suite finds what is wrong with wrong engines.
+
+use palisade_base::Source;
+use palisade_conformance::robust::{self, Answer, Brute};
+use palisade_conformance::robust_suite::{Config, check_robustness};
+use palisade_conformance::{Profile, generate};
+use palisade_engine::{
+    Budget, Progress, Robustness, RobustnessEngine, RobustnessOutcome, Silent, Suitability, Task,
+};
+use palisade_memory::{Interlocked, Machine, Model};
+use palisade_program::written::{Program, Start};
+use palisade_program::{Instantiation, lower};
+use palisade_syntax::{Language, parse};
+use palisade_trace::violating;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+fn program(text: &str) -> Program {
+    parse(Language::Pal, &Source::new("test.pal", text)).expect("the program is valid").program
+}
+
+const DECLARED: Instantiation = Instantiation { any: 2, every: None };
+
+#[track_caller]
+fn check(text: &str, expected: [&str; 2]) {
+    let system = lower(&program(text), DECLARED);
+    let answer = |model| robust::check(Machine::new(&system, model), 100_000);
+    assert_eq!([Model::Tso, Model::Pso].map(|model| answer(model).word()), expected, "{text}");
+    assert_eq!(answer(Model::Sc), Answer::Robust, "{text}");
+}
+
+#[test]
+fn programs_that_everybody_knows() {
+    check(
+        "shared x, y: 0..1; process P { x = 1; let r = y; } process Q { y = 1; let r = x; }",
+        ["not-robust", "not-robust"],
+    );
+    check(
+        "shared x, y: 0..1; process P { x = 1; fence; let r = y; } process Q { y = 1; fence; let r = x; }",
+        ["robust", "robust"],
+    );
+    check(
+        "shared x, y: 0..1; process P { x = 1; y = 1; } process Q { let a = y; let b = x; }",
+        ["robust", "not-robust"],
+    );
+    check(
+        "shared x, y: 0..1; process P { x = 1; sfence; y = 1; } process Q { let a = y; let b = x; }",
+        ["robust", "robust"],
+    );
+    check(
+        "shared x, y: 0..1; process P { let r = x; y = 1; } process Q { let r = y; x = 1; }",
+        ["robust", "robust"],
+    );
+    // A store of a thread that reads it early, and is overwritten while a later store still waits.
+    check(
+        "shared c, x: 0..2; process P { c = 1; x = 1; let r = c; } process Q { c = 2; let r = x; }",
+        ["not-robust", "not-robust"],
+    );
+    check(
+        "shared x: 0..1; process P { x = 1; spawn C(); } process C() on spawn { let r = x; }",
+        ["not-robust", "not-robust"],
+    );
+    check(
+        "shared x: 0..1; process P { x = 1; fence; spawn C(); } process C() on spawn { let r = x; }",
+        ["robust", "robust"],
+    );
+    // An empty section drains the buffer, too.
+    check(
+        "shared x, y: 0..1; process P { x = 1; atomic {} let r = y; } process Q { y = 1; fence; let r = x; }",
+        ["robust", "robust"],
+    );
+}
+
+/// A program is robust iff every complete run has the trace of a sequentially consistent one. Started threads have other numbers in other runs, so
+/// programs that start some are left out.
+#[test]
+fn no_cycle_means_the_same_traces_as_under_sc() {
+    let (mut robust, mut not_robust) = (0, 0);
+    for profile in [Profile::Simple, Profile::Acyclic] {
+        for seed in 0..60 {
+            let program = generate(profile, seed);
+            if program.templates.iter().any(|template| template.start != Start::Initially) {
+                continue;
+            }
+            let system = lower(&program, DECLARED);
+            for model in [Model::Tso, Model::Pso] {
+                let traces = |model| robust::complete_traces(Machine::new(&system, model), 3_000);
+                let (Some(weak), Some(strong)) = (traces(model), traces(Model::Sc)) else { continue };
+                match robust::check(Machine::new(&system, model), 10_000) {
+                    Answer::Robust => {
+                        assert!(weak.is_subset(&strong), "{profile:?} {seed} {model:?}");
+                        robust += 1;
+                    }
+                    Answer::NotRobust(run) => {
+                        let only_weak = weak.iter().filter(|trace| !strong.contains(*trace));
+                        let all_cyclic = only_weak.clone().all(|trace| trace.has_cycle());
+                        // A section that never closes may hide all complete runs.
+                        let open = system_has_sections(&program);
+                        assert!(open || only_weak.count() > 0 && all_cyclic, "{profile:?} {seed} {model:?}");
+                        violating(Machine::new(&system, model), &run).expect("the run has a cycle");
+                        not_robust += 1;
+                    }
+                    Answer::Inconclusive => {}
+                }
+            }
+        }
+    }
+    assert!(robust > 20 && not_robust > 20, "{robust} robust, {not_robust} not");
+}
+
+fn system_has_sections(program: &Program) -> bool {
+    palisade_program::print::print(program).contains("atomic")
+}
+
+/// Brute force with a mistake.
+struct Wrong(Mistake);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mistake {
+    None,
+    SaysRobust,
+    SaysUnknown,
+    CutsRun,
+    DependsOnJobs,
+}
+
+impl RobustnessEngine for Wrong {
+    fn name(&self) -> &'static str {
+        "wrong"
+    }
+    fn suits(&self, _: &Task<'_>) -> Suitability {
+        Suitability::Tries
+    }
+    fn check(&self, task: &Task<'_>, budget: &Budget, _: &dyn Progress) -> RobustnessOutcome {
+        use palisade_engine::Reason;
+        let mut outcome = Brute { most: 10_000 }.check(task, budget, &Silent);
+        match (&mut outcome.answer, self.0) {
+            (answer, Mistake::SaysUnknown) => *answer = Robustness::Unknown(Reason::BufferBound(0)),
+            (answer @ Robustness::NotRobust(_), Mistake::SaysRobust) => *answer = Robustness::Robust,
+            (Robustness::NotRobust(witness), Mistake::CutsRun) => _ = witness.run.steps.pop(),
+            (answer @ Robustness::NotRobust(_), Mistake::DependsOnJobs) if budget.jobs() == 2 => {
+                *answer = Robustness::Robust;
+            }
+            _ => {}
+        }
+        outcome
+    }
+}
+
+#[test]
+fn the_suite_tells_right_from_wrong() {
+    let config = Config {
+        profiles: vec![Profile::Simple],
+        programs: 8,
+        machines: vec![(Model::Tso, Interlocked::WholeBuffer), (Model::Pso, Interlocked::WholeBuffer)],
+        ..Config::default()
+    };
+    check_robustness(&Wrong(Mistake::None), &config);
+    for (mistake, expected) in [
+        (Mistake::SaysRobust, "but there is a run"),
+        (Mistake::SaysUnknown, "unknown ("),
+        (Mistake::CutsRun, "the run shows nothing"),
+        (Mistake::DependsOnJobs, "with two"),
+    ] {
+        let panic = catch_unwind(AssertUnwindSafe(|| check_robustness(&Wrong(mistake), &config)));
+        let panic = panic.expect_err("the suite finds the mistake");
+        let text = panic.downcast_ref::<String>().expect("the panic has a text");
+        assert!(text.contains(expected), "{text}");
+    }
+}
