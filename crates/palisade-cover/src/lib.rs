@@ -15,6 +15,8 @@
 //!
 //! What is absent: text, and any step of the store-buffer machine. Runs found here are replayed there.
 
+mod bad;
 mod dual;
+mod start;
 
 pub use dual::Dual;

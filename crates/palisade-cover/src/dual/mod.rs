@@ -54,21 +54,20 @@
 //! # Sequential consistency
 //! With every access locked, the same search decides reachability under SC.
 
-mod bad;
 mod element;
 mod predecessors;
 mod setup;
 mod witness;
 
-use bad::{Bad, bad_combinations};
+use crate::bad::{Bad, bad_combinations};
+use crate::start::{build_automata, population};
 use element::Element;
-use palisade_automata::{Automata, Population, Trouble};
+use palisade_automata::{Automata, Population};
 use palisade_engine::{
-    Budget, Engine, Exhausted, Outcome, Progress, Reason, Stats, Suitability, Task, Threads, Verdict, Witness,
+    Budget, Engine, Exhausted, Outcome, Progress, Reason, Stats, Suitability, Task, Verdict, Witness,
 };
 use palisade_memory::Model;
 use palisade_program::running::{RoleId, System};
-use palisade_program::written::Count;
 use palisade_wqo::{Backward, Found, NodeId, Search};
 use predecessors::Step;
 use setup::Setup;
@@ -109,23 +108,15 @@ fn check(
         return Err(Reason::Unsupported("load buffers are for TSO and SC, not for PSO".into()));
     }
     let system = task.system(1);
-    let mut exhausted = None;
-    let go_on = || {
-        exhausted = budget.check(0).err();
-        exhausted.is_none()
-    };
-    let automata = Automata::build(&system, |role| population(task, &system, role), go_on);
-    let automata = match (automata, exhausted) {
-        (_, Some(exhausted)) => return Err(Reason::Exhausted(exhausted)),
-        (automata, None) => automata.map_err(|trouble| explain(&system, trouble))?,
-    };
+    let automata = build_automata(task, &system, budget)?;
     let setup = Setup::new(&automata, task.model);
-    let bad = bad_combinations(&system, &automata, &setup).map_err(Reason::Unsupported)?;
+    let bad = bad_combinations(&system, &automata).map_err(Reason::Unsupported)?;
     let mut search = Search::new(&setup);
     for combination in &bad {
         setup.bad_elements(combination, &mut |element, _| search.add(element));
     }
     let mut expanded = 0u64;
+    let mut exhausted = None;
     let found = search.run(|search| {
         expanded += 1;
         if expanded.is_multiple_of(256) {
@@ -147,31 +138,6 @@ fn check(
                     "a bad state was found, but no run to it: this is a bug in Palisade".into(),
                 )
             })
-        }
-    }
-}
-
-fn population(task: &Task<'_>, system: &System, role: RoleId) -> Population {
-    let template = &task.program.templates[system.roles[role].template.0 as usize];
-    match (task.threads, template.count) {
-        (Threads::Any, _) | (Threads::Declared, Count::Any) => Population::Any,
-        _ => {
-            Population::Fixed(system.instances.iter().filter(|instance| instance.role == role).count() as u32)
-        }
-    }
-}
-
-fn explain(system: &System, trouble: Trouble) -> Reason {
-    match trouble {
-        Trouble::Spawn => Reason::Unsupported("threads are started at run time".into()),
-        Trouble::CallDepth(depth) => Reason::CallDepth(depth),
-        Trouble::Stopped => Reason::Exhausted(Exhausted::Stopped),
-        Trouble::Values(cell) => {
-            Reason::Growing { name: system.cells[cell].name.clone(), values: palisade_automata::MOST_VALUES }
-        }
-        Trouble::States(role) => {
-            let name = format!("the registers of {}", system.roles[role].name);
-            Reason::Growing { name, values: palisade_automata::MOST_STATES }
         }
     }
 }

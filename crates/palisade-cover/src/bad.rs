@@ -1,4 +1,4 @@
-//! Bad states as elements.
+//! Bad states, as what they ask of processes and memory.
 //!
 //! A property is a condition over threads, counts and memory. Its values are chosen one by one until the condition is decided; what was not needed stays
 //! open. Each way to make it true gives an element: processes in the states chosen, memory with the values chosen.
@@ -8,7 +8,6 @@
 //! *Limits.* Where any number of threads may run a role, counts are only understood from below (`count(P@l) >= 2`), and a condition on final states, which speaks
 //! of all threads, is not understood.
 
-use super::setup::Setup;
 use palisade_automata::{Automata, Hold, Population, StateId, ValueId};
 use palisade_base::{Id, IdVec};
 use palisade_program::Value;
@@ -29,11 +28,7 @@ pub(crate) struct Bad {
 }
 
 /// All bad combinations of a program, or why they cannot be told.
-pub(crate) fn bad_combinations(
-    system: &System,
-    automata: &Automata,
-    setup: &Setup,
-) -> Result<Vec<Bad>, String> {
+pub(crate) fn bad_combinations(system: &System, automata: &Automata) -> Result<Vec<Bad>, String> {
     let mut all = Vec::new();
     for (kind, automaton) in automata.automata.iter().enumerate() {
         for (state, local) in automaton.states.iter_enumerated() {
@@ -45,7 +40,7 @@ pub(crate) fn bad_combinations(
     let kinds: BTreeMap<RoleId, u32> =
         automata.automata.iter().enumerate().map(|(kind, a)| (a.role, kind as u32)).collect();
     for property in &system.properties {
-        let any = setup.kinds.iter().any(|kind| kind.population == Population::Any);
+        let any = automata.automata.iter().any(|automaton| automaton.population == Population::Any);
         if property.kind == PropertyKind::Final && any {
             return Err(
                 "a condition on final states speaks of all processes, and there may be any number".into()

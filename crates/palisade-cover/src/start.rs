@@ -1,0 +1,46 @@
+//! What comes before every search: the automata of a task, within its budget.
+
+use palisade_automata::{Automata, Population, Trouble};
+use palisade_engine::{Budget, Exhausted, Reason, Task, Threads};
+use palisade_program::running::{RoleId, System};
+use palisade_program::written::Count;
+
+/// The automata of a task, or why there are none.
+pub(crate) fn build_automata(task: &Task<'_>, system: &System, budget: &Budget) -> Result<Automata, Reason> {
+    let mut exhausted = None;
+    let go_on = || {
+        exhausted = budget.check(0).err();
+        exhausted.is_none()
+    };
+    let automata = Automata::build(system, |role| population(task, system, role), go_on);
+    match (automata, exhausted) {
+        (_, Some(exhausted)) => Err(Reason::Exhausted(exhausted)),
+        (automata, None) => automata.map_err(|trouble| explain(system, trouble)),
+    }
+}
+
+/// How many threads run a role.
+pub(crate) fn population(task: &Task<'_>, system: &System, role: RoleId) -> Population {
+    let template = &task.program.templates[system.roles[role].template.0 as usize];
+    match (task.threads, template.count) {
+        (Threads::Any, _) | (Threads::Declared, Count::Any) => Population::Any,
+        _ => {
+            Population::Fixed(system.instances.iter().filter(|instance| instance.role == role).count() as u32)
+        }
+    }
+}
+
+fn explain(system: &System, trouble: Trouble) -> Reason {
+    match trouble {
+        Trouble::Spawn => Reason::Unsupported("threads are started at run time".into()),
+        Trouble::CallDepth(depth) => Reason::CallDepth(depth),
+        Trouble::Stopped => Reason::Exhausted(Exhausted::Stopped),
+        Trouble::Values(cell) => {
+            Reason::Growing { name: system.cells[cell].name.clone(), values: palisade_automata::MOST_VALUES }
+        }
+        Trouble::States(role) => {
+            let name = format!("the registers of {}", system.roles[role].name);
+            Reason::Growing { name, values: palisade_automata::MOST_STATES }
+        }
+    }
+}
