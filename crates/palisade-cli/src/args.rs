@@ -73,6 +73,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Take the run of a witness file again, step by step
     Replay(ReplayArgs),
+    /// Does the memory model add any behaviour at all? If so, show a run and its cycle
+    Robust(RobustArgs),
     /// Print a program in another form
     Show(ShowArgs),
 }
@@ -139,6 +141,66 @@ pub struct ReplayArgs {
     /// The program, if it is not where the witness says
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
+}
+
+const ROBUST_EXAMPLES: &str = "\
+Examples:
+  palisade robust mcs.pal                       robust under TSO, or a run that no SC run is like
+  palisade robust mcs.pal --model pso           under PSO
+  palisade robust dekker.txt --dot cycle.dot    the cycle as a graph for Graphviz
+
+The first word of each line is the verdict: robust, not-robust or unknown.
+Exit codes: 0 robust, 1 not robust, 2 usage or input error, 3 unknown.";
+
+/// `palisade robust`
+#[derive(Debug, Args)]
+#[command(after_long_help = ROBUST_EXAMPLES)]
+pub struct RobustArgs {
+    /// Programs, or folders with programs (- for standard input)
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub paths: Vec<PathBuf>,
+    /// Memory model
+    #[arg(long, value_name = "MODEL", default_value = "tso")]
+    pub model: WeakModelArg,
+    /// Who decides; auto takes the best for the program
+    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = robustness_engines())]
+    pub engine: String,
+    /// Instances of every process: a number, or any
+    #[arg(long, value_name = "any|N", value_parser = threads)]
+    pub threads: Option<Threads>,
+    /// What a locked instruction waits for under PSO
+    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
+    pub interlocked: InterlockedArg,
+    /// Bound integers that have no declared domain
+    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
+    pub int_range: Option<IntRange>,
+    /// Input language, whatever the file's extension
+    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
+    pub input: Option<Language>,
+    /// Write the cycle to a file, as a graph for Graphviz
+    #[arg(long, value_name = "FILE")]
+    pub dot: Option<PathBuf>,
+    /// Write the run to a file, for palisade replay
+    #[arg(long, value_name = "FILE")]
+    pub witness: Option<PathBuf>,
+}
+
+/// Models that can add behaviour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum WeakModelArg {
+    /// One buffer per process
+    Tso,
+    /// One buffer per process and address
+    Pso,
+}
+
+impl From<WeakModelArg> for Model {
+    fn from(arg: WeakModelArg) -> Model {
+        match arg {
+            WeakModelArg::Tso => Model::Tso,
+            WeakModelArg::Pso => Model::Pso,
+        }
+    }
 }
 
 /// `palisade show`
@@ -216,6 +278,11 @@ fn engines() -> PossibleValuesParser {
     PossibleValuesParser::new(
         std::iter::once("auto").chain(palisade::engines().iter().map(|engine| engine.name())),
     )
+}
+
+fn robustness_engines() -> PossibleValuesParser {
+    let engines = palisade::engines::robustness_engines();
+    PossibleValuesParser::new(std::iter::once("auto").chain(engines.iter().map(|engine| engine.name())))
 }
 
 /// More instances of a process than this are a slip of the finger.

@@ -12,6 +12,7 @@ mod limits;
 mod meter;
 mod output;
 mod replay;
+mod robust;
 mod show;
 
 use args::{Command, Palisade};
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     let exit = match &palisade.command {
         Command::Check(args) => check::run(args, &palisade.common, &output),
         Command::Replay(args) => replay::run(args, &palisade.common, &output),
+        Command::Robust(args) => robust::run(args, &palisade.common, &output),
         Command::Show(args) => show::run(args, &output),
     };
     ExitCode::from(exit.code())

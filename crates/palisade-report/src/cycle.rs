@@ -1,7 +1,8 @@
 //! A cycle of happens-before: as a sentence, as a list by source line, and as a drawing in the DOT language of Graphviz.
 
 use crate::{Evidence, fit, one_line};
-use palisade_memory::Action;
+use palisade_base::Span;
+use palisade_memory::{Action, Effect};
 use palisade_program::running::CellId;
 use palisade_trace::{Arrow, Cycle, Event, HappensBefore, Relation};
 use std::collections::BTreeSet;
@@ -33,10 +34,7 @@ pub fn explain_cycle(evidence: &Evidence<'_>, happens_before: &HappensBefore, cy
 /// Whether the later event of an arrow in program order took effect before the earlier one, a store.
 fn is_overtaken(evidence: &Evidence<'_>, happens_before: &HappensBefore, arrow: &Arrow) -> bool {
     let (early, late) = (&happens_before.events[arrow.from], &happens_before.events[arrow.to]);
-    let buffered = |event: &Event| {
-        use palisade_memory::Effect;
-        matches!(evidence.replay.effects[event.steps[0]], Effect::Buffered(..))
-    };
+    let buffered = |event: &Event| matches!(evidence.replay.effects[event.steps[0]], Effect::Buffered(..));
     let effect = |event: &Event| match (event.updates.first(), buffered(event)) {
         (Some(&step), _) => step,
         (None, true) => usize::MAX,
@@ -113,14 +111,17 @@ fn why(evidence: &Evidence<'_>, arrow: &Arrow) -> String {
     }
 }
 
-/// `line 3: r = y`, for an atomic section its first access.
-fn place(evidence: &Evidence<'_>, event: &Event) -> String {
+/// What was written for an event; for an atomic section, its first access.
+pub(crate) fn span(evidence: &Evidence<'_>, event: &Event) -> Option<Span> {
     let step = event.steps[0];
-    let Action::Execute { edge, .. } = evidence.run.steps[step].action else {
-        unreachable!("events are issued by instructions")
-    };
+    let Action::Execute { edge, .. } = evidence.run.steps[step].action else { return None };
     let top = evidence.replay.states[step].threads[event.thread].top();
-    let span = evidence.machine.system.codes[top.code].edges()[edge].span;
+    Some(evidence.machine.system.codes[top.code].edges()[edge].span)
+}
+
+/// `line 3 (r = y)`
+fn place(evidence: &Evidence<'_>, event: &Event) -> String {
+    let Some(span) = span(evidence, event) else { return "(pending store)".to_owned() };
     let quote = fit(&one_line(evidence.source.slice(span)), QUOTE);
     match evidence.source.position(span) {
         Some(position) => format!("line {} ({quote})", position.line),

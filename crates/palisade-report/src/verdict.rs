@@ -1,7 +1,8 @@
 //! A verdict as text: the line that scripts read, and the details below it.
 
 use crate::{Colour, Finding, explain};
-use palisade_engine::Verdict;
+use palisade_engine::{Stats, Verdict};
+use palisade_memory::Model;
 use std::fmt::Write;
 
 /// The line of a file: verdict, file, and why. Without a line break.
@@ -25,13 +26,26 @@ pub fn headline(finding: &Finding<'_>, colour: Colour) -> String {
 ///
 /// In brief: model, engine, the first counter, time. In full: every counter and the peak memory as well.
 pub fn details(finding: &Finding<'_>, full: bool) -> String {
-    let mut text = format!("{}, engine {}", finding.model.name().to_uppercase(), finding.outcome.engine);
-    let counters = finding.outcome.stats.iter().take(if full { usize::MAX } else { 1 });
+    let Finding { model, outcome, seconds, peak_memory_bytes, .. } = *finding;
+    account(model, outcome.engine, &outcome.stats, seconds, peak_memory_bytes, full)
+}
+
+/// The same for any kind of answer.
+pub(crate) fn account(
+    model: Model,
+    engine: &str,
+    stats: &Stats,
+    seconds: f64,
+    peak_memory_bytes: Option<u64>,
+    full: bool,
+) -> String {
+    let mut text = format!("{}, engine {engine}", model.name().to_uppercase());
+    let counters = stats.iter().take(if full { usize::MAX } else { 1 });
     for (name, value) in counters {
         write!(text, ", {} {}", grouped(value), name.replace('_', " ")).expect("writing to a string");
     }
-    write!(text, ", {:.2} s", finding.seconds).expect("writing to a string");
-    if let (true, Some(bytes)) = (full, finding.peak_memory_bytes) {
+    write!(text, ", {seconds:.2} s").expect("writing to a string");
+    if let (true, Some(bytes)) = (full, peak_memory_bytes) {
         write!(text, ", {:.1} MiB", bytes as f64 / (1u64 << 20) as f64).expect("writing to a string");
     }
     text
@@ -53,8 +67,7 @@ fn grouped(value: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palisade_engine::{Outcome, Reason, Stats};
-    use palisade_memory::Model;
+    use palisade_engine::{Outcome, Reason};
 
     #[test]
     fn lines() {

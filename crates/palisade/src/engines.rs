@@ -1,6 +1,6 @@
 //! The engines there are. A new engine is one more line in [`engines()`].
 
-use palisade_engine::{Engine, Suitability, Task};
+use palisade_engine::{Engine, RobustnessEngine, Suitability, Task};
 
 /// All engines, the preferred one first.
 pub fn engines() -> &'static [&'static dyn Engine] {
@@ -15,6 +15,19 @@ pub fn named(name: &str) -> Option<&'static dyn Engine> {
 /// The engines that can try the task, those that decide it first, otherwise in the order of [`engines()`]; reluctant ones only if there are no others.
 pub fn suited(task: &Task<'_>) -> Vec<&'static dyn Engine> {
     best_first(engines(), task)
+}
+
+/// All engines for robustness, the preferred one first.
+pub fn robustness_engines() -> &'static [&'static dyn RobustnessEngine] {
+    &[]
+}
+
+/// The engines for robustness that can try the task, the best first.
+pub fn suited_for_robustness(task: &Task<'_>) -> Vec<&'static dyn RobustnessEngine> {
+    let mut suited: Vec<_> = robustness_engines().to_vec();
+    suited.retain(|engine| engine.suits(task) != Suitability::No);
+    suited.sort_by_key(|engine| std::cmp::Reverse(engine.suits(task)));
+    suited
 }
 
 fn best_first<'e>(engines: &[&'e dyn Engine], task: &Task<'_>) -> Vec<&'e dyn Engine> {

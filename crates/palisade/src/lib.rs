@@ -28,14 +28,16 @@
 mod check;
 pub mod engines;
 mod read;
+mod robust;
 
 pub use check::{Answer, CheckError, CheckOptions, EngineChoice, check, check_simply};
 pub use engines::engines;
 pub use read::{Input, IntRange, Refused, read};
+pub use robust::{RobustAnswer, RobustError, RobustOptions, robust};
 
 pub use palisade_base::{Diagnostic, Severity, Source, Span};
 pub use palisade_engine::{
-    Budget, Options, Outcome, Progress, Reason, Reduction, Silent, Stats, Threads, Verdict,
+    Budget, Options, Outcome, Progress, Reason, Reduction, Robustness, Silent, Stats, Threads, Verdict,
 };
 pub use palisade_memory::{Interlocked, Model};
 pub use palisade_syntax::Language;

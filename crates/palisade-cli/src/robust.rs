@@ -1,0 +1,176 @@
+//! `palisade robust`: does the memory model add any behaviour at all? If so, a run that shows it, and its cycle.
+
+use crate::args::{Common, Format, RobustArgs};
+use crate::exit::Exit;
+use crate::files::{self, Found, Reading};
+use crate::meter::Meter;
+use crate::output::{Detail, Output};
+use crate::{interrupt, limits};
+use palisade::report::{self, LocalSteps, RobustFinding};
+use palisade::{
+    Budget, Diagnostic, EngineChoice, Input, RobustAnswer, RobustError, RobustOptions, Robustness,
+};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+/// Runs the command.
+pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
+    let found = match files::find(&args.paths, args.input) {
+        Ok(found) => found,
+        Err(problems) => {
+            for (name, problem) in problems {
+                output.complain_about(&name, problem);
+            }
+            return Exit::Error;
+        }
+    };
+    let single = found.len() == 1 && !args.paths[0].is_dir();
+    if !single && (args.dot.is_some() || args.witness.is_some()) {
+        let error =
+            Diagnostic::error("witness-of-many", "--dot and --witness take the run of one program only");
+        output.complain_about("--dot, --witness", error.help("ask about one file at a time"));
+        return Exit::Error;
+    }
+    let stop = interrupt::stop_flag();
+    let mut worst = Exit::Fine;
+    for found in &found {
+        let budget = {
+            let budget =
+                Budget::unlimited(common.jobs.map_or_else(limits::default_jobs, |jobs| jobs as usize))
+                    .with_memory(common.memory.unwrap_or_else(limits::default_memory))
+                    .with_stop(stop.clone());
+            match common.timeout {
+                Some(timeout) => budget.with_timeout(timeout),
+                None => budget,
+            }
+        };
+        worst = worst.worst(file(found, args, &budget, single, output));
+    }
+    worst
+}
+
+/// Asks about one file.
+fn file(found: &Found, args: &RobustArgs, budget: &Budget, single: bool, output: &Output) -> Exit {
+    let input = match files::read(found, args.input, args.int_range) {
+        Reading::Program(input) => input,
+        Reading::Refused(refused) => {
+            output.complain(&output.diagnostics(&refused.source, &refused.diagnostics));
+            if output.format == Format::Json {
+                let line = report::refused_json("robust", &refused.source, &refused.diagnostics);
+                let _ = output.print(&(line + "\n"));
+            }
+            return Exit::Error;
+        }
+        Reading::Skipped => return Exit::Fine,
+    };
+    if !input.warnings.is_empty() && output.detail != Detail::Quiet {
+        output.complain(&output.diagnostics(&input.source, &input.warnings));
+    }
+    let options = RobustOptions {
+        model: args.model.into(),
+        interlocked: args.interlocked.into(),
+        threads: args.threads.unwrap_or_default(),
+        engine: match args.engine.as_str() {
+            "auto" => EngineChoice::Auto,
+            name => EngineChoice::Named(name.to_owned()),
+        },
+        ..RobustOptions::default()
+    };
+    let meter = Meter::new(output.detail == Detail::Quiet);
+    let ask = AssertUnwindSafe(|| palisade::robust(&input.program, &options, budget, &meter));
+    let answer = catch_unwind(ask);
+    drop(meter);
+    let name = input.source.name();
+    match answer {
+        Ok(Ok(answer)) => tell(&input, &answer, args, single, output),
+        Ok(Err(error)) => {
+            let id = match error {
+                RobustError::NoSuchEngine { .. } => "no-such-engine",
+                RobustError::NotShown { .. } => "internal-error",
+            };
+            output.complain_about(name, Diagnostic::error(id, error.to_string()));
+            Exit::Error
+        }
+        Err(_) => {
+            let error = Diagnostic::error("internal-error", "Palisade failed, and there is no verdict");
+            let help = "this is a bug in Palisade: please report it with the program and the lines above";
+            output.complain_about(name, error.help(help));
+            Exit::Error
+        }
+    }
+}
+
+/// Tells the answer about one file.
+fn tell(input: &Input, answer: &RobustAnswer, args: &RobustArgs, single: bool, output: &Output) -> Exit {
+    let witness = answer.witness_file(input);
+    let limits = input.int_range.map(|range| format!("with integers in {range}"));
+    let evidence = answer
+        .evidence(&input.source)
+        .zip(answer.cycle())
+        .map(|(evidence, (happens_before, cycle))| (evidence, happens_before, cycle));
+    let finding = RobustFinding {
+        file: input.source.name(),
+        model: answer.model,
+        outcome: &answer.outcome,
+        limits: limits.as_deref(),
+        seconds: answer.seconds,
+        peak_memory_bytes: answer.peak_memory_bytes,
+        evidence,
+        witness: witness.as_ref(),
+    };
+    let _ = output.print(&text(&finding, single, output));
+    let dot =
+        evidence.map(|(evidence, happens_before, cycle)| report::cycle_dot(&evidence, happens_before, cycle));
+    let kept = [
+        (args.dot.as_deref(), dot),
+        (args.witness.as_deref(), witness.as_ref().map(palisade::trace::WitnessFile::to_json)),
+    ];
+    for (path, content) in kept {
+        let Some(path) = path else { continue };
+        if let Err(exit) = keep(path, content.as_deref(), output) {
+            return exit;
+        }
+    }
+    match answer.outcome.answer {
+        Robustness::Robust => Exit::Fine,
+        Robustness::NotRobust(_) => Exit::Violated,
+        Robustness::Unknown(_) => Exit::Unknown,
+    }
+}
+
+/// What goes to standard output.
+fn text(finding: &RobustFinding<'_>, single: bool, output: &Output) -> String {
+    if output.format == Format::Json {
+        return report::robust_json(finding) + "\n";
+    }
+    let mut text = report::robust_headline(finding, output.colour) + "\n";
+    if !single || output.detail == Detail::Quiet {
+        return text;
+    }
+    let all = output.detail == Detail::Verbose;
+    if let Some((evidence, happens_before, cycle)) = finding.evidence {
+        let local = if all { LocalSteps::Shown } else { LocalSteps::Folded };
+        text.push('\n');
+        text.push_str(&report::witness(&evidence, local, output.width, output.colour));
+        text.push('\n');
+        text.push_str(&report::cycle(&evidence, happens_before, cycle));
+        text.push('\n');
+    }
+    text + &report::robust_details(finding, all) + "\n"
+}
+
+/// Writes a file if there is something to write.
+fn keep(path: &Path, content: Option<&str>, output: &Output) -> Result<(), Exit> {
+    match content {
+        Some(content) => files::write(path, content).map_err(|error| {
+            output.complain_about(&path.display().to_string(), error);
+            Exit::Error
+        }),
+        None => {
+            if output.detail != Detail::Quiet {
+                output.complain(&format!("{}: not written, there is no run to keep\n", path.display()));
+            }
+            Ok(())
+        }
+    }
+}

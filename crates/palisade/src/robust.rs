@@ -1,0 +1,185 @@
+//! Asking whether a memory model adds any behaviour at all, and believing no cycle that the checker of runs does not find.
+
+use crate::{EngineChoice, Input, engines};
+use palisade_base::Source;
+use palisade_engine::{
+    Budget, Options, Progress, Reason, Robustness, RobustnessOutcome, Stats, Task, Threads, Witness,
+    peak_memory_bytes,
+};
+use palisade_memory::{Interlocked, Machine, Model};
+use palisade_program::running::System;
+use palisade_program::{lower, written::Program};
+use palisade_report::Evidence;
+use palisade_trace::{Cycle, HappensBefore, NotViolating, Origin, Replay, Violating, WitnessFile, violating};
+use std::time::Instant;
+
+/// What is asked of a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RobustOptions {
+    /// The memory model.
+    pub model: Model,
+    /// What locked instructions wait for under PSO.
+    pub interlocked: Interlocked,
+    /// How often the templates are instantiated.
+    pub threads: Threads,
+    /// Which engine.
+    pub engine: EngineChoice,
+    /// Options of single engines.
+    pub options: Options,
+}
+
+impl Default for RobustOptions {
+    fn default() -> Self {
+        RobustOptions {
+            model: Model::Tso,
+            interlocked: Interlocked::default(),
+            threads: Threads::default(),
+            engine: EngineChoice::default(),
+            options: Options::default(),
+        }
+    }
+}
+
+/// An answer, with the run and the cycle that go with `not-robust`.
+#[derive(Clone, Debug)]
+pub struct RobustAnswer {
+    /// The answer, who gave it and what was counted.
+    pub outcome: RobustnessOutcome,
+    /// The memory model.
+    pub model: Model,
+    /// What locked instructions wait for under PSO.
+    pub interlocked: Interlocked,
+    /// Time taken.
+    pub seconds: f64,
+    /// The most memory this process ever used, if the host tells.
+    pub peak_memory_bytes: Option<u64>,
+    /// The run, taken on the trusted machine; present if and only if the program is not robust.
+    shown: Option<Shown>,
+}
+
+/// A run with the running form of the program that has it, and its cycle.
+#[derive(Clone, Debug)]
+struct Shown {
+    system: System,
+    violating: Violating,
+}
+
+/// Why there is no answer.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RobustError {
+    /// There is no engine with that name.
+    #[error("there is no engine `{name}` for robustness; the engines are: {}", known.join(", "))]
+    NoSuchEngine {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: Vec<&'static str>,
+    },
+    /// An engine's run shows nothing.
+    #[error(
+        "engine `{engine}` says `not-robust`, but its run does not show it: {error}. \
+         This is a bug in Palisade, and there is no verdict; please report it with the program"
+    )]
+    NotShown {
+        /// The engine.
+        engine: &'static str,
+        /// What is wrong with the run.
+        error: NotViolating,
+    },
+}
+
+/// Says within a budget whether a program is robust.
+///
+/// A run that is said to show that it is not is taken on the trusted machine, and its cycle is found again, before it is handed out.
+pub fn robust(
+    program: &Program,
+    options: &RobustOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<RobustAnswer, RobustError> {
+    let start = Instant::now();
+    let task = Task {
+        program,
+        threads: options.threads,
+        model: options.model,
+        interlocked: options.interlocked,
+        options: options.options.clone(),
+    };
+    let asked = match &options.engine {
+        EngineChoice::Auto => engines::suited_for_robustness(&task),
+        EngineChoice::Named(name) => {
+            let known = engines::robustness_engines();
+            let found = known.iter().copied().find(|engine| engine.name() == name);
+            vec![found.ok_or_else(|| RobustError::NoSuchEngine {
+                name: name.clone(),
+                known: known.iter().map(|engine| engine.name()).collect(),
+            })?]
+        }
+    };
+    let mut first = None;
+    for engine in asked {
+        let outcome = engine.check(&task, budget, progress);
+        let known = !matches!(outcome.answer, Robustness::Unknown(_));
+        if known {
+            first = Some(outcome);
+            break;
+        }
+        first.get_or_insert(outcome);
+    }
+    let outcome = first.unwrap_or_else(|| {
+        let why = Reason::Unsupported("no engine can handle this program".to_owned());
+        RobustnessOutcome { answer: Robustness::Unknown(why), engine: "auto", stats: Stats::new() }
+    });
+    let shown = match &outcome.answer {
+        Robustness::NotRobust(witness) => {
+            let system = lower(program, witness.instantiation);
+            let found = violating(task.machine(&system), &witness.run);
+            let violating = found.map_err(|error| RobustError::NotShown { engine: outcome.engine, error })?;
+            let replay = Replay { violation: None, ..violating.replay };
+            Some(Shown { system, violating: Violating { replay, ..violating } })
+        }
+        Robustness::Robust | Robustness::Unknown(_) => None,
+    };
+    Ok(RobustAnswer {
+        outcome,
+        model: options.model,
+        interlocked: options.interlocked,
+        seconds: start.elapsed().as_secs_f64(),
+        peak_memory_bytes: peak_memory_bytes(),
+        shown,
+    })
+}
+
+impl RobustAnswer {
+    /// The run that no sequentially consistent run is like, ready to be told.
+    pub fn evidence<'a>(&'a self, source: &'a Source) -> Option<Evidence<'a>> {
+        let (shown, witness) = (self.shown.as_ref()?, self.witness()?);
+        let machine = Machine { system: &shown.system, model: self.model, interlocked: self.interlocked };
+        Some(Evidence { source, machine, run: &witness.run, replay: &shown.violating.replay })
+    }
+
+    /// How the events of that run are ordered, and the cycle among them.
+    pub fn cycle(&self) -> Option<(&HappensBefore, &Cycle)> {
+        let shown = self.shown.as_ref()?;
+        Some((&shown.violating.happens_before, &shown.violating.cycle))
+    }
+
+    /// That run, as it is kept in files.
+    pub fn witness_file(&self, input: &Input) -> Option<WitnessFile> {
+        let (evidence, witness) = (self.evidence(&input.source)?, self.witness()?);
+        let origin = Origin {
+            source: &input.source,
+            language: input.language.name(),
+            instantiation: witness.instantiation,
+            int_range: input.int_range.map(|range| (range.lo, range.hi)),
+        };
+        Some(WitnessFile::new(evidence.machine, origin, evidence.run, evidence.replay))
+    }
+
+    fn witness(&self) -> Option<&Witness> {
+        match &self.outcome.answer {
+            Robustness::NotRobust(witness) => Some(witness),
+            Robustness::Robust | Robustness::Unknown(_) => None,
+        }
+    }
+}
