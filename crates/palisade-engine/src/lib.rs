@@ -7,11 +7,13 @@
 //! What is absent: front ends, text, and any particular engine.
 
 mod budget;
+pub mod proof;
 mod robustness;
 mod stats;
 mod verdict;
 
 pub use budget::{Budget, Exhausted};
+pub use proof::Proof;
 pub use robustness::{Robustness, RobustnessEngine, RobustnessOutcome};
 pub use stats::{Stats, peak_memory_bytes};
 pub use verdict::{Outcome, Reason, Verdict, Witness};
@@ -118,6 +120,11 @@ pub trait Engine: Send + Sync {
 
     /// Answers within the budget.
     fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome;
+
+    /// Answers within the budget, and proves `safe` if the engine can.
+    fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
+        (self.check(task, budget, progress), None)
+    }
 }
 
 /// How well an engine suits a task.

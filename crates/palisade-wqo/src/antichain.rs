@@ -75,26 +75,26 @@ impl<K: Copy + Ord + std::hash::Hash, T: Copy + PartialEq> Antichain<K, T> {
     }
 
     /// Whether some element whose keys are among the given sorted ones passes the test.
-    pub fn any_below(&self, keys: &[K], mut test: impl FnMut(T) -> bool) -> bool {
+    pub fn any_below(&self, keys: &[K], test: impl FnMut(T) -> bool) -> bool {
+        self.find_below(keys, test).is_some()
+    }
+
+    /// The first element found whose keys are among the given sorted ones and that passes the test.
+    pub fn find_below(&self, keys: &[K], mut test: impl FnMut(T) -> bool) -> Option<T> {
         debug_assert!(keys.is_sorted(), "invariant 1: keys are sorted");
         self.walk_below(0, keys, &mut test)
     }
 
-    fn walk_below(&self, node: usize, keys: &[K], test: &mut impl FnMut(T) -> bool) -> bool {
+    fn walk_below(&self, node: usize, keys: &[K], test: &mut impl FnMut(T) -> bool) -> Option<T> {
         let node = &self.nodes[node];
-        if node.items.iter().any(|&item| test(item)) {
-            return true;
+        let here = node.items.iter().copied().find(|&item| test(item));
+        if here.is_some() || node.children.is_empty() {
+            return here;
         }
-        if node.children.is_empty() {
-            return false;
-        }
-        (0..keys.len()).any(|i| {
+        (0..keys.len()).find_map(|i| {
             let repeated = i > 0 && keys[i] == keys[i - 1];
-            !repeated
-                && node
-                    .children
-                    .get(&keys[i])
-                    .is_some_and(|&child| self.walk_below(child, &keys[i + 1..], test))
+            let child = if repeated { None } else { node.children.get(&keys[i]) };
+            self.walk_below(*child?, &keys[i + 1..], test)
         })
     }
 

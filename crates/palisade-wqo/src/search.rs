@@ -190,6 +190,30 @@ impl<'s, B: Backward> Search<'s, B> {
         self.antichain.iter().filter(minimal).map(|index| &self.nodes[index].element)
     }
 
+    /// After [`Found::Closed`]: elements that hold the given ones and are closed under predecessors by themselves. Minimal elements that became needless on the way are not among them.
+    pub fn needed(&self, bad: impl Iterator<Item = B::Element>) -> Vec<&B::Element> {
+        let mut marked = vec![false; self.nodes.len()];
+        let mut work: Vec<usize> = Vec::new();
+        let mut mark = |element: &B::Element, work: &mut Vec<usize>| {
+            let found = self.antichain.find_below(&self.system.keys(element), |stored| {
+                self.system.is_below(&self.nodes[stored].element, element)
+            });
+            let found = found.expect("the set is closed");
+            if !std::mem::replace(&mut marked[found], true) {
+                work.push(found);
+            }
+        };
+        bad.for_each(|element| mark(&element, &mut work));
+        let mut next = 0;
+        while let Some(&index) = work.get(next) {
+            let mut found = Vec::new();
+            self.system.predecessors(&self.nodes[index].element, &mut |element, _| found.push(element));
+            found.iter().for_each(|element| mark(element, &mut work));
+            next += 1;
+        }
+        work.into_iter().map(|index| &self.nodes[index].element).collect()
+    }
+
     /// How many elements are kept: the minimal ones, and those not yet found out to be above others.
     pub fn antichain_len(&self) -> usize {
         self.antichain.len()

@@ -56,6 +56,7 @@
 
 mod element;
 mod predecessors;
+mod proof;
 mod setup;
 mod witness;
 
@@ -64,7 +65,7 @@ use crate::start::{build_automata, population};
 use element::Element;
 use palisade_automata::{Automata, Population};
 use palisade_engine::{
-    Budget, Engine, Exhausted, Outcome, Progress, Reason, Stats, Suitability, Task, Verdict, Witness,
+    Budget, Engine, Exhausted, Outcome, Progress, Proof, Reason, Stats, Suitability, Task, Verdict, Witness,
 };
 use palisade_memory::Model;
 use palisade_program::running::{RoleId, System};
@@ -92,9 +93,27 @@ impl Engine for Dual {
     }
 
     fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
+        self.ask(task, budget, progress, false).0
+    }
+
+    fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
+        self.ask(task, budget, progress, true)
+    }
+}
+
+impl Dual {
+    fn ask(
+        &self,
+        task: &Task<'_>,
+        budget: &Budget,
+        progress: &dyn Progress,
+        prove: bool,
+    ) -> (Outcome, Option<Proof>) {
         let mut stats = Stats::new();
-        let verdict = check(task, budget, progress, &mut stats).unwrap_or_else(Verdict::Unknown);
-        Outcome { verdict, engine: self.name(), stats }
+        let mut proof = None;
+        let answer = check(task, budget, progress, &mut stats, prove.then_some(&mut proof));
+        let verdict = answer.unwrap_or_else(Verdict::Unknown);
+        (Outcome { verdict, engine: self.name(), stats }, proof)
     }
 }
 
@@ -103,6 +122,7 @@ fn check(
     budget: &Budget,
     progress: &dyn Progress,
     stats: &mut Stats,
+    proof: Option<&mut Option<Proof>>,
 ) -> Result<Verdict, Reason> {
     if task.model == Model::Pso {
         return Err(Reason::Unsupported("load buffers are for TSO and SC, not for PSO".into()));
@@ -130,7 +150,16 @@ fn check(
     count(&search, &automata, stats);
     match found {
         None => Err(Reason::Exhausted(exhausted.unwrap_or(Exhausted::Stopped))),
-        Some(Found::Closed) => Ok(Verdict::Safe),
+        Some(Found::Closed) => {
+            if let Some(proof) = proof {
+                let mut all = Vec::new();
+                for combination in &bad {
+                    setup.bad_elements(combination, &mut |element, _| all.push(element));
+                }
+                *proof = Some(proof::proof(&setup, search.needed(all.into_iter())));
+            }
+            Ok(Verdict::Safe)
+        }
         Some(Found::Initial(node)) => {
             let witness = unfold(task, &system, &automata, &setup, &search, &bad, node);
             witness.map(Verdict::Unsafe).ok_or_else(|| {

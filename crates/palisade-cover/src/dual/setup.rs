@@ -34,6 +34,11 @@ impl Kind {
         self.pending.contains(&(state, symbol))
     }
 
+    /// All that [`Kind::may_be_pending`] allows.
+    pub fn pending(&self) -> impl Iterator<Item = (StateId, Symbol)> {
+        self.pending.iter().copied()
+    }
+
     /// Whether there may be so many processes of this kind.
     pub fn allows(&self, processes: usize) -> bool {
         match self.population {

@@ -1,0 +1,369 @@
+//! Every bad state is in some set.
+//!
+//! A property is decided by choosing, one after the other, what a named thread looks like, how many threads are at counted places, and what a cell holds; where that makes it true, all
+//! configurations with these choices must be in one set. What is not chosen stays open.
+//!
+//! Counts are understood from below: "so many" stands for "at least so many", which asks for more than needed if more are not bad. Where the number of threads is fixed and that fails, the
+//! threads are looked at one by one.
+
+use crate::Refusal;
+use crate::element::Config;
+use crate::flow::{Flow, Limit};
+use crate::invariant::Invariant;
+use crate::sets::Set;
+use palisade_automata::{Automata, Hold, Local};
+use palisade_base::Id;
+use palisade_engine::proof::Process;
+use palisade_program::Value;
+use palisade_program::running::{
+    BinaryOp, CellId, Condition, Location, Property, PropertyKind, RegId, RoleId, System, ThreadId, UnaryOp,
+    binary, unary,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Places where threads are counted.
+type Places = Vec<(RoleId, Location)>;
+/// A place among the states: automaton and class.
+type At = (u32, u32);
+
+pub(crate) fn check(
+    system: &System,
+    automata: &Automata,
+    flow: &Flow,
+    invariant: &Invariant,
+    sets: &[Set],
+) -> Result<(), Refusal> {
+    let look = Look { system, automata, flow, invariant, sets };
+    for (kind, automaton) in automata.automata.iter().enumerate() {
+        let faulty = automaton.states.iter_enumerated().filter(|(_, local)| local.fault.is_some());
+        let places: BTreeSet<At> = faulty.map(|(state, _)| look.class(kind, state.index())).collect();
+        look.covered(&Config::open(flow), &[places.into_iter().collect()])?;
+    }
+    for property in &system.properties {
+        let from_below = Question::new(&look, property, true)?.answer();
+        let fixed = flow.kinds.iter().all(|kind| kind.population.is_some());
+        match from_below {
+            Err(_) if fixed => Question::new(&look, property, false)?.answer()?,
+            answer => answer?,
+        }
+    }
+    Ok(())
+}
+
+struct Look<'a> {
+    system: &'a System,
+    automata: &'a Automata,
+    flow: &'a Flow,
+    invariant: &'a Invariant,
+    sets: &'a [Set],
+}
+
+impl Look<'_> {
+    fn class(&self, kind: usize, state: usize) -> At {
+        (kind as u32, self.flow.kinds[kind].class_of[state])
+    }
+
+    fn kind(&self, role: RoleId) -> Option<usize> {
+        self.automata.automata.iter().position(|automaton| automaton.role == role)
+    }
+
+    /// The classes of an automaton with a state that passes.
+    fn classes(&self, kind: usize, passes: impl Fn(&Local) -> bool) -> BTreeSet<At> {
+        let states = self.automata.automata[kind].states.iter_enumerated();
+        states.filter(|(_, local)| passes(local)).map(|(state, _)| self.class(kind, state.index())).collect()
+    }
+
+    /// Sees that every configuration with one process at each list of places is in a set. Silent steps come before.
+    fn covered(&self, config: &Config, places: &[Vec<At>]) -> Result<(), Refusal> {
+        let mut sorted = config.clone();
+        sorted.processes.sort();
+        let limits: Vec<Limit> = self.flow.kinds.iter().map(|kind| kind.population).collect();
+        let impossible = !self.invariant.allows_all(&sorted, &limits);
+        if impossible || self.sets.iter().any(|set| set.covers(self.invariant, &sorted)) {
+            return Ok(());
+        }
+        let Some((first, rest)) = places.split_first() else {
+            return Err(Refusal::BadMissing(sorted.to_string()));
+        };
+        for &(kind, class) in first {
+            for &state in &self.flow.kinds[kind as usize].before[class as usize] {
+                let mut config = config.clone();
+                config.processes.push(Process { kind, state, word: Vec::new() });
+                self.covered(&config, rest)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a thread looks like: where it is, as far as asked, and what its registers hold.
+type Looks = (Vec<Location>, Vec<(RegId, Value)>);
+
+/// A property, and what has been chosen so far.
+struct Question<'a> {
+    look: &'a Look<'a>,
+    property: &'a Property,
+    /// For each thread that is looked at, what it can look like, and where it is then.
+    threads: BTreeMap<ThreadId, Vec<(Looks, Vec<At>)>>,
+    /// The places of each count, with the largest number that matters.
+    counts: Vec<(Places, Value)>,
+    cells: Vec<CellId>,
+    chosen_threads: BTreeMap<ThreadId, usize>,
+    chosen_counts: Vec<Option<Value>>,
+    chosen_cells: BTreeMap<CellId, u32>,
+}
+
+impl<'a> Question<'a> {
+    fn new(look: &'a Look<'a>, property: &'a Property, from_below: bool) -> Result<Question<'a>, Refusal> {
+        let mut named: BTreeMap<ThreadId, (Vec<Location>, Vec<RegId>)> = BTreeMap::new();
+        let mut question = Question {
+            look,
+            property,
+            threads: BTreeMap::new(),
+            counts: Vec::new(),
+            cells: Vec::new(),
+            chosen_threads: BTreeMap::new(),
+            chosen_counts: Vec::new(),
+            chosen_cells: BTreeMap::new(),
+        };
+        question.collect(&property.bad, from_below, &mut named)?;
+        let any = look.flow.kinds.iter().any(|kind| kind.population.is_none());
+        let unsuited = |what: &str| Err(Refusal::Unsuited(what.into()));
+        if property.kind == PropertyKind::Final {
+            if any {
+                return unsuited("a condition on final states with any number of threads");
+            }
+            look.system.instances.ids().for_each(|thread| _ = named.entry(thread).or_default());
+        }
+        let counted = |role: RoleId| question.counts.iter().any(|(p, _)| p.iter().any(|&(r, _)| r == role));
+        if named.keys().any(|&thread| counted(look.system.instances[thread].role)) {
+            return unsuited("a condition that names and counts the same threads");
+        }
+        for (thread, (locations, registers)) in named {
+            question.threads.insert(thread, question.looks(thread, &locations, &registers));
+        }
+        question.chosen_counts = vec![None; question.counts.len()];
+        Ok(question)
+    }
+
+    fn collect(
+        &mut self,
+        condition: &Condition,
+        from_below: bool,
+        named: &mut BTreeMap<ThreadId, (Vec<Location>, Vec<RegId>)>,
+    ) -> Result<(), Refusal> {
+        match condition {
+            Condition::Const(_) => {}
+            Condition::Cell(cell) if self.cells.contains(cell) => {}
+            Condition::Cell(cell) => self.cells.push(*cell),
+            Condition::Register(thread, register) => named.entry(*thread).or_default().1.push(*register),
+            Condition::At(thread, location) => named.entry(*thread).or_default().0.push(*location),
+            Condition::Count(places) if from_below => {
+                if self.counts.iter().all(|(other, _)| other != places) {
+                    self.counts.push((places.clone(), self.largest(places)?));
+                }
+            }
+            Condition::Count(places) => {
+                for (thread, location) in self.threads_at(places) {
+                    named.entry(thread).or_default().0.push(location);
+                }
+            }
+            Condition::Unary(_, a) => self.collect(a, from_below, named)?,
+            Condition::Binary(_, a, b) => {
+                self.collect(a, from_below, named)?;
+                self.collect(b, from_below, named)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The threads a count ranges over.
+    fn threads_at(&self, places: &Places) -> Vec<(ThreadId, Location)> {
+        let at = |role: RoleId| places.iter().find(|(r, _)| *r == role).map(|&(_, location)| location);
+        let instances = self.look.system.instances.iter_enumerated();
+        instances.filter_map(|(thread, instance)| Some((thread, at(instance.role)?))).collect()
+    }
+
+    /// A number above which more threads at the places change nothing: all there are, or more than the condition compares with.
+    fn largest(&self, places: &Places) -> Result<Value, Refusal> {
+        let populations = places.iter().filter_map(|&(role, _)| self.look.kind(role));
+        let populations: Option<Vec<u32>> =
+            populations.map(|kind| self.look.flow.kinds[kind].population).collect();
+        match populations {
+            Some(counts) => Ok(counts.iter().map(|&count| Value::from(count)).sum()),
+            None => compared(&self.property.bad)
+                .and_then(|number| number.checked_add(1))
+                .ok_or_else(|| Refusal::Unsuited("counts that are more than compared with numbers".into())),
+        }
+    }
+
+    fn looks(&self, thread: ThreadId, locations: &[Location], registers: &[RegId]) -> Vec<(Looks, Vec<At>)> {
+        let role = self.look.system.instances[thread].role;
+        let Some(kind) = self.look.kind(role) else { return Vec::new() };
+        let mut found: BTreeMap<Looks, BTreeSet<At>> = BTreeMap::new();
+        for (state, local) in self.look.automata.automata[kind].states.iter_enumerated() {
+            if local.fault.is_none() && self.is_judged(local) {
+                let at = locations.iter().copied().filter(|&location| local.thread.is_at(location)).collect();
+                let bottom = &local.thread.frames[0].registers;
+                let held = registers.iter().map(|&register| (register, bottom[register.index()])).collect();
+                found.entry((at, held)).or_default().insert(self.look.class(kind, state.index()));
+            }
+        }
+        found.into_iter().map(|(looks, places)| (looks, places.into_iter().collect())).collect()
+    }
+
+    fn is_judged(&self, local: &Local) -> bool {
+        match self.property.kind {
+            PropertyKind::Forbid => local.hold == Hold::Outside,
+            PropertyKind::Final => local.thread.has_ended(self.look.system),
+        }
+    }
+
+    fn answer(&mut self) -> Result<(), Refusal> {
+        let all_named =
+            self.property.kind == PropertyKind::Forbid || self.chosen_threads.len() == self.threads.len();
+        match self.value(&self.property.bad) {
+            Some(0) => return Ok(()),
+            Some(_) if all_named => return self.covered(),
+            _ => {}
+        }
+        let thread = self.threads.keys().find(|thread| !self.chosen_threads.contains_key(thread)).copied();
+        if let Some(thread) = thread {
+            for looks in 0..self.threads[&thread].len() {
+                self.chosen_threads.insert(thread, looks);
+                self.answer()?;
+            }
+            self.chosen_threads.remove(&thread);
+            return Ok(());
+        }
+        let cell = self.cells.iter().find(|cell| !self.chosen_cells.contains_key(cell)).copied();
+        if let Some(cell) = cell {
+            for value in 0..self.look.flow.values[cell.index()] {
+                self.chosen_cells.insert(cell, value);
+                self.answer()?;
+            }
+            self.chosen_cells.remove(&cell);
+            return Ok(());
+        }
+        let count = self.chosen_counts.iter().position(Option::is_none).expect("something is still open");
+        for number in 0..=self.counts[count].1 {
+            self.chosen_counts[count] = Some(number);
+            self.answer()?;
+        }
+        self.chosen_counts[count] = None;
+        Ok(())
+    }
+
+    /// Sees that all configurations with what was chosen are in a set.
+    fn covered(&self) -> Result<(), Refusal> {
+        let mut config = Config::open(self.look.flow);
+        for (cell, value) in &self.chosen_cells {
+            config.memory[cell.index()] = Some(*value);
+        }
+        let mut places: Vec<Vec<At>> = self
+            .chosen_threads
+            .iter()
+            .map(|(thread, &looks)| self.threads[thread][looks].1.clone())
+            .collect();
+        for ((counted, _), number) in self.counts.iter().zip(&self.chosen_counts) {
+            let at: BTreeSet<At> = counted
+                .iter()
+                .filter_map(|&(role, location)| Some((self.look.kind(role)?, location)))
+                .flat_map(|(kind, location)| {
+                    let there = |local: &Local| {
+                        local.fault.is_none() && local.hold == Hold::Outside && local.thread.is_at(location)
+                    };
+                    self.look.classes(kind, there)
+                })
+                .collect();
+            for _ in 0..number.unwrap_or(0) {
+                places.push(at.iter().copied().collect());
+            }
+        }
+        self.look.covered(&config, &places)
+    }
+
+    /// The condition's value, if what was chosen decides it; what faults is false.
+    fn value(&self, condition: &Condition) -> Option<Value> {
+        let looks =
+            |thread: &ThreadId| self.chosen_threads.get(thread).map(|&looks| &self.threads[thread][looks].0);
+        match condition {
+            Condition::Const(value) => Some(*value),
+            Condition::Cell(cell) => {
+                let value = self.chosen_cells.get(cell)?;
+                Some(self.look.automata.values[*cell].as_slice()[*value as usize])
+            }
+            Condition::Register(thread, register) => {
+                looks(thread)?.1.iter().find(|(held, _)| held == register).map(|&(_, value)| value)
+            }
+            Condition::At(thread, location) => Some(looks(thread)?.0.contains(location).into()),
+            Condition::Count(places) => match self.counts.iter().position(|(other, _)| other == places) {
+                Some(count) => self.chosen_counts[count],
+                None => {
+                    let at = |(thread, location)| Some(Value::from(looks(&thread)?.0.contains(&location)));
+                    self.threads_at(places).into_iter().map(at).sum()
+                }
+            },
+            Condition::Unary(op, a) => Some(unary(*op, self.value(a)?).unwrap_or(0)),
+            Condition::Binary(BinaryOp::And, a, b) => match (self.value(a), self.value(b)) {
+                (Some(0), _) | (_, Some(0)) => Some(0),
+                (a, b) => a.and(b).map(|_| 1),
+            },
+            Condition::Binary(BinaryOp::Or, a, b) => match (self.value(a), self.value(b)) {
+                (Some(0), Some(0)) => Some(0),
+                (Some(a), _) | (_, Some(a)) if a != 0 => Some(1),
+                _ => None,
+            },
+            Condition::Binary(op, a, b) => Some(binary(*op, self.value(a)?, self.value(b)?).unwrap_or(0)),
+        }
+    }
+}
+
+/// The largest number that a condition compares sums of counts with, if it does nothing else with counts: counts above that number are all alike.
+fn compared(condition: &Condition) -> Option<Value> {
+    if !has_count(condition) {
+        return Some(0);
+    }
+    match condition {
+        Condition::Unary(UnaryOp::Not, a) => compared(a),
+        Condition::Binary(BinaryOp::And | BinaryOp::Or, a, b) => Some(compared(a)?.max(compared(b)?)),
+        Condition::Binary(
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge,
+            a,
+            b,
+        ) => match (number(a), number(b)) {
+            (Some(number), None) if is_sum(b) => Some(number.max(0)),
+            (None, Some(number)) if is_sum(a) => Some(number.max(0)),
+            _ => None,
+        },
+        sum => is_sum(sum).then_some(0),
+    }
+}
+
+fn has_count(condition: &Condition) -> bool {
+    match condition {
+        Condition::Count(_) => true,
+        Condition::Unary(_, a) => has_count(a),
+        Condition::Binary(_, a, b) => has_count(a) || has_count(b),
+        Condition::Const(_) | Condition::Cell(_) | Condition::Register(..) | Condition::At(..) => false,
+    }
+}
+
+/// Counts, added.
+fn is_sum(condition: &Condition) -> bool {
+    match condition {
+        Condition::Count(_) => true,
+        Condition::Binary(BinaryOp::Add, a, b) => is_sum(a) && is_sum(b),
+        _ => false,
+    }
+}
+
+/// What a condition made of numbers comes to.
+fn number(condition: &Condition) -> Option<Value> {
+    match condition {
+        Condition::Const(value) => Some(*value),
+        Condition::Unary(op, a) => unary(*op, number(a)?).ok(),
+        Condition::Binary(op, a, b) => binary(*op, number(a)?, number(b)?).ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,107 @@
+//! Elements as the checker sees them, and the order between them.
+
+use crate::Refusal;
+use crate::flow::Flow;
+use palisade_engine::proof::{Element, Message, Process};
+use std::fmt;
+
+/// A set of configurations: memory as far as it is known, and at least these processes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Config {
+    pub memory: Vec<Option<u32>>,
+    pub processes: Vec<Process>,
+}
+
+impl Config {
+    /// Any memory, no processes.
+    pub fn open(flow: &Flow) -> Config {
+        Config { memory: vec![None; flow.values.len()], processes: Vec::new() }
+    }
+
+    /// Reads an element, and sees that everything it names is there.
+    pub fn read(flow: &Flow, element: &Element) -> Result<Config, Refusal> {
+        let unfit = |what: &str| Err(Refusal::Unfit(format!("an element names {what} that does not exist")));
+        let exists =
+            |cell: u32, value: u32| flow.values.get(cell as usize).is_some_and(|&count| value < count);
+        let mut config = Config::open(flow);
+        for &(cell, value) in &element.memory {
+            if !exists(cell, value) || config.memory[cell as usize].is_some() {
+                return unfit("a value in memory");
+            }
+            config.memory[cell as usize] = Some(value);
+        }
+        for process in &element.processes {
+            let kind = flow.kinds.get(process.kind as usize);
+            if kind.is_none_or(|kind| process.state as usize >= kind.into.len()) {
+                return unfit("a state");
+            }
+            if process.word.iter().any(|message| !exists(message.cell, message.value)) {
+                return unfit("a message");
+            }
+            if !is_well_formed(&process.word) {
+                return Err(Refusal::Unfit(
+                    "a word has two own letters on a cell, or one that is newer than a plain one".into(),
+                ));
+            }
+        }
+        config.processes = element.processes.clone();
+        config.processes.sort();
+        Ok(config)
+    }
+
+    /// The automata and classes of its processes, sorted.
+    pub fn keys(&self) -> Vec<(u32, u32)> {
+        self.processes.iter().map(|process| (process.kind, process.state)).collect()
+    }
+}
+
+/// At most one own letter on each cell, and plain letters on the cell only newer than it.
+fn is_well_formed(word: &[Message]) -> bool {
+    word.iter()
+        .enumerate()
+        .all(|(place, letter)| !letter.own || word[place + 1..].iter().all(|older| older.cell != letter.cell))
+}
+
+/// Whether the letters of `a` can be found in `b`, in order.
+fn embeds(a: &[Message], b: &[Message]) -> bool {
+    let mut next = 0;
+    for letter in b {
+        if next < a.len() && a[next] == *letter {
+            next += 1;
+        }
+    }
+    next == a.len()
+}
+
+/// Whether each process of `a` finds one of `b` of its own, with the same state and at least its letters: by backtracking, since few processes are alike.
+pub(crate) fn processes_embed(a: &[Process], b: &[Process]) -> bool {
+    fn place(a: &[Process], b: &[Process], taken: &mut Vec<bool>) -> bool {
+        let Some((first, rest)) = a.split_first() else { return true };
+        for (index, candidate) in b.iter().enumerate() {
+            let same = (candidate.kind, candidate.state) == (first.kind, first.state);
+            if same && !taken[index] && embeds(&first.word, &candidate.word) {
+                taken[index] = true;
+                if place(rest, b, taken) {
+                    return true;
+                }
+                taken[index] = false;
+            }
+        }
+        false
+    }
+    a.len() <= b.len() && place(a, b, &mut vec![false; b.len()])
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.memory.iter().enumerate().filter_map(|(cell, value)| Some((cell, (*value)?)));
+        let memory: Vec<String> = known.map(|(cell, value)| format!("c{cell}={value}")).collect();
+        let process = |process: &Process| {
+            let letter = |m: &Message| format!("{}c{}={}", if m.own { "own " } else { "" }, m.cell, m.value);
+            let word: Vec<String> = process.word.iter().map(letter).collect();
+            format!("automaton {} at {} with [{}]", process.kind, process.state, word.join(", "))
+        };
+        let processes: Vec<String> = self.processes.iter().map(process).collect();
+        write!(f, "memory [{}]; {}", memory.join(", "), processes.join("; "))
+    }
+}

@@ -1,0 +1,206 @@
+//! The automata as the checker sees them: classes of states, and edges that read, write, fence or lock; silent edges are folded into the edge that follows.
+
+use crate::Refusal;
+use palisade_automata::{Automata, Letter, Population};
+use palisade_base::Id;
+use palisade_memory::Model;
+use palisade_program::running::CellId;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What an edge does. Cells and values are numbers.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Act {
+    Read(u32, u32),
+    Write(u32, u32),
+    Fence,
+    Locked { guard: Vec<(u32, u32)>, effect: Vec<(u32, u32)> },
+}
+
+impl Act {
+    /// What it leaves in memory.
+    pub fn writes(&self) -> Vec<(u32, u32)> {
+        match self {
+            Act::Write(cell, value) => vec![(*cell, *value)],
+            Act::Locked { effect, .. } => effect.clone(),
+            Act::Read(..) | Act::Fence => Vec::new(),
+        }
+    }
+}
+
+/// An edge between classes, silent steps at its source included.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Edge {
+    pub source: u32,
+    pub target: u32,
+    pub act: Act,
+}
+
+/// How many processes there may be; `None` is any number.
+pub(crate) type Limit = Option<u32>;
+
+/// The automaton of one role.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub population: Limit,
+    pub edges: Vec<Edge>,
+    /// The edges that lead to each class.
+    pub into: Vec<Vec<usize>>,
+    pub is_start: Vec<bool>,
+    /// The class of each state.
+    pub class_of: Vec<u32>,
+    /// For each class those from which silent edges lead to it, itself included, and at which processes arrive.
+    pub before: Vec<Vec<u32>>,
+}
+
+/// All automata.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub kinds: Vec<Kind>,
+    /// How many values each cell has, and how many of them are initial.
+    pub values: Vec<u32>,
+    pub initial: Vec<u32>,
+    /// The edges, by automaton and number, that leave a value in a cell.
+    pub writers: FxHashMap<(u32, u32), Vec<(u32, usize)>>,
+}
+
+impl Flow {
+    pub fn new(automata: &Automata, classes: &[Vec<u32>], model: Model) -> Result<Flow, Refusal> {
+        if classes.len() != automata.automata.len() {
+            return Err(Refusal::Unfit("it has classes for another number of automata".into()));
+        }
+        let kinds: Result<Vec<Kind>, Refusal> = automata
+            .automata
+            .iter()
+            .zip(classes)
+            .map(|(automaton, classes)| {
+                if classes.len() != automaton.states.len() {
+                    return Err(Refusal::Unfit("an automaton has another number of states".into()));
+                }
+                let most = classes.iter().copied().max().map_or(0, |most| most as usize + 1);
+                if most > classes.len() {
+                    return Err(Refusal::Unfit("there are more classes than states".into()));
+                }
+                let population = match automaton.population {
+                    Population::Fixed(count) => Some(count),
+                    Population::Any => None,
+                };
+                let edges = automaton.edges.iter().map(|edge| {
+                    let class = |state: palisade_automata::StateId| classes[state.index()];
+                    (class(edge.source), class(edge.target), act(&edge.letter, model))
+                });
+                let starts = automaton.starts.iter().map(|start| classes[start.0.index()]);
+                Ok(Kind::new(population, most, classes.clone(), starts.collect(), edges.collect()))
+            })
+            .collect();
+        let count = |cell: CellId| automata.values[cell].len() as u32;
+        let kinds = kinds?;
+        let mut writers: FxHashMap<_, Vec<_>> = FxHashMap::default();
+        for (number, kind) in kinds.iter().enumerate() {
+            for (edge, _) in kind.edges.iter().enumerate() {
+                for written in kind.edges[edge].act.writes() {
+                    writers.entry(written).or_default().push((number as u32, edge));
+                }
+            }
+        }
+        Ok(Flow {
+            kinds,
+            writers,
+            values: automata.values.ids().map(count).collect(),
+            initial: automata.initial.iter().map(|&count| count as u32).collect(),
+        })
+    }
+
+    /// The limits when only so many processes of each automaton are followed.
+    pub fn limits(&self, tracked: &[u32]) -> Vec<Limit> {
+        let limit =
+            |(kind, &tracked): (&Kind, &u32)| Some(kind.population.map_or(tracked, |all| all.min(tracked)));
+        self.kinds.iter().zip(tracked).map(limit).collect()
+    }
+}
+
+/// What a letter means under the model; `None` if nothing.
+fn act(letter: &Letter, model: Model) -> Option<Act> {
+    let numbers = |list: &[(CellId, palisade_automata::ValueId)]| -> Vec<(u32, u32)> {
+        list.iter().map(|(cell, value)| (cell.0, value.0)).collect()
+    };
+    let sc = model == Model::Sc;
+    match letter {
+        Letter::Silent | Letter::StoreFence => None,
+        Letter::Fence if sc => None,
+        Letter::Fence => Some(Act::Fence),
+        Letter::Read(cell, value) if sc => {
+            Some(Act::Locked { guard: vec![(cell.0, value.0)], effect: Vec::new() })
+        }
+        Letter::Read(cell, value) => Some(Act::Read(cell.0, value.0)),
+        Letter::Write(cell, value) if sc => {
+            Some(Act::Locked { guard: Vec::new(), effect: vec![(cell.0, value.0)] })
+        }
+        Letter::Write(cell, value) => Some(Act::Write(cell.0, value.0)),
+        Letter::Locked { guard, effect } => {
+            Some(Act::Locked { guard: numbers(guard), effect: numbers(effect) })
+        }
+    }
+}
+
+impl Kind {
+    fn new(
+        population: Limit,
+        classes: usize,
+        class_of: Vec<u32>,
+        starts: Vec<u32>,
+        edges: Vec<(u32, u32, Option<Act>)>,
+    ) -> Kind {
+        let mut is_start = vec![false; classes];
+        starts.iter().for_each(|&start| is_start[start as usize] = true);
+        let mut arrives = is_start.clone();
+        let mut silent = vec![Vec::new(); classes];
+        for (source, target, act) in &edges {
+            match act {
+                None => silent[*target as usize].push(*source),
+                Some(_) => arrives[*target as usize] = true,
+            }
+        }
+        let before: Vec<Vec<u32>> =
+            (0..classes as u32).map(|class| reach(&silent, class, &arrives)).collect();
+        let mut seen = FxHashSet::default();
+        let mut into = vec![Vec::new(); classes];
+        let mut folded = Vec::new();
+        for (source, target, act) in edges {
+            let Some(act) = act else { continue };
+            for &source in &before[source as usize] {
+                let edge = Edge { source, target, act: act.clone() };
+                if seen.insert(edge.clone()) {
+                    into[target as usize].push(folded.len());
+                    folded.push(edge);
+                }
+            }
+        }
+        Kind { population, edges: folded, into, is_start, class_of, before }
+    }
+
+    /// Whether a process can only have got to the class by reads, or fences too if its buffer does not matter.
+    pub fn only_reads_into(&self, class: u32, fences_too: bool) -> bool {
+        let harmless = |&edge: &usize| match self.edges[edge].act {
+            Act::Read(..) => true,
+            Act::Fence => fences_too,
+            Act::Write(..) | Act::Locked { .. } => false,
+        };
+        !self.is_start[class as usize] && self.into[class as usize].iter().all(harmless)
+    }
+}
+
+/// The classes from which silent edges lead to a class, as far as processes arrive there.
+fn reach(silent: &[Vec<u32>], class: u32, arrives: &[bool]) -> Vec<u32> {
+    let mut seen = vec![class];
+    let mut next = 0;
+    while let Some(&at) = seen.get(next) {
+        for &source in &silent[at as usize] {
+            if !seen.contains(&source) {
+                seen.push(source);
+            }
+        }
+        next += 1;
+    }
+    seen.retain(|&class| arrives[class as usize]);
+    seen
+}

@@ -1,0 +1,162 @@
+//! Certificates: why somebody else should believe `safe`.
+//!
+//! An exact engine can hand over a [`Proof`](palisade_engine::Proof): an invariant of single processes, and sets of configurations. [`verify`] checks it with code of its own; all
+//! it shares with the engine are the definitions of programs and of their [automata](palisade_automata::Automata). [`Certificate`] is the proof as a file.
+//!
+//! # What is checked
+//! The proof speaks of the load-buffer semantics (Abdulla, Atig, Bouajjani, Ngo, "A load-buffer semantics for total store ordering", LMCS 2018), in which the same states are reachable
+//! as under TSO: a store reaches memory at once and leaves an *own* message in its process's buffer, the value of a cell may be *propagated* to the new end of any buffer at any
+//! time, reads take their newest own message or else the oldest message of the buffer, old messages may be deleted, fences and locked instructions need the empty
+//! buffer. An element e stands for a set ⟦e⟧ of configurations: memory as far as it is named, and at least the processes named, whose buffers hold the letters named, in this order,
+//! own letters being the newest own messages of their cells, and no own message on x newer than a plain letter on x. All else may be anything.
+//!
+//! A set S of elements convinces if, with the rules of [`undo`]:
+//! 1. the invariant is inductive ([`invariant`]);
+//! 2. every bad state is in ⟦e⟧ for some e in S ([`bad`]);
+//! 3. no configuration in ⟦e⟧ can come from an initial one by propagations alone;
+//! 4. every predecessor of every e in S contradicts the invariant or has an element of S below it. A predecessor undoes one instruction and those propagations that
+//!    cannot have come before it. Where some process of e is not at its start and can have got to its state by reads only (or fences, if nothing is asked of its buffer), the predecessors by
+//!    the first such process suffice.
+//!
+//! # Why it convinces
+//! Let R be the configurations from which propagations lead into ⟦S⟧. Claim: no run from an initial configuration gets into R. By induction over the number of instructions
+//! in the run. None: that is point 3. Otherwise let the run lead into ⟦e⟧.
+//! - If e has a process p as in point 4, p's last instruction is a read (or a fence). A read looks at p's buffer only, and what is propagated later is newer: the read
+//!   can as well come last in the run, and so can a fence, leaving out p's later propagations, which nobody asks for. Before it, the run is in a predecessor of e by p.
+//! - Else let i be the last instruction. A propagation after i that neither passes on a value written by i, nor comes behind another such one in the same
+//!   buffer, nor must be newer than i's own message, nor goes to a buffer that i needs empty, can as well come before i. The others are undone with i. Before i, the run is in a
+//!   predecessor of e.
+//!
+//! In both cases a run with fewer instructions leads into an element of S: impossible. As bad states are in ⟦S⟧, none is reachable.
+//!
+//! # Processes that are not followed
+//! A part of a proof may follow only some processes ([`palisade_engine::proof::Part::tracked`]). The others may write anything they ever write, at any time: such *free* values only add
+//! runs, so what is unreachable then is unreachable. For these R is closed under free writes as well. Elements name no free value in memory and no free letter that could have
+//! been propagated right before; a free letter behind other plain ones may be dropped together with them, as a step of its own, whose result must have an element of S below it.
+//! So the propagations that are undone with an instruction can be taken to contain no free letters.
+//!
+//! # States that are not told apart
+//! A proof may put several states of an automaton into one class. The automaton of the classes can do all that the states can do, so again there are only more runs.
+
+mod bad;
+mod element;
+mod file;
+mod flow;
+mod invariant;
+mod sets;
+mod undo;
+
+pub use file::{Certificate, CertificateError, SCHEMA_VERSION};
+
+use element::Config;
+use flow::Flow;
+use invariant::Invariant;
+use palisade_automata::{Automata, Population};
+use palisade_engine::proof::{LoadBuffers, Proof};
+use palisade_engine::{Budget, Exhausted, Task, Threads};
+use palisade_memory::Model;
+use palisade_program::running::{RoleId, System};
+use palisade_program::written::Count;
+use sets::Set;
+
+/// What was found out while a proof was checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// How many elements there are.
+    pub elements: usize,
+    /// How many predecessors were looked up.
+    pub predecessors: u64,
+}
+
+/// Why a proof does not convince.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The proof is of another model, or the program is not one such proofs are for.
+    #[error("{0}")]
+    Unsuited(String),
+    /// The proof names something that the program does not have.
+    #[error("it does not fit the program: {0}")]
+    Unfit(String),
+    /// The invariant is not one.
+    #[error("its invariant is not inductive: {0}")]
+    NotInductive(String),
+    /// A bad state is missing.
+    #[error("a bad state is in none of its sets: {0}")]
+    BadMissing(String),
+    /// An initial state is in a set.
+    #[error("an initial state is in element {0}")]
+    Initial(usize),
+    /// A set is not closed.
+    #[error("a predecessor of element {element} is not in the set: {predecessor}")]
+    NotClosed {
+        /// Which element.
+        element: usize,
+        /// What is missing.
+        predecessor: String,
+    },
+    /// The budget ran out.
+    #[error("the check ran {0}")]
+    Exhausted(Exhausted),
+}
+
+/// Checks that a proof shows the task to be safe.
+pub fn verify(task: &Task<'_>, proof: &Proof, budget: &Budget) -> Result<Summary, Refusal> {
+    let Proof::LoadBuffers(proof) = proof;
+    if task.model == Model::Pso {
+        return Err(Refusal::Unsuited("load buffers prove nothing under PSO".into()));
+    }
+    let system = task.system(1);
+    let mut exhausted = None;
+    let go_on = || {
+        exhausted = budget.check(0).err();
+        exhausted.is_none()
+    };
+    let automata = Automata::build(&system, |role| population(task, &system, role), go_on);
+    if let Some(exhausted) = exhausted {
+        return Err(Refusal::Exhausted(exhausted));
+    }
+    let automata = automata
+        .map_err(|trouble| Refusal::Unsuited(format!("the program has no automata ({trouble:?})")))?;
+    let flow = Flow::new(&automata, &proof.classes, task.model)?;
+    let invariant = Invariant::new(&flow, proof)?;
+    let sets = read_sets(&flow, proof)?;
+    bad::check(&system, &automata, &flow, &invariant, &sets)?;
+    let mut summary = Summary::default();
+    for set in &sets {
+        set.check_closed(&flow, &invariant, budget, &mut summary)?;
+    }
+    Ok(summary)
+}
+
+fn read_sets<'f>(flow: &'f Flow, proof: &LoadBuffers) -> Result<Vec<Set>, Refusal> {
+    let mut numbered = 0;
+    let mut sets = Vec::new();
+    for part in &proof.parts {
+        let limits = match &part.tracked {
+            None => flow.kinds.iter().map(|kind| kind.population).collect(),
+            Some(tracked) if tracked.len() == flow.kinds.len() => flow.limits(tracked),
+            Some(_) => return Err(Refusal::Unfit("it follows automata that there are not".into())),
+        };
+        let elements: Result<Vec<Config>, Refusal> =
+            part.elements.iter().map(|element| Config::read(flow, element)).collect();
+        let elements = elements?;
+        let first = numbered;
+        numbered += elements.len();
+        sets.push(Set::new(flow, limits, elements, first));
+    }
+    Ok(sets)
+}
+
+/// How many threads run a role: the same for everybody who looks at the task.
+fn population(task: &Task<'_>, system: &System, role: RoleId) -> Population {
+    let template = &task.program.templates[system.roles[role].template.0 as usize];
+    let any = match task.threads {
+        Threads::Any => true,
+        Threads::Declared => template.count == Count::Any,
+        Threads::Each(_) => false,
+    };
+    match any {
+        true => Population::Any,
+        false => Population::Fixed(system.instances.iter().filter(|i| i.role == role).count() as u32),
+    }
+}

@@ -1,0 +1,131 @@
+//! One set of a proof: its elements by what must be equal, and whether it is closed under predecessors.
+
+use crate::element::{Config, processes_embed};
+use crate::flow::{Flow, Limit};
+use crate::invariant::Invariant;
+use crate::undo::Undo;
+use crate::{Refusal, Summary};
+use palisade_engine::Budget;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+pub(crate) struct Set {
+    pub limits: Vec<Limit>,
+    free: FxHashSet<(u32, u32)>,
+    elements: Vec<Config>,
+    /// The number of its first element in the proof.
+    first: usize,
+    /// Elements by the automata and classes of their processes: a tree with one level per process.
+    index: Vec<Node>,
+}
+
+#[derive(Default)]
+struct Node {
+    next: FxHashMap<(u32, u32), usize>,
+    here: Vec<usize>,
+}
+
+impl Set {
+    pub fn new(flow: &Flow, limits: Vec<Limit>, elements: Vec<Config>, first: usize) -> Set {
+        let mut free = FxHashSet::default();
+        for (kind, limit) in flow.kinds.iter().zip(&limits) {
+            if *limit != kind.population {
+                free.extend(kind.edges.iter().flat_map(|edge| edge.act.writes()));
+            }
+        }
+        let mut index = vec![Node::default()];
+        for (number, element) in elements.iter().enumerate() {
+            let mut node = 0;
+            for key in element.keys() {
+                let fresh = index.len();
+                node = *index[node].next.entry(key).or_insert(fresh);
+                if node == fresh {
+                    index.push(Node::default());
+                }
+            }
+            index[node].here.push(number);
+        }
+        Set { limits, free, elements, first, index }
+    }
+
+    /// Whether some element holds all of these configurations.
+    pub fn covers(&self, invariant: &Invariant, config: &Config) -> bool {
+        self.covers_from(0, &config.keys(), invariant, config)
+    }
+
+    fn covers_from(&self, node: usize, keys: &[(u32, u32)], invariant: &Invariant, config: &Config) -> bool {
+        let node = &self.index[node];
+        if node.here.iter().any(|&number| self.is_below(&self.elements[number], invariant, config)) {
+            return true;
+        }
+        (0..keys.len()).any(|place| {
+            let seen = place > 0 && keys[place] == keys[place - 1];
+            let next = if seen { None } else { node.next.get(&keys[place]) };
+            next.is_some_and(|&next| self.covers_from(next, &keys[place + 1..], invariant, config))
+        })
+    }
+
+    fn is_below(&self, element: &Config, invariant: &Invariant, config: &Config) -> bool {
+        let mut cells = element.memory.iter().zip(&config.memory).enumerate();
+        cells.all(|(cell, (asked, held))| {
+            asked.is_none() || held.or_else(|| invariant.implied(&config.processes, cell as u32)) == *asked
+        }) && processes_embed(&element.processes, &config.processes)
+    }
+
+    /// Sees that the set holds its predecessors and nothing initial.
+    pub fn check_closed(
+        &self,
+        flow: &Flow,
+        invariant: &Invariant,
+        budget: &Budget,
+        summary: &mut Summary,
+    ) -> Result<(), Refusal> {
+        let undo = Undo { flow, invariant, limits: &self.limits, free: &self.free };
+        for (number, element) in self.elements.iter().enumerate() {
+            summary.elements += 1;
+            if number % 64 == 0 {
+                budget.check(0).map_err(Refusal::Exhausted)?;
+            }
+            if !invariant.allows_all(element, &self.limits) {
+                continue;
+            }
+            if undo.is_initial(element) {
+                return Err(Refusal::Initial(self.first + number));
+            }
+            let missing = self.missing(invariant, summary, |look_up| match undo.postponable(element) {
+                Some(alone) => undo.by(element, alone, look_up),
+                None => {
+                    for actor in 0..element.processes.len() {
+                        // Equal processes have equal predecessors.
+                        if actor == 0 || element.processes[actor] != element.processes[actor - 1] {
+                            undo.by(element, actor, look_up);
+                        }
+                    }
+                    undo.by_others(element, look_up);
+                    undo.by_free_writes(element, look_up);
+                }
+            });
+            if let Some(predecessor) = missing {
+                let element = self.first + number;
+                return Err(Refusal::NotClosed { element, predecessor: predecessor.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    /// The first of these configurations that is in none of the elements.
+    fn missing(
+        &self,
+        invariant: &Invariant,
+        summary: &mut Summary,
+        all: impl FnOnce(&mut dyn FnMut(Config)),
+    ) -> Option<Config> {
+        let mut missing = None;
+        all(&mut |config| {
+            summary.predecessors += 1;
+            if missing.is_none() && !self.covers(invariant, &config) {
+                missing = Some(config);
+            }
+        });
+        missing
+    }
+}

@@ -1,0 +1,251 @@
+//! Proofs of the load-buffer engine convince; proofs that lack something do not.
+
+use palisade_base::Source;
+use palisade_certificate::{Certificate, Refusal, Summary, verify};
+use palisade_conformance::{Profile, generate};
+use palisade_cover::Dual;
+use palisade_engine::proof::{Element, LoadBuffers, Message, Process, Proof};
+use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
+use palisade_memory::{Interlocked, Model};
+use palisade_program::written::Program;
+use palisade_syntax::{Language, parse};
+use std::path::Path;
+
+fn read(text: &str) -> Program {
+    parse(Language::Pal, &Source::new("p", text)).expect("the program is well formed").program
+}
+
+fn task(program: &Program, model: Model, threads: Threads) -> Task<'_> {
+    Task { program, threads, model, interlocked: Interlocked::default(), options: Options::default() }
+}
+
+fn prove(task: &Task<'_>) -> Option<LoadBuffers> {
+    let (outcome, proof) = Dual.prove(task, &Budget::unlimited(1), &Silent);
+    assert_eq!(outcome.verdict == Verdict::Safe, proof.is_some(), "{:?}", outcome.verdict);
+    proof.map(|Proof::LoadBuffers(proof)| proof)
+}
+
+fn judge(task: &Task<'_>, proof: &LoadBuffers) -> Result<Summary, Refusal> {
+    verify(task, &Proof::LoadBuffers(proof.clone()), &Budget::unlimited(1))
+}
+
+/// Programs of the corpus that are safe under the model.
+fn safe_programs(model: Model) -> Vec<(String, Program)> {
+    let mut found = Vec::new();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    for expected in palisade_corpus::expectations() {
+        let name = expected.file.to_owned();
+        let text = std::fs::read_to_string(corpus.join(&name)).expect("the corpus is complete");
+        let program = read(&text);
+        let budget = Budget::unlimited(1).with_work(20_000);
+        let outcome = Dual.check(&task(&program, model, Threads::Declared), &budget, &Silent);
+        if outcome.verdict == Verdict::Safe {
+            found.push((name, program));
+        }
+    }
+    found
+}
+
+#[test]
+fn proofs_of_the_corpus_convince() {
+    for model in [Model::Sc, Model::Tso] {
+        for (name, program) in safe_programs(model) {
+            let task = task(&program, model, Threads::Declared);
+            let proof = prove(&task).expect("the program is safe");
+            if let Err(refusal) = judge(&task, &proof) {
+                panic!("{name} under {}: {refusal}", model.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn no_element_can_be_left_out() {
+    let mut left_out = 0;
+    for (name, program) in safe_programs(Model::Tso) {
+        let task = task(&program, Model::Tso, Threads::Declared);
+        let proof = prove(&task).expect("the program is safe");
+        let places: Vec<(usize, usize)> = places(&proof).collect();
+        // All of a small proof, some of a large one.
+        for &(part, index) in places.iter().step_by(1 + places.len() / 60) {
+            let mut less = proof.clone();
+            less.parts[part].elements.remove(index);
+            assert!(judge(&task, &less).is_err(), "{name}: nobody misses element {index} of part {part}");
+            left_out += 1;
+        }
+    }
+    assert!(left_out > 400, "only {left_out} elements were left out");
+}
+
+/// Where the elements of a proof are.
+fn places(proof: &LoadBuffers) -> impl Iterator<Item = (usize, usize)> {
+    let parts = proof.parts.iter().enumerate();
+    parts.flat_map(|(part, elements)| (0..elements.elements.len()).map(move |index| (part, index)))
+}
+
+/// Ways to ask for more in an element: the set then lacks configurations. (To ask for less can make another proof of the same.)
+fn changes(element: &Element) -> Vec<Element> {
+    let mut changed = Vec::new();
+    for place in 0..element.memory.len() {
+        let mut other = element.clone();
+        other.memory[place].1 = (other.memory[place].1 + 1) % 2;
+        changed.push(other);
+    }
+    for place in 0..element.processes.len() {
+        let process = &element.processes[place];
+        for letter in 0..process.word.len() {
+            let mut other = element.clone();
+            other.processes[place].word[letter].value = (process.word[letter].value + 1) % 2;
+            changed.push(other);
+            let mut other = element.clone();
+            other.processes[place].word[letter].own ^= true;
+            changed.push(other);
+        }
+        let mut other = element.clone();
+        other.processes[place].state = (process.state + 1) % 4;
+        changed.push(other);
+    }
+    changed
+}
+
+#[test]
+fn no_element_can_be_changed() {
+    let texts = [
+        "shared x, y: bool; process P(i: 0..1) { if i == 0 { x = true; fence; if !y { cs0: skip; } } else { y = true; fence; if !x { cs1: skip; } } } forbid P(0)@cs0 && P(1)@cs1;",
+        "shared x, y: bool; process W { x = true; y = true; } process R { let a = y; let b = x; assert(!a || b); }",
+    ];
+    for text in texts {
+        let program = read(text);
+        let task = task(&program, Model::Tso, Threads::Declared);
+        let proof = prove(&task).expect("the program is safe");
+        judge(&task, &proof).expect("the proof convinces");
+        assert!(!proof.parts[0].elements.is_empty());
+        for (part, index) in places(&proof) {
+            for other in changes(&proof.parts[part].elements[index]) {
+                let mut changed = proof.clone();
+                changed.parts[part].elements[index] = other.clone();
+                assert!(judge(&task, &changed).is_err(), "{text}: element {index} became {other:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_invariant_that_promises_too_much_is_refused() {
+    let text =
+        "shared f: 0..2; process W { f = 1; f = 2; } process R { let a = f; let b = f; assert(a <= b); }";
+    let program = read(text);
+    let task = task(&program, Model::Tso, Threads::Declared);
+    let proof = prove(&task).expect("the program is safe");
+    judge(&task, &proof).expect("the proof convinces");
+    assert!(!proof.pending.is_empty() && !proof.held.is_empty(), "{proof:?}");
+    for index in 0..proof.pending.len() {
+        let mut changed = proof.clone();
+        changed.pending.remove(index);
+        assert!(matches!(judge(&task, &changed), Err(Refusal::NotInductive(_))), "pending {index}");
+    }
+    for state in 0..proof.held[0].values.len() {
+        for value in 0..proof.held[0].values[state].len() {
+            let mut changed = proof.clone();
+            changed.held[0].values[state].remove(value);
+            assert!(matches!(judge(&task, &changed), Err(Refusal::NotInductive(_))), "held at {state}");
+        }
+    }
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let program = read("shared x: bool; process P { x = true; assert(x); }");
+    let task = task(&program, Model::Tso, Threads::Declared);
+    let proof = prove(&task).expect("the program is safe");
+    let check = |change: &dyn Fn(&mut LoadBuffers)| {
+        let mut changed = proof.clone();
+        change(&mut changed);
+        assert!(judge(&task, &changed).is_err(), "{changed:?}");
+    };
+    check(&|proof| proof.classes.clear());
+    check(&|proof| proof.classes[0].push(0));
+    check(&|proof| proof.classes[0][0] = 1 << 30);
+    check(&|proof| proof.parts.clear());
+    let process = |kind, state, word| Process { kind, state, word };
+    let message = |cell, value| Message { own: false, cell, value };
+    for wrong in [
+        Element { memory: vec![(7, 0)], processes: vec![] },
+        Element { memory: vec![(0, 7)], processes: vec![] },
+        Element { memory: vec![(0, 0), (0, 1)], processes: vec![] },
+        Element { memory: vec![], processes: vec![process(3, 0, vec![])] },
+        Element { memory: vec![], processes: vec![process(0, 99, vec![])] },
+        Element { memory: vec![], processes: vec![process(0, 0, vec![message(9, 0)])] },
+        Element::default(),
+    ] {
+        check(&|proof| proof.parts[0].elements.push(wrong.clone()));
+    }
+    check(&|proof| proof.parts[0].tracked = Some(vec![1, 1]));
+    let wrong_model = Task { model: Model::Pso, ..task.clone() };
+    assert!(matches!(judge(&wrong_model, &proof), Err(Refusal::Unsuited(_))));
+}
+
+/// Every proof for a random program convinces, under both models, for declared and for any number of threads; and what proves a program right under SC convinces under TSO only if
+/// it is right there.
+#[test]
+fn proofs_for_random_programs_convince() {
+    let seeds: u64 = std::env::var("PALISADE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    let (mut convinced, mut refused) = (0, 0);
+    for seed in 1..=seeds {
+        for profile in Profile::ALL {
+            let program = generate(profile, seed);
+            let mut proofs = Vec::new();
+            for model in [Model::Sc, Model::Tso] {
+                let task = task(&program, model, Threads::Declared);
+                let (outcome, proof) = Dual.prove(&task, &Budget::unlimited(1).with_work(10_000), &Silent);
+                if let Some(Proof::LoadBuffers(proof)) = proof {
+                    if let Err(refusal) = judge(&task, &proof) {
+                        panic!("seed {seed}, {profile:?}, {}: {refusal}", model.name());
+                    }
+                    convinced += 1;
+                    proofs.push(proof);
+                }
+                if model == Model::Tso && matches!(outcome.verdict, Verdict::Unsafe(_)) {
+                    for proof in &proofs {
+                        assert!(
+                            judge(&task, proof).is_err(),
+                            "seed {seed}, {profile:?}: a proof for SC convinces under TSO"
+                        );
+                        refused += 1;
+                    }
+                }
+            }
+        }
+    }
+    println!("{convinced} proofs convinced, {refused} were refused under TSO");
+    assert!(convinced > 0 && refused > 0);
+}
+
+#[test]
+fn files_hold_the_proof_and_notice_changes() {
+    let program = read("shared x: bool; process P { x = true; assert(x); }");
+    let task = task(&program, Model::Tso, Threads::Each(2));
+    let proof = Proof::LoadBuffers(prove(&task).expect("the program is safe"));
+    let certificate = Certificate {
+        file: "p.pal".into(),
+        language: "pal".into(),
+        hash: "h".into(),
+        model: "tso".into(),
+        threads: Threads::Each(2),
+        int_range: Some((-1, 4)),
+        engine: "dual".into(),
+        proof,
+    };
+    let text = certificate.to_json();
+    assert_eq!(Certificate::from_json(&text).expect("it was just written"), certificate);
+    let check = |from: &str, to: &str, part: &str| {
+        assert!(text.contains(from), "{text}");
+        let error = Certificate::from_json(&text.replacen(from, to, 1)).expect_err(to).to_string();
+        assert!(error.contains(part), "{error}");
+    };
+    check("\"schema_version\":1", "\"schema_version\":2", "version 2");
+    check("load-buffers", "tea-leaves", "tea-leaves");
+    check("\"parts\":[", "\"parts\":[{\"elements\":[]},", "was changed");
+    check("\"threads\":\"2\"", "\"threads\":\"two\"", "two");
+    check("{", "[", "not a certificate");
+}

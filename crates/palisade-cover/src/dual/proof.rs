@@ -1,0 +1,52 @@
+//! The search's result as a proof that others can check: the invariants of [`super::setup`] and the minimal elements.
+
+use super::element::{Element, Process, Symbol};
+use super::setup::{Setup, Sole};
+use palisade_base::Id;
+use palisade_engine::{Proof, proof};
+
+/// The proof that a closed set gives.
+pub(crate) fn proof(setup: &Setup, elements: Vec<&Element>) -> Proof {
+    let mut pending: Vec<proof::Pending> = Vec::new();
+    for (kind, of_kind) in setup.kinds.iter().enumerate() {
+        pending.extend(of_kind.pending().map(|(state, symbol)| proof::Pending {
+            kind: kind as u32,
+            state: state.0,
+            cell: symbol.cell().0,
+            value: symbol.value().0,
+        }));
+    }
+    pending.sort_unstable();
+    let held = setup.sole.iter_enumerated().filter_map(|(cell, sole)| match sole {
+        Sole::Many | Sole::Constant(_) => None,
+        Sole::Writer(kind, values) => {
+            let values = values.iter().map(|values| values.iter().map(|value| value.0).collect()).collect();
+            Some(proof::Held { cell: cell.0, kind: *kind, values })
+        }
+    });
+    let classes = setup.kinds.iter().map(|kind| (0..kind.incoming.len() as u32).collect()).collect();
+    let mut elements: Vec<proof::Element> = elements.into_iter().map(element).collect();
+    elements.sort_unstable();
+    let parts = vec![proof::Part { tracked: None, elements }];
+    Proof::LoadBuffers(proof::LoadBuffers { classes, pending, held: held.collect(), parts })
+}
+
+fn element(element: &Element) -> proof::Element {
+    let known = element.memory.iter().enumerate();
+    let message = |symbol: &Symbol| proof::Message {
+        own: symbol.is_own(),
+        cell: symbol.cell().0,
+        value: symbol.value().0,
+    };
+    let process = |process: &Process| proof::Process {
+        kind: process.kind,
+        state: process.state.0,
+        word: process.word.iter().map(message).collect(),
+    };
+    proof::Element {
+        memory: known
+            .filter_map(|(cell, content)| Some((cell as u32, content.value()?.index() as u32)))
+            .collect(),
+        processes: element.processes.iter().map(process).collect(),
+    }
+}

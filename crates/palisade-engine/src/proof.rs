@@ -1,0 +1,102 @@
+//! Proofs: what an engine can hand over together with `safe`, so that somebody else can check the answer.
+//!
+//! Pure data, made of numbers: states, cells and values are those of the program's explicit automata, which everybody builds alike. What a proof means and why it
+//! convinces is said by the crate that checks it (`palisade-certificate`).
+
+/// A proof that no bad state is reachable.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Proof {
+    /// Sets of load-buffer configurations, closed under predecessors.
+    LoadBuffers(LoadBuffers),
+}
+
+/// A proof by load buffers: an invariant, and sets that hold the bad states, are closed under predecessors where the invariant holds, and miss the initial states.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct LoadBuffers {
+    /// For each automaton the class of each of its states; states of one class are not told apart.
+    pub classes: Vec<Vec<u32>>,
+    /// Which own stores can be the newest pending ones of their cell, and where.
+    pub pending: Vec<Pending>,
+    /// What cells hold in memory at the states of their only writers.
+    pub held: Vec<Held>,
+    /// The sets. Every bad state is in one of them.
+    pub parts: Vec<Part>,
+}
+
+/// A process of this automaton, at this class of states, may have this value as its newest pending store to the cell.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Pending {
+    /// The automaton.
+    pub kind: u32,
+    /// The class of states.
+    pub state: u32,
+    /// The cell.
+    pub cell: u32,
+    /// The value, by its position among the cell's values.
+    pub value: u32,
+}
+
+/// What memory can hold in a cell that only one process writes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Held {
+    /// The cell.
+    pub cell: u32,
+    /// The automaton of its only writer.
+    pub kind: u32,
+    /// For each class of states, the values.
+    pub values: Vec<Vec<u32>>,
+}
+
+/// A set of configurations, closed under predecessors.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Part {
+    /// For each automaton, how many of its processes are followed; the others may write whatever they ever write, at any time. `None`: all are followed.
+    pub tracked: Option<Vec<u32>>,
+    /// The least elements of the set.
+    pub elements: Vec<Element>,
+}
+
+/// All configurations with at least this.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Element {
+    /// Cells and what they hold.
+    pub memory: Vec<(u32, u32)>,
+    /// Processes.
+    pub processes: Vec<Process>,
+}
+
+/// A process: its automaton, its class of states, and what its load buffer holds.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Process {
+    /// The automaton.
+    pub kind: u32,
+    /// The class of states.
+    pub state: u32,
+    /// The letters asked for, newest first.
+    pub word: Vec<Message>,
+}
+
+/// A message in a load buffer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Message {
+    /// Whether it is the process's own store.
+    pub own: bool,
+    /// The cell.
+    pub cell: u32,
+    /// The value, by its position among the cell's values.
+    pub value: u32,
+}
+
+impl Proof {
+    /// How many elements it has.
+    pub fn len(&self) -> usize {
+        match self {
+            Proof::LoadBuffers(proof) => proof.parts.iter().map(|part| part.elements.len()).sum(),
+        }
+    }
+
+    /// Whether it has no elements: nothing bad can be reached, whatever the order of steps.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
