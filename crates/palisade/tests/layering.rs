@@ -18,6 +18,7 @@ const LAYERS: &[&str] = &[
     "palisade-explore",
     "palisade-wqo",
     "palisade-cover",
+    "palisade-fences",
     "palisade-report",
     "palisade",
     "palisade-corpus",

@@ -1,0 +1,310 @@
+//! The gaps between statements, and programs with something put into them.
+//!
+//! A statement without labels and the one before it share a gap. In front of a statement with labels there are two: before the labels, where only those pass who come from
+//! the statement in front, and behind them, where those who jump to a label pass too. Statements of one place in the source are one: nothing goes in between, except that the jump at
+//! the end of such a group stays behind what is put after the group. There are no gaps inside of atomic blocks, where buffers are empty, and none behind jumps, where nobody
+//! passes.
+//!
+//! A gap is known by its number in a walk over the program, so the same walk finds gaps and fills them.
+
+use palisade_base::{Span, define_id};
+use palisade_program::written::{Block, Expr, ExprKind, Place, PlaceKind, Program, Stmt, StmtKind};
+use rustc_hash::FxHashSet;
+
+define_id!(
+    /// A gap, by its number in a walk over the program.
+    GapId
+);
+
+/// The body that a gap is in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum BodyId {
+    /// That of a template, by its number.
+    Template(usize),
+    /// That of a procedure, by its number.
+    Procedure(usize),
+}
+
+/// What there is to know about a gap.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Gap {
+    /// Where it is.
+    pub body: BodyId,
+    /// The statement in front of it, if a fence in the gap can be written as one behind that.
+    pub front: Option<Span>,
+    /// The statement behind it, if a fence in the gap can be written as one before that.
+    pub behind: Option<Span>,
+    /// Whether the statement in front stores to shared memory.
+    pub after_write: bool,
+    /// Whether the next thing to happen may be a load.
+    pub before_read: bool,
+    /// The first label of the statement behind it.
+    pub label: Option<String>,
+    /// Whether only steps without memory lie between it and the gap before it, so that a fence has the same effect in both.
+    pub same_as_previous: bool,
+}
+
+/// All gaps of a program, in the order of the walk.
+pub fn gaps(program: &Program) -> Vec<Gap> {
+    let mut found = Vec::new();
+    fill(program, &mut |_, gap| {
+        found.push(gap);
+        None
+    });
+    found
+}
+
+/// A program with statements put into gaps. Labels behind a gap that is behind them go to what is put there.
+pub fn fill(program: &Program, content: &mut dyn FnMut(GapId, Gap) -> Option<Stmt>) -> Program {
+    let shared = program.shared.iter().map(|shared| shared.name.as_str()).collect();
+    let mut filled = program.clone();
+    let mut walk = Walk { shared, content, next: 0 };
+    for (index, template) in filled.templates.iter_mut().enumerate() {
+        walk.body(BodyId::Template(index), &mut template.body);
+    }
+    for (index, procedure) in filled.procedures.iter_mut().enumerate() {
+        walk.body(BodyId::Procedure(index), &mut procedure.body);
+    }
+    filled
+}
+
+struct Walk<'a> {
+    shared: FxHashSet<&'a str>,
+    content: &'a mut dyn FnMut(GapId, Gap) -> Option<Stmt>,
+    next: u32,
+}
+
+/// What surrounds a block.
+#[derive(Clone)]
+struct Around {
+    body: BodyId,
+    /// The places of the statements that the block is a part of.
+    outer: Vec<Span>,
+    /// Whether control goes from the end of the block to a condition with loads.
+    then_reads: bool,
+    /// The same for `continue`.
+    continue_reads: bool,
+}
+
+impl Walk<'_> {
+    fn body(&mut self, body: BodyId, block: &mut Block) {
+        let around = Around { body, outer: Vec::new(), then_reads: false, continue_reads: false };
+        self.block(block, &around);
+    }
+
+    fn block(&mut self, block: &mut Block, around: &Around) {
+        let statements = std::mem::take(block);
+        let mut previous: Option<Front> = None;
+        let mut local_since_gap = false;
+        for mut statement in statements {
+            let reads = self.reads_first(&statement.kind, around);
+            let one = previous.as_ref().is_some_and(|front| {
+                !statement.span().is_none() && front.span == statement.span() && statement.labels.is_empty()
+            });
+            let gap = |front: Option<&Front>, behind: bool, same: bool| Gap {
+                body: around.body,
+                front: front.and_then(|front| front.anchor),
+                behind: Some(statement.span())
+                    .filter(|span| behind && !span.is_none() && !around.outer.contains(span)),
+                after_write: front.is_some_and(|front| front.writes),
+                before_read: behind && reads,
+                label: statement.labels.first().map(|label| label.as_str().to_owned()).filter(|_| behind),
+                same_as_previous: same,
+            };
+            let dead = previous.as_ref().is_some_and(|front| front.jumps);
+            if one {
+                if is_jump(&statement.kind) && !dead {
+                    let gap = gap(previous.as_ref(), false, local_since_gap);
+                    block.extend(self.fill_gap(gap));
+                }
+            } else if statement.labels.is_empty() {
+                if !dead {
+                    let gap = gap(previous.as_ref(), true, local_since_gap);
+                    block.extend(self.fill_gap(gap));
+                }
+            } else {
+                if let Some(front) = previous.as_ref().filter(|front| !front.jumps) {
+                    let gap = gap(Some(front), false, local_since_gap);
+                    block.extend(self.fill_gap(gap));
+                }
+                let gap = gap(None, true, false);
+                if let Some(mut put) = self.fill_gap(gap) {
+                    let own = std::mem::take(&mut put.labels);
+                    put.labels = std::mem::take(&mut statement.labels);
+                    put.labels.extend(own);
+                    block.push(put);
+                }
+            }
+            previous = Some(self.front(&statement, previous.as_ref().filter(|_| one)));
+            local_since_gap = self.is_local(&statement);
+            self.inside(&mut statement, around);
+            block.push(statement);
+        }
+        if let Some(front) = previous.filter(|front| !front.jumps) {
+            let gap = Gap {
+                body: around.body,
+                front: front.anchor,
+                behind: None,
+                after_write: front.writes,
+                before_read: around.then_reads,
+                label: None,
+                same_as_previous: local_since_gap,
+            };
+            block.extend(self.fill_gap(gap));
+        }
+    }
+
+    fn fill_gap(&mut self, gap: Gap) -> Option<Stmt> {
+        let id = GapId(self.next);
+        self.next += 1;
+        (self.content)(id, gap)
+    }
+
+    /// What the gap behind a statement has to know about it. `group` is what is known of the statements in front that have the same place.
+    fn front(&self, statement: &Stmt, group: Option<&Front>) -> Front {
+        let span = statement.span();
+        // A fence behind both would be one behind the inner statement.
+        let taken = span.is_none() || has_inside(&statement.kind, span);
+        let writes = match &statement.kind {
+            StmtKind::Assign { place, .. } => self.is_shared(place),
+            _ => false,
+        };
+        Front {
+            span,
+            anchor: (!taken).then_some(span),
+            writes: writes || group.is_some_and(|group| group.writes && is_harmless(&statement.kind)),
+            jumps: is_jump(&statement.kind),
+        }
+    }
+
+    fn inside(&mut self, statement: &mut Stmt, around: &Around) {
+        let mut inner = around.clone();
+        if !statement.span().is_none() {
+            inner.outer.push(statement.span());
+        }
+        match &mut statement.kind {
+            StmtKind::If { then, otherwise, .. } => {
+                inner.then_reads = false;
+                self.block(then, &inner);
+                self.block(otherwise, &inner);
+            }
+            StmtKind::Choose(alternatives) => {
+                inner.then_reads = false;
+                alternatives.iter_mut().for_each(|block| self.block(block, &inner));
+            }
+            StmtKind::While { condition, body } => {
+                let reads = self.loads(condition);
+                let inner = Around { then_reads: reads, continue_reads: reads, ..inner };
+                self.block(body, &inner);
+            }
+            StmtKind::Loop(body) => {
+                let inner = Around { then_reads: false, continue_reads: false, ..inner };
+                self.block(body, &inner);
+            }
+            StmtKind::Block(body) => {
+                inner.then_reads = false;
+                self.block(body, &inner);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the first access to memory of a statement may be a load.
+    fn reads_first(&self, kind: &StmtKind, around: &Around) -> bool {
+        match kind {
+            StmtKind::Let { init, .. } => init.as_ref().is_some_and(|init| self.loads(init)),
+            StmtKind::Assign { place, value } => self.loads(value) || self.loads_address(place),
+            StmtKind::Eval(e) | StmtKind::Assume(e) | StmtKind::Await(e) | StmtKind::Assert(e) => {
+                self.loads(e)
+            }
+            StmtKind::If { condition, .. } | StmtKind::While { condition, .. } => self.loads(condition),
+            StmtKind::Return(value) => value.as_ref().is_some_and(|value| self.loads(value)),
+            StmtKind::Spawn { args, .. } => args.iter().any(|arg| self.loads(arg)),
+            StmtKind::Continue => around.continue_reads,
+            _ => false,
+        }
+    }
+
+    /// Whether a statement touches no memory, and nobody sees that it was passed.
+    fn is_local(&self, statement: &Stmt) -> bool {
+        let local = |e: &Expr| !self.acts(e);
+        match &statement.kind {
+            StmtKind::Skip => true,
+            StmtKind::Let { init, .. } => init.as_ref().is_none_or(local),
+            StmtKind::Assign { place, value } => !self.is_shared(place) && local(value),
+            StmtKind::Assume(e) | StmtKind::Assert(e) => local(e),
+            _ => false,
+        }
+    }
+
+    fn is_shared(&self, place: &Place) -> bool {
+        match &place.kind {
+            PlaceKind::Named(name) => self.shared.contains(name.as_str()),
+            PlaceKind::Element(..) | PlaceKind::Deref(_) => true,
+        }
+    }
+
+    /// Whether evaluating an expression loads from shared memory.
+    fn loads(&self, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Read(place) => self.is_shared(place) || self.loads_address(place),
+            ExprKind::AddressOf(place) => self.loads_address(place),
+            ExprKind::Unary(_, a) => self.loads(a),
+            ExprKind::Binary(_, a, b) => self.loads(a) || self.loads(b),
+            ExprKind::Locked(_, place, operands) => {
+                self.loads_address(place) || operands.iter().any(|operand| self.loads(operand))
+            }
+            ExprKind::Call(_, args) => args.iter().any(|arg| self.loads(arg)),
+            ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Any { .. } | ExprKind::Observe(_) => false,
+        }
+    }
+
+    fn loads_address(&self, place: &Place) -> bool {
+        match &place.kind {
+            PlaceKind::Named(_) => false,
+            PlaceKind::Element(_, index) => self.loads(index),
+            PlaceKind::Deref(address) => self.loads(address),
+        }
+    }
+
+    /// Whether evaluating an expression does anything to memory, or might.
+    fn acts(&self, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Locked(..) | ExprKind::Call(..) => true,
+            ExprKind::Unary(_, a) => self.acts(a),
+            ExprKind::Binary(_, a, b) => self.acts(a) || self.acts(b),
+            _ => self.loads(e),
+        }
+    }
+}
+
+/// What the gap behind a statement has to know about it.
+struct Front {
+    span: Span,
+    anchor: Option<Span>,
+    writes: bool,
+    jumps: bool,
+}
+
+fn is_jump(kind: &StmtKind) -> bool {
+    matches!(kind, StmtKind::Goto(_) | StmtKind::Break | StmtKind::Continue | StmtKind::Return(_))
+}
+
+/// Whether a statement behind a store of the same place leaves the store the last thing that happened.
+fn is_harmless(kind: &StmtKind) -> bool {
+    matches!(kind, StmtKind::Skip | StmtKind::Goto(_) | StmtKind::Let { init: None, .. })
+}
+
+/// Whether a statement inside of this one has that place.
+fn has_inside(kind: &StmtKind, span: Span) -> bool {
+    let any = |block: &Block| block.iter().any(|inner| inner.span() == span || has_inside(&inner.kind, span));
+    match kind {
+        StmtKind::If { then, otherwise, .. } => any(then) || any(otherwise),
+        StmtKind::Choose(alternatives) => alternatives.iter().any(any),
+        StmtKind::While { body, .. }
+        | StmtKind::Loop(body)
+        | StmtKind::Atomic(body)
+        | StmtKind::Block(body) => any(body),
+        _ => false,
+    }
+}

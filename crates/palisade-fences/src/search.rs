@@ -1,0 +1,269 @@
+//! The search: candidates are minimal ways to meet the demands so far, each wrong candidate gives a run, and each run a demand.
+//!
+//! *Problem.* All minimal sets of fences, or a cheapest one, that make a program right.
+//!
+//! *Source.* Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under TSO" (TACAS 2012), section 6, grows candidates fence by fence (Algorithm 2). Here demands are
+//! kept and candidates are hitting sets of all of them, as in R. Reiter, "A theory of diagnosis from first principles" (AI 32, 1987).
+//!
+//! *Guarantee.* Every set that makes the program right meets every demand ([`crate::demand`](mod@crate::demand)). So a candidate that makes it right is a minimal set: with a fence less some demand is not met, and its
+//! run breaks the program. When all minimal ways to meet the demands make the program right, they are all the minimal sets there are. Every step either finds a set or adds
+//! a demand that the candidate does not meet, and there are finitely many candidates.
+//!
+//! *Differences from the paper.* (1) No candidate repeats what a known run has refuted. (2) Runs are shortened, and their stores put to memory early, before they are asked for their demand. (3) Places
+//! may have weak and strong fences. (4) An engine that does not know makes the answer unknown; what was found before stays proved.
+//!
+//! *Cost.* One question to the engine per minimal set and per demand.
+
+use crate::demand::{Demand, demand};
+use crate::hitting::{Cost, cheapest, cost, meets, minimal, weaker};
+use crate::places::{Fencing, PlaceId, Places};
+use crate::{Judgement, Oracle, Verdict};
+use palisade_engine::{Budget, Progress, Reason, Stats, Witness};
+use palisade_program::lower;
+use palisade_syntax::edit::FenceKind;
+use palisade_trace::{Priority, Run, settle, take, transfer};
+use std::ops::ControlFlow;
+
+/// Which sets are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Which {
+    /// One that costs least.
+    #[default]
+    Cheapest,
+    /// All minimal ones.
+    All,
+}
+
+/// A fence of a set, and why it is needed.
+#[derive(Clone, Debug)]
+pub struct Fence {
+    /// Where.
+    pub place: PlaceId,
+    /// Which.
+    pub kind: FenceKind,
+    /// A run that breaks the program with the fences of [`Fence::without`].
+    pub run: Witness,
+    /// The other fences of the set, and this one no stronger than the next weaker kind.
+    pub without: Fencing,
+}
+
+/// A minimal set of fences.
+#[derive(Clone, Debug)]
+pub struct FenceSet {
+    /// The fences, by place.
+    pub fences: Vec<Fence>,
+    /// The same, by place.
+    pub fencing: Fencing,
+    /// What they cost.
+    pub cost: Cost,
+}
+
+/// How the search ended.
+#[derive(Clone, Debug)]
+pub enum End {
+    /// The sets found are all there are, or the one found costs least.
+    Complete,
+    /// This run breaks the program whatever fences are at the places.
+    Hopeless(Witness),
+    /// Not known, and why. The sets found are minimal, but there may be others, or cheaper ones.
+    Unknown(Reason),
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// Minimal sets, the cheapest first.
+    pub sets: Vec<FenceSet>,
+    /// How the search ended.
+    pub end: End,
+    /// Demands found, questions asked, and the engines' counters added up.
+    pub stats: Stats,
+    /// The engine that answered last.
+    pub engine: &'static str,
+}
+
+/// Finds fences that make a program right. `weight` is what a fence at a place costs; at least 1.
+pub fn find<O: Oracle>(
+    places: &Places,
+    which: Which,
+    weight: &dyn Fn(PlaceId) -> u64,
+    oracle: &O,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Findings, O::Error> {
+    let weight = |place| weight(place).max(1);
+    let mut search = Search {
+        places,
+        oracle,
+        weight: &weight,
+        none: places.no_fences(),
+        demands: Vec::new(),
+        runs: Vec::new(),
+        right: Vec::new(),
+        undecided: Vec::new(),
+        engine: "none",
+        calls: 0,
+        counted: Stats::new(),
+    };
+    let end = search.run(which, budget, progress)?;
+    let mut sets: Vec<FenceSet> = search.right.iter().map(|fencing| search.set(fencing)).collect();
+    sets.sort_by_key(|set| set.cost);
+    Ok(Findings { sets, end, stats: search.stats(), engine: search.engine })
+}
+
+struct Search<'a, O> {
+    places: &'a Places,
+    oracle: &'a O,
+    weight: &'a dyn Fn(PlaceId) -> u64,
+    none: Fencing,
+    demands: Vec<Demand>,
+    /// For each demand its run, in the marked program without fences.
+    runs: Vec<Witness>,
+    /// Candidates that make the program right.
+    right: Vec<Fencing>,
+    /// Candidates about which nobody knows, and why.
+    undecided: Vec<(Fencing, Reason)>,
+    engine: &'static str,
+    calls: u64,
+    counted: Stats,
+}
+
+impl<O: Oracle> Search<'_, O> {
+    fn run(&mut self, which: Which, budget: &Budget, progress: &dyn Progress) -> Result<End, O::Error> {
+        while let Some(candidate) = self.candidate(which) {
+            let told = Told { to: progress, doing: self.doing(&candidate), so_far: self.stats() };
+            let program = self.places.marked(&candidate);
+            let Judgement { verdict, engine, stats } = self.oracle.judge(&program, budget, &told)?;
+            self.calls += 1;
+            self.engine = engine;
+            stats.iter().for_each(|(name, value)| self.counted.add(name, value));
+            match verdict {
+                Verdict::Right => {
+                    self.right.push(candidate);
+                    if which == Which::Cheapest {
+                        break;
+                    }
+                }
+                Verdict::Wrong(witness) => {
+                    let (demand, witness) = self.learn(&candidate, &witness);
+                    if demand.is_empty() {
+                        return Ok(End::Hopeless(witness));
+                    }
+                    self.demands.push(demand);
+                    self.runs.push(witness);
+                }
+                Verdict::Unknown(reason) => {
+                    let over = reason.what_ran_out().is_some();
+                    self.undecided.push((candidate, reason));
+                    if over {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(match self.undecided.first() {
+            Some((_, reason)) => End::Unknown(reason.clone()),
+            None => End::Complete,
+        })
+    }
+
+    /// A way to meet all demands that nothing is known about.
+    fn candidate(&self, which: Which) -> Option<Fencing> {
+        let is_new = |fencing: &Fencing| {
+            !self.right.contains(fencing) && !self.undecided.iter().any(|(undecided, _)| undecided == fencing)
+        };
+        match which {
+            Which::Cheapest => cheapest(&self.none, &self.demands, self.weight, &is_new),
+            Which::All => {
+                let mut found = None;
+                minimal(&self.none, &self.demands, &mut |fencing| {
+                    if is_new(fencing) {
+                        found = Some(fencing.clone());
+                        return ControlFlow::Break(());
+                    }
+                    ControlFlow::Continue(())
+                });
+                found
+            }
+        }
+    }
+
+    /// The demand of a run that breaks a candidate, and the run in the marked program without fences.
+    ///
+    /// # Panics
+    /// If the candidate meets the demand, or the run is none of the program without fences: the argument in [`mod@crate::demand`] is then wrong.
+    fn learn(&self, candidate: &Fencing, witness: &Witness) -> (Demand, Witness) {
+        let system = lower(&self.places.marked(candidate), witness.instantiation);
+        let machine = self.oracle.machine(&system);
+        let marks = self.places.marks(&system);
+        let still = |run: &Run| self.oracle.shows(machine, run);
+        let tried = [Priority::First, Priority::Last].map(|priority| {
+            let run = settle(machine, witness.run.clone(), priority, &still);
+            let replay = take(machine, &run).expect("the oracle's run is one");
+            (demand(self.places, machine, &marks, &run, &replay), run)
+        });
+        let [first, last] = tried;
+        let (demand, run) = if last.0.len() < first.0.len() { last } else { first };
+        assert!(!meets(candidate, &demand), "a run of a program demands no fence that the program has");
+        let plain = lower(&self.places.marked(&self.none), witness.instantiation);
+        let run = transfer(machine, self.oracle.machine(&plain), &run).expect("fences add no runs");
+        (demand, Witness { instantiation: witness.instantiation, run })
+    }
+
+    /// A candidate that makes the program right, with a run for each of its fences.
+    fn set(&self, fencing: &Fencing) -> FenceSet {
+        let fences = fencing.iter_enumerated().filter_map(|(place, kind)| {
+            let kind = (*kind)?;
+            let mut without = fencing.clone();
+            let is_choice = |kind: &FenceKind| self.places.places()[place].kinds().contains(kind);
+            without[place] = weaker(kind).filter(is_choice);
+            let missed = self.demands.iter().position(|demand| !meets(&without, demand));
+            let missed = missed.expect("a candidate is a minimal way to meet the demands");
+            let Witness { instantiation, run } = &self.runs[missed];
+            let plain = lower(&self.places.marked(&self.none), *instantiation);
+            let fenced = lower(&self.places.marked(&without), *instantiation);
+            let run = transfer(self.oracle.machine(&plain), self.oracle.machine(&fenced), run);
+            let run = run.expect("a run stays one with fences that do not meet its demand");
+            let machine = self.oracle.machine(&fenced);
+            assert!(self.oracle.shows(machine, &run), "with other fences the run shows the same");
+            Some(Fence { place, kind, run: Witness { instantiation: *instantiation, run }, without })
+        });
+        FenceSet { fences: fences.collect(), fencing: fencing.clone(), cost: cost(fencing, self.weight) }
+    }
+
+    fn stats(&self) -> Stats {
+        let mut stats = Stats::new();
+        stats.set("engine_calls", self.calls);
+        stats.set("demands", self.demands.len() as u64);
+        stats.set("places", self.places.places().len() as u64);
+        self.counted.iter().for_each(|(name, value)| stats.set(name, value));
+        stats
+    }
+
+    fn doing(&self, candidate: &Fencing) -> String {
+        let fences = candidate.iter().flatten().count();
+        let best = self.right.iter().map(|fencing| fencing.iter().flatten().count()).min();
+        let best = best.map_or(String::new(), |best| format!(", {best} are enough"));
+        format!("candidate {} with {fences} fences{best}", self.calls + 1)
+    }
+}
+
+/// Passes on what an engine tells, with what the search does in front of it.
+struct Told<'a> {
+    to: &'a dyn Progress,
+    doing: String,
+    so_far: Stats,
+}
+
+impl Progress for Told<'_> {
+    fn tell(&self, doing: &str, stats: &Stats) {
+        let mut all = Stats::new();
+        let known = ["engine_calls", "demands"];
+        self.so_far
+            .iter()
+            .filter(|(name, _)| known.contains(name))
+            .for_each(|(name, value)| all.set(name, value));
+        stats.iter().for_each(|(name, value)| all.set(name, value));
+        self.to.tell(&format!("{}: {doing}", self.doing), &all);
+    }
+}
