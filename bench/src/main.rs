@@ -54,6 +54,12 @@ enum Suite {
         #[arg(long, default_value_t = 20)]
         seconds: u64,
     },
+    /// The monitors on long traces: events per second, and growth with the length
+    Monitor {
+        /// The longest trace, in events
+        #[arg(long, default_value_t = 1_000_000_000)]
+        events: u64,
+    },
     /// Parsing speed and memory on large generated texts of every input language
     Parse,
     /// One search, its counters on one line (used by the other suites, and for profilers)
@@ -76,6 +82,7 @@ fn main() -> Result<()> {
         Suite::Witness => suites::witness::run(),
         Suite::Litmus { dir } => suites::litmus::run(&dir),
         Suite::Cover { folders, seconds } => suites::cover::run(&folders, seconds),
+        Suite::Monitor { events } => suites::monitor::run(events),
         Suite::Parse => suites::parse::run(),
         Suite::Search(search) => search.run(),
         Suite::Read(read) => read.run(),

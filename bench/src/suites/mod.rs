@@ -2,6 +2,7 @@
 
 pub mod cover;
 pub mod litmus;
+pub mod monitor;
 pub mod parse;
 pub mod spin;
 pub mod witness;

@@ -1,0 +1,223 @@
+//! The monitors on long traces: events per second and core, growth of time and memory with the length.
+//!
+//! *Aim.* At least 20 million events per second on a binary trace of eight threads, both models together; time linear in the number of events, memory flat.
+//!
+//! *How.* A block of events is made once, in the binary form; the trace is that block again and again, handed to the reader in the way a file would
+//! be, so that no time goes into making events and nothing is written to disk. The time is processor time and includes decoding.
+
+use crate::measure::{machine, timed};
+use crate::table::{Table, judged, megabytes, thousands};
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use palisade_memory::Interlocked;
+use palisade_monitor::{
+    Access, Action, BinaryWriter, Bytes, Event, Instruction, Monitor, Process, TraceReader,
+};
+use std::io::Read;
+
+/// Events in a block.
+const BLOCK: u64 = 1_000_000;
+const THREADS: u64 = 8;
+const INSTRUCTIONS: u64 = 200;
+
+/// Who accesses what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Workload {
+    /// Most accesses go to memory of the thread's own, some to shared memory, few take locks
+    Mixed,
+    /// All threads load and store the same 4096 words
+    Shared,
+    /// All threads load and store the same 16 words
+    Contended,
+    /// As mixed, with accesses of 1, 2, 4 and 8 bytes to the same words
+    Sizes,
+}
+
+/// A trace that is made while it is read.
+struct Stream {
+    start: Vec<u8>,
+    block: Vec<u8>,
+    end: Vec<u8>,
+    /// How many blocks are still to come, how much of the present piece was read.
+    blocks: u64,
+    state: State,
+    at: usize,
+}
+
+#[derive(PartialEq)]
+enum State {
+    Start,
+    Blocks,
+    End,
+}
+
+impl Stream {
+    fn new(workload: Workload, blocks: u64) -> Result<Stream> {
+        let events = events(workload);
+        // The first address of a block follows the last one of the block before, so an event in front of the first block goes to that address.
+        let first = *events.last().context("a block has events")?;
+        let mut writer = BinaryWriter::new(Vec::new())?;
+        for number in 0..INSTRUCTIONS {
+            writer.instruction(&format!("bench.c:{number}"))?;
+        }
+        writer.event(&first)?;
+        let start = unfinished(writer.finish()?);
+        let mut writer = BinaryWriter::new(Vec::new())?;
+        writer.event(&first)?;
+        let skip = unfinished(writer.finish()?).len();
+        let mut writer = BinaryWriter::new(Vec::new())?;
+        writer.event(&first)?;
+        for event in &events {
+            writer.event(event)?;
+        }
+        let mut block = unfinished(writer.finish()?);
+        block.drain(..skip);
+        // The end mark: its kind and the number of events.
+        let mut end = vec![15];
+        let mut count = blocks * BLOCK + 1;
+        while count >= 0x80 {
+            end.push(count as u8 | 0x80);
+            count >>= 7;
+        }
+        end.push(count as u8);
+        Ok(Stream { start, block, end, blocks, state: State::Start, at: 0 })
+    }
+}
+
+/// A trace without its end mark.
+fn unfinished(mut trace: Vec<u8>) -> Vec<u8> {
+    let mark = trace.iter().rposition(|&byte| byte == 15).expect("there is an end mark");
+    trace.truncate(mark);
+    trace
+}
+
+impl Read for Stream {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            let piece = match self.state {
+                State::Start => &self.start,
+                State::Blocks => &self.block,
+                State::End => &self.end,
+            };
+            if self.at < piece.len() {
+                let length = into.len().min(piece.len() - self.at);
+                into[..length].copy_from_slice(&piece[self.at..self.at + length]);
+                self.at += length;
+                return Ok(length);
+            }
+            self.at = 0;
+            match self.state {
+                State::Start => self.state = State::Blocks,
+                State::Blocks if self.blocks > 1 => self.blocks -= 1,
+                State::Blocks => self.state = State::End,
+                State::End => {
+                    self.at = self.end.len();
+                    return Ok(0);
+                }
+            }
+        }
+    }
+}
+
+fn events(workload: Workload) -> Vec<Event> {
+    let mut state = 1u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut thread = 0;
+    let mut events = Vec::with_capacity(BLOCK as usize);
+    for _ in 0..BLOCK {
+        // Threads run for some events at a time.
+        if random(8) == 0 {
+            thread = random(THREADS);
+        }
+        let stores = random(100) < 30;
+        let word = match workload {
+            Workload::Mixed | Workload::Sizes => match random(100) {
+                0..80 => (1 + thread) * 0x10_0000 + random(1024),
+                80..98 => random(4096),
+                _ => 0x8_0000 + random(16),
+            },
+            Workload::Shared => random(4096),
+            Workload::Contended => random(16),
+        };
+        let lock = (0x8_0000..0x9_0000).contains(&word);
+        let access = match (lock, stores) {
+            (true, true) => Access::Locked,
+            (true, false) => Access::LockedLoad,
+            (false, true) => Access::Store,
+            (false, false) => Access::Load,
+        };
+        let (offset, size) = match workload {
+            Workload::Sizes => {
+                let size = 1 << random(4);
+                (random(8 / size) * size, size as u32)
+            }
+            _ => (0, 8),
+        };
+        let bytes = Bytes::new(0x7f00_0000_0000 + 8 * word + offset, size).expect("a small access");
+        // A word is accessed by few instructions, like a field of a structure.
+        let instruction = Instruction(((word * 3 + u64::from(stores)) % INSTRUCTIONS) as u32);
+        events.push(Event {
+            process: Process(thread as u32),
+            instruction,
+            action: Action::Access(access, bytes),
+        });
+    }
+    events
+}
+
+/// Runs the suite on traces of up to so many events.
+pub fn run(largest: u64) -> Result<()> {
+    println!("{}\n", machine());
+    let headings =
+        ["workload", "events", "bytes/event", "violations", "seconds", "M events/s", "", "monitor MB"];
+    let mut table = Table::new(&headings);
+    let lengths =
+        |from: u64| std::iter::successors(Some(from), |n| Some(n * 10)).take_while(|&n| n <= largest);
+    for events in lengths(BLOCK) {
+        table.row(row(Workload::Mixed, events)?);
+    }
+    for workload in [Workload::Shared, Workload::Contended, Workload::Sizes] {
+        table.row(row(workload, largest.min(10_000_000))?);
+    }
+    table.print();
+    Ok(())
+}
+
+fn row(workload: Workload, events: u64) -> Result<Vec<String>> {
+    let stream = Stream::new(workload, events / BLOCK)?;
+    let size = stream.block.len() as f64 / BLOCK as f64;
+    let mut reader = TraceReader::new(stream)?;
+    let mut monitor = Monitor::new(Interlocked::WholeBuffer);
+    let (result, seconds) = timed(|| reader.read(|event| monitor.take(event)));
+    result?;
+    let rate = monitor.events() as f64 / seconds;
+    Ok(vec![
+        format!("{workload:?}").to_lowercase(),
+        thousands(monitor.events()),
+        format!("{size:.1}"),
+        thousands(monitor.violations().len() as u64),
+        format!("{seconds:.2}"),
+        format!("{:.1}", rate / 1e6),
+        judged(rate >= 20e6),
+        megabytes(monitor.bytes() as f64),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_valid_traces() {
+        for workload in Workload::value_variants() {
+            let mut reader =
+                TraceReader::new(Stream::new(*workload, 2).expect("a stream")).expect("readable");
+            let mut count = 0;
+            reader.read(|_| count += 1).expect("a valid trace");
+            assert_eq!(count, 2 * BLOCK + 1);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What somebody knows about every process: vector clocks, kept side by side in flat memory.
+//!
+//! A *moment* of a process is the number of its events so far. Knowledge is three vectors with one moment per process, in this order:
+//! - **happened**: the events up to there happen before what comes now (or are it);
+//! - **tso**: the stores up to there must have reached memory by now on a TSO machine that makes this execution;
+//! - **pso**: the stores up to there must have reached memory on a PSO machine because of a fence. (Accesses of other processes to their addresses are
+//!   noted with these addresses.)
+//!
+//! The vectors of one owner lie together, each `lanes` long, so that to join two owners' knowledge is one loop over one slice.
+//!
+//! *Source.* Vector clocks: Fidge 1988, Mattern 1989; by access to shared variables: Flanagan and Freund, FastTrack, PLDI 2009, section 2.
+
+/// A number of events of one process.
+pub type Moment = u32;
+
+/// How many vectors knowledge is.
+pub const VECTORS: usize = 3;
+
+/// Vectors grow by this many lanes, so that loops over them have no odd rest.
+pub const LANE_STEP: usize = 8;
+
+/// `into` learns what `from` knows.
+#[inline(always)]
+pub fn join(into: &mut [Moment], from: &[Moment]) {
+    // Whole blocks of lanes: the loop inside has a fixed length and becomes a few vector instructions.
+    let blocks = into.chunks_exact_mut(LANE_STEP).zip(from.chunks_exact(LANE_STEP));
+    for (into, from) in blocks {
+        for lane in 0..LANE_STEP {
+            into[lane] = into[lane].max(from[lane]);
+        }
+    }
+}
+
+/// The knowledge of many owners.
+#[derive(Clone, Debug)]
+pub struct Bank {
+    vectors: usize,
+    lanes: usize,
+    moments: Vec<Moment>,
+}
+
+impl Bank {
+    /// No owners; every owner gets this many vectors.
+    pub fn new(vectors: usize, lanes: usize) -> Bank {
+        Bank { vectors, lanes, moments: Vec::new() }
+    }
+
+    /// A new owner, who knows nothing.
+    pub fn push(&mut self) {
+        self.moments.resize(self.moments.len() + self.vectors * self.lanes, 0);
+    }
+
+    /// A new owner, who knows the same as another.
+    pub fn push_copy(&mut self, of: usize) {
+        let width = self.vectors * self.lanes;
+        self.moments.extend_from_within(of * width..(of + 1) * width);
+    }
+
+    /// All an owner knows.
+    #[inline(always)]
+    pub fn of(&self, owner: usize) -> &[Moment] {
+        let width = self.vectors * self.lanes;
+        &self.moments[owner * width..(owner + 1) * width]
+    }
+
+    /// All an owner knows, to be changed.
+    #[inline(always)]
+    pub fn of_mut(&mut self, owner: usize) -> &mut [Moment] {
+        let width = self.vectors * self.lanes;
+        &mut self.moments[owner * width..(owner + 1) * width]
+    }
+
+    /// One owner learns what another knows.
+    pub fn join_within(&mut self, into: usize, from: usize) {
+        let width = self.vectors * self.lanes;
+        for lane in 0..width {
+            let known = self.moments[from * width + lane];
+            let moment = &mut self.moments[into * width + lane];
+            *moment = (*moment).max(known);
+        }
+    }
+
+    /// Makes room for more lanes.
+    pub fn widen(&mut self, lanes: usize) {
+        let old = std::mem::take(&mut self.moments);
+        self.moments.reserve(old.len() / self.lanes * lanes);
+        for vector in old.chunks_exact(self.lanes) {
+            self.moments.extend_from_slice(vector);
+            self.moments.resize(self.moments.len() + lanes - self.lanes, 0);
+        }
+        self.lanes = lanes;
+    }
+
+    /// Takes `by` from everything known about one lane; what would be below 0 becomes 0.
+    pub fn lower(&mut self, lane: usize, by: Moment) {
+        self.moments.iter_mut().skip(lane).step_by(self.lanes).for_each(|m| *m = m.saturating_sub(by));
+    }
+
+    /// Bytes in use.
+    pub fn bytes(&self) -> usize {
+        self.moments.capacity() * size_of::<Moment>()
+    }
+}

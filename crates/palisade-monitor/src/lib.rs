@@ -1,0 +1,18 @@
+//! Streaming monitors: violations of sequential consistency under TSO and PSO, seen on executions that ran under sequential consistency.
+//!
+//! - [`Event`]s say what an execution did to memory; [`Monitor`] takes them one by one and collects [`Violations`].
+//! - [`TraceReader`] reads recorded executions, [`BinaryWriter`] and [`TextWriter`] write them.
+//!
+//! What is absent: no file is read here, and nothing decides how an execution comes about.
+
+mod clocks;
+mod event;
+mod format;
+mod monitor;
+mod shadow;
+mod violations;
+
+pub use event::{Access, Action, Bytes, Event, Instruction, LARGEST_ACCESS, MOST_PROCESSES, Process};
+pub use format::{BinaryWriter, Instructions, TextWriter, TraceError, TraceReader};
+pub use monitor::Monitor;
+pub use violations::{Seen, Violation, Violations};

@@ -1,0 +1,311 @@
+//! Shadow memory: what is known about every byte that was accessed, in pieces.
+//!
+//! Memory is cut into words of eight bytes. A word that is always accessed in the same way is one piece; when two accesses
+//! overlap without being the same, the piece is cut where they differ, and both parts keep what was known. So every event
+//! covers whole pieces, and what is known of a piece is true of each of its bytes.
+//!
+//! *Invariants*: (1) the pieces of a word do not overlap and are sorted; (2) a piece lies within one word.
+
+use crate::clocks::{Bank, VECTORS};
+use crate::event::{Bytes, Instruction};
+use rustc_hash::FxHashMap;
+
+/// Bytes in a word.
+const WORD: u64 = 8;
+
+/// No piece, no process.
+pub const NONE: u32 = u32::MAX;
+
+/// What is known of some neighbouring bytes, besides clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// The next piece of the same word.
+    next: u32,
+    /// First byte in the word, and one past the last.
+    from: u8,
+    to: u8,
+    /// Whether there were loads since the last store, so that the clock of all accesses is in use.
+    pub loaded: bool,
+    /// Whether some access since the last store may have made it reach memory under PSO: then [`Shadow::drained_by`] says whose and when.
+    pub drained: bool,
+    /// The slot of the process that stored last; [`NONE`] if nobody did, or if that store is no longer of interest.
+    pub writer: u32,
+    /// Its moment at the store.
+    pub stamp: u32,
+    /// Its moment at the last store-store fence before.
+    pub barrier: u32,
+    /// The instruction that stored.
+    pub instruction: Instruction,
+    /// All bytes that were stored then.
+    pub stored: Bytes,
+}
+
+impl Piece {
+    /// Whether the last store also covers bytes outside this piece.
+    pub fn is_part(&self) -> bool {
+        self.stored.size != u32::from(self.to - self.from)
+    }
+}
+
+/// Shadow memory.
+#[derive(Clone, Debug)]
+pub struct Shadow {
+    words: FxHashMap<u64, u32>,
+    pieces: Vec<Piece>,
+    /// Per piece: what the last store knew, what all accesses since know together, and who made the store drain when.
+    clocks: Bank,
+    lanes: usize,
+    unused: Vec<u32>,
+}
+
+/// Vectors of a piece: last store, all accesses, drained by.
+const PIECE_VECTORS: usize = 2 * VECTORS + 1;
+
+impl Shadow {
+    /// Nothing is known of any byte.
+    pub fn new(lanes: usize) -> Shadow {
+        Shadow {
+            words: FxHashMap::default(),
+            pieces: Vec::new(),
+            clocks: Bank::new(PIECE_VECTORS, lanes),
+            lanes,
+            unused: Vec::new(),
+        }
+    }
+
+    /// Fills `found` with the pieces that make up the bytes.
+    #[inline(always)]
+    pub fn cover(&mut self, bytes: Bytes, found: &mut Vec<u32>) {
+        found.clear();
+        let word = bytes.address / WORD;
+        let (from, to) = ((bytes.address % WORD) as u8, bytes.address % WORD + u64::from(bytes.size));
+        if to <= WORD
+            && let Some(&first) = self.words.get(&word)
+        {
+            let piece = &self.pieces[first as usize];
+            if (piece.from, u64::from(piece.to)) == (from, to) {
+                found.push(first);
+                return;
+            }
+        }
+        self.cover_slowly(bytes, found);
+    }
+
+    /// The same where some bytes are new, or pieces must be cut, or there are several of them.
+    #[cold]
+    fn cover_slowly(&mut self, bytes: Bytes, found: &mut Vec<u32>) {
+        for word in bytes.address / WORD..=(bytes.end() - 1) / WORD {
+            let base = word * WORD;
+            let from = bytes.address.max(base) - base;
+            let to = (bytes.end() - 1).min(base + (WORD - 1)) - base + 1;
+            self.cover_word(word, from as u8, to as u8, found);
+        }
+    }
+
+    fn cover_word(&mut self, word: u64, from: u8, to: u8, found: &mut Vec<u32>) {
+        let (mut at, mut last, mut piece) = (from, NONE, self.words.get(&word).copied().unwrap_or(NONE));
+        while at < to {
+            if piece == NONE || self.pieces[piece as usize].from >= to {
+                // Nothing is known of the rest.
+                let new = self.insert(word, last, at, to);
+                found.push(new);
+                return;
+            }
+            let here = self.pieces[piece as usize];
+            if here.to <= at {
+                (last, piece) = (piece, here.next);
+            } else if here.from > at {
+                last = self.insert(word, last, at, here.from);
+                found.push(last);
+                at = here.from;
+            } else if here.from < at {
+                piece = self.cut(piece, at);
+            } else {
+                if here.to > to {
+                    self.cut(piece, to);
+                }
+                found.push(piece);
+                (at, last, piece) = (self.pieces[piece as usize].to, piece, self.pieces[piece as usize].next);
+            }
+        }
+    }
+
+    /// A new piece of a word, behind another (or in front if that is [`NONE`]).
+    fn insert(&mut self, word: u64, behind: u32, from: u8, to: u8) -> u32 {
+        let next = match behind {
+            NONE => self.words.get(&word).copied().unwrap_or(NONE),
+            behind => self.pieces[behind as usize].next,
+        };
+        let piece = Piece {
+            next,
+            from,
+            to,
+            loaded: false,
+            drained: false,
+            writer: NONE,
+            stamp: 0,
+            barrier: 0,
+            instruction: Instruction(0),
+            stored: Bytes { address: word * WORD + u64::from(from), size: u32::from(to - from) },
+        };
+        let new = match self.unused.pop() {
+            Some(unused) => {
+                self.pieces[unused as usize] = piece;
+                self.clocks.of_mut(unused as usize).fill(0);
+                unused
+            }
+            None => {
+                self.pieces.push(piece);
+                self.clocks.push();
+                self.pieces.len() as u32 - 1
+            }
+        };
+        match behind {
+            NONE => _ = self.words.insert(word, new),
+            behind => self.pieces[behind as usize].next = new,
+        }
+        new
+    }
+
+    /// Cuts a piece in two; the second part, which begins at `at`, is the answer.
+    fn cut(&mut self, piece: u32, at: u8) -> u32 {
+        let copy = self.pieces[piece as usize];
+        let second = Piece { from: at, ..copy };
+        let new = match self.unused.pop() {
+            Some(unused) => {
+                let known = self.clocks.of(piece as usize).to_vec();
+                self.clocks.of_mut(unused as usize).copy_from_slice(&known);
+                self.pieces[unused as usize] = second;
+                unused
+            }
+            None => {
+                self.pieces.push(second);
+                self.clocks.push_copy(piece as usize);
+                self.pieces.len() as u32 - 1
+            }
+        };
+        let first = &mut self.pieces[piece as usize];
+        first.to = at;
+        first.next = new;
+        new
+    }
+
+    /// The pieces that still hold the last store of a piece, the piece itself left out.
+    pub fn others_of_store(&self, piece: u32) -> Vec<u32> {
+        let of = self.pieces[piece as usize];
+        let mut others = Vec::new();
+        for word in of.stored.address / WORD..=(of.stored.end() - 1) / WORD {
+            let mut at = self.words.get(&word).copied().unwrap_or(NONE);
+            while at != NONE {
+                let other = &self.pieces[at as usize];
+                if at != piece && (other.writer, other.stamp) == (of.writer, of.stamp) {
+                    others.push(at);
+                }
+                at = other.next;
+            }
+        }
+        others
+    }
+
+    /// Forgets what was known of a range of bytes.
+    pub fn forget(&mut self, address: u64, size: u64) {
+        let end = address.saturating_add(size);
+        if end == address {
+            return;
+        }
+        let (first, last) = (address / WORD, (end - 1) / WORD);
+        let words: Vec<u64> = if last - first < self.words.len() as u64 {
+            (first..=last).collect()
+        } else {
+            self.words.keys().copied().filter(|word| (first..=last).contains(word)).collect()
+        };
+        let mut found = Vec::new();
+        for word in words.into_iter().filter(|word| self.words.contains_key(word)).collect::<Vec<_>>() {
+            let base = word * WORD;
+            let from = address.max(base) - base;
+            let to = (end - 1).min(base + (WORD - 1)) - base + 1;
+            found.clear();
+            self.cover_word(word, from as u8, to as u8, &mut found);
+            self.unlink(word, &found);
+        }
+    }
+
+    fn unlink(&mut self, word: u64, gone: &[u32]) {
+        let mut kept = Vec::new();
+        let mut at = self.words.remove(&word).unwrap_or(NONE);
+        while at != NONE {
+            if !gone.contains(&at) {
+                kept.push(at);
+            }
+            at = self.pieces[at as usize].next;
+        }
+        for (index, &piece) in kept.iter().enumerate() {
+            self.pieces[piece as usize].next = kept.get(index + 1).copied().unwrap_or(NONE);
+        }
+        if let Some(&first) = kept.first() {
+            self.words.insert(word, first);
+        }
+        for &piece in gone {
+            self.pieces[piece as usize].writer = NONE;
+            self.unused.push(piece);
+        }
+    }
+
+    /// What is known of a piece, besides clocks.
+    #[inline(always)]
+    pub fn piece(&mut self, piece: u32) -> &mut Piece {
+        &mut self.pieces[piece as usize]
+    }
+
+    /// What the last store knew.
+    #[inline(always)]
+    pub fn store_clock(&mut self, piece: u32) -> &mut [u32] {
+        let width = VECTORS * self.lanes;
+        &mut self.clocks.of_mut(piece as usize)[..width]
+    }
+
+    /// What all accesses since the last store know together; in use only if the piece was [loaded](Piece::loaded).
+    #[inline(always)]
+    pub fn access_clock(&mut self, piece: u32) -> &mut [u32] {
+        let width = VECTORS * self.lanes;
+        &mut self.clocks.of_mut(piece as usize)[width..2 * width]
+    }
+
+    /// For every process its moment at its first access that made the last store drain under PSO; 0 if there was none.
+    #[inline(always)]
+    pub fn drained_by(&mut self, piece: u32) -> &mut [u32] {
+        let width = VECTORS * self.lanes;
+        &mut self.clocks.of_mut(piece as usize)[2 * width..]
+    }
+
+    /// Makes room for more processes.
+    pub fn widen(&mut self, lanes: usize) {
+        self.clocks.widen(lanes);
+        self.lanes = lanes;
+    }
+
+    /// Takes `by` from all moments of a process. Stores whose order with others can no longer be told are of no interest any more.
+    pub fn lower(&mut self, lane: usize, by: u32) {
+        for piece in 0..self.pieces.len() as u32 {
+            let drained = self.drained_by(piece)[lane];
+            let known = self.piece(piece);
+            if known.writer == lane as u32 {
+                known.barrier = known.barrier.saturating_sub(by);
+                known.stamp = known.stamp.saturating_sub(by);
+                if known.stamp == 0 {
+                    known.writer = NONE;
+                }
+            }
+            if drained != 0 && drained <= by {
+                known.writer = NONE;
+            }
+        }
+        self.clocks.lower(lane, by);
+    }
+
+    /// Bytes in use.
+    pub fn bytes(&self) -> usize {
+        let words = self.words.capacity() * 2 * size_of::<(u64, u32)>();
+        words + self.pieces.capacity() * size_of::<Piece>() + self.clocks.bytes()
+    }
+}

@@ -1,0 +1,57 @@
+//! What the monitors found: every violation once, told apart by its instructions, with a count.
+
+use crate::event::Instruction;
+use palisade_memory::Model;
+use rustc_hash::FxHashMap;
+
+/// A violation of sequential consistency that a machine with store buffers allows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Violation {
+    /// Which machine.
+    pub model: Model,
+    /// The store that could still have been pending (`e` in the paper).
+    pub store: Instruction,
+    /// What the process had done last, which happens after the store (`prev`).
+    pub previous: Instruction,
+    /// The access that could have come before the store reached memory (`eᵢ`).
+    pub access: Instruction,
+}
+
+/// How often a violation was seen.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Seen {
+    /// How often.
+    pub count: u64,
+    /// The number of the event that showed it first, from 1.
+    pub first: u64,
+}
+
+/// All violations that were seen.
+#[derive(Clone, Debug, Default)]
+pub struct Violations {
+    seen: FxHashMap<Violation, Seen>,
+}
+
+impl Violations {
+    /// Counts a violation that the event with this number shows.
+    pub(crate) fn add(&mut self, violation: Violation, event: u64) {
+        self.seen.entry(violation).or_insert(Seen { count: 0, first: event }).count += 1;
+    }
+
+    /// All of them, in the order in which they were seen first; those of one event by model and instructions.
+    pub fn sorted(&self) -> Vec<(Violation, Seen)> {
+        let mut all: Vec<_> = self.seen.iter().map(|(&violation, &seen)| (violation, seen)).collect();
+        all.sort_by_key(|&(violation, seen)| (seen.first, violation));
+        all
+    }
+
+    /// How many different ones there are.
+    pub fn len(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.seen.is_empty()
+    }
+}

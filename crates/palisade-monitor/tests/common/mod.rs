@@ -1,0 +1,206 @@
+//! The paper's monitors as they are printed, on sequences that are given as a whole: slow and obvious. What the streaming monitors are compared with.
+
+use palisade_memory::{Interlocked, Model};
+use palisade_monitor::{Access, Action, Bytes, Event, Instruction, Process};
+use std::collections::BTreeSet;
+
+/// A byte that is told apart from what was at its address before memory was given back.
+type Byte = (u64, usize);
+
+/// An execution, with its happens-before relation.
+pub struct Execution {
+    pub events: Vec<Event>,
+    /// The bytes each event accesses.
+    bytes: Vec<BTreeSet<Byte>>,
+    /// For each event those that come before it by program order, by a start or by a join.
+    program_order: Vec<Vec<usize>>,
+    /// `before[j]` holds i iff i happens before j.
+    before: Vec<BTreeSet<usize>>,
+}
+
+impl Execution {
+    /// Each event gets its index as its instruction.
+    pub fn new(events: &[Event]) -> Execution {
+        let number =
+            |(index, event): (usize, &Event)| Event { instruction: Instruction(index as u32), ..*event };
+        let events: Vec<Event> = events.iter().enumerate().map(number).collect();
+        let mut freed: Vec<(u64, u64)> = Vec::new();
+        let mut bytes = Vec::new();
+        for event in &events {
+            let mut own = BTreeSet::new();
+            match event.action {
+                Action::Access(_, Bytes { address, size }) => {
+                    for byte in address..address + u64::from(size) {
+                        own.insert((
+                            byte,
+                            freed.iter().filter(|(from, to)| (*from..*to).contains(&byte)).count(),
+                        ));
+                    }
+                }
+                Action::Free { address, size } => freed.push((address, address + size)),
+                _ => {}
+            }
+            bytes.push(own);
+        }
+        let mut execution = Execution { events, bytes, program_order: Vec::new(), before: Vec::new() };
+        for index in 0..execution.events.len() {
+            let mut order: Vec<usize> = Vec::new();
+            let events = &execution.events;
+            let event = events[index];
+            let starts = |earlier: usize, process: Process| matches!(events[earlier].action, Action::Spawn(p) | Action::Start(p) if p == process);
+            // Whatever a process number meant before it was started is another process.
+            let last_of = |process: Process| {
+                (0..index)
+                    .rev()
+                    .find(|&earlier| events[earlier].process == process || starts(earlier, process))
+            };
+            order.extend(last_of(event.process));
+            if let Action::Join(child) = event.action {
+                order.extend(last_of(child));
+            }
+            let conflicts = (0..index).filter(|&earlier| execution.conflict(earlier, index));
+            let mut before = BTreeSet::new();
+            for earlier in conflicts.chain(order.iter().copied()).collect::<Vec<_>>() {
+                before.insert(earlier);
+                before.extend(execution.before[earlier].iter().copied());
+            }
+            execution.before.push(before);
+            execution.program_order.push(order);
+        }
+        execution
+    }
+
+    fn access(&self, event: usize) -> Option<Access> {
+        match self.events[event].action {
+            Action::Access(access, _) => Some(access),
+            _ => None,
+        }
+    }
+
+    fn overlap(&self, a: usize, b: usize) -> bool {
+        self.bytes[a].intersection(&self.bytes[b]).next().is_some()
+    }
+
+    fn conflict(&self, a: usize, b: usize) -> bool {
+        let writes = |event| self.access(event).is_some_and(Access::writes);
+        (writes(a) || writes(b)) && self.overlap(a, b)
+    }
+
+    /// The events that happen before one, in their order, and that one.
+    pub fn past(&self, event: usize) -> Vec<usize> {
+        self.before[event].iter().copied().chain([event]).collect()
+    }
+
+    /// The instruction that the monitors call `prev`.
+    pub fn previous(&self, event: usize) -> Option<usize> {
+        let mut at = *self.program_order[event].first()?;
+        loop {
+            let own = self.events[at].process == self.events[event].process;
+            let counts = matches!(self.events[at].action, Action::Access(..) | Action::Join(_));
+            if !own || counts {
+                return Some(at);
+            }
+            at = *self.program_order[at].first()?;
+        }
+    }
+
+    /// monitorTSO or monitorPSO on some of the events, in this order: pairs of a store and an event that could have come before it.
+    pub fn monitor(&self, model: Model, interlocked: Interlocked, order: &[usize]) -> Vec<(usize, usize)> {
+        let mut buffers = Buffers { execution: self, model, pending: Vec::new() };
+        let mut found = Vec::new();
+        for &event in order {
+            let process = self.events[event].process;
+            let Some(access) = self.access(event) else {
+                match self.events[event].action {
+                    Action::Fence | Action::Start(_) => buffers.drain(process, |_| true),
+                    Action::Join(child) => buffers.drain(child, |_| true),
+                    Action::StoreFence if model == Model::Pso => buffers.pending.push((process, None)),
+                    _ => {}
+                }
+                continue;
+            };
+            // The last pending store to each byte, of another process.
+            let mut stores = BTreeSet::new();
+            for byte in &self.bytes[event] {
+                let holds = |&&(_, store): &&(Process, Option<usize>)| {
+                    store.is_some_and(|store| self.bytes[store].contains(byte))
+                };
+                if let Some(&(owner, Some(store))) = buffers.pending.iter().rev().find(holds)
+                    && owner != process
+                {
+                    stores.insert((owner, store));
+                }
+            }
+            for &(_, store) in &stores {
+                let ordered = |&before: &usize| before == store || self.before[before].contains(&store);
+                if self.program_order[event].iter().any(ordered) {
+                    found.push((store, event));
+                }
+            }
+            for &(owner, store) in &stores {
+                buffers.drain(owner, |other| other == store);
+            }
+            if access.locks() && (model == Model::Tso || interlocked == Interlocked::WholeBuffer) {
+                buffers.drain(process, |_| true);
+            } else if access.locks() {
+                buffers.drain_to_last_barrier(process);
+            }
+            if model == Model::Pso && access != Access::Load {
+                buffers.drain(process, |other| self.overlap(event, other));
+            }
+            if access == Access::Store {
+                buffers.pending.push((process, Some(event)));
+            }
+        }
+        found
+    }
+}
+
+/// Pending stores of all processes in the order in which they were issued, and barriers.
+struct Buffers<'a> {
+    execution: &'a Execution,
+    model: Model,
+    pending: Vec<(Process, Option<usize>)>,
+}
+
+impl Buffers<'_> {
+    /// Drains the stores of a process that are wanted, and those that must go before them.
+    fn drain(&mut self, process: Process, wanted: impl Fn(usize) -> bool) {
+        let own: Vec<Option<usize>> =
+            self.pending.iter().filter(|(p, _)| *p == process).map(|(_, s)| *s).collect();
+        let mut gone = vec![false; own.len()];
+        for at in (0..own.len()).rev() {
+            let later = || (at + 1..own.len()).filter(|&later| gone[later]);
+            gone[at] = match own[at] {
+                None => later().next().is_some(),
+                Some(store) => {
+                    let behind = |later: usize| match (self.model, own[later]) {
+                        (Model::Tso, _) => true,
+                        (_, Some(other)) => {
+                            own[at..later].contains(&None) || self.execution.overlap(store, other)
+                        }
+                        (_, None) => true,
+                    };
+                    wanted(store) || later().any(behind)
+                }
+            };
+        }
+        let mut gone = gone.into_iter();
+        self.pending.retain(|(p, _)| *p != process || !gone.next().expect("one per entry"));
+        // A barrier with nothing in front of it holds nothing back.
+        while let Some(first) = self.pending.iter().position(|(p, _)| *p == process)
+            && self.pending[first].1.is_none()
+        {
+            self.pending.remove(first);
+        }
+    }
+
+    fn drain_to_last_barrier(&mut self, process: Process) {
+        let own: Vec<Option<usize>> =
+            self.pending.iter().filter(|(p, _)| *p == process).map(|(_, s)| *s).collect();
+        if let Some(last) = own.iter().rposition(Option::is_none) {
+            let before: Vec<usize> = own[..last].iter().flatten().copied().collect();
+            self.drain(process, |store| before.contains(&store));
+        }
+    }
+}
