@@ -128,7 +128,7 @@ pub fn verify(task: &Task<'_>, proof: &Proof, budget: &Budget) -> Result<Summary
     Ok(summary)
 }
 
-fn read_sets<'f>(flow: &'f Flow, proof: &LoadBuffers) -> Result<Vec<Set>, Refusal> {
+fn read_sets(flow: &Flow, proof: &LoadBuffers) -> Result<Vec<Set>, Refusal> {
     let mut numbered = 0;
     let mut sets = Vec::new();
     for part in &proof.parts {

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use palisade::{IntRange, Interlocked, Language, Model, Reduction, Threads};
+use palisade::{IntRange, Interlocked, Language, Model, Reduction, Spot, Threads};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -73,8 +73,12 @@ pub enum Command {
     Check(CheckArgs),
     /// Take the run of a witness file again, step by step
     Replay(ReplayArgs),
+    /// Check the proof of a certificate file
+    Certify(CertifyArgs),
     /// Does the memory model add any behaviour at all? If so, show a run and its cycle
     Robust(RobustArgs),
+    /// Which fences make a program safe, or robust?
+    Fences(FencesArgs),
     /// Print a program in another form
     Show(ShowArgs),
 }
@@ -125,6 +129,9 @@ pub struct CheckArgs {
     /// Write the run that breaks the program to a file, for palisade replay
     #[arg(long, value_name = "FILE")]
     pub witness: Option<PathBuf>,
+    /// Write the proof that the program is safe to a file, for palisade certify
+    #[arg(long, value_name = "FILE")]
+    pub certificate: Option<PathBuf>,
     /// Compare the verdicts with a table (see docs/command-line.md)
     #[arg(long, value_name = "FILE")]
     pub expect: Option<PathBuf>,
@@ -185,6 +192,107 @@ pub struct RobustArgs {
     pub witness: Option<PathBuf>,
 }
 
+const FENCES_EXAMPLES: &str = "\
+Examples:
+  palisade fences peterson.pal                        a smallest set of fences, and why each is needed
+  palisade fences peterson.pal --all                  all minimal sets
+  palisade fences lock.rmm --write fenced.rmm         the program with the fences in it
+  palisade fences bakery.pal --all --place anywhere   not only after writes
+  palisade fences lock.pal --never 12 --never P@cs    but not there
+  palisade fences lock.pal --loop-weight 10           a fence in a loop costs as much as ten others
+  palisade fences lock.pal --threads any              for any number of threads
+  palisade fences mcs.pal --goal robustness           no behaviour but that of sequential consistency
+
+A PLACE is a line, LINE-LINE, a label or a process; or PROCESS@LINE, PROCESS@LABEL.
+
+The first word is the verdict of the program with the fences: safe (or robust), unsafe (or not-robust) if
+no fences help, unknown. Exit codes: 0 found, 1 no fences help, 2 usage or input error, 3 unknown.";
+
+/// `palisade fences`
+#[derive(Debug, Args)]
+#[command(after_long_help = FENCES_EXAMPLES)]
+pub struct FencesArgs {
+    /// The program (- for standard input)
+    pub file: PathBuf,
+    /// What the fences are for
+    #[arg(long, value_name = "GOAL", default_value = "safety")]
+    pub goal: GoalArg,
+    /// Where fences may stand
+    #[arg(long, value_name = "WHERE", default_value = "after-writes")]
+    pub place: PlacementArg,
+    /// Fences only beside these statements
+    #[arg(long, value_name = "PLACE", action = clap::ArgAction::Append)]
+    pub only: Vec<Spot>,
+    /// No fences beside these statements
+    #[arg(long, value_name = "PLACE", action = clap::ArgAction::Append)]
+    pub never: Vec<Spot>,
+    /// All minimal sets, not only a cheapest one
+    #[arg(long)]
+    pub all: bool,
+    /// What is one fence: a place in the source, or in one instance of a process
+    #[arg(long, value_name = "WHAT", default_value = "source")]
+    pub per: PerArg,
+    /// What a fence beside these statements costs, instead of 1
+    #[arg(long, value_name = "PLACE=COST", value_parser = weight, action = clap::ArgAction::Append)]
+    pub weight: Vec<(Spot, u64)>,
+    /// What a fence in a loop costs, instead of 1
+    #[arg(long, value_name = "COST", value_parser = cost)]
+    pub loop_weight: Option<u64>,
+    /// Write the program with the fences of the (first) set to a file
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+    /// Memory model
+    #[arg(long, value_name = "MODEL", default_value = "tso")]
+    pub model: WeakModelArg,
+    /// Who decides; auto takes the best for the program
+    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = all_engines())]
+    pub engine: String,
+    /// Longest store buffers that explicit search tries where they can grow for ever
+    #[arg(long, value_name = "N", default_value_t = palisade::Options::default().max_buffer, value_parser = buffer)]
+    pub max_buffer: usize,
+    /// Instances of every process: a number, or any
+    #[arg(long, value_name = "any|N", value_parser = threads)]
+    pub threads: Option<Threads>,
+    /// What a locked instruction waits for under PSO
+    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
+    pub interlocked: InterlockedArg,
+    /// Bound integers that have no declared domain
+    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
+    pub int_range: Option<IntRange>,
+    /// Input language, whatever the file's extension
+    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
+    pub input: Option<Language>,
+}
+
+/// What fences are for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum GoalArg {
+    /// No run breaks a property
+    Safety,
+    /// Every run is like a sequentially consistent one
+    Robustness,
+}
+
+/// Where fences may stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum PlacementArg {
+    /// Behind statements that store to shared memory
+    AfterWrites,
+    /// In front of statements that load from it
+    BeforeReads,
+    /// Between any two statements
+    Anywhere,
+}
+
+/// What is one fence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum PerArg {
+    /// A place in one instance of a process
+    Instance,
+    /// A place in the source
+    Source,
+}
+
 /// Models that can add behaviour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum WeakModelArg {
@@ -201,6 +309,16 @@ impl From<WeakModelArg> for Model {
             WeakModelArg::Pso => Model::Pso,
         }
     }
+}
+
+/// `palisade certify`
+#[derive(Debug, Args)]
+pub struct CertifyArgs {
+    /// Certificate file, as written by check --certificate
+    pub certificate: PathBuf,
+    /// The program, if it is not where the certificate says
+    #[arg(long, value_name = "FILE")]
+    pub program: Option<PathBuf>,
 }
 
 /// `palisade show`
@@ -274,6 +392,15 @@ fn languages() -> impl TypedValueParser<Value = Language> {
         .map(|name| Language::from_name(&name).expect("a possible value"))
 }
 
+fn all_engines() -> PossibleValuesParser {
+    let mut names: Vec<&str> = palisade::engines().iter().map(|engine| engine.name()).collect();
+    names.extend(palisade::engines::robustness_engines().iter().map(|engine| engine.name()));
+    names.insert(0, "auto");
+    let mut known = std::collections::HashSet::new();
+    names.retain(|name| known.insert(*name));
+    PossibleValuesParser::new(names)
+}
+
 fn engines() -> PossibleValuesParser {
     PossibleValuesParser::new(
         std::iter::once("auto").chain(palisade::engines().iter().map(|engine| engine.name())),
@@ -297,6 +424,15 @@ fn threads(text: &str) -> Result<Threads, String> {
             up_to(MOST_INSTANCES, text).map(Threads::Each).map_err(|expected| format!("{expected}, or `any`"))
         }
     }
+}
+
+fn weight(text: &str) -> Result<(Spot, u64), String> {
+    let (place, number) = text.rsplit_once('=').ok_or("a weight is written PLACE=COST, e.g. 12=5")?;
+    Ok((place.parse()?, cost(number)?))
+}
+
+fn cost(text: &str) -> Result<u64, String> {
+    up_to(1_000_000, text).map(u64::from)
 }
 
 fn jobs(text: &str) -> Result<u32, String> {

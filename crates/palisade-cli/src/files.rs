@@ -182,3 +182,38 @@ fn extensions_help() -> String {
         extensions.join(", ")
     )
 }
+
+/// A program as a witness or a certificate names it.
+pub struct Recorded<'a> {
+    /// Its file.
+    pub file: &'a str,
+    /// The name of its language.
+    pub language: &'a str,
+    /// The range of integers without a declared domain.
+    pub int_range: Option<(i64, i64)>,
+}
+
+impl Recorded<'_> {
+    /// Reads it: from where the user says, or where it was, or beside the file that names it.
+    pub fn read(&self, by: &Path, given: Option<&Path>) -> Result<Reading, String> {
+        let language = Language::from_name(self.language)
+            .ok_or_else(|| format!("there is no input language `{}`", self.language))?;
+        let int_range = match self.int_range {
+            Some((lo, hi)) if lo > hi => return Err(format!("the range {lo}..{hi} holds no value")),
+            Some((lo, hi)) => Some(IntRange { lo, hi }),
+            None => None,
+        };
+        let path = given.map_or_else(|| self.path(by), Path::to_path_buf);
+        let found = Found { path, key: String::new(), named: Named::ByUser };
+        Ok(read(&found, Some(language), int_range))
+    }
+
+    fn path(&self, by: &Path) -> PathBuf {
+        let path = PathBuf::from(self.file);
+        if path.exists() {
+            return path;
+        }
+        let beside = path.file_name().map(|name| by.with_file_name(name));
+        beside.filter(|beside| beside.exists()).unwrap_or(path)
+    }
+}

@@ -3,9 +3,11 @@
 //! Each command has its file; [`args`] says what can be typed, [`exit`] what the exit codes mean.
 
 mod args;
+mod certify;
 mod check;
 mod exit;
 mod expect;
+mod fences;
 mod files;
 mod interrupt;
 mod limits;
@@ -27,6 +29,8 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(args, &palisade.common, &output),
         Command::Replay(args) => replay::run(args, &palisade.common, &output),
         Command::Robust(args) => robust::run(args, &palisade.common, &output),
+        Command::Certify(args) => certify::run(args, &palisade.common, &output),
+        Command::Fences(args) => fences::run(args, &palisade.common, &output),
         Command::Show(args) => show::run(args, &output),
     };
     ExitCode::from(exit.code())

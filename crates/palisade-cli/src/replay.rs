@@ -5,14 +5,13 @@
 
 use crate::args::{Common, Format, ReplayArgs};
 use crate::exit::Exit;
-use crate::files::{self, Found, Named, Reading};
+use crate::files::{self, Reading, Recorded};
 use crate::output::{Detail, Output};
 use palisade::program::lower;
 use palisade::report::{self, Evidence, LocalSteps};
 use palisade::trace::{WitnessError, WitnessFile};
-use palisade::{Diagnostic, Input, IntRange, Language};
+use palisade::{Diagnostic, Input};
 use serde_json::json;
-use std::path::{Path, PathBuf};
 
 /// Witness files that ask for more instances than this are refused: nobody would have found them.
 const MOST_INSTANCES: u32 = 4096;
@@ -107,32 +106,18 @@ fn tell(name: &str, witness: &WitnessFile, input: &Input, common: &Common, outpu
 
 /// Reads the program that the witness is about.
 fn program(args: &ReplayArgs, witness: &WitnessFile) -> Result<Reading, Diagnostic> {
-    let bad = |message: String| Diagnostic::error("bad-witness", message);
-    let language = Language::from_name(&witness.program.language)
-        .ok_or_else(|| bad(format!("there is no input language `{}`", witness.program.language)))?;
     let instantiation = witness.instantiation();
     let instances = instantiation.any.max(instantiation.every.unwrap_or(0));
     if instances > MOST_INSTANCES {
-        return Err(bad(format!(
-            "{instances} instances of a process are more than the {MOST_INSTANCES} allowed"
-        )));
+        let many = format!("{instances} instances of a process are more than the {MOST_INSTANCES} allowed");
+        return Err(Diagnostic::error("bad-witness", many));
     }
-    let int_range = match witness.int_range {
-        Some([lo, hi]) if lo > hi => return Err(bad(format!("the range {lo}..{hi} holds no value"))),
-        Some([lo, hi]) => Some(IntRange { lo, hi }),
-        None => None,
+    let recorded = Recorded {
+        file: &witness.program.file,
+        language: &witness.program.language,
+        int_range: witness.int_range.map(|[lo, hi]| (lo, hi)),
     };
-    let path = args.program.clone().unwrap_or_else(|| recorded(&args.witness, &witness.program.file));
-    let found = Found { path, key: String::new(), named: Named::ByUser };
-    Ok(files::read(&found, Some(language), int_range))
-}
-
-/// The program's file as recorded, or beside the witness file if it is not there any more.
-fn recorded(witness: &Path, file: &str) -> PathBuf {
-    let path = PathBuf::from(file);
-    if path.exists() {
-        return path;
-    }
-    let beside = path.file_name().map(|name| witness.with_file_name(name));
-    beside.filter(|beside| beside.exists()).unwrap_or(path)
+    recorded
+        .read(&args.witness, args.program.as_deref())
+        .map_err(|message| Diagnostic::error("bad-witness", message))
 }

@@ -121,6 +121,11 @@ pub trait Engine: Send + Sync {
     /// Answers within the budget.
     fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome;
 
+    /// Whether it can prove `safe` to others.
+    fn gives_proofs(&self) -> bool {
+        false
+    }
+
     /// Answers within the budget, and proves `safe` if the engine can.
     fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
         (self.check(task, budget, progress), None)

@@ -88,16 +88,16 @@ impl<'s, B: Backward> Search<'s, B> {
         self.meet(element, None);
     }
 
-    /// Goes on until something is found or `go_on` says stop (`None`). `go_on` is asked before each expansion.
+    /// Goes on until something is found or `go_on` says stop (`None`); it can be called again then. `go_on` is asked before each expansion.
     pub fn run(&mut self, mut go_on: impl FnMut(&Self) -> bool) -> Option<Found> {
         loop {
             if let Some(initial) = self.initial {
                 return Some(Found::Initial(initial));
             }
-            let Some(next) = self.next() else { return Some(Found::Closed) };
             if !go_on(self) {
                 return None;
             }
+            let Some(next) = self.next() else { return Some(Found::Closed) };
             let mut found = Vec::new();
             self.system
                 .predecessors(&self.nodes[next].element, &mut |element, why| found.push((element, why)));

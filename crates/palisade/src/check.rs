@@ -3,16 +3,17 @@
 use crate::Input;
 use crate::engines::{self, engines};
 use palisade_base::Source;
+use palisade_certificate::Certificate;
 use palisade_engine::{
-    Budget, Engine, Exhausted, Options, Outcome, Progress, Reason, Silent, Stats, Task, Threads, Verdict,
-    Witness, peak_memory_bytes,
+    Budget, Engine, Exhausted, Options, Outcome, Progress, Proof, Reason, Silent, Stats, Task, Threads,
+    Verdict, Witness, peak_memory_bytes,
 };
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::running::System;
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower};
 use palisade_report::Evidence;
-use palisade_trace::{Origin, Replay, ReplayError, WitnessFile, replay, shorten};
+use palisade_trace::{Origin, Replay, ReplayError, WitnessFile, replay, shorten, text_hash};
 use std::time::Instant;
 
 /// What is asked of a program.
@@ -28,6 +29,8 @@ pub struct CheckOptions {
     pub engine: EngineChoice,
     /// Options of single engines.
     pub options: Options,
+    /// Whether `safe` is to come with a proof, if some engine can give one.
+    pub prove: bool,
 }
 
 impl Default for CheckOptions {
@@ -38,6 +41,7 @@ impl Default for CheckOptions {
             threads: Threads::default(),
             engine: EngineChoice::default(),
             options: Options::default(),
+            prove: false,
         }
     }
 }
@@ -65,6 +69,10 @@ pub struct Answer {
     pub seconds: f64,
     /// The most memory this process ever used, if the host tells.
     pub peak_memory_bytes: Option<u64>,
+    /// The proof that goes with `safe`, if one was asked for and the engine gives proofs.
+    pub proof: Option<Proof>,
+    /// How often the templates were instantiated.
+    pub threads: Threads,
     /// The run, taken on the trusted machine; present if and only if the verdict is `unsafe`.
     replayed: Option<Replayed>,
 }
@@ -118,19 +126,22 @@ pub fn check(
         options: options.options.clone(),
     };
     let engines = match &options.engine {
+        EngineChoice::Auto if options.prove => engines::suited_to_prove(&task),
         EngineChoice::Auto => engines::suited(&task),
         EngineChoice::Named(name) => vec![engines::named(name).ok_or_else(|| CheckError::NoSuchEngine {
             name: name.clone(),
             known: engines().iter().map(|engine| engine.name()).collect(),
         })?],
     };
-    let (outcome, replayed) = ask_all(&engines, &task, budget, progress)?;
+    let Asked { outcome, replayed, proof } = ask_all(&engines, &task, budget, progress, options.prove)?;
     Ok(Answer {
         outcome,
         model: options.model,
         interlocked: options.interlocked,
         seconds: start.elapsed().as_secs_f64(),
         peak_memory_bytes: peak_memory_bytes(),
+        proof,
+        threads: options.threads,
         replayed,
     })
 }
@@ -147,6 +158,14 @@ pub fn check_simply(program: &Program, options: CheckOptions) -> Answer {
 /// How many states or configurations each of several engines gets before any of them gets more.
 const FIRST_SHARE: u64 = 1 << 17;
 
+/// What an engine said, with the run that goes with `unsafe` and the proof that goes with `safe`.
+#[derive(Debug)]
+struct Asked {
+    outcome: Outcome,
+    replayed: Option<Replayed>,
+    proof: Option<Proof>,
+}
+
 /// Asks the engines until one knows the answer or the budget runs out: first all of them with a small share of work, so that none has to wait for another
 /// that takes long, then again without. If none knows, the first one says why.
 fn ask_all(
@@ -154,22 +173,24 @@ fn ask_all(
     task: &Task<'_>,
     budget: &Budget,
     progress: &dyn Progress,
-) -> Result<(Outcome, Option<Replayed>), CheckError> {
+    prove: bool,
+) -> Result<Asked, CheckError> {
+    let unknown = |outcome| Asked { outcome, replayed: None, proof: None };
     let mut first_unknown = None;
     let mut asked = engines.to_vec();
     let shares = if engines.len() > 1 { vec![FIRST_SHARE, u64::MAX] } else { vec![u64::MAX] };
     for share in shares {
         let mut not_finished = Vec::new();
         for engine in asked {
-            let (outcome, replayed) = ask(engine, task, &budget.clone().with_work(share), progress)?;
-            let Verdict::Unknown(reason) = &outcome.verdict else { return Ok((outcome, replayed)) };
+            let said = ask(engine, task, &budget.clone().with_work(share), progress, prove)?;
+            let Verdict::Unknown(reason) = &said.outcome.verdict else { return Ok(said) };
             match reason.what_ran_out() {
                 Some(Exhausted::Work(_)) => not_finished.push(engine),
                 Some(Exhausted::Time(_) | Exhausted::Stopped) => {
-                    return Ok((first_unknown.unwrap_or(outcome), None));
+                    return Ok(unknown(first_unknown.unwrap_or(said.outcome)));
                 }
                 // Another engine may need less memory.
-                Some(Exhausted::Memory(_)) | None => _ = first_unknown.get_or_insert(outcome),
+                Some(Exhausted::Memory(_)) | None => _ = first_unknown.get_or_insert(said.outcome),
             }
         }
         asked = not_finished;
@@ -178,7 +199,7 @@ fn ask_all(
         let why = Reason::Unsupported("no engine can handle this program".to_owned());
         Outcome { verdict: Verdict::Unknown(why), engine: "auto", stats: Stats::new() }
     };
-    Ok((first_unknown.unwrap_or_else(nobody), None))
+    Ok(unknown(first_unknown.unwrap_or_else(nobody)))
 }
 
 /// Asks one engine, and believes no run that the trusted machine does not take.
@@ -187,8 +208,12 @@ fn ask(
     task: &Task<'_>,
     budget: &Budget,
     progress: &dyn Progress,
-) -> Result<(Outcome, Option<Replayed>), CheckError> {
-    let mut outcome = engine.check(task, budget, progress);
+    prove: bool,
+) -> Result<Asked, CheckError> {
+    let (mut outcome, proof) = match prove {
+        true => engine.prove(task, budget, progress),
+        false => (engine.check(task, budget, progress), None),
+    };
     let replayed = match &mut outcome.verdict {
         Verdict::Unsafe(witness) => Some(
             believe(task, witness)
@@ -196,7 +221,7 @@ fn ask(
         ),
         Verdict::Safe | Verdict::Unknown(_) => None,
     };
-    Ok((outcome, replayed))
+    Ok(Asked { outcome, replayed, proof })
 }
 
 /// Shortens a run and takes it on the trusted machine.
@@ -227,6 +252,20 @@ impl Answer {
             int_range: input.int_range.map(|range| (range.lo, range.hi)),
         };
         Some(WitnessFile::new(evidence.machine, origin, evidence.run, evidence.replay))
+    }
+
+    /// The proof of `safe`, as it is kept in files.
+    pub fn certificate(&self, input: &Input) -> Option<Certificate> {
+        Some(Certificate {
+            file: input.source.name().to_owned(),
+            language: input.language.name().to_owned(),
+            hash: text_hash(input.source.text()),
+            model: self.model.name().to_owned(),
+            threads: self.threads,
+            int_range: input.int_range.map(|range| (range.lo, range.hi)),
+            engine: self.outcome.engine.to_owned(),
+            proof: self.proof.clone()?,
+        })
     }
 
     /// The instance counts of the program that has the run.
@@ -283,13 +322,15 @@ mod tests {
             |edge| Step { thread: ThreadId(0), action: Action::Execute { edge: EdgeId(edge), choice: None } };
         let check = |memory: i64, steps: &[Step], expected: Result<usize, &str>| {
             let liar = Liar(Run { memory: vec![memory], steps: steps.to_vec() });
-            match (ask(&liar, &task, &Budget::unlimited(1), &Silent), expected) {
-                (Ok((_, Some(replayed))), Ok(steps)) => assert_eq!(replayed.replay.effects.len(), steps),
+            match (ask(&liar, &task, &Budget::unlimited(1), &Silent, false), expected) {
+                (Ok(Asked { replayed: Some(replayed), .. }), Ok(steps)) => {
+                    assert_eq!(replayed.replay.effects.len(), steps)
+                }
                 (Err(error), Err(part)) => {
                     let error = error.to_string();
                     assert!(error.contains(part) && error.contains("This is a bug in Palisade"), "{error}");
                 }
-                (found, _) => panic!("{steps:?}: {:?}", found.map(|(outcome, _)| outcome)),
+                (found, _) => panic!("{steps:?}: {:?}", found.map(|asked| asked.outcome)),
             }
         };
         check(0, &[step(0), step(1), step(2)], Ok(3));
@@ -331,8 +372,8 @@ mod tests {
         };
         let check = |work: [Option<u64>; 2], engine: &str, verdict: &str| {
             let [a, b] = [Worker("a", work[0]), Worker("b", work[1])];
-            let (outcome, _) =
-                ask_all(&[&a, &b], &task, &Budget::unlimited(1), &Silent).expect("nothing to replay");
+            let asked = ask_all(&[&a, &b], &task, &Budget::unlimited(1), &Silent, false);
+            let outcome = asked.expect("nothing to replay").outcome;
             assert_eq!((outcome.engine, outcome.verdict.word()), (engine, verdict), "{work:?}");
         };
         let (little, much) = (Some(FIRST_SHARE), Some(FIRST_SHARE + 1));

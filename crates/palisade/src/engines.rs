@@ -30,6 +30,13 @@ pub fn suited_for_robustness(task: &Task<'_>) -> Vec<&'static dyn RobustnessEngi
     suited
 }
 
+/// The engines that can try the task and give proofs; all that can try it if none of these does.
+pub fn suited_to_prove(task: &Task<'_>) -> Vec<&'static dyn Engine> {
+    let proving: Vec<_> = engines().iter().copied().filter(|engine| engine.gives_proofs()).collect();
+    let suited = best_first(&proving, task);
+    if suited.is_empty() { best_first(engines(), task) } else { suited }
+}
+
 fn best_first<'e>(engines: &[&'e dyn Engine], task: &Task<'_>) -> Vec<&'e dyn Engine> {
     let suits = engines.iter().map(|&engine| (engine.suits(task), engine));
     let mut suited: Vec<_> = suits.filter(|(suits, _)| *suits != Suitability::No).collect();

@@ -25,13 +25,17 @@
 //!
 //! What is absent: nothing here reads files or prints, and no engine is named outside [`engines`](mod@engines).
 
+mod certify;
 mod check;
 pub mod engines;
+mod fences;
 mod read;
 mod robust;
 
+pub use certify::{CertifyError, certify};
 pub use check::{Answer, CheckError, CheckOptions, EngineChoice, check, check_simply};
 pub use engines::engines;
+pub use fences::{FencesAnswer, FencesError, FencesOptions, Goal, OracleError, Spot, WriteError, fences};
 pub use read::{Input, IntRange, Refused, read};
 pub use robust::{RobustAnswer, RobustError, RobustOptions, robust};
 
@@ -39,9 +43,11 @@ pub use palisade_base::{Diagnostic, Severity, Source, Span};
 pub use palisade_engine::{
     Budget, Options, Outcome, Progress, Reason, Reduction, Robustness, Silent, Stats, Threads, Verdict,
 };
+pub use palisade_fences::{Per, Placement, Which};
 pub use palisade_memory::{Interlocked, Model};
 pub use palisade_syntax::Language;
 
+pub use palisade_certificate as certificate;
 pub use palisade_engine as engine;
 pub use palisade_memory as memory;
 pub use palisade_program as program;

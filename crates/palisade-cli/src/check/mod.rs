@@ -51,6 +51,12 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
             output.complain_about("--witness", error);
             Exit::Error
         }
+        _ if args.certificate.is_some() => {
+            let message = "--certificate takes the proof of one program only";
+            let error = Diagnostic::error("certificate-of-many", message).help("check one file at a time");
+            output.complain_about("--certificate", error);
+            Exit::Error
+        }
         _ => many::run(&found, &asked, expectations.as_ref(), output),
     }
 }
@@ -85,6 +91,7 @@ impl Limits {
 
 fn options(args: &CheckArgs) -> CheckOptions {
     CheckOptions {
+        prove: args.certificate.is_some(),
         model: args.model,
         interlocked: args.interlocked.into(),
         threads: args.threads.unwrap_or_default(),

@@ -8,8 +8,9 @@ use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use palisade::report::{self, Finding, LocalSteps};
 use palisade::trace::WitnessFile;
-use palisade::{Answer, Budget, CheckError, Diagnostic, Input, Progress, Refused};
+use palisade::{Answer, Budget, CheckError, Diagnostic, Input, Progress, Refused, Verdict};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 /// What was found out about a file.
 pub(super) enum Checked {
@@ -109,17 +110,17 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
             warn(&answered.input, output);
             // A reader who has gone away has seen enough: the exit code still tells the verdict.
             let _ = output.print(&answered.told(Tell::Everything, output));
-            match (&asked.args.witness, &answered.witness) {
-                (Some(path), Some(witness)) => {
-                    if let Err(error) = files::write(path, &witness.to_json()) {
-                        output.complain_about(&path.display().to_string(), error);
-                        return Exit::Error;
-                    }
-                }
-                (Some(path), None) if output.detail != Detail::Quiet => {
-                    output.complain(&format!("{}: not written, there is no run to keep\n", path.display()));
-                }
-                _ => {}
+            let witness = answered.witness.as_ref().map(WitnessFile::to_json);
+            let no_run = "there is no run to keep".to_owned();
+            let certificate = answered.answer.certificate(&answered.input).map(|proof| proof.to_json());
+            let no_proof = match answered.answer.outcome.verdict {
+                Verdict::Safe => format!("engine `{}` gives no proofs", answered.answer.outcome.engine),
+                _ => "there is no proof to keep".to_owned(),
+            };
+            let kept = keep(asked.args.witness.as_deref(), witness, &no_run, output)
+                && keep(asked.args.certificate.as_deref(), certificate, &no_proof, output);
+            if !kept {
+                return Exit::Error;
             }
             answered.exit()
         }
@@ -140,6 +141,21 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
             output.complain_about(&name, panicked());
             Exit::Error
         }
+    }
+}
+
+/// Writes what is to be kept, if a file was named for it and there is something. False if it cannot be written.
+fn keep(path: Option<&Path>, text: Option<String>, why_not: &str, output: &Output) -> bool {
+    match (path, text) {
+        (Some(path), Some(text)) => {
+            let written = files::write(path, &text);
+            written.map_err(|error| output.complain_about(&path.display().to_string(), error)).is_ok()
+        }
+        (Some(path), None) if output.detail != Detail::Quiet => {
+            output.complain(&format!("{}: not written, {why_not}\n", path.display()));
+            true
+        }
+        _ => true,
     }
 }
 

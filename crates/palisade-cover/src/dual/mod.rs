@@ -51,6 +51,9 @@
 //! only one writer holds at the writer's states. Elements that contradict them hold no reachable configuration. If a cell's content follows from its writer's
 //! state, it is not written down.
 //!
+//! # Few processes
+//! Where this search takes long, proofs that follow only some processes are tried in turn ([`tracked`]).
+//!
 //! # Sequential consistency
 //! With every access locked, the same search decides reachability under SC.
 
@@ -58,6 +61,7 @@ mod element;
 mod predecessors;
 mod proof;
 mod setup;
+mod tracked;
 mod witness;
 
 use crate::bad::{Bad, bad_combinations};
@@ -65,13 +69,14 @@ use crate::start::{build_automata, population};
 use element::Element;
 use palisade_automata::{Automata, Population};
 use palisade_engine::{
-    Budget, Engine, Exhausted, Outcome, Progress, Proof, Reason, Stats, Suitability, Task, Verdict, Witness,
+    Budget, Engine, Outcome, Progress, Proof, Reason, Stats, Suitability, Task, Verdict, Witness,
 };
 use palisade_memory::Model;
 use palisade_program::running::{RoleId, System};
 use palisade_wqo::{Backward, Found, NodeId, Search};
 use predecessors::Step;
 use setup::Setup;
+use tracked::{Attempt, Tracked};
 use witness::{Link, Unfolded};
 
 /// The load-buffer engine.
@@ -96,6 +101,10 @@ impl Engine for Dual {
         self.ask(task, budget, progress, false).0
     }
 
+    fn gives_proofs(&self) -> bool {
+        true
+    }
+
     fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
         self.ask(task, budget, progress, true)
     }
@@ -117,6 +126,9 @@ impl Dual {
     }
 }
 
+/// How many configurations the exact search generates before proofs that follow few processes are tried; then both get four times as much, and so on.
+const FIRST_SHARE: u64 = 4096;
+
 fn check(
     task: &Task<'_>,
     budget: &Budget,
@@ -131,48 +143,78 @@ fn check(
     let automata = build_automata(task, &system, budget)?;
     let setup = Setup::new(&automata, task.model);
     let bad = bad_combinations(&system, &automata).map_err(Reason::Unsupported)?;
-    let mut search = Search::new(&setup);
+    let mut elements = Vec::new();
     for combination in &bad {
-        setup.bad_elements(combination, &mut |element, _| search.add(element));
+        setup.bad_elements(combination, &mut |element, _| elements.push(element));
     }
+    let mut search = Search::new(&setup);
+    elements.iter().for_each(|element| search.add(element.clone()));
+    let mut tracked = Some(Tracked::new(&setup, elements.clone()));
+    let mut parts = Vec::new();
     let mut expanded = 0u64;
-    let mut exhausted = None;
-    let found = search.run(|search| {
-        expanded += 1;
-        if expanded.is_multiple_of(256) {
-            count(search, &automata, stats);
-            progress.tell("searching backward with load buffers", stats);
-            let checked = budget.check(search.bytes()).and_then(|()| budget.check_work(search.generated()));
-            exhausted = checked.err();
-        }
-        exhausted.is_none()
-    });
-    count(&search, &automata, stats);
-    match found {
-        None => Err(Reason::Exhausted(exhausted.unwrap_or(Exhausted::Stopped))),
-        Some(Found::Closed) => {
-            if let Some(proof) = proof {
-                let mut all = Vec::new();
-                for combination in &bad {
-                    setup.bad_elements(combination, &mut |element, _| all.push(element));
-                }
-                *proof = Some(proof::proof(&setup, search.needed(all.into_iter())));
+    let mut share = FIRST_SHARE;
+    loop {
+        let elsewhere = tracked.as_ref().map_or(0, |tracked| tracked.generated);
+        let mut exhausted = None;
+        let found = search.run(|search| {
+            expanded += 1;
+            if expanded.is_multiple_of(256) {
+                count(search, elsewhere, &automata, stats);
+                progress.tell("searching backward with load buffers", stats);
+                let work = budget.check_work(search.generated() + elsewhere);
+                exhausted = budget.check(search.bytes()).and(work).err();
             }
-            Ok(Verdict::Safe)
+            exhausted.is_none() && (tracked.is_none() || search.generated() < share)
+        });
+        count(&search, elsewhere, &automata, stats);
+        match (found, exhausted) {
+            (_, Some(exhausted)) => return Err(Reason::Exhausted(exhausted)),
+            (None, None) => {}
+            (Some(Found::Closed), _) => {
+                if let Some(proof) = proof {
+                    let needed = proof::part(None, search.needed(elements.into_iter()));
+                    *proof = Some(proof::proof(&setup, vec![needed]));
+                }
+                return Ok(Verdict::Safe);
+            }
+            (Some(Found::Initial(node)), _) => {
+                let witness = unfold(task, &system, &automata, &setup, &search, &bad, node);
+                return witness.map(Verdict::Unsafe).ok_or_else(|| {
+                    let bug = "a bad state was found, but no run to it: this is a bug in Palisade";
+                    Reason::Unsupported(bug.into())
+                });
+            }
         }
-        Some(Found::Initial(node)) => {
-            let witness = unfold(task, &system, &automata, &setup, &search, &bad, node);
-            witness.map(Verdict::Unsafe).ok_or_else(|| {
-                Reason::Unsupported(
-                    "a bad state was found, but no run to it: this is a bug in Palisade".into(),
-                )
-            })
+        let Some(attempts) = &mut tracked else { continue };
+        let mut check = |generated: u64, bytes: u64| {
+            stats.set("configurations", search.generated() + generated);
+            progress.tell("following few processes with load buffers", stats);
+            budget.check(search.bytes() + bytes).and(budget.check_work(search.generated() + generated))
+        };
+        let mut keep = |_: &Setup, tracked: &[u32], elements: Vec<&Element>| {
+            if proof.is_some() {
+                parts.push(proof::part(Some(tracked.to_vec()), elements));
+            }
+        };
+        let attempt = attempts.attempt(share, &mut check, &mut keep);
+        count(&search, attempts.generated, &automata, stats);
+        match attempt {
+            Attempt::Proved => {
+                if let Some(proof) = proof {
+                    *proof = Some(proof::proof(&setup, parts));
+                }
+                return Ok(Verdict::Safe);
+            }
+            Attempt::Unfinished => share *= 4,
+            Attempt::Hopeless => tracked = None,
+            Attempt::Exhausted(exhausted) => return Err(Reason::Exhausted(exhausted)),
         }
     }
 }
 
-fn count(search: &Search<'_, Setup>, automata: &Automata, stats: &mut Stats) {
-    stats.set("configurations", search.generated());
+/// `elsewhere`: what was generated by searches that follow few processes.
+fn count(search: &Search<'_, Setup>, elsewhere: u64, automata: &Automata, stats: &mut Stats) {
+    stats.set("configurations", search.generated() + elsewhere);
     stats.set("antichain", search.antichain_len() as u64);
     stats.set("subsumption_tests", search.subsumption_tests());
     stats.set("local_states", automata.automata.iter().map(|automaton| automaton.states.len() as u64).sum());
@@ -253,11 +295,17 @@ impl Backward for Setup {
     }
 
     fn is_initial(&self, element: &Element) -> bool {
-        self.initial_memory(element).is_some()
+        match self.free.is_empty() {
+            true => self.initial_memory(element).is_some(),
+            false => self.is_initial_with_free_writes(element),
+        }
     }
 
     fn predecessors(&self, element: &Element, give: &mut dyn FnMut(Element, ())) {
         Setup::predecessors(self, element, &mut |element, _| give(element, ()));
+        if !self.free.is_empty() && self.alone(element).is_none() {
+            self.undo_free_writes(element, &mut |element| give(element, ()));
+        }
     }
 
     fn bytes(&self, element: &Element) -> usize {

@@ -69,7 +69,7 @@ impl Setup {
     }
 
     /// A process whose last step can be put at the end of the run.
-    fn alone(&self, element: &Element) -> Option<usize> {
+    pub fn alone(&self, element: &Element) -> Option<usize> {
         element.processes.iter().position(|process| {
             let kind = &self.kinds[process.kind as usize];
             !kind.is_start[process.state]
@@ -238,6 +238,41 @@ impl Setup {
         }
     }
 
+    /// What can have come before a free write: the first free letter behind plain ones of each word goes, with these.
+    pub fn undo_free_writes(&self, element: &Element, give: &mut dyn FnMut(Element)) {
+        for (index, process) in element.processes.iter().enumerate() {
+            let mut plain = process.word.iter().take_while(|symbol| !symbol.is_own());
+            let free = plain.position(|symbol| self.is_free(symbol.cell(), symbol.value()));
+            let Some(place) = free else { continue };
+            let mut draft = Draft::of(element);
+            let dropped = self.drop_letters(&mut draft, index, place);
+            if dropped.is_some() && self.memory(&draft, process.word[place].cell()).is_none() {
+                draft.processes[index].word.remove(0);
+                if self.normalise(&mut draft).is_some() {
+                    draft.processes.sort();
+                    give(Element::new(draft.memory, draft.processes.into_vec()));
+                }
+            }
+        }
+    }
+
+    /// The element in normal form.
+    pub fn simplified(&self, element: &Element) -> Element {
+        let mut draft = Draft::of(element);
+        match self.normalise(&mut draft) {
+            Some(()) => {
+                draft.processes.sort();
+                Element::new(draft.memory, draft.processes.into_vec())
+            }
+            None => element.clone(),
+        }
+    }
+
+    /// Whether a process that is not followed may write the value.
+    pub fn is_free(&self, cell: CellId, value: ValueId) -> bool {
+        !self.free.is_empty() && self.free.contains(&(cell, value))
+    }
+
     /// What memory holds in a cell, if that is known or follows from the state of its only writer.
     fn memory(&self, draft: &Draft, cell: CellId) -> Option<ValueId> {
         draft.memory[cell.index()].value().or_else(|| self.implied(&draft.processes, cell))
@@ -274,6 +309,8 @@ impl Setup {
     fn require(&self, draft: &mut Draft, cell: CellId, value: ValueId) -> Possible {
         match self.memory(draft, cell) {
             Some(held) => (held == value).then_some(()),
+            // Somebody who is not followed may have written it.
+            None if self.is_free(cell, value) => Some(()),
             None => {
                 draft.memory[cell.index()] = Content::known(value);
                 self.allowed(&draft.processes, cell, value).then_some(())
@@ -285,7 +322,8 @@ impl Setup {
     fn drop_letters(&self, draft: &mut Draft, process: usize, letters: usize) -> Possible {
         for _ in 0..letters {
             let symbol = draft.processes[process].word[0];
-            if symbol.is_own() {
+            // Free letters go by steps of their own.
+            if symbol.is_own() || self.is_free(symbol.cell(), symbol.value()) {
                 return None;
             }
             self.require(draft, symbol.cell(), symbol.value())?;
@@ -295,11 +333,16 @@ impl Setup {
         Some(())
     }
 
-    /// Undoes the propagation of newest letters whose value memory is known to hold.
+    /// Undoes the propagation of newest letters whose value memory is known to hold, or somebody may have written who is not followed.
     fn drop_exposed(&self, draft: &mut Draft) {
         for process in 0..draft.processes.len() {
             while let Some(&symbol) = draft.processes[process].word.first() {
-                if symbol.is_own() || self.memory(draft, symbol.cell()) != Some(symbol.value()) {
+                let (cell, value) = (symbol.cell(), symbol.value());
+                let held = match self.memory(draft, cell) {
+                    Some(held) => held == value,
+                    None => self.is_free(cell, value),
+                };
+                if symbol.is_own() || !held {
                     break;
                 }
                 draft.processes[process].word.remove(0);
@@ -416,6 +459,12 @@ impl Setup {
             let pending = |symbol: &Symbol| !symbol.is_own() || kind.may_be_pending(process.state, *symbol);
             if !kind.allows(mentioned) || !process.word.iter().all(pending) {
                 return None;
+            }
+        }
+        for index in 0..draft.memory.len() {
+            let free = |value| self.is_free(CellId::from_index(index), value);
+            if draft.memory[index].value().is_some_and(free) {
+                draft.memory[index] = Content::ANY;
             }
         }
         self.drop_exposed(draft);

@@ -5,8 +5,15 @@ use super::setup::{Setup, Sole};
 use palisade_base::Id;
 use palisade_engine::{Proof, proof};
 
-/// The proof that a closed set gives.
-pub(crate) fn proof(setup: &Setup, elements: Vec<&Element>) -> Proof {
+/// One closed set of a proof.
+pub(crate) fn part(tracked: Option<Vec<u32>>, elements: Vec<&Element>) -> proof::Part {
+    let mut elements: Vec<proof::Element> = elements.into_iter().map(element).collect();
+    elements.sort_unstable();
+    proof::Part { tracked, elements }
+}
+
+/// The proof that closed sets give.
+pub(crate) fn proof(setup: &Setup, parts: Vec<proof::Part>) -> Proof {
     let mut pending: Vec<proof::Pending> = Vec::new();
     for (kind, of_kind) in setup.kinds.iter().enumerate() {
         pending.extend(of_kind.pending().map(|(state, symbol)| proof::Pending {
@@ -25,9 +32,6 @@ pub(crate) fn proof(setup: &Setup, elements: Vec<&Element>) -> Proof {
         }
     });
     let classes = setup.kinds.iter().map(|kind| (0..kind.incoming.len() as u32).collect()).collect();
-    let mut elements: Vec<proof::Element> = elements.into_iter().map(element).collect();
-    elements.sort_unstable();
-    let parts = vec![proof::Part { tracked: None, elements }];
     Proof::LoadBuffers(proof::LoadBuffers { classes, pending, held: held.collect(), parts })
 }
 

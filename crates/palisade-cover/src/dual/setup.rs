@@ -12,8 +12,9 @@ use palisade_program::running::CellId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// One automaton, indexed for backward steps.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Kind {
+    /// How many processes are followed.
     pub population: Population,
     pub edges: Vec<Edge>,
     /// For each state the edges that lead to it, without silent ones.
@@ -49,7 +50,7 @@ impl Kind {
 }
 
 /// Who writes a cell, if that is simple.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Sole {
     /// Several processes.
     Many,
@@ -60,7 +61,7 @@ pub(crate) enum Sole {
 }
 
 /// All there is to know.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub kinds: Vec<Kind>,
     /// For each cell how many of its values are initial.
@@ -69,6 +70,8 @@ pub(crate) struct Setup {
     /// For each cell and value the edges (kind, edge) that leave it in memory.
     pub writers: FxHashMap<(CellId, ValueId), Vec<(u32, usize)>>,
     pub cells: usize,
+    /// What processes that are not followed may write, at any time. See [`super::tracked`].
+    pub free: FxHashSet<(CellId, ValueId)>,
 }
 
 impl Setup {
@@ -94,7 +97,14 @@ impl Setup {
         for kind in &mut kinds {
             kind.pending = pending(kind);
         }
-        Setup { kinds, initial: automata.initial.clone(), sole, writers, cells: automata.values.len() }
+        Setup {
+            kinds,
+            initial: automata.initial.clone(),
+            sole,
+            writers,
+            cells: automata.values.len(),
+            free: FxHashSet::default(),
+        }
     }
 }
 

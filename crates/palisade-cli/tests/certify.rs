@@ -1,0 +1,95 @@
+//! Transcripts of `palisade check --certificate` and `palisade certify`.
+
+mod common;
+
+use common::{FENCED, STORE_BUFFERING, Scratch};
+use snapbox::str;
+
+/// A folder with a program and the proof that it is safe.
+fn scratch(name: &str) -> Scratch {
+    let scratch = Scratch::new(name).file("sb.pal", FENCED);
+    scratch.run(&["check", "-q", "sb.pal", "--certificate", "proof.json"]).exits(0).complains("");
+    scratch
+}
+
+#[test]
+fn a_good_certificate() {
+    let scratch = scratch("certify_good");
+    scratch.run(&["certify", "proof.json"]).exits(0).complains("").prints(str![[r#"
+valid  proof.json: sb.pal is safe under TSO ([..] elements, [..] predecessors checked)
+
+"#]]);
+    scratch.run(&["certify", "--format", "json", "proof.json"]).exits(0).prints(str![[r#"
+{"command":"certify","elements":[..],"file":"proof.json","model":"tso","predecessors":[..],"program":"sb.pal","schema_version":1,"verdict":"valid"}
+
+"#]]);
+    std::fs::rename(scratch.path("sb.pal"), scratch.path("moved.pal")).expect("the program can be moved");
+    scratch.run(&["certify", "-q", "proof.json"]).exits(2);
+    scratch.run(&["certify", "proof.json", "--program", "moved.pal"]).exits(0);
+}
+
+#[test]
+fn a_program_that_was_changed() {
+    let scratch = scratch("certify_changed").file("sb.pal", STORE_BUFFERING);
+    scratch
+        .run(&["certify", "proof.json"])
+        .exits(1)
+        .complains(str![[r#"
+warning[program-changed]: proof.json: sb.pal was changed since the proof was found
+
+"#]])
+        .prints(str![[r#"
+invalid  proof.json: [..]
+
+"#]]);
+    // What still holds is still believed.
+    scratch.file("sb.pal", FENCED.to_owned() + "\n// A remark.\n").run(&["certify", "proof.json"]).exits(0);
+}
+
+#[test]
+fn damaged_certificates() {
+    let scratch = scratch("certify_damaged");
+    let good = scratch.read("proof.json");
+    let check = |from: &str, to: &str, code: i32, part: &str| {
+        assert!(good.contains(from), "{good}");
+        let scratch = Scratch::new("certify_damaged_copy").file("sb.pal", FENCED);
+        let run = scratch.file("proof.json", good.replacen(from, to, 1)).run(&["certify", "proof.json"]);
+        let run = run.exits(code);
+        let said = run.stdout + &run.stderr;
+        assert!(said.contains(part), "{said}");
+    };
+    check(
+        "\"elements\":[{",
+        "\"elements\":[{\"memory\":[],\"processes\":[]},{",
+        2,
+        "was changed since it was written",
+    );
+    check("\"model\":\"tso\"", "\"model\":\"rmo\"", 1, "there is no memory model `rmo`");
+    check("\"model\":\"tso\"", "\"model\":\"pso\"", 1, "nothing under PSO");
+    check("\"language\":\"pal\"", "\"language\":\"tex\"", 2, "there is no input language `tex`");
+    check("\"schema_version\":1", "\"schema_version\":9", 2, "version 9");
+    check("{", "", 2, "not a certificate");
+}
+
+#[test]
+fn programs_without_a_proof() {
+    let scratch = Scratch::new("certify_none").file("sb.pal", STORE_BUFFERING).file("safe.pal", FENCED);
+    scratch.run(&["check", "sb.pal", "--certificate", "proof.json"]).exits(1).complains(str![[r#"
+proof.json: not written, there is no proof to keep
+
+"#]]);
+    let explicit = ["check", "safe.pal", "--engine", "explicit", "--certificate", "proof.json"];
+    scratch.run(&explicit).exits(0).complains(str![[r#"
+proof.json: not written, engine `explicit` gives no proofs
+
+"#]]);
+    scratch.run(&["check", "sb.pal", "safe.pal", "--certificate", "proof.json"]).exits(2).complains(str![[
+        r#"
+error[certificate-of-many]: --certificate: --certificate takes the proof of one program only
+ |
+ = help: check one file at a time
+
+"#
+    ]]);
+    scratch.run(&["certify", "nothing.json"]).exits(2);
+}
