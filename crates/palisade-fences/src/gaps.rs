@@ -38,8 +38,10 @@ pub struct Gap {
     pub after_write: bool,
     /// Whether the next thing to happen may be a load.
     pub before_read: bool,
-    /// The first label of the statement behind it.
+    /// The first label of the statement behind it, if the gap is behind the label or before it.
     pub label: Option<String>,
+    /// The first label of the statement in front of it.
+    pub front_label: Option<String>,
     /// Whether only steps without memory lie between it and the gap before it, so that a fence has the same effect in both.
     pub same_as_previous: bool,
 }
@@ -108,7 +110,8 @@ impl Walk<'_> {
                     .filter(|span| behind && !span.is_none() && !around.outer.contains(span)),
                 after_write: front.is_some_and(|front| front.writes),
                 before_read: behind && reads,
-                label: statement.labels.first().map(|label| label.as_str().to_owned()).filter(|_| behind),
+                label: first_label(&statement),
+                front_label: front.and_then(|front| front.label.clone()),
                 same_as_previous: same,
             };
             let dead = previous.as_ref().is_some_and(|front| front.jumps);
@@ -148,6 +151,7 @@ impl Walk<'_> {
                 after_write: front.writes,
                 before_read: around.then_reads,
                 label: None,
+                front_label: front.label,
                 same_as_previous: local_since_gap,
             };
             block.extend(self.fill_gap(gap));
@@ -170,6 +174,7 @@ impl Walk<'_> {
             _ => false,
         };
         Front {
+            label: group.and_then(|group| group.label.clone()).or_else(|| first_label(statement)),
             span,
             anchor: (!taken).then_some(span),
             writes: writes || group.is_some_and(|group| group.writes && is_harmless(&statement.kind)),
@@ -280,10 +285,15 @@ impl Walk<'_> {
 
 /// What the gap behind a statement has to know about it.
 struct Front {
+    label: Option<String>,
     span: Span,
     anchor: Option<Span>,
     writes: bool,
     jumps: bool,
+}
+
+fn first_label(statement: &Stmt) -> Option<String> {
+    statement.labels.first().map(|label| label.as_str().to_owned())
 }
 
 fn is_jump(kind: &StmtKind) -> bool {

@@ -16,6 +16,7 @@ mod search;
 pub use demand::{Demand, Passing, demand, passings};
 pub use gaps::BodyId;
 pub use hitting::Cost;
+pub use palisade_syntax::edit::{FenceAt, FenceKind, Side};
 pub use places::{Fencing, Marks, Per, Place, PlaceId, Placement, Places, Wanted};
 pub use search::{End, Fence, FenceSet, Findings, Which, find};
 

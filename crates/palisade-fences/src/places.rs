@@ -74,8 +74,10 @@ pub struct Place {
     pub span: Span,
     /// On which side of it.
     pub side: Side,
-    /// The label behind the place.
+    /// The label behind the place, or else that of the statement in front of it.
     pub label: Option<String>,
+    /// All labels that the place may be called by.
+    pub labels: Vec<String>,
     /// Whether control may come here again and again.
     pub in_loop: bool,
     /// Whether a store-store fence is a choice too.
@@ -307,7 +309,8 @@ fn candidates(program: &Program, system: &System, gap: &Gap, id: GapId, wanted: 
         args: None,
         span,
         side,
-        label: gap.label.clone(),
+        label: gap.label.clone().or_else(|| gap.front_label.clone()),
+        labels: gap.label.iter().chain(&gap.front_label).cloned().collect(),
         in_loop: false,
         store_fence,
         gaps: vec![id],

@@ -200,7 +200,7 @@ impl<O: Oracle> Search<'_, O> {
         let tried = [Priority::First, Priority::Last].map(|priority| {
             let run = settle(machine, witness.run.clone(), priority, &still);
             let replay = take(machine, &run).expect("the oracle's run is one");
-            (demand(self.places, machine, &marks, &run, &replay), run)
+            (demand(self.places, &marks, &run, &replay), run)
         });
         let [first, last] = tried;
         let (demand, run) = if last.0.len() < first.0.len() { last } else { first };

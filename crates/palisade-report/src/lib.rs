@@ -5,6 +5,7 @@
 mod cycle;
 mod diagnostics;
 mod explain;
+mod fences;
 mod json;
 mod robustness;
 mod summary;
@@ -15,6 +16,9 @@ mod witness;
 pub use cycle::{cycle, cycle_dot, explain_cycle};
 pub use diagnostics::{diagnostic, diagnostics};
 pub use explain::explain;
+pub use fences::{
+    FencesEnd, FencesFinding, Runs, ToldFence, fence_sets, fences_details, fences_headline, fences_json,
+};
 pub use json::{SCHEMA_VERSION, check_json, refused_json};
 pub use robustness::{RobustFinding, robust_details, robust_headline, robust_json};
 pub use summary::{Disagreement, FileResult, summary};

@@ -1,18 +1,19 @@
-//! Runs whose stores reach memory as early as they can, and runs taken over to a program with other fences.
+//! Runs whose stores reach memory as early as they can and whose local steps come late, and runs taken over to a program with other fences.
 //!
 //! *Problem.* A run in which a store waits longer than it has to seems to need that wait: whoever asks which fences would forbid the run gets too many answers.
 //!
 //! *Method.* The stores are taken one by one, and each is put to memory right behind the step that stored it, or as soon behind it as the rest still is a run that shows
-//! the same; that is tried on the machine each time.
+//! the same; that is tried on the machine each time. Steps that concern nobody but their thread then go right in front of its next step that does, or to the end of the run: whatever
+//! they wait for may happen before them.
 //!
 //! Both functions know a store by the step that made it, since its position in the buffer depends on the stores and barriers before it.
 
-use crate::Run;
 use crate::shorten::follow;
+use crate::{Run, take};
 use palisade_base::Id;
-use palisade_memory::{Action, Machine, Step};
+use palisade_memory::{Action, Effect, Machine, Step};
 use palisade_program::Value;
-use palisade_program::running::ThreadId;
+use palisade_program::running::{Instr, ThreadId};
 
 /// How many steps of the machine are spent on one run.
 const WORK: usize = 500_000;
@@ -33,8 +34,42 @@ pub enum Priority {
     Last,
 }
 
-/// Puts stores to memory as early as possible, also those that never got there, as long as `still` holds for the run. A run that the machine does not take comes back as it is.
+/// Puts stores to memory as early as possible, also those that never got there, and takes local steps as late as possible, as long as `still` holds for the run. A run that the
+/// machine does not take comes back as it is.
 pub fn settle(machine: Machine<'_>, run: Run, priority: Priority, still: &dyn Fn(&Run) -> bool) -> Run {
+    let early = early_stores(machine, run, priority, still);
+    late_locals(machine, &early).filter(|run| take(machine, run).is_ok() && still(run)).unwrap_or(early)
+}
+
+/// The run with local steps moved back. Those of after a fault in other threads are left out.
+fn late_locals(machine: Machine<'_>, run: &Run) -> Option<Run> {
+    let replay = take(machine, run).ok()?;
+    let mut waiting: Vec<Vec<Step>> = Vec::new();
+    let mut steps = Vec::with_capacity(run.steps.len());
+    for (index, &step) in run.steps.iter().enumerate() {
+        let before = &replay.states[index];
+        waiting.resize(before.threads.len(), Vec::new());
+        let Action::Execute { edge, .. } = step.action else {
+            steps.push(step);
+            continue;
+        };
+        let code = &machine.system.codes[before.threads[step.thread].top().code];
+        // While an atomic section is open, nobody else does anything.
+        let opens = matches!(code.edges()[edge].instr, Instr::AtomicBegin | Instr::AtomicEnd);
+        if replay.effects[index] == Effect::Local && !opens {
+            waiting[step.thread.index()].push(step);
+        } else {
+            steps.append(&mut waiting[step.thread.index()]);
+            steps.push(step);
+        }
+    }
+    if replay.states[run.steps.len()].fault.is_none() {
+        steps.extend(waiting.into_iter().flatten());
+    }
+    Some(Run { memory: run.memory.clone(), steps })
+}
+
+fn early_stores(machine: Machine<'_>, run: Run, priority: Priority, still: &dyn Fn(&Run) -> bool) -> Run {
     let Some(mut steps) = named(machine, &run) else { return run };
     let mut best = run;
     let mut stores: Vec<(usize, ThreadId)> = stores(machine, &best.memory, &steps);

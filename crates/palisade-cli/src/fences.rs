@@ -1,0 +1,204 @@
+//! `palisade fences`: which fences make a program safe or robust, why each is needed, and the program with them.
+
+use crate::args::{Common, FencesArgs, Format, GoalArg, PerArg, PlacementArg};
+use crate::exit::Exit;
+use crate::files::{self, Found, Reading};
+use crate::meter::Meter;
+use crate::output::{Detail, Output};
+use crate::{interrupt, limits};
+use palisade::report::{self, LocalSteps, Runs};
+use palisade::{
+    Budget, CheckError, CheckOptions, Diagnostic, EngineChoice, FencesAnswer, FencesError, FencesOptions,
+    Goal, Input, Options, OracleError, Per, Placement, RobustError, Which, WriteError,
+};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+/// Runs the command.
+pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
+    let found = match files::find(std::slice::from_ref(&args.file), args.input) {
+        Ok(found) => found,
+        Err(problems) => {
+            for (name, problem) in problems {
+                output.complain_about(&name, problem);
+            }
+            return Exit::Error;
+        }
+    };
+    let [found] = found.as_slice() else {
+        let error = Diagnostic::error("is-a-folder", "fences are looked for in one program at a time");
+        output.complain_about(&args.file.display().to_string(), error);
+        return Exit::Error;
+    };
+    let budget = Budget::unlimited(common.jobs.map_or_else(limits::default_jobs, |jobs| jobs as usize))
+        .with_memory(common.memory.unwrap_or_else(limits::default_memory))
+        .with_stop(interrupt::stop_flag());
+    let budget = match common.timeout {
+        Some(timeout) => budget.with_timeout(timeout),
+        None => budget,
+    };
+    file(found, args, &budget, output)
+}
+
+fn options(args: &FencesArgs) -> FencesOptions {
+    FencesOptions {
+        goal: match args.goal {
+            GoalArg::Safety => Goal::Safety,
+            GoalArg::Robustness => Goal::Robustness,
+        },
+        placement: match args.place {
+            PlacementArg::AfterWrites => Placement::AfterWrites,
+            PlacementArg::BeforeReads => Placement::BeforeReads,
+            PlacementArg::Anywhere => Placement::Anywhere,
+        },
+        per: match args.per {
+            PerArg::Source => Per::Source,
+            PerArg::Instance => Per::Instance,
+        },
+        which: if args.all { Which::All } else { Which::Cheapest },
+        only: args.only.clone(),
+        never: args.never.clone(),
+        weights: args.weight.clone(),
+        loop_weight: args.loop_weight,
+        check: CheckOptions {
+            model: args.model.into(),
+            interlocked: args.interlocked.into(),
+            threads: args.threads.unwrap_or_default(),
+            engine: match args.engine.as_str() {
+                "auto" => EngineChoice::Auto,
+                name => EngineChoice::Named(name.to_owned()),
+            },
+            options: Options { max_buffer: args.max_buffer, ..Options::default() },
+            ..CheckOptions::default()
+        },
+    }
+}
+
+fn file(found: &Found, args: &FencesArgs, budget: &Budget, output: &Output) -> Exit {
+    let input = match files::read(found, args.input, args.int_range) {
+        Reading::Program(input) => input,
+        Reading::Refused(refused) => {
+            output.complain(&output.diagnostics(&refused.source, &refused.diagnostics));
+            if output.format == Format::Json {
+                let line = report::refused_json("fences", &refused.source, &refused.diagnostics);
+                let _ = output.print(&(line + "\n"));
+            }
+            return Exit::Error;
+        }
+        Reading::Skipped => return Exit::Fine,
+    };
+    if !input.warnings.is_empty() && output.detail != Detail::Quiet {
+        output.complain(&output.diagnostics(&input.source, &input.warnings));
+    }
+    let options = options(args);
+    let meter = Meter::new(output.detail == Detail::Quiet);
+    let ask = AssertUnwindSafe(|| palisade::fences(&input, &options, budget, &meter));
+    let answer = catch_unwind(ask);
+    drop(meter);
+    let answer = match answer {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(error)) => {
+            output.complain_about(input.source.name(), failure(&error));
+            return Exit::Error;
+        }
+        Err(_) => {
+            let error = Diagnostic::error("internal-error", "Palisade failed, and there is no answer");
+            let help = "this is a bug in Palisade: please report it with the program and the lines above";
+            output.complain_about(input.source.name(), error.help(help));
+            return Exit::Error;
+        }
+    };
+    tell(&input, &answer, output);
+    let exit = match answer.word() {
+        "safe" | "robust" => Exit::Fine,
+        "unknown" => Exit::Unknown,
+        _ => Exit::Violated,
+    };
+    match &args.write {
+        Some(path) => exit.worst(write(&input, &answer, path, budget, output)),
+        None => exit,
+    }
+}
+
+/// Prints the answer.
+fn tell(input: &Input, answer: &FencesAnswer, output: &Output) {
+    let limits = input.int_range.map(|range| format!("with integers in {range}"));
+    let finding = answer.finding(input, limits.as_deref());
+    if output.format == Format::Json {
+        let _ = output.print(&(report::fences_json(&finding, input.language.name()) + "\n"));
+        return;
+    }
+    let mut text = report::fences_headline(&finding, output.colour) + "\n";
+    if output.detail != Detail::Quiet {
+        let verbose = output.detail == Detail::Verbose;
+        let runs = match (verbose, finding.sets.len()) {
+            (true, _) => Runs::Tables(LocalSteps::Shown),
+            (false, 0 | 1) => Runs::Tables(LocalSteps::Folded),
+            (false, _) => Runs::Ends,
+        };
+        text.push_str(&report::fence_sets(&finding, runs, output.width, output.colour));
+        text = format!("{text}\n{}\n", report::fences_details(&finding, verbose));
+    }
+    let _ = output.print(&text);
+}
+
+/// Writes the program with the fences of the first set.
+fn write(input: &Input, answer: &FencesAnswer, path: &Path, budget: &Budget, output: &Output) -> Exit {
+    let name = path.display().to_string();
+    let meter = Meter::new(output.detail == Detail::Quiet);
+    let text = answer.written(input, 0, budget, &meter);
+    drop(meter);
+    let (problem, exit) = match text {
+        Ok(text) => match files::write(path, &text) {
+            Ok(()) => return Exit::Fine,
+            Err(error) => (error, Exit::Error),
+        },
+        Err(WriteError::NoSet) => {
+            if output.detail != Detail::Quiet {
+                output.complain(&format!("{name}: not written, there are no fences to put in\n"));
+            }
+            return Exit::Fine;
+        }
+        Err(WriteError::NoRoom(problems)) => {
+            output.complain(&output.diagnostics(&input.source, &problems));
+            return Exit::Error;
+        }
+        Err(WriteError::SomeInstances(process)) => {
+            let message = format!(
+                "not written: a fence is wanted in `{process}` but not in the other instances of its process"
+            );
+            let error = Diagnostic::error("some-instances", message);
+            (error.help("ask for fences --per source, or write the condition by hand"), Exit::Error)
+        }
+        Err(WriteError::Unknown(reason)) => {
+            let message =
+                format!("not written: whether the new text is right was not found out again: {reason}");
+            (Diagnostic::error("not-verified", message), Exit::Unknown)
+        }
+        Err(WriteError::NotReadable(refused)) => {
+            output.complain(&output.diagnostics(&refused.source, &refused.diagnostics));
+            (bug("the text with the fences cannot be read"), Exit::Error)
+        }
+        Err(WriteError::NotRight) => (bug("the text with the fences in it is not right"), Exit::Error),
+        Err(WriteError::Oracle(error)) => (failure(&FencesError::Oracle(error)), Exit::Error),
+    };
+    output.complain_about(&name, problem);
+    exit
+}
+
+fn bug(message: &str) -> Diagnostic {
+    let help = "this is a bug in Palisade: please report it with the program";
+    Diagnostic::error("internal-error", format!("not written: {message}")).help(help)
+}
+
+fn failure(error: &FencesError) -> Diagnostic {
+    let id = match error {
+        FencesError::NoSuchPlace(_) => "no-such-place",
+        FencesError::Oracle(
+            OracleError::Check(CheckError::NoSuchEngine { .. })
+            | OracleError::Robust(RobustError::NoSuchEngine { .. }),
+        ) => "no-such-engine",
+        FencesError::Oracle(_) => "internal-error",
+    };
+    Diagnostic::error(id, error.to_string())
+}

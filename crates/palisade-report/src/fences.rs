@@ -1,0 +1,294 @@
+//! Sets of fences as text and JSON.
+
+use crate::{Colour, Evidence, LocalSteps, SCHEMA_VERSION, explain, one_line, witness};
+use palisade_base::Source;
+use palisade_engine::{Reason, Stats};
+use palisade_fences::{FenceKind, Place, Side};
+use palisade_memory::Model;
+use palisade_trace::{HappensBefore, Origin, WitnessFile};
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+
+/// The answer for one file.
+#[derive(Clone, Debug)]
+pub struct FencesFinding<'a> {
+    /// The file, as the user called it.
+    pub file: &'a str,
+    /// Its text.
+    pub source: &'a Source,
+    /// The memory model.
+    pub model: Model,
+    /// `safety` or `robustness`.
+    pub goal: &'a str,
+    /// Whether all minimal sets were asked for.
+    pub all: bool,
+    /// The verdict.
+    pub word: &'a str,
+    /// The engine that answered last.
+    pub engine: &'a str,
+    /// What was counted.
+    pub stats: &'a Stats,
+    /// How many places there are for fences.
+    pub places: usize,
+    /// The sets of fences, the cheapest first.
+    pub sets: Vec<Vec<ToldFence<'a>>>,
+    /// What each of them costs.
+    pub costs: Vec<u64>,
+    /// How the search ended.
+    pub end: FencesEnd<'a>,
+    /// What the answer is limited to, e.g. `with integers in 0..7`.
+    pub limits: Option<&'a str>,
+    /// Time taken.
+    pub seconds: f64,
+    /// The most memory in use.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// A fence of a set.
+#[derive(Clone, Copy, Debug)]
+pub struct ToldFence<'a> {
+    /// Where.
+    pub place: &'a Place,
+    /// Which.
+    pub kind: FenceKind,
+    /// A run of the program without it.
+    pub without: Evidence<'a>,
+}
+
+/// How a search for fences ended.
+#[derive(Clone, Debug)]
+pub enum FencesEnd<'a> {
+    /// The sets found are what was asked for.
+    Complete,
+    /// This run breaks the program under SC.
+    WrongUnderSc(Evidence<'a>),
+    /// Where fences may stand none forbids this run, though the program is right under SC.
+    NotAllowed(Evidence<'a>),
+    /// The same, and whether it is right under SC is not known.
+    NotKnownUnderSc(Evidence<'a>, &'a Reason),
+    /// Not known, and why.
+    Unknown(&'a Reason),
+}
+
+/// The line of a file: verdict, file, and what is needed or why nothing helps. Without a line break.
+pub fn fences_headline(finding: &FencesFinding<'_>, colour: Colour) -> String {
+    let limits = finding.limits.map_or_else(String::new, |limits| format!(", {limits}"));
+    let (style, why) = match &finding.end {
+        FencesEnd::Complete => {
+            let least = finding.sets.iter().map(Vec::len).min().unwrap_or(0);
+            let fences = match least {
+                0 => "no fences needed".to_owned(),
+                1 => "with 1 fence".to_owned(),
+                _ => format!("with {least} fences"),
+            };
+            let sets = match finding.sets.len() {
+                _ if !finding.all || least == 0 => String::new(),
+                1 => ", 1 minimal set".to_owned(),
+                sets => format!(", {sets} minimal sets"),
+            };
+            ("1;32", format!("{fences}{sets}{limits}"))
+        }
+        FencesEnd::WrongUnderSc(run) => {
+            ("1;31", format!("no fences can help, it is wrong under SC too: {}", explain(run)))
+        }
+        FencesEnd::NotAllowed(run) => ("1;31", format!("no fence {} helps: {}", allowed(finding), told(run))),
+        FencesEnd::NotKnownUnderSc(run, reason) => {
+            let why = format!("no fence {} helps: {}; under SC: {reason}", allowed(finding), told(run));
+            ("1;31", why)
+        }
+        FencesEnd::Unknown(reason) => {
+            let sets = match finding.sets.len() {
+                0 => String::new(),
+                1 => "; a minimal set is known, there may be others".to_owned(),
+                sets => format!("; {sets} minimal sets are known, there may be others"),
+            };
+            ("1;33", format!("{reason}{sets}"))
+        }
+    };
+    format!("{}  {}: {why}", colour.paint(style, finding.word), finding.file)
+}
+
+fn allowed(finding: &FencesFinding<'_>) -> String {
+    match finding.places {
+        0 => "is allowed anywhere, so none".to_owned(),
+        1 => "at the 1 place allowed".to_owned(),
+        places => format!("at the {places} places allowed"),
+    }
+}
+
+/// What a run shows.
+fn told(evidence: &Evidence<'_>) -> String {
+    if evidence.replay.violation.is_some() {
+        return explain(evidence);
+    }
+    let happens_before = HappensBefore::of(evidence.machine, evidence.run, evidence.replay);
+    match happens_before.cycle() {
+        Some(cycle) => crate::explain_cycle(evidence, &happens_before, &cycle),
+        None => "the run shows nothing".to_owned(),
+    }
+}
+
+/// How much of the runs behind a set is told.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Runs {
+    /// What is wrong at their end.
+    Ends,
+    /// The runs as tables.
+    Tables(LocalSteps),
+}
+
+/// The sets, and for each fence why it is needed; or the run that no fences forbid.
+pub fn fence_sets(finding: &FencesFinding<'_>, runs: Runs, width: usize, colour: Colour) -> String {
+    let mut text = String::new();
+    let several = finding.sets.len() > 1;
+    for (index, set) in finding.sets.iter().enumerate().filter(|(_, set)| !set.is_empty()) {
+        let number = if several {
+            format!("set {} of {}", index + 1, finding.sets.len())
+        } else {
+            "fences".to_owned()
+        };
+        let cost = if finding.costs[index] == set.len() as u64 {
+            String::new()
+        } else {
+            format!(", cost {}", finding.costs[index])
+        };
+        write!(text, "\n{}\n", colour.paint("1", &format!("{number}{cost}"))).expect("writing to a string");
+        for fence in set {
+            writeln!(text, "  {}", describe(finding.source, fence)).expect("writing to a string");
+            if runs == Runs::Ends {
+                writeln!(text, "      needed: without it, {}", told(&fence.without))
+                    .expect("writing to a string");
+            }
+        }
+        let Runs::Tables(local) = runs else { continue };
+        for fence in set {
+            let table = witness(&fence.without, local, width, colour);
+            let without = match set.len() {
+                1 => "Without it".to_owned(),
+                _ => format!("Without the one {}", spot(finding.source, fence.place)),
+            };
+            write!(text, "\n{without}, {}\n\n{table}", told(&fence.without)).expect("writing to a string");
+        }
+    }
+    let run = match &finding.end {
+        FencesEnd::WrongUnderSc(run) | FencesEnd::NotAllowed(run) | FencesEnd::NotKnownUnderSc(run, _) => run,
+        FencesEnd::Complete | FencesEnd::Unknown(_) => return text,
+    };
+    let local = match runs {
+        Runs::Tables(local) => local,
+        Runs::Ends => LocalSteps::Folded,
+    };
+    write!(text, "\n{}", witness(run, local, width, colour)).expect("writing to a string");
+    text
+}
+
+/// How the answer came about.
+pub fn fences_details(finding: &FencesFinding<'_>, full: bool) -> String {
+    let FencesFinding { model, engine, stats, seconds, peak_memory_bytes, .. } = *finding;
+    crate::verdict::account(model, engine, stats, seconds, peak_memory_bytes, full)
+}
+
+/// `fence in P, after line 9: turn = 1 - i;`
+fn describe(source: &Source, fence: &ToldFence<'_>) -> String {
+    let statement = one_line(source.slice(fence.place.span));
+    format!("{} in {}, {}: {statement}", word(fence.kind), fence.place.process, spot(source, fence.place))
+}
+
+/// `after line 9`
+fn spot(source: &Source, place: &Place) -> String {
+    let line =
+        source.position(place.span).map_or_else(|| "?".to_owned(), |position| position.line.to_string());
+    format!("{} line {line}", side(place.side))
+}
+
+fn side(side: Side) -> &'static str {
+    match side {
+        Side::Before => "before",
+        Side::After => "after",
+    }
+}
+
+fn word(kind: FenceKind) -> &'static str {
+    match kind {
+        FenceKind::Full => "fence",
+        FenceKind::StoreStore => "sfence",
+    }
+}
+
+/// The answer for one file as a line of JSON, without the line break.
+pub fn fences_json(finding: &FencesFinding<'_>, language: &str) -> String {
+    let mut record = Map::new();
+    let mut set = |name: &str, value: Value| record.insert(name.to_owned(), value);
+    set("schema_version", SCHEMA_VERSION.into());
+    set("command", "fences".into());
+    set("file", finding.file.into());
+    set("model", finding.model.name().into());
+    set("goal", finding.goal.into());
+    set("engine", finding.engine.into());
+    set("verdict", finding.word.into());
+    let reason = match &finding.end {
+        FencesEnd::Unknown(reason) => Some(reason.to_string()),
+        _ => None,
+    };
+    if let Some(reason) = reason {
+        set("reason", reason.into());
+    }
+    if let Some(limits) = finding.limits {
+        set("limits", limits.into());
+    }
+    set("complete", matches!(finding.end, FencesEnd::Complete).into());
+    let fence = |fence: &ToldFence<'_>| fence_json(finding, fence, language);
+    let sets = finding.sets.iter().map(|set| set.iter().map(fence).collect::<Value>());
+    set("fence_sets", sets.collect());
+    set("costs", finding.costs.iter().copied().collect());
+    let (wrong_under, run) = match &finding.end {
+        FencesEnd::WrongUnderSc(run) => (Some("sc"), Some(run)),
+        FencesEnd::NotAllowed(run) | FencesEnd::NotKnownUnderSc(run, _) => {
+            (Some(finding.model.name()), Some(run))
+        }
+        FencesEnd::Complete | FencesEnd::Unknown(_) => (None, None),
+    };
+    if let (Some(model), Some(run)) = (wrong_under, run) {
+        set("wrong_under", model.into());
+        set("violation", told(run).into());
+        set("run", steps(run, language));
+    }
+    set("seconds", finding.seconds.into());
+    set("peak_memory_bytes", finding.peak_memory_bytes.into());
+    let counters = finding.stats.iter().map(|(name, value)| (name.to_owned(), value.into()));
+    set("stats", Value::Object(counters.collect()));
+    Value::Object(record).to_string()
+}
+
+fn fence_json(finding: &FencesFinding<'_>, fence: &ToldFence<'_>, language: &str) -> Value {
+    let position = finding.source.position(fence.place.span);
+    json!({
+        "process": fence.place.process,
+        "line": position.map(|position| position.line),
+        "column": position.map(|position| position.column),
+        "label": fence.place.label,
+        "side": side(fence.place.side),
+        "fence": word(fence.kind),
+        "text": one_line(finding.source.slice(fence.place.span)),
+        "in_loop": fence.place.in_loop,
+        "without": { "violation": told(&fence.without), "run": steps(&fence.without, language) },
+    })
+}
+
+/// The steps of a run that touch memory, as in a witness file but for what only that program's control flow means.
+fn steps(evidence: &Evidence<'_>, language: &str) -> Value {
+    let Evidence { source, machine, run, replay } = *evidence;
+    let instantiation = palisade_program::Instantiation::declared(1);
+    let origin = Origin { source, language, instantiation, int_range: None };
+    let file = WitnessFile::new(machine, origin, run, replay);
+    let records =
+        file.steps.iter().filter(|step| !matches!(step.effect, palisade_trace::EffectRecord::Local));
+    let records = records.map(|step| {
+        let mut step = serde_json::to_value(step).expect("records can always be written");
+        if let Some(step) = step.as_object_mut() {
+            step.remove("action");
+        }
+        step
+    });
+    records.collect()
+}

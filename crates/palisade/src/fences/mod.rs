@@ -1,0 +1,245 @@
+//! Asking for fences, and putting them into the text of the program.
+
+mod oracle;
+mod spot;
+mod write;
+
+pub use oracle::{Goal, OracleError};
+pub use spot::Spot;
+pub use write::WriteError;
+
+use crate::{Answer, CheckOptions, Input, check};
+use oracle::Engines;
+use palisade_base::Source;
+use palisade_engine::{Budget, Progress, Verdict, Witness, peak_memory_bytes};
+use palisade_fences::{
+    End, FenceSet, Fencing, Findings, Per, Place, PlaceId, Placement, Places, Wanted, Which, find,
+};
+use palisade_memory::{Machine, Model};
+use palisade_program::lower;
+use palisade_program::running::System;
+use palisade_report::{Evidence, FencesEnd, FencesFinding, ToldFence};
+use palisade_syntax::edit::{FenceAt, insert_fences};
+use palisade_trace::{Replay, Run, take};
+use std::time::Instant;
+
+/// What is asked of a program.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FencesOptions {
+    /// What the fences are for.
+    pub goal: Goal,
+    /// Between which statements they may stand.
+    pub placement: Placement,
+    /// What is one fence.
+    pub per: Per,
+    /// Whether one set is wanted or all.
+    pub which: Which,
+    /// Fences may stand only there, if anything is given.
+    pub only: Vec<Spot>,
+    /// Fences may not stand there.
+    pub never: Vec<Spot>,
+    /// What a fence costs there, instead of 1; the last one that fits counts.
+    pub weights: Vec<(Spot, u64)>,
+    /// What a fence costs in a loop, instead of 1, unless a weight fits.
+    pub loop_weight: Option<u64>,
+    /// Memory model, number of threads, engine.
+    pub check: CheckOptions,
+}
+
+/// The fences that were found.
+#[derive(Clone, Debug)]
+pub struct FencesAnswer {
+    /// What was asked.
+    pub options: FencesOptions,
+    /// Where fences may stand.
+    pub places: Places,
+    /// Sets of fences, and how the search ended.
+    pub findings: Findings,
+    /// What SC says, if no fences help and they were asked for safety.
+    pub under_sc: Option<Answer>,
+    /// Time taken.
+    pub seconds: f64,
+    /// The most memory this process ever used, if the host tells.
+    pub peak_memory_bytes: Option<u64>,
+    /// For each set and each fence in it the run that its removal allows, taken on the trusted machine.
+    needed: Vec<Vec<Taken>>,
+    /// The run that no fences forbid.
+    hopeless: Option<Taken>,
+}
+
+/// A run with the running form of the program that has it.
+#[derive(Clone, Debug)]
+struct Taken {
+    system: System,
+    run: Run,
+    replay: Replay,
+}
+
+/// Why there is no answer.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum FencesError {
+    /// An engine failed.
+    #[error(transparent)]
+    Oracle(#[from] OracleError),
+    /// What `--only`, `--never` or a weight names is no place for a fence.
+    #[error("no fence can be placed at `{0}`")]
+    NoSuchPlace(Spot),
+}
+
+/// Finds fences that make a program safe or robust.
+pub fn fences(
+    input: &Input,
+    options: &FencesOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<FencesAnswer, FencesError> {
+    let start = Instant::now();
+    let places = places(input, options)?;
+    let oracle = Engines { goal: options.goal, options: &options.check };
+    let weight = |place: PlaceId| {
+        let place = &places.places()[place];
+        let given = options.weights.iter().rev().find(|(spot, _)| spot.contains(place, &input.source));
+        let in_loop = options.loop_weight.filter(|_| place.in_loop);
+        given.map(|(_, weight)| *weight).or(in_loop).unwrap_or(1)
+    };
+    let findings = find(&places, options.which, &weight, &oracle, budget, progress)?;
+    let taken = |fencing: &Fencing, witness: &Witness| {
+        let system = lower(&places.marked(fencing), witness.instantiation);
+        let machine =
+            Machine { system: &system, model: options.check.model, interlocked: options.check.interlocked };
+        let mut replay = take(machine, &witness.run).expect("the search took this run itself");
+        if options.goal == Goal::Robustness {
+            // What may be wrong with the last state is not what the run is about.
+            replay.violation = None;
+        }
+        Taken { system, run: witness.run.clone(), replay }
+    };
+    let needed = findings
+        .sets
+        .iter()
+        .map(|set| set.fences.iter().map(|fence| taken(&fence.without, &fence.run)).collect())
+        .collect();
+    let hopeless = match &findings.end {
+        End::Hopeless(witness) => Some(taken(&places.no_fences(), witness)),
+        End::Complete | End::Unknown(_) => None,
+    };
+    let under_sc = match (&hopeless, options.goal) {
+        (Some(_), Goal::Safety) => {
+            let options = CheckOptions { model: Model::Sc, ..options.check.clone() };
+            let named_engine_may_not_know = CheckOptions { engine: crate::EngineChoice::Auto, ..options };
+            Some(
+                check(&input.program, &named_engine_may_not_know, budget, progress)
+                    .map_err(OracleError::from)?,
+            )
+        }
+        _ => None,
+    };
+    Ok(FencesAnswer {
+        options: options.clone(),
+        findings,
+        under_sc,
+        seconds: start.elapsed().as_secs_f64(),
+        peak_memory_bytes: peak_memory_bytes(),
+        needed,
+        hopeless,
+        places,
+    })
+}
+
+/// The places where fences may stand: those that the options allow and that the text has room for.
+fn places(input: &Input, options: &FencesOptions) -> Result<Places, FencesError> {
+    let can_write =
+        |fence: FenceAt| insert_fences(input.language, &input.source, std::slice::from_ref(&fence)).is_ok();
+    let spots =
+        || options.only.iter().chain(&options.never).chain(options.weights.iter().map(|(spot, _)| spot));
+    let mut unused: Vec<&Spot> = spots().collect();
+    let wanted = |allows| Wanted {
+        placement: options.placement,
+        per: options.per,
+        store_fences: options.check.model == Model::Pso,
+        can_write: &can_write,
+        allows,
+    };
+    let all = Places::new(&input.program, &wanted(&|_| true));
+    unused.retain(|spot| !all.places().iter().any(|place| spot.contains(place, &input.source)));
+    if let Some(spot) = unused.first() {
+        return Err(FencesError::NoSuchPlace((*spot).clone()));
+    }
+    if options.only.is_empty() && options.never.is_empty() {
+        return Ok(all);
+    }
+    let allows = |place: &Place| {
+        let is_in = |spots: &[Spot]| spots.iter().any(|spot| spot.contains(place, &input.source));
+        (options.only.is_empty() || is_in(&options.only)) && !is_in(&options.never)
+    };
+    Ok(Places::new(&input.program, &wanted(&allows)))
+}
+
+impl FencesAnswer {
+    /// `safe` or `robust` with the fences found (or without any), `unsafe` or `not-robust` if no fences help, or `unknown`.
+    pub fn word(&self) -> &'static str {
+        match (&self.findings.end, self.options.goal) {
+            (End::Complete, Goal::Safety) => "safe",
+            (End::Complete, Goal::Robustness) => "robust",
+            (End::Hopeless(_), Goal::Safety) => "unsafe",
+            (End::Hopeless(_), Goal::Robustness) => "not-robust",
+            (End::Unknown(_), _) => "unknown",
+        }
+    }
+
+    /// The answer, ready to be told.
+    pub fn finding<'a>(&'a self, input: &'a Input, limits: Option<&'a str>) -> FencesFinding<'a> {
+        let evidence = |taken: &'a Taken| self.evidence(taken, &input.source);
+        let told = |set: &'a FenceSet, needed: &'a [Taken]| {
+            let fences = set.fences.iter().zip(needed);
+            fences
+                .map(|(fence, run)| ToldFence {
+                    place: &self.places.places()[fence.place],
+                    kind: fence.kind,
+                    without: evidence(run),
+                })
+                .collect()
+        };
+        let sets =
+            self.findings.sets.iter().zip(&self.needed).map(|(set, needed)| told(set, needed)).collect();
+        let end = match (&self.findings.end, &self.hopeless) {
+            (End::Complete, _) => FencesEnd::Complete,
+            (End::Unknown(reason), _) => FencesEnd::Unknown(reason),
+            (End::Hopeless(_), hopeless) => {
+                let run = hopeless.as_ref().map(evidence).expect("the run was taken");
+                let sc = self.under_sc.as_ref();
+                match sc.map(|answer| &answer.outcome.verdict) {
+                    Some(Verdict::Unsafe(_)) => {
+                        let run = sc.and_then(|answer| answer.evidence(&input.source));
+                        FencesEnd::WrongUnderSc(run.expect("an unsafe answer has a run"))
+                    }
+                    Some(Verdict::Safe) | None => FencesEnd::NotAllowed(run),
+                    Some(Verdict::Unknown(reason)) => FencesEnd::NotKnownUnderSc(run, reason),
+                }
+            }
+        };
+        FencesFinding {
+            file: input.source.name(),
+            source: &input.source,
+            model: self.options.check.model,
+            goal: self.options.goal.name(),
+            all: self.options.which == Which::All,
+            word: self.word(),
+            engine: self.findings.engine,
+            stats: &self.findings.stats,
+            places: self.places.places().len(),
+            sets,
+            costs: self.findings.sets.iter().map(|set| set.cost.weight).collect(),
+            end,
+            limits,
+            seconds: self.seconds,
+            peak_memory_bytes: self.peak_memory_bytes,
+        }
+    }
+
+    fn evidence<'a>(&'a self, taken: &'a Taken, source: &'a Source) -> Evidence<'a> {
+        let CheckOptions { model, interlocked, .. } = self.options.check;
+        let machine = Machine { system: &taken.system, model, interlocked };
+        Evidence { source, machine, run: &taken.run, replay: &taken.replay }
+    }
+}
