@@ -19,6 +19,7 @@ const LAYERS: &[&str] = &[
     "palisade-wqo",
     "palisade-cover",
     "palisade-fences",
+    "palisade-dpor",
     "palisade-monitor",
     "palisade-report",
     "palisade",

@@ -1,0 +1,451 @@
+//! The search: one execution per partial order.
+//!
+//! *Problem.* Run a terminating program so that every one of its Mazurkiewicz traces (partial orders of executions, by the conflicts of their steps) is seen, and none twice.
+//!
+//! *Source.* Optimal-DPOR, Algorithm 2 of Abdulla, Aronis, Jonsson and Sagonas, JACM 64(4), 2017. When an execution has ended, each of its races (two steps that conflict, with nothing
+//! between them) is turned round: the steps that do not happen after the first, then the second, become a sequence to be tried where the first was. Sleep
+//! sets and wakeup trees leave out what leads to executions already seen.
+//!
+//! *Guarantee.* Without limits, every trace is seen exactly once, and no execution is broken off because it could only lead to traces already seen. The paper proves it for steps with
+//! one outcome that do not wait; for the others `tests/counts.rs` compares with all interleavings, and [`Summary::broken_off`] counts. If an execution was cut
+//! at the limit of its length, traces may be missing.
+//!
+//! *Differences from the paper.*
+//! 1. Steps have outcomes; see `wakeup.rs`.
+//! 2. Steps may wait (locks). The race of such a step is with the latest conflicting step, back through the execution, before which it is ready; whether it is ready is found
+//!    out by running the subject. A process that waits when nobody can go on has races too: with them a deadlock leads to the orders without it.
+//! 3. Steps may start processes; what these do happens after.
+//!
+//! *Invariants*: (1) the subject is where the last node of the stack is; (2) the process whose step is being tried at a node is its first branch.
+
+use crate::footprint::Footprint;
+use crate::wakeup::{Asleep, Branch, Item, insert};
+use std::ops::ControlFlow;
+
+/// Something whose processes take steps one by one.
+///
+/// Processes have numbers that are the same in every execution in which they exist: the one that process 2 starts third must not get its number from the order in which
+/// processes happen to be started.
+pub trait Subject {
+    /// All numbers of processes that exist now are below this.
+    fn processes(&self) -> usize;
+
+    /// What a process would do next.
+    fn next(&self, process: usize) -> Next;
+
+    /// How many outcomes the next step of a process can have, at least one. Steps with several are those in which the program itself chooses.
+    fn outcomes(&self, process: usize) -> usize {
+        let _ = process;
+        1
+    }
+
+    /// A process that is ready takes its next step. The answer is the processes that exist from now on.
+    fn step(&mut self, process: usize, outcome: usize) -> Vec<usize>;
+
+    /// Goes back to where it was after so many steps of the present execution.
+    fn rewind(&mut self, steps: usize);
+}
+
+/// What a process would do next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Nothing any more, or it does not exist.
+    Nothing,
+    /// A step.
+    Ready(Footprint),
+    /// A step for which it has to wait; the footprint [says so](Footprint::waits).
+    Waiting(Footprint),
+}
+
+/// How far to go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Executions are cut after so many steps.
+    pub steps: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { steps: usize::MAX }
+    }
+}
+
+/// A step of an execution.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Whose.
+    pub process: usize,
+    /// Which of its outcomes.
+    pub outcome: usize,
+    /// What it touches.
+    pub footprint: Footprint,
+    /// How many steps of its process there are up to this one.
+    pub number: u32,
+    /// By process, how many steps happen before it, itself included.
+    pub clock: Vec<u32>,
+    /// The steps that it races with, by position.
+    races: Vec<usize>,
+}
+
+/// An execution, as it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Execution<'a> {
+    /// Its steps.
+    pub steps: &'a [Step],
+    /// Why it ends.
+    pub ended: Ended,
+}
+
+/// Why an execution ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// No process can go on.
+    Complete,
+    /// The limit was reached.
+    Cut,
+}
+
+/// What a search saw.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// Executions shown.
+    pub executions: u64,
+    /// Executions that were cut at the limit; they are among the executions.
+    pub cut: u64,
+    /// Executions that were broken off because they could only lead to traces already seen; they are not among the executions.
+    pub broken_off: u64,
+    /// Steps taken.
+    pub steps: u64,
+    /// Whether the search was stopped before its end.
+    pub stopped: bool,
+}
+
+impl Summary {
+    /// Whether every trace was seen.
+    pub fn is_complete(&self) -> bool {
+        self.cut == 0 && !self.stopped
+    }
+}
+
+/// Runs the subject once per trace. `visit` sees each execution when it has ended, with the subject at its end, and may stop the search. Afterwards
+/// the subject is at its start.
+pub fn explore<S: Subject>(
+    subject: &mut S,
+    limits: Limits,
+    mut visit: impl FnMut(&mut S, Execution<'_>) -> ControlFlow<()>,
+) -> Summary {
+    let mut search = Search {
+        subject,
+        steps: Vec::new(),
+        nodes: vec![Node::default()],
+        born: Vec::new(),
+        summary: Summary::default(),
+    };
+    loop {
+        match search.descend(limits) {
+            Some(ended) => {
+                search.summary.executions += 1;
+                search.summary.cut += u64::from(ended == Ended::Cut);
+                if visit(search.subject, Execution { steps: &search.steps, ended }).is_break() {
+                    search.summary.stopped = true;
+                    break;
+                }
+                search.turn_races_round();
+            }
+            None => search.summary.broken_off += 1,
+        }
+        if !search.backtrack() {
+            break;
+        }
+    }
+    search.subject.rewind(0);
+    search.summary
+}
+
+struct Search<'a, S> {
+    subject: &'a mut S,
+    steps: Vec<Step>,
+    /// One per step, and one for where the execution is now.
+    nodes: Vec<Node>,
+    /// Processes that were started, and by the step at which position.
+    born: Vec<(usize, usize)>,
+    summary: Summary,
+}
+
+/// A point of the search.
+#[derive(Default)]
+struct Node {
+    /// Processes whose next step was tried here or is covered by what was tried before.
+    sleep: Vec<Asleep>,
+    /// What is to be tried; the first is being tried.
+    branches: Vec<Branch>,
+    /// The outcomes of the first branch that are still to be tried, the present one last.
+    outcomes: Vec<usize>,
+    /// The outcomes that were tried, the present one included, and how many there are.
+    tried: Vec<usize>,
+    outcome_count: usize,
+}
+
+impl Node {
+    /// Begins with the first branch, whose step has so many outcomes. False if nothing of it is to be tried.
+    fn begin(&mut self, outcomes: usize) -> bool {
+        let branch = &self.branches[0];
+        let asleep = self.sleep.iter().find(|asleep| asleep.process == branch.process);
+        let tried =
+            |outcome: &usize| asleep.is_some_and(|asleep| asleep.all || asleep.outcomes.contains(outcome));
+        let wanted = |outcome: &usize| branch.tree(*outcome).is_some() && !tried(outcome);
+        self.outcomes = (0..outcomes).rev().filter(wanted).collect();
+        self.tried = Vec::new();
+        self.outcome_count = outcomes;
+        !self.outcomes.is_empty()
+    }
+
+    /// The first branch is done: what was tried of it is asleep from now on.
+    fn finish(&mut self) {
+        let Branch { process, footprint, .. } = self.branches.remove(0);
+        let tried = std::mem::take(&mut self.tried);
+        let count = self.outcome_count;
+        match self.sleep.iter_mut().find(|asleep| asleep.process == process) {
+            Some(asleep) => {
+                asleep.outcomes.extend(tried);
+                asleep.all |= asleep.outcomes.len() == count;
+            }
+            None => {
+                let all = tried.len() == count;
+                self.sleep.push(Asleep { process, footprint, outcomes: tried, all });
+            }
+        }
+    }
+}
+
+impl<S: Subject> Search<'_, S> {
+    /// Takes steps until the execution has ended; `None` if it is not worth going on.
+    fn descend(&mut self, limits: Limits) -> Option<Ended> {
+        loop {
+            let mut ready = (0..self.subject.processes())
+                .filter_map(|process| match self.subject.next(process) {
+                    Next::Ready(footprint) => Some((process, footprint)),
+                    Next::Nothing | Next::Waiting(_) => None,
+                })
+                .peekable();
+            if ready.peek().is_none() {
+                return Some(Ended::Complete);
+            }
+            if self.steps.len() >= limits.steps {
+                return Some(Ended::Cut);
+            }
+            let node = self.nodes.last_mut().expect("there is a node for the present point");
+            if node.branches.is_empty() {
+                let asleep =
+                    |process: usize| node.sleep.iter().any(|asleep| asleep.all && asleep.process == process);
+                let (process, footprint) = ready.find(|(process, _)| !asleep(*process))?;
+                node.branches.push(Branch::leaf(process, footprint));
+            }
+            if !self.try_branches() {
+                return None;
+            }
+        }
+    }
+
+    /// Takes the first step that the branches of the present node say. False if there is nothing left to try.
+    fn try_branches(&mut self) -> bool {
+        let node = self.nodes.last_mut().expect("there is a node for the present point");
+        while let Some(branch) = node.branches.first() {
+            let process = branch.process;
+            debug_assert!(
+                matches!(self.subject.next(process), Next::Ready(_)),
+                "what is to be tried is possible"
+            );
+            if node.begin(self.subject.outcomes(process).max(1)) {
+                self.take();
+                return true;
+            }
+            node.finish();
+        }
+        false
+    }
+
+    /// Takes the step that the present node says.
+    fn take(&mut self) {
+        let node = self.nodes.last_mut().expect("there is a node for the present point");
+        let branch = &node.branches[0];
+        let outcome = *node.outcomes.last().expect("there is something to try");
+        let (process, footprint) = (branch.process, branch.footprint.clone());
+        let branches = branch.tree(outcome).expect("only what is planned is tried").clone();
+        let asleep = |other: &&Asleep| other.process != process && !other.footprint.conflicts(&footprint);
+        let sleep = node.sleep.iter().filter(asleep).cloned().collect();
+        node.tried.push(outcome);
+        let step = self.recorded(process, outcome, footprint);
+        let started = self.subject.step(process, outcome);
+        self.born.extend(started.into_iter().map(|child| (child, self.steps.len())));
+        self.steps.push(step);
+        self.nodes.push(Node { sleep, branches, ..Node::default() });
+        self.summary.steps += 1;
+    }
+
+    /// What happens before the next step of a process because of its own steps and its start.
+    fn base_clock(&self, process: usize) -> Vec<u32> {
+        let last = self.steps.iter().rposition(|step| step.process == process);
+        let born = || self.born.iter().find(|(child, _)| *child == process).map(|&(_, position)| position);
+        last.or_else(born).map_or_else(Vec::new, |position| self.steps[position].clock.clone())
+    }
+
+    /// A step with its clock and its races.
+    fn recorded(&self, process: usize, outcome: usize, footprint: Footprint) -> Step {
+        let mut clock = self.base_clock(process);
+        let mut races = Vec::new();
+        // From the latest step back: what happens before a later conflicting step is no race.
+        for (position, step) in self.steps.iter().enumerate().rev() {
+            if !knows(&clock, step) && step.footprint.conflicts(&footprint) {
+                join(&mut clock, &step.clock);
+                races.push(position);
+            }
+        }
+        let number = clock.get(process).copied().unwrap_or(0) + 1;
+        if clock.len() <= process {
+            clock.resize(process + 1, 0);
+        }
+        clock[process] = number;
+        Step { process, outcome, footprint, number, clock, races }
+    }
+
+    /// Puts what the races of the execution ask for into the trees.
+    fn turn_races_round(&mut self) {
+        for position in 0..self.steps.len() {
+            if self.steps[position].footprint.waits {
+                let step = &self.steps[position];
+                let (process, footprint) = (step.process, step.footprint.clone());
+                self.turn_waiting_round(process, &footprint, position);
+            } else {
+                for race in self.steps[position].races.clone() {
+                    let (process, footprint) =
+                        (self.steps[position].process, self.steps[position].footprint.clone());
+                    self.try_before(race, process, footprint, position);
+                }
+            }
+        }
+        for process in 0..self.subject.processes() {
+            if let Next::Waiting(footprint) = self.subject.next(process) {
+                self.turn_waiting_round(process, &footprint, self.steps.len());
+            }
+        }
+    }
+
+    /// The steps after `race` that do not happen after it, and then the step of a process that was taken, or waits, at a position.
+    fn sequence(&self, race: usize, process: usize, footprint: Footprint, position: usize) -> Vec<Item> {
+        let first = &self.steps[race];
+        let own_last = self.steps[..position].iter().rposition(|step| step.process == process);
+        let born = || self.born.iter().find(|(child, _)| *child == process).map(|&(_, position)| position);
+        let before = own_last.or_else(born);
+        let mut clock = before.map_or_else(Vec::new, |before| self.steps[before].clock.clone());
+        let mut sequence = Vec::new();
+        for step in self.steps[race + 1..].iter().filter(|step| !knows(&step.clock, first)) {
+            if step.footprint.conflicts(&footprint) {
+                join(&mut clock, &step.clock);
+            }
+            sequence.push(Item {
+                process: step.process,
+                outcome: Some(step.outcome),
+                footprint: step.footprint.clone(),
+                number: step.number,
+                clock: step.clock.clone(),
+            });
+        }
+        let number = clock.get(process).copied().unwrap_or(0) + 1;
+        if clock.len() <= process {
+            clock.resize(process + 1, 0);
+        }
+        clock[process] = number;
+        sequence.push(Item { process, outcome: None, footprint, number, clock });
+        sequence
+    }
+
+    /// Has the second step of a race tried before the first, unless that would lead to executions already seen.
+    fn try_before(&mut self, race: usize, process: usize, footprint: Footprint, position: usize) {
+        let sequence = self.sequence(race, process, footprint, position);
+        let node = &mut self.nodes[race];
+        if !node.sleep.iter().any(|asleep| asleep.covers(&sequence)) {
+            insert(&mut node.branches, sequence);
+        }
+    }
+
+    /// Turns the race of a step that waits round: with the latest conflicting step before which the process is ready.
+    fn turn_waiting_round(&mut self, process: usize, footprint: &Footprint, position: usize) {
+        let own_last = self.steps[..position].iter().rposition(|step| step.process == process);
+        let born = || self.born.iter().find(|(child, _)| *child == process).map(|&(_, position)| position);
+        let known = own_last.or_else(born).map_or_else(Vec::new, |before| self.steps[before].clock.clone());
+        for race in (0..position).rev() {
+            let step = &self.steps[race];
+            if knows(&known, step) || !step.footprint.conflicts(footprint) {
+                continue;
+            }
+            let sequence = self.sequence(race, process, footprint.clone(), position);
+            if self.is_possible(race, &sequence) {
+                self.try_before(race, process, footprint.clone(), position);
+                return;
+            }
+        }
+    }
+
+    /// Whether the steps of a sequence can be taken from a point of the execution on, each when its turn comes. The subject is back where it was afterwards.
+    fn is_possible(&mut self, from: usize, sequence: &[Item]) -> bool {
+        self.subject.rewind(from);
+        let mut possible = true;
+        for (index, item) in sequence.iter().enumerate() {
+            possible = matches!(self.subject.next(item.process), Next::Ready(_));
+            if !possible || index + 1 == sequence.len() {
+                break;
+            }
+            self.subject.step(item.process, item.outcome.unwrap_or(0));
+        }
+        self.subject.rewind(from);
+        for step in &self.steps[from..] {
+            self.subject.step(step.process, step.outcome);
+        }
+        possible
+    }
+
+    /// Goes back to the last point where something is left to try, and takes that step. False if there is none.
+    fn backtrack(&mut self) -> bool {
+        loop {
+            self.nodes.pop();
+            let Some(step) = self.steps.pop() else { return false };
+            let position = self.steps.len();
+            self.born.retain(|&(_, by)| by != position);
+            let node = self.nodes.last_mut().expect("every step has a node");
+            debug_assert_eq!(
+                node.branches[0].process, step.process,
+                "invariant 2: the first branch is being tried"
+            );
+            node.outcomes.pop();
+            if node.outcomes.is_empty() {
+                node.finish();
+                if node.branches.is_empty() {
+                    continue;
+                }
+                self.subject.rewind(position);
+                if !self.try_branches() {
+                    continue;
+                }
+            } else {
+                self.subject.rewind(position);
+                self.take();
+            }
+            return true;
+        }
+    }
+}
+
+/// Whether a step happens before whoever has this clock.
+fn knows(clock: &[u32], step: &Step) -> bool {
+    clock.get(step.process).copied().unwrap_or(0) >= step.number
+}
+
+fn join(into: &mut Vec<u32>, from: &[u32]) {
+    if into.len() < from.len() {
+        into.resize(from.len(), 0);
+    }
+    for (into, from) in into.iter_mut().zip(from) {
+        *into = (*into).max(*from);
+    }
+}

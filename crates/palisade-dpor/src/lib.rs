@@ -1,0 +1,15 @@
+//! Optimal dynamic partial-order reduction: runs a concurrent program once per partial order of its sequentially consistent executions.
+//!
+//! A [`Subject`] is something whose processes can be made to take steps one by one: a model of a program, or a real program under a scheduler. [`explore`] drives
+//! it and hands every execution to whoever asked. Nothing here knows what the steps do, besides which memory they touch.
+//!
+//! - `footprint.rs`: what steps touch, and when two of them conflict;
+//! - `wakeup.rs`: the trees of steps that have still to be tried;
+//! - `explore.rs`: the search.
+
+mod explore;
+mod footprint;
+mod wakeup;
+
+pub use explore::{Ended, Execution, Limits, Next, Step, Subject, Summary, explore};
+pub use footprint::{Footprint, Mode, Touch};
