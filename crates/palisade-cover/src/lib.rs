@@ -1,6 +1,7 @@
 //! Exact engines by backward search over well-quasi-orders.
 //!
 //! - [`Dual`]: load buffers; TSO and SC, for fixed and for any numbers of threads.
+//! - [`Single`]: a single buffer with pointers; TSO, PSO and SC, for fixed and for any numbers of threads.
 //!
 //! # Tests
 //! `cargo test -p palisade-cover` compares every engine with brute force on a hundred random programs of each profile (straight lines and branches; all of
@@ -17,6 +18,9 @@
 
 mod bad;
 mod dual;
+mod single;
 mod start;
+mod timeline;
 
 pub use dual::Dual;
+pub use single::Single;

@@ -1,22 +1,32 @@
-//! The load-buffer engine on programs for any number of threads, against brute force on small numbers of them.
+//! The engines on programs for any number of threads, against brute force on small numbers of them.
 
 use palisade_conformance::brute::Limits;
 use palisade_conformance::parameterized::check_parameterized;
 use palisade_conformance::suite::{SuiteConfig, Unknown};
-use palisade_cover::Dual;
+use palisade_cover::{Dual, Single};
+use palisade_engine::Engine;
 use palisade_memory::Model;
 
-#[test]
-fn programs_for_any_number_of_threads() {
+fn check(engine: &dyn Engine, models: &[Model]) {
     check_parameterized(
-        &Dual,
+        engine,
         SuiteConfig {
             programs: 150,
-            models: vec![Model::Sc, Model::Tso],
+            models: models.to_vec(),
             unknown: Unknown::Never,
             // Bodies without loops store less than eight times.
             limits: Limits { states: 5_000, buffer: Some(8) },
             ..SuiteConfig::default()
         },
     );
+}
+
+#[test]
+fn load_buffers_for_any_number_of_threads() {
+    check(&Dual, &[Model::Sc, Model::Tso]);
+}
+
+#[test]
+fn a_single_buffer_for_any_number_of_threads() {
+    check(&Single, &Model::ALL);
 }

@@ -1,0 +1,229 @@
+//! Elements of the search: upward-closed sets of single-buffer configurations. See the header of [`super`] for what they mean.
+
+use palisade_automata::{StateId, ValueId};
+use palisade_base::Id;
+use palisade_program::running::CellId;
+use smallvec::SmallVec;
+
+/// A letter: a position of the buffer at which a cell holds a value; an own one is the process's newest store to the cell.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Symbol(u32);
+
+impl Symbol {
+    const OWN: u32 = 1 << 31;
+
+    pub fn plain(cell: CellId, value: ValueId) -> Symbol {
+        debug_assert!(cell.0 < 1 << 16 && value.0 < 1 << 15, "cells and values fit a symbol");
+        Symbol(cell.0 << 15 | value.0)
+    }
+
+    pub fn own(cell: CellId, value: ValueId) -> Symbol {
+        Symbol(Symbol::plain(cell, value).0 | Symbol::OWN)
+    }
+
+    pub fn is_own(self) -> bool {
+        self.0 & Symbol::OWN != 0
+    }
+
+    pub fn cell(self) -> CellId {
+        CellId((self.0 & !Symbol::OWN) >> 15)
+    }
+
+    pub fn value(self) -> ValueId {
+        ValueId(self.0 & 0x7FFF)
+    }
+
+    /// What the cell holds at the position, whoever stored it.
+    pub fn message(self) -> (CellId, ValueId) {
+        (self.cell(), self.value())
+    }
+
+    fn bit(self) -> u64 {
+        1 << ((self.0 & !Symbol::OWN).wrapping_mul(0x9E37_79B9) >> 26)
+    }
+}
+
+/// The positions that one process asks for, oldest first.
+pub(crate) type Word = SmallVec<[Symbol; 6]>;
+
+/// Whether something is known of the newest entry of a queue.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum End {
+    /// The values must be among the pending ones, in order.
+    Open,
+    /// Besides, the last one is the newest; without values, nothing is pending.
+    Closed,
+}
+
+/// What is asked of a process's stores to one cell that have not taken effect (PSO only).
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Queue {
+    pub cell: CellId,
+    pub end: End,
+    /// Oldest first.
+    pub values: SmallVec<[ValueId; 4]>,
+}
+
+impl Queue {
+    pub fn empty(cell: CellId) -> Queue {
+        Queue { cell, end: End::Closed, values: SmallVec::new() }
+    }
+
+    /// Whether it says that nothing is pending.
+    pub fn is_empty(&self) -> bool {
+        self.end == End::Closed && self.values.is_empty()
+    }
+}
+
+/// What is asked of one process.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Process {
+    /// Which automaton.
+    pub kind: u32,
+    /// Its state; `None` for any.
+    pub state: Option<StateId>,
+    /// The positions it asks for. Its pointer is at the first or before it.
+    pub word: Word,
+    /// Its queues, by cell; none for a cell if nothing is asked.
+    pub queues: SmallVec<[Queue; 2]>,
+}
+
+impl Process {
+    pub fn at(kind: u32, state: Option<StateId>) -> Process {
+        Process { kind, state, word: Word::new(), queues: SmallVec::new() }
+    }
+
+    pub fn has_letter(&self, cell: CellId) -> bool {
+        self.word.iter().any(|symbol| symbol.cell() == cell)
+    }
+
+    pub fn queue(&self, cell: CellId) -> Option<&Queue> {
+        self.queues.iter().find(|queue| queue.cell == cell)
+    }
+
+    /// Asks this of a queue instead of what was asked.
+    pub fn set_queue(&mut self, queue: Queue) {
+        match self.queues.binary_search_by_key(&queue.cell, |queue| queue.cell) {
+            Ok(place) => self.queues[place] = queue,
+            Err(place) => self.queues.insert(place, queue),
+        }
+    }
+
+    pub fn forget_queue(&mut self, cell: CellId) {
+        self.queues.retain(|queue| queue.cell != cell);
+    }
+}
+
+/// What is asked of memory as it is at the end of the buffer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Content(u16);
+
+impl Content {
+    pub const ANY: Content = Content(0);
+
+    /// It holds this value.
+    pub fn known(value: ValueId) -> Content {
+        Content(2 * value.0 as u16 + 1)
+    }
+
+    /// It holds this value, and no process has a pending store to the cell.
+    pub fn settled(value: ValueId) -> Content {
+        Content(2 * value.0 as u16 + 2)
+    }
+
+    pub fn value(self) -> Option<ValueId> {
+        self.0.checked_sub(1).map(|code| ValueId((code / 2).into()))
+    }
+
+    pub fn is_settled(self) -> bool {
+        self.0 != 0 && self.0.is_multiple_of(2)
+    }
+
+    /// The same with another value.
+    pub fn with_value(self, value: ValueId) -> Content {
+        if self.is_settled() { Content::settled(value) } else { Content::known(value) }
+    }
+}
+
+/// What is asked of memory, by cell.
+pub(crate) type Memory = SmallVec<[Content; 16]>;
+
+/// An element.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Element {
+    pub memory: Memory,
+    /// What is asked of processes, sorted.
+    pub processes: Vec<Process>,
+    /// Where all letters stand in one buffer: the process of each, oldest first. Empty if letters of different processes are not ordered.
+    pub order: SmallVec<[u8; 12]>,
+    /// A bit for each letter, and for each letter or known cell; several share a bit.
+    needs: u64,
+    has: u64,
+}
+
+impl Element {
+    pub fn new(memory: Memory, processes: Vec<Process>, order: SmallVec<[u8; 12]>) -> Element {
+        debug_assert!(processes.is_sorted(), "processes are sorted");
+        let needs = processes.iter().flat_map(|p| &p.word).fold(0, |bits, symbol| bits | symbol.bit());
+        let known = memory.iter().enumerate().filter_map(|(index, content)| {
+            content.value().map(|value| Symbol::plain(CellId::from_index(index), value).bit())
+        });
+        let has = known.fold(needs, |bits, bit| bits | bit);
+        Element { memory, processes, order, needs, has }
+    }
+
+    /// A quick test that an element below another passes, but for letters that follow from what is known of memory.
+    pub fn may_be_below(&self, other: &Element) -> bool {
+        self.needs & !other.has == 0 && self.processes.len() <= other.processes.len()
+    }
+
+    pub fn content(&self, cell: CellId) -> Content {
+        self.memory[cell.index()]
+    }
+
+    /// Letters, pending values, twice the processes, and known cells.
+    pub fn weight(&self) -> usize {
+        let of = |p: &Process| p.word.len() + p.queues.iter().map(|queue| queue.values.len()).sum::<usize>();
+        let known = self.memory.iter().filter(|&&content| content != Content::ANY).count();
+        self.processes.iter().map(|process| of(process) + 2).sum::<usize>() + known
+    }
+
+    /// The process types and states, sorted. A process that may be anywhere has none: elements above may have it somewhere.
+    pub fn keys(&self) -> Vec<u64> {
+        let known = self.processes.iter().filter_map(|p| Some((p.kind, p.state?)));
+        known.map(|(kind, state)| u64::from(kind) << 32 | u64::from(state.0)).collect()
+    }
+
+    /// Roughly the bytes it takes besides its own size.
+    pub fn bytes(&self) -> usize {
+        let spilled = |p: &Process| {
+            let word = if p.word.spilled() { 4 * p.word.capacity() } else { 0 };
+            let queues = if p.queues.spilled() { size_of::<Queue>() * p.queues.capacity() } else { 0 };
+            word + queues
+        };
+        size_of::<Process>() * self.processes.capacity() + self.processes.iter().map(spilled).sum::<usize>()
+    }
+
+    /// All letters of some processes, oldest first; with `order` as they stand in one buffer.
+    pub fn letters(&self, of: Option<usize>) -> SmallVec<[(usize, Symbol); 12]> {
+        letters(&self.processes, &self.order, of)
+    }
+}
+
+/// The letters of one process, or of all in one buffer, oldest first.
+pub(crate) fn letters(
+    processes: &[Process],
+    order: &[u8],
+    of: Option<usize>,
+) -> SmallVec<[(usize, Symbol); 12]> {
+    if let Some(process) = of {
+        return processes[process].word.iter().map(|&symbol| (process, symbol)).collect();
+    }
+    let mut next: SmallVec<[usize; 8]> = processes.iter().map(|_| 0).collect();
+    let in_order = order.iter().map(|&process| {
+        let process = usize::from(process);
+        next[process] += 1;
+        (process, processes[process].word[next[process] - 1])
+    });
+    in_order.collect()
+}

@@ -1,0 +1,247 @@
+//! Backward reachability with a single buffer (`--engine sb`).
+//!
+//! *Problem.* Is a bad state reachable under TSO, PSO or SC, with buffers and loops of any length?
+//!
+//! *Source.* The single-buffer semantics and its order: Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under weak memory
+//! models" (TACAS 2012), sections 4, 5 and 9, with the improvements of appendix B.
+//!
+//! *Guarantee.* Sound and complete for programs whose [automata](palisade_automata::Automata) are finite, and it ends: the order of [`order`] is a
+//! well-quasi-order. `unsafe` comes with a run of the store-buffer machine.
+//!
+//! # The semantics
+//! One buffer holds all stores that have taken effect, in the order in which they reach memory; none is ever removed, and each position stands for the whole memory
+//! after it. Every process has a *pointer* into the buffer: the memory it sees. A pointer may be moved on at any time. Stores are put at the end of the buffer. A process
+//! reads x where its newest own store to x behind its pointer is, else at its pointer. A fence waits for the pointer to be at the end; a locked
+//! instruction does too, puts all it writes at the end as one position, and moves its pointer there.
+//!
+//! Under TSO a store takes effect when it is executed (their Theorem 4.1: the same local states are reachable as with store buffers). Since all stores are in the
+//! buffer then, memory at the end of the buffer is memory with empty store buffers.
+//!
+//! Under PSO a store first goes to a *queue* of its process and cell; the oldest entry of a queue may take effect at any time. A read sees the newest entry of
+//! the process's queue for the cell, if there is one, else it reads as above. Store-store fences wait for the empty queues of their process, fences and atomic
+//! blocks for that and for the pointer at the end, and locked instructions too, or (`--interlocked own-address`) for the queue of their cell and the pointer.
+//!
+//! *This is PSO.* Take a run of the machine; let U(w) be the number of updates up to that of w, and T(e) that of updates before an instruction e. (All buffers can be
+//! drained at the end, so U is finite.) Execute e here when N(e) = max(T(e), U(w) for the stores w in front of a store-store fence that is not behind
+//! e) stores have taken effect, with the pointer at T(e). N grows along each process. N(w) < U(w): the store is executed before it takes effect, since T(w) < U(w), and
+//! since stores in front of a store-store fence are updated before those behind it. The queues are empty at the fence: U(w) ≤ N(fence). A read that sees a pending store
+//! in the machine sees it here, in the queue if U(w) > N(e), else in the buffer behind the pointer; otherwise both read the memory after T(e) updates. The other
+//! way round, sort the instructions of a run here by the positions of their pointers, and updates by their positions in the buffer. In runs of this shape,
+//! own stores in the buffer behind the pointer have a store-store fence between them and any instruction that reads them; such runs suffice.
+//!
+//! # Elements
+//! An [element](element::Element) asks for
+//! - values of some cells at the end of the buffer;
+//! - processes at local states, or (under PSO) at any state, which have executed what is asked of their queues. Processes that are not mentioned may be anywhere;
+//! - for each of these processes a word of *letters*: positions of the buffer, oldest first, at which a cell holds a value. Several letters may stand at the same position. The
+//!   process's pointer is at the first letter or before. A *plain* letter on x is where the process will read x from memory: its own stores to x are
+//!   not behind it. An *own* letter is its newest store to x. With a letter on x, nothing is in its queue for x;
+//! - for queues, that they hold some values in order; if *closed*, besides, that the last of these is the newest entry, or that the queue is empty;
+//! - under PSO, that a cell is *settled*: no queue of any process holds a store to it.
+//!
+//! With a fixed number of threads under TSO the letters of all processes are in one word, as the positions of one buffer are. Letters of different
+//! processes need not be ordered, though: the rules below look at one process's letters at a time, except that letters at the end of the buffer are those at the end of every
+//! word. So under PSO, and for any number of threads, each process has a word of its own ([`Sharing`](setup::Sharing)).
+//!
+//! # Undoing steps
+//! Moving pointers on is never undone: nothing asks for a pointer that is far enough. Let p be at q₂, and q₁ → q₂ an edge.
+//! - *Read of v from x.* If p has an own letter on x, that is what it read. If nothing says that the queue for x is empty, v may be its newest entry: the queue is closed
+//!   with it. If nothing says that there is something in the queue, p may have read at its pointer: a plain letter (x,v) in front of all letters of p (at any
+//!   place there, in one word), or none if the first letter of p is that; or it was an own letter, at any place not behind plain ones on x.
+//! - *(x,v) takes effect*, by a store of p (under TSO when it is executed). The end of the buffer holds v; all p's letters on x stand there, and maybe more. Letters that stand there
+//!   are an end of a word; it is enough to consider those that begin with a letter (x,v), as others may stand one position before as well.
+//!   What they ask for other cells was so before. Then they go, and x held anything. Under PSO v was the oldest entry of p's queue.
+//! - *Execution of a store* under PSO: v was the newest entry of the queue for x. If that was not asked for, any state of p before it will do.
+//! - *Store-store fence, fence, locked instruction*: queues were empty, letters of p stood at the end of the buffer and none of them was own; memory as the instruction says.
+//! - *A process that is not mentioned* takes part only by what somebody waits for: it enters by writing, or (PSO) with a value in a queue, at any state.
+//!
+//! Normal form: the newest letter goes if the end of the buffer is known to hold its value; a queue that must be empty may hold anything if nothing is
+//! asked of its cell at the end of the buffer, as all of it can take effect now. Neither changes what is reachable.
+//!
+//! Each rule gives exactly the predecessors of what the element stands for, up to moving pointers on and queues taking effect, so the search is exact.
+//!
+//! # One process at a time
+//! If p is not at a start state and the last instruction of p, whatever it was, can be put at the end of the run, then only p's instructions are undone. That
+//! is so for reads (the buffer only grows, and p reads at its pointer or its own store), under PSO unless the value may have been in the queue, from
+//! where it may have taken effect since; for fences, if no letter of p is asked for; for store-store fences; and for stores that are still
+//! in their queue. Then the element is reached by a shorter run followed by that instruction; induction over the length of shortest runs, which subsumption never
+//! lengthens, gives completeness. (This goes further than the partial-order reduction of appendix B, in which pointers are moved only right behind reads and stores.)
+//!
+//! # Pruning
+//! [`setup`] has a rough forward analysis of single processes: what can be pending at a state, and what a cell with only one writer holds at the writer's states.
+//! Elements that contradict it hold no reachable configuration. What follows from it is not written down.
+//!
+//! # Differences from the paper
+//! 1. Constraints instead of automata, and subwords with last-write information only where a later read asks for it.
+//! 2. Pointers, values, processes and the states of processes are chosen only when something asks for them.
+//! 3. Identical threads form a multiset; this is the symmetry that is used.
+//! 4. PSO with store-store fences: the paper's section 9 has none, and without them needs no buffer besides the queues.
+//! 5. Sequential consistency: with every access locked, the same search decides reachability under SC.
+
+mod draft;
+mod element;
+mod order;
+mod setup;
+mod undo;
+mod witness;
+
+use crate::bad::{Bad, bad_combinations};
+use crate::start::{build_automata, population};
+use element::Element;
+use palisade_automata::{Automata, Population};
+use palisade_engine::{
+    Budget, Engine, Exhausted, Outcome, Progress, Reason, Stats, Suitability, Task, Verdict, Witness,
+};
+use palisade_memory::Model;
+use palisade_program::running::{RoleId, System};
+use palisade_wqo::{Backward, Found, NodeId, Search};
+use setup::Setup;
+use undo::Step;
+use witness::Link;
+
+/// The single-buffer engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Single;
+
+impl Engine for Single {
+    fn name(&self) -> &'static str {
+        "sb"
+    }
+
+    fn suits(&self, task: &Task<'_>) -> Suitability {
+        match task.model {
+            Model::Pso => Suitability::Decides,
+            Model::Sc | Model::Tso => Suitability::Reluctant,
+        }
+    }
+
+    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
+        let mut stats = Stats::new();
+        let verdict = check(task, budget, progress, &mut stats).unwrap_or_else(Verdict::Unknown);
+        Outcome { verdict, engine: self.name(), stats }
+    }
+}
+
+fn check(
+    task: &Task<'_>,
+    budget: &Budget,
+    progress: &dyn Progress,
+    stats: &mut Stats,
+) -> Result<Verdict, Reason> {
+    let system = task.system(1);
+    let automata = build_automata(task, &system, budget)?;
+    let setup = Setup::new(&automata, task.model, task.interlocked);
+    let bad = bad_combinations(&system, &automata).map_err(Reason::Unsupported)?;
+    let mut search = Search::new(&setup);
+    for combination in &bad {
+        setup.bad_elements(combination, &mut |element, _| search.add(element));
+    }
+    let mut expanded = 0u64;
+    let mut exhausted = None;
+    let found = search.run(|search| {
+        expanded += 1;
+        if expanded.is_multiple_of(256) {
+            count(search, &automata, stats);
+            progress.tell("searching backward with a single buffer", stats);
+            let checked = budget.check(search.bytes()).and_then(|()| budget.check_work(search.generated()));
+            exhausted = checked.err();
+        }
+        exhausted.is_none()
+    });
+    count(&search, &automata, stats);
+    match found {
+        None => Err(Reason::Exhausted(exhausted.unwrap_or(Exhausted::Stopped))),
+        Some(Found::Closed) => Ok(Verdict::Safe),
+        Some(Found::Initial(node)) => {
+            let witness = unfold(task, &system, &automata, &setup, &search, &bad, node);
+            witness.map(Verdict::Unsafe).ok_or_else(|| {
+                Reason::Unsupported(
+                    "a bad state was found, but no run to it: this is a bug in Palisade".into(),
+                )
+            })
+        }
+    }
+}
+
+fn count(search: &Search<'_, Setup>, automata: &Automata, stats: &mut Stats) {
+    stats.set("configurations", search.generated());
+    stats.set("antichain", search.antichain_len() as u64);
+    stats.set("subsumption_tests", search.subsumption_tests());
+    stats.set("local_states", automata.automata.iter().map(|automaton| automaton.states.len() as u64).sum());
+    stats.set("table_bytes", search.bytes());
+}
+
+/// The run to a bad state that an initial element stands for.
+fn unfold(
+    task: &Task<'_>,
+    system: &System,
+    automata: &Automata,
+    setup: &Setup,
+    search: &Search<'_, Setup>,
+    bad: &[Bad],
+    initial: NodeId,
+) -> Option<Witness> {
+    let mut chain = Vec::new();
+    let mut node = initial;
+    while let Some((successor, ())) = search.successor(node) {
+        let (before, after) = (search.element(node), search.element(successor));
+        chain.push(Link { before, step: step_between(setup, before, after)?, after });
+        node = successor;
+    }
+    let mut states = None;
+    for combination in bad {
+        setup.bad_elements(combination, &mut |element, named| {
+            if states.is_none() && element == *search.element(node) {
+                states = Some(named);
+            }
+        });
+    }
+    let timeline = witness::unfold(automata, setup, search.element(initial), &chain, &states?);
+    let of_any = |role: &RoleId| population(task, system, *role) == Population::Any;
+    let any = system.roles.ids().filter(of_any).map(|role| timeline.threads_of(role)).max();
+    let any = any.unwrap_or(1).max(1) as u32;
+    let system = task.system(any);
+    let run = timeline.run(task.machine(&system))?;
+    Some(Witness { instantiation: task.instantiation(any), run })
+}
+
+/// How an element is a predecessor of another.
+fn step_between(setup: &Setup, before: &Element, after: &Element) -> Option<Step> {
+    let mut found = None;
+    setup.predecessors(after, &mut |element, step| {
+        if found.is_none() && element == *before {
+            found = Some(step);
+        }
+    });
+    found
+}
+
+impl Backward for Setup {
+    type Element = Element;
+    type Key = u64;
+    type Why = ();
+
+    fn keys(&self, element: &Element) -> Vec<u64> {
+        element.keys()
+    }
+
+    fn is_below(&self, a: &Element, b: &Element) -> bool {
+        self.below(a, b)
+    }
+
+    fn weight(&self, element: &Element) -> usize {
+        element.weight()
+    }
+
+    fn is_initial(&self, element: &Element) -> bool {
+        self.initial_memory(element).is_some()
+    }
+
+    fn predecessors(&self, element: &Element, give: &mut dyn FnMut(Element, ())) {
+        Setup::predecessors(self, element, &mut |element, _| give(element, ()));
+    }
+
+    fn bytes(&self, element: &Element) -> usize {
+        element.bytes()
+    }
+}

@@ -1,0 +1,140 @@
+//! The order on elements: `a` is below `b` if every configuration of `b` is one of `a`.
+//!
+//! Letters of `a` go to letters of `b`, or to the end of the buffer, such that older ones do not go behind newer ones (several may go to the same place). What
+//! a letter asks of the buffer must be there; its process's pointer must not be behind it, nor the process's newest store to its cell. All of these only ask for
+//! a place that is new enough, so the oldest possible place is the best one. An own letter goes to the same own letter.
+//!
+//! This contains the subword order on the words of a fixed number of processes (and, where letters of different processes are not ordered, that on
+//! multisets of words), which is a well-quasi-order by Higman's lemma. So it is one itself.
+
+use super::element::{Element, End, Process, Queue, Symbol};
+use super::setup::{Setup, Sharing};
+use palisade_base::Id;
+use palisade_program::running::CellId;
+use palisade_wqo::{injects, is_subword};
+
+impl Setup {
+    /// Whether `a` is below `b`.
+    pub fn below(&self, a: &Element, b: &Element) -> bool {
+        if !a.may_be_below(b) {
+            return false;
+        }
+        let cells = a.memory.iter().zip(&b.memory).enumerate();
+        let memory_below = cells.into_iter().all(|(index, (of_a, of_b))| match of_a.value() {
+            None => true,
+            Some(_) if of_a.is_settled() => of_a == of_b,
+            Some(value) => {
+                let cell = CellId::from_index(index);
+                self.value(&b.memory, &b.processes, cell) == Some(value)
+            }
+        });
+        memory_below
+            && match self.sharing {
+                Sharing::PerProcess => {
+                    let indices = |element: &Element| (0..element.processes.len()).collect::<Vec<_>>();
+                    injects(&indices(a), &indices(b), |&of_a, &of_b| {
+                        let goes = |process: usize| (process == of_a).then_some(of_b);
+                        self.process_below(&a.processes[of_a], b, of_b)
+                            && self.letters_below(a, b, Some((of_a, of_b)), &goes)
+                    })
+                }
+                Sharing::One => self.assign(a, b, &mut Vec::new()),
+            }
+    }
+
+    /// Tries all ways to send the processes of `a` to ones of `b`.
+    fn assign(&self, a: &Element, b: &Element, chosen: &mut Vec<usize>) -> bool {
+        let Some(process) = a.processes.get(chosen.len()) else {
+            return self.letters_below(a, b, None, &|process| chosen.get(process).copied());
+        };
+        (0..b.processes.len()).any(|place| {
+            !chosen.contains(&place) && self.process_below(process, b, place) && {
+                chosen.push(place);
+                let below = self.assign(a, b, chosen);
+                chosen.pop();
+                below
+            }
+        })
+    }
+
+    /// Whether a process of `b` is where a process of `a` is, with all that is asked of queues.
+    fn process_below(&self, process: &Process, b: &Element, place: usize) -> bool {
+        let of_b = &b.processes[place];
+        process.kind == of_b.kind
+            && (process.state.is_none() || process.state == of_b.state)
+            && process.queues.iter().all(|queue| self.queue_below(queue, b, of_b))
+    }
+
+    fn queue_below(&self, queue: &Queue, b: &Element, of_b: &Process) -> bool {
+        if queue.is_empty() {
+            return self.is_empty(b, of_b, queue.cell);
+        }
+        of_b.queue(queue.cell).is_some_and(|other| {
+            let newest = match queue.end {
+                End::Open => true,
+                End::Closed => other.end == End::Closed && queue.values.last() == other.values.last(),
+            };
+            newest && is_subword(&queue.values, &other.values)
+        })
+    }
+
+    /// Whether the element says that nothing is pending in a queue.
+    fn is_empty(&self, element: &Element, process: &Process, cell: CellId) -> bool {
+        process.has_letter(cell)
+            || element.content(cell).is_settled()
+            || !self.kinds[process.kind as usize].may_have_queue(process.state, cell)
+            || process.queue(cell).is_some_and(Queue::is_empty)
+    }
+
+    /// Whether the letters of `a` (of one process, or all) have places in `b`, given where processes go.
+    fn letters_below(
+        &self,
+        a: &Element,
+        b: &Element,
+        only: Option<(usize, usize)>,
+        goes: &dyn Fn(usize) -> Option<usize>,
+    ) -> bool {
+        let of_a = a.letters(only.map(|(of_a, _)| of_a));
+        let of_b = b.letters(only.map(|(_, of_b)| of_b));
+        let end = of_b.len();
+        let mut place = 0;
+        for (index, &(process, symbol)) in of_a.iter().enumerate() {
+            let cell = symbol.cell();
+            let target = goes(process).expect("every process goes somewhere");
+            if symbol.is_own() {
+                let own = of_b[place..].iter().position(|&letter| letter == (target, symbol));
+                match own {
+                    Some(offset) => place += offset,
+                    None => return false,
+                }
+                continue;
+            }
+            let first = |test: &dyn Fn(Symbol) -> bool| {
+                let found = of_b.iter().position(|&(process, symbol)| process == target && test(symbol));
+                found.unwrap_or(end)
+            };
+            let is_first = |test: &dyn Fn(Symbol) -> bool| {
+                !of_a[..index].iter().any(|&(other, symbol)| other == process && test(symbol))
+            };
+            if is_first(&|_| true) {
+                place = place.max(first(&|_| true));
+            }
+            let kind = &self.kinds[a.processes[process].kind as usize];
+            if kind.stores_to[cell] && is_first(&|symbol| symbol.cell() == cell) {
+                place = place.max(first(&|symbol| symbol.cell() == cell));
+            }
+            let there = of_b[place..].iter().position(|(_, other)| other.message() == symbol.message());
+            match there {
+                Some(offset) => place += offset,
+                None => {
+                    let held = self.value(&b.memory, &b.processes, cell) == Some(symbol.value());
+                    if !held || !self.is_empty(b, &b.processes[target], cell) {
+                        return false;
+                    }
+                    place = end;
+                }
+            }
+        }
+        true
+    }
+}

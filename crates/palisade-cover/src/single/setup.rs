@@ -1,0 +1,369 @@
+//! What the search knows of the program before it starts: edges by target, who stores what, and invariants from a forward analysis.
+//!
+//! The forward analysis looks at single processes, with their pending stores as sets. What it says holds in every run:
+//! 1. [`Kind::may_be_newest`]: which value can be the newest of a process's stores to a cell that have not taken effect (PSO);
+//! 2. [`Kind::may_be_queued`]: which values can be among these at all (PSO);
+//! 3. [`Kind::may_be_own`]: which value can be the newest own store that has taken effect, but not yet for the process itself. Under PSO only
+//!    stores with a store-store fence behind them are ahead of their process in this way;
+//! 4. [`Sole`]: if one process only ever writes a cell, which values the end of the buffer can hold there at each of its states.
+
+use palisade_automata::{Automata, Automaton, Edge, Hold, Letter, Population, StateId, ValueId};
+use palisade_base::{Id, IdVec};
+use palisade_memory::{Interlocked, Model};
+use palisade_program::running::CellId;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Whether letters of different processes are ordered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sharing {
+    /// All letters stand in one buffer.
+    One,
+    /// Each process's letters are ordered, those of different processes are not.
+    PerProcess,
+}
+
+/// What a locked instruction waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wait {
+    /// All pending stores of its process.
+    All,
+    /// Those to this cell, and those in front of a store-store fence.
+    Cell(CellId),
+}
+
+impl Wait {
+    /// Whether stores to the cell must have taken effect.
+    pub fn is_for(self, cell: CellId) -> bool {
+        match self {
+            Wait::All => true,
+            Wait::Cell(own) => own == cell,
+        }
+    }
+}
+
+type Facts = FxHashSet<(StateId, CellId, ValueId)>;
+
+/// One automaton, indexed for backward steps.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub population: Population,
+    pub edges: Vec<Edge>,
+    /// For each edge what it waits for, if it is locked.
+    pub waits: Vec<Wait>,
+    /// For each state the edges that lead to it, without silent ones.
+    pub incoming: IdVec<StateId, Vec<usize>>,
+    /// For each state the states from which it is reached by silent edges alone (itself included) and where a process can start or come to by another edge.
+    pub roots: IdVec<StateId, Vec<StateId>>,
+    /// Whether processes start here.
+    pub is_start: IdVec<StateId, bool>,
+    /// The edges that store a value.
+    pub stores: FxHashMap<(CellId, ValueId), Vec<usize>>,
+    /// For each cell whether some edge stores to it.
+    pub stores_to: IdVec<CellId, bool>,
+    newest: Facts,
+    queued: Facts,
+    queued_cells: FxHashSet<(StateId, CellId)>,
+    own: Facts,
+}
+
+impl Kind {
+    pub fn may_be_newest(&self, state: StateId, cell: CellId, value: ValueId) -> bool {
+        self.newest.contains(&(state, cell, value))
+    }
+
+    pub fn may_be_queued(&self, state: StateId, cell: CellId, value: ValueId) -> bool {
+        self.queued.contains(&(state, cell, value))
+    }
+
+    /// Whether any store to the cell can be pending at the state, or at some state if it is not known.
+    pub fn may_have_queue(&self, state: Option<StateId>, cell: CellId) -> bool {
+        state.map_or(self.stores_to[cell], |state| self.queued_cells.contains(&(state, cell)))
+    }
+
+    pub fn may_be_own(&self, state: StateId, cell: CellId, value: ValueId) -> bool {
+        self.own.contains(&(state, cell, value))
+    }
+
+    /// Whether there may be so many processes of this kind.
+    pub fn allows(&self, processes: usize) -> bool {
+        match self.population {
+            Population::Fixed(most) => processes <= most as usize,
+            Population::Any => true,
+        }
+    }
+}
+
+/// Who writes a cell, if that is simple.
+#[derive(Debug)]
+pub(crate) enum Sole {
+    /// Several processes.
+    Many,
+    /// Nobody; it has one initial value.
+    Constant(ValueId),
+    /// One process; what the end of the buffer can hold at each of its states.
+    Writer(u32, IdVec<StateId, Vec<ValueId>>),
+}
+
+/// All there is to know.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub kinds: Vec<Kind>,
+    /// For each cell how many of its values are initial.
+    pub initial: IdVec<CellId, usize>,
+    pub sole: IdVec<CellId, Sole>,
+    /// For each cell and value the edges (kind, edge) that leave it in memory at once.
+    pub writers: FxHashMap<(CellId, ValueId), Vec<(u32, usize)>>,
+    /// For each cell and value the kinds that put it into a queue (PSO).
+    pub storing: FxHashMap<(CellId, ValueId), Vec<u32>>,
+    pub cells: usize,
+    pub model: Model,
+    pub sharing: Sharing,
+}
+
+impl Setup {
+    pub fn new(automata: &Automata, model: Model, interlocked: Interlocked) -> Setup {
+        let mut kinds: Vec<Kind> =
+            automata.automata.iter().map(|automaton| kind(automata, automaton, model, interlocked)).collect();
+        let mut writers: FxHashMap<_, Vec<_>> = FxHashMap::default();
+        let mut storing: FxHashMap<_, Vec<u32>> = FxHashMap::default();
+        for (index, kind) in kinds.iter_mut().enumerate() {
+            for (number, edge) in kind.edges.iter().enumerate() {
+                for written in effect(&edge.letter) {
+                    let queued = model == Model::Pso && matches!(edge.letter, Letter::Write(..));
+                    let kinds = storing.entry(written).or_default();
+                    if !queued {
+                        writers.entry(written).or_default().push((index as u32, number));
+                    } else if kinds.last() != Some(&(index as u32)) {
+                        kinds.push(index as u32);
+                    }
+                }
+            }
+            analyse(kind, model);
+        }
+        let sole = automata.values.ids().map(|cell| sole(automata, &kinds, cell, model)).collect();
+        let parameterized = kinds.iter().any(|kind| kind.population == Population::Any);
+        let sharing = if model == Model::Tso && !parameterized { Sharing::One } else { Sharing::PerProcess };
+        let cells = automata.values.len();
+        Setup { kinds, initial: automata.initial.clone(), sole, writers, storing, cells, model, sharing }
+    }
+}
+
+/// The letter as the model understands it: under TSO store-store fences do nothing; under SC every access is locked.
+fn adapt(edge: &Edge, model: Model) -> Edge {
+    let letter = match (model, &edge.letter) {
+        (Model::Tso | Model::Sc, Letter::StoreFence) | (Model::Sc, Letter::Fence) => Letter::Silent,
+        (Model::Sc, Letter::Read(cell, value)) => {
+            Letter::Locked { guard: vec![(*cell, *value)], effect: Vec::new() }
+        }
+        (Model::Sc, Letter::Write(cell, value)) => {
+            Letter::Locked { guard: Vec::new(), effect: vec![(*cell, *value)] }
+        }
+        (_, letter) => letter.clone(),
+    };
+    Edge { letter, ..edge.clone() }
+}
+
+/// What an edge stores.
+pub(crate) fn effect(letter: &Letter) -> Vec<(CellId, ValueId)> {
+    match letter {
+        Letter::Write(cell, value) => vec![(*cell, *value)],
+        Letter::Locked { effect, .. } => effect.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn kind(automata: &Automata, automaton: &Automaton, model: Model, interlocked: Interlocked) -> Kind {
+    let states = automaton.states.len();
+    let edges: Vec<Edge> = automaton.edges.iter().map(|edge| adapt(edge, model)).collect();
+    let mut incoming: IdVec<StateId, Vec<usize>> = vec![Vec::new(); states].into();
+    let mut silent: IdVec<StateId, Vec<StateId>> = vec![Vec::new(); states].into();
+    let mut stores: FxHashMap<_, Vec<usize>> = FxHashMap::default();
+    let mut stores_to: IdVec<CellId, bool> = vec![false; automata.values.len()].into();
+    for (number, edge) in edges.iter().enumerate() {
+        match edge.letter {
+            Letter::Silent => silent[edge.target].push(edge.source),
+            _ => incoming[edge.target].push(number),
+        }
+        if let Letter::Write(cell, value) = edge.letter {
+            stores.entry((cell, value)).or_default().push(number);
+            stores_to[cell] = true;
+        }
+    }
+    let mut is_start: IdVec<StateId, bool> = vec![false; states].into();
+    automaton.starts.iter().for_each(|start| is_start[start.0] = true);
+    let roots = incoming.ids().map(|state| {
+        let mut seen = vec![state];
+        let mut next = 0;
+        while next < seen.len() {
+            let before: Vec<_> = silent[seen[next]].iter().copied().filter(|s| !seen.contains(s)).collect();
+            seen.extend(before);
+            next += 1;
+        }
+        seen.retain(|&state| is_start[state] || !incoming[state].is_empty());
+        seen
+    });
+    let roots = roots.collect();
+    // An atomic block waits for the whole buffer in any case.
+    let waits = edges.iter().map(|edge| match &edge.letter {
+        Letter::Locked { guard, .. }
+            if model == Model::Pso
+                && interlocked == Interlocked::OwnAddress
+                && automaton.states[edge.source].hold == Hold::Outside =>
+        {
+            Wait::Cell(guard.first().expect("a locked instruction reads its cell").0)
+        }
+        _ => Wait::All,
+    });
+    Kind {
+        population: automaton.population,
+        waits: waits.collect(),
+        roots,
+        is_start,
+        incoming,
+        stores,
+        stores_to,
+        edges,
+        newest: Facts::default(),
+        queued: Facts::default(),
+        queued_cells: FxHashSet::default(),
+        own: Facts::default(),
+    }
+}
+
+/// Where a process's newest store to a cell is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Stage {
+    /// It has not taken effect.
+    Queued,
+    /// It is in the buffer, ahead of its process's pointer.
+    Ahead,
+}
+
+/// Forward data flow: the newest pending stores, and all of them.
+fn analyse(kind: &mut Kind, model: Model) {
+    let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); kind.incoming.len()].into();
+    for (number, edge) in kind.edges.iter().enumerate() {
+        outgoing[edge.source].push(number);
+    }
+    let first = if model == Model::Pso { Stage::Queued } else { Stage::Ahead };
+    let mut newest = FxHashSet::default();
+    let mut work = Vec::new();
+    let mut queued = Vec::new();
+    for edge in &kind.edges {
+        if let Letter::Write(cell, value) = edge.letter {
+            work.push((edge.target, cell, value, first));
+            queued.push((edge.target, cell, value));
+        }
+    }
+    while let Some((state, cell, value, stage)) = work.pop() {
+        if !newest.insert((state, cell, value, stage)) {
+            continue;
+        }
+        for &number in &outgoing[state] {
+            let edge = &kind.edges[number];
+            let next = match edge.letter {
+                Letter::Silent => Some(stage),
+                Letter::Read(read, seen) => (read != cell || seen == value).then_some(stage),
+                Letter::Write(written, _) => (written != cell).then_some(stage),
+                Letter::StoreFence => Some(Stage::Ahead),
+                Letter::Fence => None,
+                Letter::Locked { .. } => {
+                    (stage == Stage::Queued && !kind.waits[number].is_for(cell)).then_some(stage)
+                }
+            };
+            work.extend(next.map(|stage| (edge.target, cell, value, stage)));
+        }
+    }
+    for (state, cell, value, stage) in newest {
+        match stage {
+            Stage::Queued => kind.newest.insert((state, cell, value)),
+            Stage::Ahead => kind.own.insert((state, cell, value)),
+        };
+    }
+    while model == Model::Pso
+        && let Some((state, cell, value)) = queued.pop()
+    {
+        if !kind.queued.insert((state, cell, value)) {
+            continue;
+        }
+        kind.queued_cells.insert((state, cell));
+        for &number in &outgoing[state] {
+            let edge = &kind.edges[number];
+            let stays = match edge.letter {
+                Letter::Silent | Letter::Read(..) | Letter::Write(..) => true,
+                Letter::StoreFence | Letter::Fence => false,
+                Letter::Locked { .. } => !kind.waits[number].is_for(cell),
+            };
+            if stays {
+                queued.push((edge.target, cell, value));
+            }
+        }
+    }
+}
+
+fn sole(automata: &Automata, kinds: &[Kind], cell: CellId, model: Model) -> Sole {
+    let writes_it = |kind: &Kind| {
+        kind.edges.iter().any(|edge| effect(&edge.letter).iter().any(|&(written, _)| written == cell))
+    };
+    let writers: Vec<usize> = (0..kinds.len()).filter(|&index| writes_it(&kinds[index])).collect();
+    match writers[..] {
+        [] if automata.initial[cell] == 1 => Sole::Constant(ValueId(0)),
+        [writer] if kinds[writer].population == Population::Fixed(1) => {
+            Sole::Writer(writer as u32, held(&kinds[writer], cell, automata.initial[cell], model))
+        }
+        _ => Sole::Many,
+    }
+}
+
+/// Forward data flow: what the end of the buffer holds in a cell at each state of its only writer, who always reads what it stored last. The
+/// end may be behind that store under PSO, until the writer waits for it.
+fn held(kind: &Kind, cell: CellId, initial: usize, model: Model) -> IdVec<StateId, Vec<ValueId>> {
+    let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); kind.incoming.len()].into();
+    for (number, edge) in kind.edges.iter().enumerate() {
+        outgoing[edge.source].push(number);
+    }
+    // State, value stored last, value held.
+    let mut work: Vec<(StateId, ValueId, ValueId)> = kind
+        .is_start
+        .iter_enumerated()
+        .filter(|(_, is_start)| **is_start)
+        .flat_map(|(state, _)| {
+            (0..initial).map(move |v| (state, ValueId::from_index(v), ValueId::from_index(v)))
+        })
+        .collect();
+    let mut seen = FxHashSet::default();
+    while let Some((state, last, held)) = work.pop() {
+        if !seen.insert((state, last, held)) {
+            continue;
+        }
+        // All that is pending may take effect at any time.
+        work.push((state, last, last));
+        for &number in &outgoing[state] {
+            let edge = &kind.edges[number];
+            let of_cell = |list: &[(CellId, ValueId)]| list.iter().find(|(c, _)| *c == cell).map(|&(_, v)| v);
+            let after = match &edge.letter {
+                Letter::Write(written, new) if *written == cell => {
+                    Some((*new, if model == Model::Pso { held } else { *new }))
+                }
+                Letter::Read(read, seen) if *read == cell => (*seen == last).then_some((last, held)),
+                Letter::Fence | Letter::StoreFence => Some((last, last)),
+                Letter::Locked { guard, effect } => match (of_cell(guard), of_cell(effect)) {
+                    (Some(seen), _) if seen != last => None,
+                    (_, Some(new)) => Some((new, new)),
+                    _ if kind.waits[number].is_for(cell) => Some((last, last)),
+                    _ => Some((last, held)),
+                },
+                _ => Some((last, held)),
+            };
+            work.extend(after.map(|(last, held)| (edge.target, last, held)));
+        }
+    }
+    let mut values: IdVec<StateId, Vec<ValueId>> = vec![Vec::new(); kind.incoming.len()].into();
+    for (state, _, held) in seen {
+        if !values[state].contains(&held) {
+            values[state].push(held);
+        }
+    }
+    values.iter_mut().for_each(|values| values.sort_unstable());
+    values
+}

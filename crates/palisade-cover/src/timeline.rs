@@ -1,0 +1,137 @@
+//! From timed events to a run of the store-buffer machine.
+//!
+//! The backward engines search other semantics than that of the machine. A run found there is told as events: steps of actors and stores that reach memory,
+//! each at a time. In the order of their times they are a run of the machine, once every actor is given a thread of its role.
+
+use palisade_automata::{Edge, Letter, Schedule, StateId};
+use palisade_base::Id;
+use palisade_memory::{Action, Machine, Pending, Step};
+use palisade_program::Value;
+use palisade_program::running::{CellId, RoleId, ThreadId};
+use palisade_trace::{Run, replay, until_bad};
+use std::collections::VecDeque;
+
+/// What happens, to whom, and when.
+pub(crate) struct Event {
+    pub time: u64,
+    pub actor: usize,
+    pub what: What,
+}
+
+/// What happens.
+pub(crate) enum What {
+    /// Steps of the actor; the last `armed` ones belong to a section that is not entered yet.
+    Steps { actions: Vec<Action>, armed: usize },
+    /// The actor's oldest pending store to a cell reaches memory.
+    Update(CellId),
+}
+
+impl What {
+    /// The steps of an edge.
+    pub fn edge(edge: &Edge) -> What {
+        What::Steps { actions: edge.steps.clone(), armed: edge.armed }
+    }
+}
+
+/// Events, the roles of their actors, and memory at the start.
+pub(crate) struct Timeline {
+    pub roles: Vec<RoleId>,
+    pub events: Vec<Event>,
+    pub memory: Vec<Value>,
+}
+
+impl Timeline {
+    /// How many threads of a role the run needs.
+    pub fn threads_of(&self, role: RoleId) -> usize {
+        self.roles.iter().filter(|&&other| other == role).count()
+    }
+
+    /// The run on a machine, with threads chosen such that it ends badly; `None` if there is no such choice (which would be a bug).
+    pub fn run(&self, machine: Machine<'_>) -> Option<Run> {
+        let mut order: Vec<&Event> = self.events.iter().collect();
+        // Stable: at the same time in the order in which they were told, which is program order for each actor.
+        order.sort_by_key(|event| event.time);
+        self.choose_threads(machine, &order, &mut Vec::new(), &mut 0)
+    }
+
+    /// Tries threads for the actors: any of the right role will do, except where a property names them.
+    fn choose_threads(
+        &self,
+        machine: Machine<'_>,
+        order: &[&Event],
+        chosen: &mut Vec<ThreadId>,
+        tries: &mut usize,
+    ) -> Option<Run> {
+        const MOST_TRIES: usize = 10_000;
+        let Some(&role) = self.roles.get(chosen.len()) else {
+            *tries += 1;
+            let run = until_bad(machine, self.with_threads(machine, order, chosen)?);
+            return replay(machine, &run).is_ok().then_some(run);
+        };
+        let instances = machine.system.instances.iter_enumerated();
+        for thread in instances.filter(|(_, instance)| instance.role == role).map(|(thread, _)| thread) {
+            if !chosen.contains(&thread) && *tries < MOST_TRIES {
+                chosen.push(thread);
+                if let Some(run) = self.choose_threads(machine, order, chosen, tries) {
+                    return Some(run);
+                }
+                chosen.pop();
+            }
+        }
+        None
+    }
+
+    /// The run with these threads, as far as it goes: it ends where an error of the program ends it.
+    fn with_threads(&self, machine: Machine<'_>, order: &[&Event], threads: &[ThreadId]) -> Option<Run> {
+        let mut schedules = vec![Schedule::default(); threads.len()];
+        let mut state = machine.initial_state(&self.memory)?;
+        let mut steps = Vec::new();
+        for event in order {
+            let thread = threads[event.actor];
+            let actions = match &event.what {
+                What::Update(cell) => {
+                    let of_cell = |entry: &Pending| matches!(entry, Pending::Store(c, _) if c == cell);
+                    let position = state.threads[thread].buffer.iter().position(of_cell)?;
+                    vec![Action::Update { position }]
+                }
+                What::Steps { actions, armed } => schedules[event.actor].take(actions.clone(), *armed),
+            };
+            for action in actions {
+                let step = Step { thread, action };
+                state = machine.step(&state, step).ok()?.0;
+                steps.push(step);
+                if state.fault.is_some() {
+                    return Some(Run { memory: self.memory.clone(), steps });
+                }
+            }
+        }
+        Some(Run { memory: self.memory.clone(), steps })
+    }
+}
+
+/// The silent edges that lead from one state to another, by number.
+pub(crate) fn silent_path(edges: &[Edge], states: usize, from: StateId, to: StateId) -> Vec<usize> {
+    let mut by: Vec<Option<usize>> = vec![None; states];
+    let mut work = VecDeque::from([from]);
+    while let Some(state) = work.pop_front() {
+        if state == to {
+            break;
+        }
+        for (number, edge) in edges.iter().enumerate() {
+            let new = edge.source == state && edge.letter == Letter::Silent && edge.target != from;
+            if new && by[edge.target.index()].is_none() {
+                by[edge.target.index()] = Some(number);
+                work.push_back(edge.target);
+            }
+        }
+    }
+    let mut path = Vec::new();
+    let mut state = to;
+    while state != from {
+        let number = by[state.index()].expect("the state is reached silently");
+        path.push(number);
+        state = edges[number].source;
+    }
+    path.reverse();
+    path
+}

@@ -1,0 +1,63 @@
+//! The single-buffer engine against the brute-force interpreter (the suite every engine must pass) and against load buffers.
+
+use palisade_conformance::suite::{SuiteConfig, Unknown, check_classics, check_engine};
+use palisade_conformance::{Profile, generate};
+use palisade_cover::{Dual, Single};
+use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads};
+use palisade_memory::{Interlocked, Model};
+use palisade_program::print::print;
+
+#[test]
+fn simple_programs() {
+    check_engine(
+        &Single,
+        SuiteConfig {
+            profiles: vec![Profile::Simple],
+            // The fixpoint of values does not see how often an instruction runs.
+            unknown: Unknown::IfUndeclared,
+            ..SuiteConfig::default()
+        },
+    );
+}
+
+#[test]
+fn programs_of_all_kinds() {
+    check_engine(
+        &Single,
+        SuiteConfig {
+            profiles: vec![Profile::Acyclic, Profile::Cyclic, Profile::Full],
+            unknown: Unknown::Always,
+            ..SuiteConfig::default()
+        },
+    );
+}
+
+#[test]
+fn classics() {
+    check_classics(&Single, SuiteConfig::default());
+}
+
+/// Two exact procedures agree, whatever brute force can say.
+#[test]
+fn differential_single_buffer_and_load_buffers() {
+    let seeds = std::env::var("PALISADE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(60);
+    for (profile, seed) in
+        Profile::ALL.into_iter().flat_map(|profile| (1..=seeds).map(move |seed| (profile, seed)))
+    {
+        let program = generate(profile, 1_000_000 + seed);
+        for model in [Model::Sc, Model::Tso] {
+            let (threads, interlocked) = (Threads::Declared, Interlocked::WholeBuffer);
+            let task = Task { program: &program, threads, model, interlocked, options: Options::default() };
+            let ask =
+                |engine: &dyn Engine| engine.check(&task, &Budget::unlimited(1), &Silent).verdict.word();
+            let (single, dual) = (ask(&Single), ask(&Dual));
+            let name = model.name();
+            assert_eq!(
+                single,
+                dual,
+                "{profile:?}, seed {seed}, {name}: sb (left) and dual\n{}",
+                print(&program)
+            );
+        }
+    }
+}
