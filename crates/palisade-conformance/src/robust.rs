@@ -19,6 +19,7 @@ use palisade_program::running::{CellId, Instr, ThreadId};
 use palisade_trace::Run;
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// What brute force says.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,16 +74,16 @@ pub struct Trace {
 pub fn check(machine: Machine<'_>, most: usize) -> Answer {
     let mut search = Search::start(machine);
     while let Some(index) = search.queue.pop_front() {
-        let (state, trace) = search.found[index].clone();
-        for successor in machine.successors(&state) {
+        let pair = search.found[index].clone();
+        let (state, trace) = &*pair;
+        for successor in machine.successors(state) {
             let mut next = trace.clone();
-            next.take(machine, &state, successor.step, successor.effect, &successor.state);
-            let closes = next.has_cycle();
+            next.take(machine, state, successor.step, successor.effect, &successor.state);
             if search.found.len() >= most {
                 return Answer::Inconclusive;
             }
             if let Some(last) = search.add((successor.state, next), Some((index, successor.step)))
-                && closes
+                && search.found[last].1.has_cycle()
             {
                 return Answer::NotRobust(search.run_to(last));
             }
@@ -96,13 +97,14 @@ pub fn complete_traces(machine: Machine<'_>, most: usize) -> Option<FxHashSet<Tr
     let mut search = Search::start(machine);
     let mut traces = FxHashSet::default();
     while let Some(index) = search.queue.pop_front() {
-        let (state, trace) = search.found[index].clone();
+        let pair = search.found[index].clone();
+        let (state, trace) = &*pair;
         if state.section.is_none() && state.threads.iter().all(|thread| thread.buffer.is_empty()) {
             traces.insert(trace.clone());
         }
-        for successor in machine.successors(&state) {
+        for successor in machine.successors(state) {
             let mut next = trace.clone();
-            next.take(machine, &state, successor.step, successor.effect, &successor.state);
+            next.take(machine, state, successor.step, successor.effect, &successor.state);
             search.add((successor.state, next), Some((index, successor.step)));
             if search.found.len() >= most {
                 return None;
@@ -113,9 +115,9 @@ pub fn complete_traces(machine: Machine<'_>, most: usize) -> Option<FxHashSet<Tr
 }
 
 struct Search {
-    found: Vec<(State, Trace)>,
+    found: Vec<Rc<(State, Trace)>>,
     parents: Vec<Option<(usize, Step)>>,
-    known: FxHashSet<(State, Trace)>,
+    known: FxHashSet<Rc<(State, Trace)>>,
     queue: VecDeque<usize>,
 }
 
@@ -136,6 +138,7 @@ impl Search {
 
     /// The number of a pair that is new.
     fn add(&mut self, pair: (State, Trace), parent: Option<(usize, Step)>) -> Option<usize> {
+        let pair = Rc::new(pair);
         if !self.known.insert(pair.clone()) {
             return None;
         }

@@ -59,7 +59,7 @@ impl Default for Config {
                 (Model::Pso, Interlocked::OwnAddress),
             ],
             unknown: false,
-            most: 10_000,
+            most: 4_000,
             options: Options::default(),
             timeout: Duration::from_secs(60),
         }

@@ -18,6 +18,7 @@ const LAYERS: &[&str] = &[
     "palisade-explore",
     "palisade-wqo",
     "palisade-cover",
+    "palisade-robust",
     "palisade-fences",
     "palisade-dpor",
     "palisade-monitor",
@@ -28,7 +29,7 @@ const LAYERS: &[&str] = &[
 ];
 
 /// The engines: they know neither text nor each other.
-const ENGINES: &[&str] = &["palisade-explore", "palisade-cover"];
+const ENGINES: &[&str] = &["palisade-explore", "palisade-cover", "palisade-robust"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

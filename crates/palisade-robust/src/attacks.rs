@@ -1,0 +1,153 @@
+//! The engine `attacks`: robustness under TSO and PSO, by one search for all attacks.
+//!
+//! *Guarantee.* `robust` is exact, and `not-robust` comes with a run; see `expand` for the argument. It ends for every program with finitely many SC states. Templates with any
+//! number of instances are tried with a few: this finds cycles, and is `unknown` otherwise.
+
+use crate::discard::Candidates;
+use crate::search::{Found, Search};
+use crate::state::{Layout, MOST_CELLS, MOST_THREADS};
+use crate::threads::{Threads, Trouble};
+use crate::witness::unfold;
+use palisade_engine::{
+    Budget, Progress, Reason, Robustness, RobustnessEngine, RobustnessOutcome, Stats, Suitability, Task,
+    Witness,
+};
+use palisade_memory::{Machine, Model};
+use palisade_program::running::{Instr, System};
+use palisade_trace::Run;
+
+/// Robustness by attacks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Attacks;
+
+/// Instances tried of templates that may have any number.
+const MOST_INSTANCES: u32 = 3;
+/// Room for started threads at first; doubled when it does not suffice.
+const STARTED: usize = 4;
+
+impl RobustnessEngine for Attacks {
+    fn name(&self) -> &'static str {
+        "attacks"
+    }
+
+    fn suits(&self, task: &Task<'_>) -> Suitability {
+        if task.is_parameterized() { Suitability::Tries } else { Suitability::Decides }
+    }
+
+    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> RobustnessOutcome {
+        let mut stats = Stats::new();
+        let answer = if task.is_parameterized() {
+            any_number(task, budget, progress, &mut stats)
+        } else {
+            fixed(task, 1, budget, progress, &mut stats)
+        };
+        RobustnessOutcome { answer, engine: self.name(), stats }
+    }
+}
+
+/// One instance, two, three: finds cycles, but proves nothing for all numbers.
+fn any_number(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &mut Stats) -> Robustness {
+    let told =
+        |n: u32| Reason::Unsupported(format!("robust with up to {n} instances where any number is allowed"));
+    let mut reached = None;
+    for any in 1..=MOST_INSTANCES {
+        match fixed(task, any, budget, progress, stats) {
+            found @ Robustness::NotRobust(_) => return found,
+            Robustness::Robust => reached = Some(any),
+            Robustness::Unknown(reason) => {
+                return Robustness::Unknown(match (reason.what_ran_out(), reached) {
+                    (Some(what), reached) => Reason::exhausted(what, reached.map(told)),
+                    _ => reason,
+                });
+            }
+        }
+    }
+    Robustness::Unknown(told(MOST_INSTANCES))
+}
+
+/// With this many instances where any number is meant.
+fn fixed(
+    task: &Task<'_>,
+    any: u32,
+    budget: &Budget,
+    progress: &dyn Progress,
+    stats: &mut Stats,
+) -> Robustness {
+    let mut system = task.system(any);
+    // What properties look at does not matter here.
+    system.properties.clear();
+    match attack(&system, task, budget, progress, stats) {
+        Ok(None) => Robustness::Robust,
+        Ok(Some(run)) => Robustness::NotRobust(Witness { instantiation: task.instantiation(any), run }),
+        Err(reason) => Robustness::Unknown(reason),
+    }
+}
+
+/// A run with a cycle, if there is one.
+fn attack(
+    system: &System,
+    task: &Task<'_>,
+    budget: &Budget,
+    progress: &dyn Progress,
+    stats: &mut Stats,
+) -> Result<Option<Run>, Reason> {
+    if task.model == Model::Sc {
+        return Ok(None);
+    }
+    let instances = system.instances.len();
+    if system.cells.len() >= MOST_CELLS || instances > MOST_THREADS || system.roles.is_empty() {
+        let nothing = system.roles.is_empty();
+        let why = "the program has too many variables or processes for this engine";
+        return if nothing { Ok(None) } else { Err(Reason::Unsupported(why.to_owned())) };
+    }
+    let machine = task.machine(system);
+    let found = Candidates::new(system, task.model, task.interlocked);
+    stats.add("states", 0);
+    stats.add("attacks", found.attacks);
+    stats.add("attacks_discarded", found.attacks.saturating_sub(found.left));
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let pool = (budget.jobs() > 1)
+        .then(|| rayon::ThreadPoolBuilder::new().num_threads(budget.jobs()).build().ok())
+        .flatten();
+    let starts = system.codes.iter().flat_map(|code| code.edges().iter());
+    let may_start = starts.into_iter().any(|edge| matches!(edge.instr, Instr::Spawn(..)));
+    let mut room = if may_start { STARTED } else { 0 };
+    loop {
+        let threads = Threads::new(system, task.model, task.interlocked);
+        let layout = Layout { cells: system.cells.len(), threads: (instances + room).min(MOST_THREADS) };
+        let candidates = Candidates::new(system, task.model, task.interlocked);
+        let mut search = Search::new(threads, layout, task.model, candidates);
+        let found = search.run(machine, budget, pool.as_ref(), progress, stats);
+        match found {
+            Found::ThreadCount if layout.threads < MOST_THREADS => {
+                room *= 2;
+                continue;
+            }
+            _ => search.count(stats),
+        }
+        return match found {
+            Found::Cycle(last) => Ok(Some(unfold(&mut search, machine, last))),
+            Found::Nothing => Ok(None),
+            found => Err(reason(&search, machine, found)),
+        };
+    }
+}
+
+/// Why a search has no answer.
+fn reason(search: &Search<'_>, machine: Machine<'_>, found: Found) -> Reason {
+    match found {
+        Found::Exhausted(what) => Reason::Exhausted(what),
+        Found::ThreadCount => Reason::ThreadCount(MOST_THREADS),
+        Found::Trouble(Trouble::Values(cell)) => Reason::Growing {
+            name: machine.system.cells[cell].name.clone(),
+            values: search.threads.values_of(cell),
+        },
+        Found::Trouble(Trouble::Calls) => Reason::CallDepth(palisade_automata::MOST_FRAMES),
+        Found::Trouble(Trouble::Section) => {
+            Reason::Unsupported("an atomic section goes on for too long".to_owned())
+        }
+        Found::Cycle(_) | Found::Nothing => unreachable!("these are answers"),
+    }
+}

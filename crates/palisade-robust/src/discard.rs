@@ -1,0 +1,250 @@
+//! Stores that no attack can start with, by control flow alone.
+//!
+//! A store is worth holding back only if, on some way from it without a fence, locked instruction or atomic section, its thread loads a cell (starts a thread, or under PSO
+//! stores to another cell) through which other threads can enter one after the other, until one of those that have entered may access the cell of
+//! the store. All sets are over-approximations: array accesses with unknown index stand for the whole array, pointers for all of memory, calls for everything a thread may do, and of a thread
+//! that enters everything it may ever do counts.
+//!
+//! A set of cells is one machine word. With more than 64 cells, several share a bit, which only makes the sets larger.
+
+use palisade_automata::Local;
+use palisade_base::Id;
+use palisade_memory::{Action, Interlocked, Model};
+use palisade_program::running::{
+    Address, CellId, Code, CodeId, EdgeId, Instr, Location, RoleId, System, TemplateId,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A set of cells.
+type Cells = u64;
+
+fn only(cell: CellId) -> Cells {
+    1 << (cell.0 % 64)
+}
+
+fn cells(address: &Address) -> Cells {
+    match address {
+        Address::Cell(cell) => only(*cell),
+        Address::Element { base, len, .. } if *len < 64 => {
+            (0..*len).fold(0, |all, i| all | only(CellId::from_index(base.index() + i as usize)))
+        }
+        Address::Element { .. } | Address::Pointer(_) => Cells::MAX,
+    }
+}
+
+/// What some code may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Footprint {
+    loads: Cells,
+    stores: Cells,
+    /// Roles that may be started.
+    starts: u128,
+}
+
+impl Footprint {
+    fn add(&mut self, other: Footprint) {
+        self.loads |= other.loads;
+        self.stores |= other.stores;
+        self.starts |= other.starts;
+    }
+
+    fn conflicts(self, other: Footprint) -> bool {
+        self.stores & (other.loads | other.stores) != 0 || self.loads & other.stores != 0
+    }
+}
+
+/// Which stores may start an attack, by role, code and edge, with the cells for which they may.
+#[derive(Debug)]
+pub(crate) struct Candidates {
+    cells: FxHashMap<(RoleId, CodeId, EdgeId), Cells>,
+    /// How many attacks (thread, store, load) there are.
+    pub attacks: u64,
+    /// How many of them are left.
+    pub left: u64,
+}
+
+impl Candidates {
+    /// Looks at all stores of a program.
+    pub fn new(system: &System, model: Model, interlocked: Interlocked) -> Candidates {
+        let analysis = Analysis { system, model, interlocked };
+        let roles: Vec<Footprint> = system.roles.ids().map(|role| analysis.role(role)).collect();
+        let mut candidates = Candidates { cells: FxHashMap::default(), attacks: 0, left: 0 };
+        for (role, _) in system.roles.iter_enumerated() {
+            let instances = system.instances.iter().filter(|instance| instance.role == role).count();
+            let startable = roles.iter().any(|footprint| footprint.starts & bit(role) != 0);
+            if instances == 0 && !startable {
+                continue;
+            }
+            let alone = instances == 1 && !startable;
+            for code in analysis.codes(role) {
+                for (edge, stored) in analysis.stores(code) {
+                    let through = analysis.overtakers(role, code, system.codes[code].edges()[edge].target);
+                    let counted = instances.max(1) as u64;
+                    candidates.attacks += counted * analysis.loads(role);
+                    let mut hit: Cells = 0;
+                    for overtaker in through {
+                        let reached = reached(&roles, overtaker, role, alone);
+                        candidates.left += counted * u64::from(reached & stored != 0);
+                        hit |= reached & stored;
+                    }
+                    if hit != 0 {
+                        candidates.cells.insert((role, code, edge), hit);
+                    }
+                }
+            }
+        }
+        candidates
+    }
+
+    /// Whether there is nothing to search for.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// Whether a thread that takes this store to this cell may start an attack with it.
+    pub fn may_attack(&self, local: &Local, action: Action, cell: CellId) -> bool {
+        let Action::Execute { edge, .. } = action else { return false };
+        let key = (local.thread.role, local.thread.top().code, edge);
+        self.cells.get(&key).is_some_and(|cells| cells & only(cell) != 0)
+    }
+}
+
+/// The cells that threads which enter, beginning with what conflicts with this, may access.
+fn reached(roles: &[Footprint], start: Footprint, attacker: RoleId, alone: bool) -> Cells {
+    let mut all = start;
+    let mut inside = vec![false; roles.len()];
+    loop {
+        let enters = |index: usize| {
+            let role = RoleId::from_index(index);
+            let other = role != attacker || !alone;
+            let started = all.starts & bit(role) != 0;
+            !inside[index] && (started || other && roles[index].conflicts(all))
+        };
+        let Some(index) = (0..roles.len()).find(|&index| enters(index)) else { break };
+        inside[index] = true;
+        all.add(roles[index]);
+    }
+    let entered = roles.iter().zip(inside).filter(|(_, inside)| *inside);
+    entered.fold(0, |cells, (role, _)| cells | role.loads | role.stores)
+}
+
+/// The role as a member of a set; with very many roles, several share a bit.
+fn bit(role: RoleId) -> u128 {
+    1 << (role.0 % 128)
+}
+
+struct Analysis<'a> {
+    system: &'a System,
+    model: Model,
+    interlocked: Interlocked,
+}
+
+impl Analysis<'_> {
+    fn code(&self, code: CodeId) -> &Code {
+        &self.system.codes[code]
+    }
+
+    /// The code of a role and of the procedures it may call.
+    fn codes(&self, role: RoleId) -> Vec<CodeId> {
+        let mut found = vec![self.system.roles[role].code];
+        let mut next = 0;
+        while let Some(&code) = found.get(next) {
+            next += 1;
+            for edge in self.code(code).edges().iter() {
+                if let Instr::Call { code, .. } = edge.instr
+                    && !found.contains(&code)
+                {
+                    found.push(code);
+                }
+            }
+        }
+        found
+    }
+
+    /// What a thread of a role may ever do.
+    fn role(&self, role: RoleId) -> Footprint {
+        let mut all = Footprint::default();
+        for code in self.codes(role) {
+            self.code(code).edges().iter().for_each(|edge| all.add(self.instr(&edge.instr)));
+        }
+        all
+    }
+
+    fn instr(&self, instr: &Instr) -> Footprint {
+        let nothing = Footprint::default();
+        match instr {
+            Instr::Load(_, address) => Footprint { loads: cells(address), ..nothing },
+            Instr::Store(address, _) => Footprint { stores: cells(address), ..nothing },
+            Instr::Locked { address, .. } => {
+                Footprint { loads: cells(address), stores: cells(address), ..nothing }
+            }
+            Instr::Spawn(template, _) => Footprint { starts: self.starts(*template), ..nothing },
+            _ => nothing,
+        }
+    }
+
+    fn starts(&self, template: TemplateId) -> u128 {
+        self.system.templates[template].roles.iter().fold(0, |all, &role| all | bit(role))
+    }
+
+    /// The stores of a code outside atomic sections, with the cells they may store to.
+    fn stores(&self, code: CodeId) -> Vec<(EdgeId, Cells)> {
+        let edges = self.code(code).edges().iter_enumerated();
+        let stores = edges.filter_map(|(id, edge)| match &edge.instr {
+            Instr::Store(address, _) => Some((id, cells(address))),
+            _ => None,
+        });
+        stores.collect()
+    }
+
+    /// How many loads a role's code has.
+    fn loads(&self, role: RoleId) -> u64 {
+        let codes = self.codes(role);
+        let edges = codes.iter().flat_map(|&code| self.code(code).edges().iter());
+        edges.filter(|edge| matches!(edge.instr, Instr::Load(..))).count() as u64
+    }
+
+    /// What may overtake a store after which control is at a location, instruction by instruction.
+    fn overtakers(&self, role: RoleId, code: CodeId, location: Location) -> Vec<Footprint> {
+        let mut found = Vec::new();
+        let mut seen: FxHashSet<(CodeId, Location)> = FxHashSet::default();
+        let mut open = vec![(code, location)];
+        while let Some((code, location)) = open.pop() {
+            if !seen.insert((code, location)) {
+                continue;
+            }
+            // Where a procedure returns to is not known: anywhere in what the role may run.
+            let returns = location == self.code(code).exit && code != self.system.roles[role].code;
+            if returns {
+                for other in self.codes(role) {
+                    let calls = self.code(other).edges().iter().filter(
+                        |edge| matches!(edge.instr, Instr::Call { code: callee, .. } if callee == code),
+                    );
+                    open.extend(calls.map(|edge| (other, edge.target)));
+                }
+            }
+            for id in self.code(code).edges_from(location).map(EdgeId) {
+                let edge = &self.code(code).edges()[id];
+                match &edge.instr {
+                    Instr::Fence | Instr::AtomicBegin => continue,
+                    Instr::Locked { .. }
+                        if (self.model, self.interlocked) != (Model::Pso, Interlocked::OwnAddress) =>
+                    {
+                        continue;
+                    }
+                    Instr::Store(..) if self.model != Model::Pso => {}
+                    Instr::Load(..) | Instr::Store(..) | Instr::Locked { .. } | Instr::Spawn(..) => {
+                        found.push(self.instr(&edge.instr));
+                    }
+                    Instr::Call { code, .. } => open.push((*code, self.code(*code).entry)),
+                    _ => {}
+                }
+                // A call comes back to its target, if it does.
+                if !matches!(edge.instr, Instr::Call { .. }) {
+                    open.push((code, edge.target));
+                }
+            }
+        }
+        found
+    }
+}

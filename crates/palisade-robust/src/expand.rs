@@ -1,0 +1,412 @@
+//! The steps of the search: SC steps, the start of an attack, and what may happen after it.
+//!
+//! *Problem.* Find a run whose happens-before has a cycle.
+//!
+//! *Source.* Bouajjani, Derevenetc, Meyer, "Checking and enforcing robustness against TSO" (ESOP 2013): Lemma 6 and Figure 5 of "Lazy TSO reachability" (FASE 2015).
+//!
+//! *The search.* Everybody runs as under SC until one thread, the attacker, takes a store *s* to a cell *x* and holds it back, for ever. From then on only events that
+//! happen after *s* are taken: those of the attacker, and those of threads of which an event conflicts with one taken since *s*, which by then have **entered**. The attacker's
+//! later stores are held back as well (under PSO: those that *s* keeps from reaching memory, that is the stores to *x* and those behind a store-store fence;
+//! the others reach memory at once). It sees its own stores, the others do not, and nothing that waits for the empty buffer is possible for it. If a thread that has
+//! entered accesses *x*, its access comes before *s* (from-read or coherence) and happens after *s*: a cycle.
+//!
+//! *Guarantee.* Sound: the steps are those of a run of the store-buffer machine with such a cycle. Complete: let τ·e be a shortest run with a cycle. τ has none, so there is an order ρ of
+//! its events that is a run under SC. The step e closes a cycle, so it accesses memory and has a new arrow to an older event; only pending stores get new arrows
+//! from such an access. So e, of a thread u, accesses a cell x to which a store s of another thread t is pending, and s happens before e. Take the events of ρ before e that do not happen
+//! after s, in the order of ρ; then s; then those that do, in that order, and e. The first part is a run under SC, since it lacks nothing that happens before its events.
+//! In the second, t's stores that s keeps back were pending in τ, so nobody has read them, and a load that was to read them from memory under ρ can be no one's but t's; all other events find what they
+//! found in ρ. If a store of a third thread to x that was pending in τ now reaches memory before e, e reads that instead, and is an access to x all the same. The
+//! thread u has an event after s: it has entered, by e at the latest.
+//!
+//! *Differences from the paper.* Conditions W3 and W5 ask that after the attacker's last load everything happens after that load. It is enough that all happens after the store; this needs no guess which load is the last, and one search
+//! serves all attacks at once. A `spawn` of the attacker is an event through which others enter, as are, under PSO, its stores that overtake s. Atomic sections are one event; that of an attacker
+//! cannot be.
+//!
+//! *Invariant*: without an attack no cell is marked, no value held back, and nobody has entered.
+
+use crate::discard::Candidates;
+use crate::state::{Attack, Layout, State};
+use crate::threads::{Letter, Move, Need, Node, Passage, Target, Threads, Way};
+use palisade_memory::Model;
+use palisade_program::running::CellId;
+
+/// A step of the search, for witnesses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken<'t> {
+    pub thread: usize,
+    pub mv: Move,
+    /// The code of the value read.
+    pub code: u32,
+    /// The way in which the thread goes on.
+    pub way: Way,
+    pub led: Led<'t>,
+    /// Whether its store is held back.
+    pub held: bool,
+}
+
+/// Where a step led.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Led<'t> {
+    To(Target),
+    Through(&'t Passage),
+}
+
+/// Somebody who wants to know the successors of a state.
+pub(crate) trait Sink {
+    /// A successor; `None` if the step closes a cycle.
+    fn take(&mut self, taken: Taken<'_>, next: Option<&[u32]>);
+}
+
+/// Why a state was not expanded to the end.
+pub(crate) enum Trouble {
+    /// Tables lack something.
+    Needs,
+    /// There is no room for another thread.
+    Threads,
+}
+
+pub(crate) struct Expander<'e, 'a> {
+    pub threads: &'e Threads<'a>,
+    pub layout: Layout,
+    pub model: Model,
+    pub candidates: &'e Candidates,
+}
+
+impl Expander<'_, '_> {
+    /// Tells the sink all successors of a state. What the tables lack goes to `needs`; the sink may have been told some successors then.
+    pub fn expand(&self, words: &[u32], sink: &mut impl Sink, needs: &mut Vec<Need>) -> Result<(), Trouble> {
+        let state = State { words, layout: self.layout };
+        let attack = state.attack();
+        let mut next = State { words: words.to_vec(), layout: self.layout };
+        let before = needs.len();
+        for thread in 0..self.layout.threads {
+            let node = state.thread(thread);
+            if node == Node::NONE {
+                break;
+            }
+            let way = match attack {
+                Some(attack) if attack.attacker == thread => Way::Attacking,
+                _ => Way::Plain,
+            };
+            match self.threads.moves(node, way) {
+                Ok(moves) => {
+                    for mv in moves {
+                        let mut step = Stepping {
+                            of: self,
+                            state: &state,
+                            attack,
+                            thread,
+                            way,
+                            mv,
+                            next: &mut next,
+                            sink,
+                        };
+                        match step.step() {
+                            Ok(()) => {}
+                            Err(Missing::Need(need)) => needs.push(need),
+                            Err(Missing::Room) => return Err(Trouble::Threads),
+                        }
+                    }
+                }
+                Err(need) => needs.push(need),
+            }
+        }
+        if needs.len() > before { Err(Trouble::Needs) } else { Ok(()) }
+    }
+}
+
+enum Missing {
+    Need(Need),
+    Room,
+}
+
+impl From<Need> for Missing {
+    fn from(need: Need) -> Missing {
+        Missing::Need(need)
+    }
+}
+
+/// One move of one thread in one state.
+struct Stepping<'s, 'e, 'a, S> {
+    of: &'s Expander<'e, 'a>,
+    state: &'s State<&'s [u32]>,
+    attack: Option<Attack>,
+    thread: usize,
+    way: Way,
+    mv: &'s Move,
+    next: &'s mut State<Vec<u32>>,
+    sink: &'s mut S,
+}
+
+/// What a step does with a cell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Loads,
+    Stores,
+}
+
+impl<S: Sink> Stepping<'_, '_, '_, S> {
+    fn step(&mut self) -> Result<(), Missing> {
+        match self.mv.letter {
+            Letter::Local => self.local(false),
+            Letter::StoreFence => self.local(true),
+            Letter::Spawn => self.spawn(),
+            Letter::Load(cell) => self.load(cell),
+            Letter::Store(cell) => self.store(cell),
+            Letter::Locked(cell) => self.locked(cell),
+            Letter::Section => self.section(),
+        }
+    }
+
+    fn attacks(&self) -> bool {
+        self.way == Way::Attacking
+    }
+
+    fn targets(&self, code: u32, way: Way) -> Result<Vec<Target>, Missing> {
+        Ok(self.of.threads.targets(self.mv, code, way)?.to_vec())
+    }
+
+    /// Whether an access may be taken: always without an attack and for the attacker; else if it happens after the attack's start.
+    fn may(&self, cell: CellId, access: Access) -> bool {
+        let conflicts = match access {
+            Access::Loads => self.state.stored(cell),
+            Access::Stores => self.state.loaded(cell) || self.state.stored(cell),
+        };
+        self.attack.is_none() || self.attacks() || self.state.entered(self.thread) || conflicts
+    }
+
+    /// Whether an access that may be taken closes a cycle.
+    fn closes(&self, cell: CellId) -> bool {
+        self.attack.is_some_and(|attack| attack.attacker != self.thread && attack.cell == cell)
+    }
+
+    /// The state itself, to be changed, with the thread moved on.
+    fn begin(&mut self, node: Node) {
+        self.next.words.copy_from_slice(self.state.words);
+        self.next.set_thread(self.thread, node);
+    }
+
+    /// Marks an access in the next state.
+    fn mark(&mut self, cell: CellId, access: Access) {
+        if self.attack.is_none() {
+            return;
+        }
+        match access {
+            Access::Loads => self.next.set_loaded(cell),
+            Access::Stores => self.next.set_stored(cell),
+        }
+        if !self.attacks() {
+            self.next.enter(self.thread);
+        }
+    }
+
+    fn tell(&mut self, code: u32, target: Target) {
+        if !self.next.is_hopeless() {
+            let taken = Taken {
+                thread: self.thread,
+                mv: *self.mv,
+                code,
+                way: self.way,
+                led: Led::To(target),
+                held: false,
+            };
+            self.sink.take(taken, Some(&self.next.words));
+        }
+    }
+
+    fn tell_held(&mut self, target: Target) {
+        if !self.next.is_hopeless() {
+            let way = Way::Attacking;
+            let taken =
+                Taken { thread: self.thread, mv: *self.mv, code: 0, way, led: Led::To(target), held: true };
+            self.sink.take(taken, Some(&self.next.words));
+        }
+    }
+
+    fn tell_cycle(&mut self, code: u32, target: Target) {
+        let taken = Taken {
+            thread: self.thread,
+            mv: *self.mv,
+            code,
+            way: self.way,
+            led: Led::To(target),
+            held: false,
+        };
+        self.sink.take(taken, None);
+    }
+
+    fn local(&mut self, fences: bool) -> Result<(), Missing> {
+        for target in self.targets(0, self.way)? {
+            if !target.faults {
+                self.begin(target.node);
+                if let Some(attack) = self.attack.filter(|_| fences) {
+                    self.next.set_attack(Attack { fenced: true, ..attack });
+                }
+                self.tell(0, target);
+            }
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self) -> Result<(), Missing> {
+        if self.attack.is_some() && !self.attacks() && !self.state.entered(self.thread) {
+            return Ok(());
+        }
+        for target in self.targets(0, self.way)? {
+            if let (false, Some(child)) = (target.faults, target.child) {
+                self.begin(target.node);
+                self.start(child)?;
+                self.tell(0, target);
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a thread in the next state.
+    fn start(&mut self, child: Node) -> Result<(), Missing> {
+        let threads = self.of.layout.threads;
+        let free =
+            (0..threads).find(|&thread| self.next.thread(thread) == Node::NONE).ok_or(Missing::Room)?;
+        self.next.set_thread(free, child);
+        if self.attack.is_some() {
+            self.next.enter(free);
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, cell: CellId) -> Result<(), Missing> {
+        let held = self.state.held(cell).filter(|_| self.attacks());
+        if !self.may(cell, Access::Loads) {
+            return Ok(());
+        }
+        let code = held.unwrap_or(self.state.memory(cell));
+        for target in self.targets(code, self.way)? {
+            if self.closes(cell) {
+                self.tell_cycle(code, target);
+                return Ok(());
+            }
+            if !target.faults {
+                self.begin(target.node);
+                if held.is_none() {
+                    self.mark(cell, Access::Loads);
+                }
+                self.tell(code, target);
+            }
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, cell: CellId) -> Result<(), Missing> {
+        if !self.may(cell, Access::Stores) {
+            return Ok(());
+        }
+        let holds = self.attack.is_some_and(|attack| {
+            self.attacks() && (self.of.model != Model::Pso || attack.fenced || attack.cell == cell)
+        });
+        for target in self.targets(0, self.way)? {
+            let code = target.write.expect("a store writes");
+            if self.closes(cell) {
+                self.tell_cycle(0, target);
+                return Ok(());
+            }
+            if target.faults {
+                continue;
+            }
+            self.begin(target.node);
+            if holds {
+                self.next.hold(cell, code);
+                self.tell_held(target);
+            } else {
+                self.next.set_memory(cell, code);
+                self.mark(cell, Access::Stores);
+                self.tell(0, target);
+            }
+        }
+        if self.attack.is_none()
+            && self.of.candidates.may_attack(self.of.threads.local(self.mv.node), self.mv.action, cell)
+        {
+            let way = Way::Attacking;
+            for target in self.targets(0, way)? {
+                if !target.faults {
+                    self.begin(target.node);
+                    self.next.set_attack(Attack { attacker: self.thread, cell, fenced: false });
+                    self.next.hold(cell, target.write.expect("a store writes"));
+                    self.tell_held(target);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn locked(&mut self, cell: CellId) -> Result<(), Missing> {
+        // An attacker can only be here if locked instructions wait for their own address alone.
+        if self.attack.is_some_and(|attack| attack.fenced) && self.attacks()
+            || self.attacks() && self.state.held(cell).is_some()
+        {
+            return Ok(());
+        }
+        let code = self.state.memory(cell);
+        for target in self.targets(code, self.way)? {
+            let access = if target.write.is_some() { Access::Stores } else { Access::Loads };
+            if !self.may(cell, access) {
+                continue;
+            }
+            if self.closes(cell) {
+                self.tell_cycle(code, target);
+                return Ok(());
+            }
+            if !target.faults {
+                self.begin(target.node);
+                if let Some(write) = target.write {
+                    self.next.set_memory(cell, write);
+                }
+                self.mark(cell, access);
+                self.tell(code, target);
+            }
+        }
+        Ok(())
+    }
+
+    fn section(&mut self) -> Result<(), Missing> {
+        let passages = self.of.threads.passages(self.mv, &self.state.codes())?;
+        for passage in passages {
+            let entered = self.attack.is_none()
+                || self.state.entered(self.thread)
+                || passage.reads.iter().any(|&cell| self.may(cell, Access::Loads))
+                || passage.writes.iter().any(|&(cell, _)| self.may(cell, Access::Stores));
+            let cells = || passage.reads.iter().copied().chain(passage.writes.iter().map(|&(cell, _)| cell));
+            let neutral = cells().next().is_none() && passage.children.is_empty();
+            if !entered && !neutral {
+                continue;
+            }
+            let taken = Taken {
+                thread: self.thread,
+                mv: *self.mv,
+                code: 0,
+                way: self.way,
+                led: Led::Through(passage),
+                held: false,
+            };
+            if entered && cells().any(|cell| self.closes(cell)) {
+                self.sink.take(taken, None);
+                return Ok(());
+            }
+            let Some(node) = passage.node else { continue };
+            self.begin(node);
+            for &cell in &passage.reads {
+                self.mark(cell, Access::Loads);
+            }
+            for &(cell, code) in &passage.writes {
+                self.next.set_memory(cell, code);
+                self.mark(cell, Access::Stores);
+            }
+            for &child in &passage.children {
+                self.start(child)?;
+            }
+            if !self.next.is_hopeless() {
+                self.sink.take(taken, Some(&self.next.words));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,21 @@
+//! Robustness by attacks (`palisade robust`), and lazy TSO reachability (`--engine lazy`).
+//!
+//! *Problem.* Does a memory model with store buffers add any behaviour to a program? A program is robust if every run has the happens-before of a sequentially
+//! consistent run (`palisade_trace::HappensBefore`).
+//!
+//! | file | idea |
+//! |---|---|
+//! | [`discard`] | stores that no attack can start with, by control flow alone |
+//! | [`threads`] | thread states by number, moves looked up instead of evaluated |
+//! | [`state`], [`expand`], [`search`] | one search for all attacks: the argument stands in `expand` |
+//! | [`witness`] | back to a run of the store-buffer machine |
+
+mod attacks;
+mod discard;
+mod expand;
+mod search;
+mod state;
+mod threads;
+mod witness;
+
+pub use attacks::Attacks;

@@ -1,0 +1,187 @@
+//! States of the search as words: an SC state and, once a store is held back, the attack.
+//!
+//! One word for the attack, one per cell, one per thread:
+//!
+//! | word | bits |
+//! |---|---|
+//! | attack | attacker + 1 (8), whether it has passed a store-store fence since (1), the cell of the store held back (16); 0 for none |
+//! | cell | code of the value in memory (15), code + 1 of the newest value the attacker holds back (15), loaded, stored by an event that happens after the attack's start |
+//! | thread | thread state (31), whether some event of it happens after the attack's start |
+
+use crate::threads::Node;
+use palisade_base::Id;
+use palisade_program::running::CellId;
+
+/// More threads than this cannot be told apart.
+pub(crate) const MOST_THREADS: usize = 200;
+/// More cells than this cannot be told apart.
+pub(crate) const MOST_CELLS: usize = 1 << 16;
+
+const CODE: u32 = (1 << 15) - 1;
+const LOADED: u32 = 1 << 30;
+const STORED: u32 = 1 << 31;
+const ENTERED: u32 = 1 << 31;
+const FENCED: u32 = 1 << 8;
+
+/// How many words there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Layout {
+    pub cells: usize,
+    pub threads: usize,
+}
+
+impl Layout {
+    pub fn words(self) -> usize {
+        1 + self.cells + self.threads
+    }
+}
+
+/// The attack of a state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Attack {
+    pub attacker: usize,
+    pub cell: CellId,
+    /// Whether everything it stores from now on is held back, under PSO.
+    pub fenced: bool,
+}
+
+/// A state that is looked at or built.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct State<W> {
+    pub words: W,
+    pub layout: Layout,
+}
+
+impl<W: AsRef<[u32]>> State<W> {
+    fn word(&self, index: usize) -> u32 {
+        self.words.as_ref()[index]
+    }
+
+    pub fn attack(&self) -> Option<Attack> {
+        let word = self.word(0);
+        (word != 0).then(|| Attack {
+            attacker: (word & 0xff) as usize - 1,
+            cell: CellId(word >> 16),
+            fenced: word & FENCED != 0,
+        })
+    }
+
+    fn cell(&self, cell: CellId) -> u32 {
+        self.word(1 + cell.index())
+    }
+
+    /// The code of what memory holds.
+    pub fn memory(&self, cell: CellId) -> u32 {
+        self.cell(cell) & CODE
+    }
+
+    /// The code of the newest value that the attacker holds back.
+    pub fn held(&self, cell: CellId) -> Option<u32> {
+        (self.cell(cell) >> 15 & CODE).checked_sub(1)
+    }
+
+    /// Whether an event after the attack's start has loaded the cell.
+    pub fn loaded(&self, cell: CellId) -> bool {
+        self.cell(cell) & LOADED != 0
+    }
+
+    /// Whether an event after the attack's start has stored to the cell.
+    pub fn stored(&self, cell: CellId) -> bool {
+        self.cell(cell) & STORED != 0
+    }
+
+    pub fn thread(&self, thread: usize) -> Node {
+        Node(self.word(1 + self.layout.cells + thread) & !ENTERED)
+    }
+
+    /// Whether some event of the thread happens after the attack's start.
+    pub fn entered(&self, thread: usize) -> bool {
+        self.word(1 + self.layout.cells + thread) & ENTERED != 0
+    }
+
+    /// The codes of all of memory.
+    pub fn codes(&self) -> Vec<u32> {
+        (0..self.layout.cells).map(|cell| self.memory(CellId::from_index(cell))).collect()
+    }
+
+    /// Whether nothing can happen after the attack's start any more: the attacker is at its end, and nobody else has entered or can.
+    pub fn is_hopeless(&self) -> bool {
+        let Some(attack) = self.attack() else { return false };
+        let words = &self.words.as_ref()[1..];
+        let (cells, threads) = words.split_at(self.layout.cells);
+        self.thread(attack.attacker) == Node::DEAD
+            && cells.iter().all(|cell| cell & (LOADED | STORED) == 0)
+            && threads.iter().all(|&thread| thread & ENTERED == 0 || thread & !ENTERED == Node::DEAD.0)
+    }
+}
+
+impl<W: AsMut<[u32]> + AsRef<[u32]>> State<W> {
+    fn word_mut(&mut self, index: usize) -> &mut u32 {
+        &mut self.words.as_mut()[index]
+    }
+
+    pub fn set_attack(&mut self, attack: Attack) {
+        let fenced = if attack.fenced { FENCED } else { 0 };
+        *self.word_mut(0) = (attack.attacker as u32 + 1) | fenced | attack.cell.0 << 16;
+    }
+
+    pub fn set_memory(&mut self, cell: CellId, code: u32) {
+        let word = self.word_mut(1 + cell.index());
+        *word = *word & !CODE | code;
+    }
+
+    pub fn hold(&mut self, cell: CellId, code: u32) {
+        let word = self.word_mut(1 + cell.index());
+        *word = *word & !(CODE << 15) | (code + 1) << 15;
+    }
+
+    pub fn set_loaded(&mut self, cell: CellId) {
+        *self.word_mut(1 + cell.index()) |= LOADED;
+    }
+
+    pub fn set_stored(&mut self, cell: CellId) {
+        *self.word_mut(1 + cell.index()) |= STORED;
+    }
+
+    pub fn set_thread(&mut self, thread: usize, node: Node) {
+        let cells = self.layout.cells;
+        let word = self.word_mut(1 + cells + thread);
+        *word = *word & ENTERED | node.0;
+    }
+
+    pub fn enter(&mut self, thread: usize) {
+        let cells = self.layout.cells;
+        *self.word_mut(1 + cells + thread) |= ENTERED;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_do_not_disturb_each_other() {
+        let layout = Layout { cells: 2, threads: 2 };
+        let mut state = State { words: vec![0; layout.words()], layout };
+        let (x, y) = (CellId(0), CellId(1));
+        state.set_memory(x, CODE - 1);
+        state.hold(x, CODE - 1);
+        state.set_loaded(x);
+        state.set_stored(y);
+        state.set_thread(1, Node(77));
+        state.enter(1);
+        state.set_thread(1, Node(78));
+        assert_eq!(state.attack(), None);
+        let attack = Attack { attacker: 1, cell: y, fenced: true };
+        state.set_attack(attack);
+        assert_eq!(state.attack(), Some(attack));
+        assert_eq!((state.memory(x), state.held(x), state.held(y)), (CODE - 1, Some(CODE - 1), None));
+        assert_eq!(
+            [x, y].map(|cell| (state.loaded(cell), state.stored(cell))),
+            [(true, false), (false, true)]
+        );
+        assert_eq!((state.thread(1), state.entered(1), state.entered(0)), (Node(78), true, false));
+        assert_eq!(state.codes(), [CODE - 1, 0]);
+        assert!(!state.is_hopeless());
+    }
+}

@@ -1,0 +1,123 @@
+//! From a path of packed states back to a run of the store-buffer machine.
+//!
+//! The path is gone along again: each step is found as a move of one thread and unfolded into the machine's steps. Stores reach memory at once, except those that the attacker holds
+//! back, which stay in its buffer.
+
+use crate::expand::{Led, Sink, Taken};
+use crate::search::Search;
+use crate::threads::{Move, Passage, Target, Way};
+use palisade_base::Id;
+use palisade_memory::{Action, Effect, Machine, State, Step};
+use palisade_program::running::ThreadId;
+use palisade_trace::{Run, until_cycle};
+
+/// A step of the search, kept.
+#[derive(Clone)]
+struct Kept {
+    thread: usize,
+    mv: Move,
+    code: u32,
+    way: Way,
+    to: Option<Target>,
+    through: Option<Passage>,
+    held: bool,
+}
+
+/// Finds the first step to a state, or the first that closes a cycle.
+struct Find<'f> {
+    next: Option<&'f [u32]>,
+    found: Option<Kept>,
+}
+
+impl Sink for Find<'_> {
+    fn take(&mut self, taken: Taken<'_>, next: Option<&[u32]>) {
+        if self.found.is_none() && next == self.next {
+            let Taken { thread, mv, code, way, led, held } = taken;
+            let (to, through) = match led {
+                Led::To(target) => (Some(target), None),
+                Led::Through(passage) => (None, Some(passage.clone())),
+            };
+            self.found = Some(Kept { thread, mv, code, way, to, through, held });
+        }
+    }
+}
+
+/// The run along the path to a state and the step from it that closes a cycle.
+///
+/// # Panics
+/// If the search has not found that.
+pub(crate) fn unfold(search: &mut Search<'_>, machine: Machine<'_>, last: usize) -> Run {
+    let path: Vec<Vec<u32>> =
+        search.path_to(last).into_iter().map(|index| search.state(index).to_vec()).collect();
+    let state = crate::state::State { words: path[0].as_slice(), layout: search.layout };
+    let memory: Vec<_> =
+        machine.system.cells.ids().map(|cell| search.threads.value(cell, state.memory(cell))).collect();
+    let state = machine.initial_state(&memory).expect("the search starts in an initial state");
+    let mut taking = Taking { machine, state, steps: Vec::new() };
+    for (thread, instance) in machine.system.instances.iter_enumerated() {
+        for action in search.threads.steps_from_start(instance.role) {
+            taking.take(thread, action, true);
+        }
+    }
+    for (index, from) in path.iter().enumerate() {
+        let next = path.get(index + 1).map(Vec::as_slice);
+        let mut find = Find { next, found: None };
+        let mut needs = Vec::new();
+        let _ = search.expander().expand(from, &mut find, &mut needs);
+        let kept = find.found.expect("the search took this step");
+        taking.follow(search, &kept);
+    }
+    until_cycle(machine, Run { memory, steps: taking.steps })
+}
+
+/// A run on its way.
+struct Taking<'m> {
+    machine: Machine<'m>,
+    state: State,
+    steps: Vec<Step>,
+}
+
+impl Taking<'_> {
+    /// Takes a step; a store is put to memory at once unless it is held back.
+    fn take(&mut self, thread: ThreadId, action: Action, held: bool) {
+        if self.state.fault.is_some() {
+            return;
+        }
+        let effect = self.step(Step { thread, action });
+        if matches!(effect, Effect::Buffered(..)) && !held {
+            let position = self.state.threads[thread].buffer.len() - 1;
+            self.step(Step { thread, action: Action::Update { position } });
+        }
+    }
+
+    fn step(&mut self, step: Step) -> Effect {
+        let (next, effect) = self.machine.step(&self.state, step).unwrap_or_else(|refusal| {
+            panic!("the machine takes the steps of the search: {step:?}: {refusal}")
+        });
+        self.state = next;
+        self.steps.push(step);
+        effect
+    }
+
+    /// Takes the machine's steps that a step of the search stands for.
+    fn follow(&mut self, search: &mut Search<'_>, kept: &Kept) {
+        let thread = ThreadId::from_index(kept.thread);
+        let known = self.state.threads.len();
+        match (&kept.to, &kept.through) {
+            (Some(target), _) => {
+                self.take(thread, kept.mv.action, kept.held);
+                for action in search.threads.steps_after(&kept.mv, kept.code, kept.way, *target) {
+                    self.take(thread, action, true);
+                }
+            }
+            (None, Some(passage)) => passage.steps.iter().for_each(|&action| self.take(thread, action, true)),
+            (None, None) => unreachable!("a step leads somewhere"),
+        }
+        for child in known..self.state.threads.len() {
+            let child = ThreadId::from_index(child);
+            for action in search.threads.steps_from_start(self.state.threads[child].role) {
+                self.take(child, action, true);
+            }
+        }
+    }
+}
