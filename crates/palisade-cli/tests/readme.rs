@@ -46,6 +46,19 @@ fn the_example_of_the_readme_is_real() {
 }
 
 #[test]
+fn the_fences_of_the_readme_are_real() {
+    let readme = read("README.md");
+    let blocks = console_blocks(&readme);
+    let (command, expected) =
+        blocks.iter().find(|(command, _)| command.contains("fences")).expect("an example");
+    let (_, args) = command.split_once(" -- ").expect("the command runs Palisade");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_palisade")).args(args.split(' ')).current_dir(root()).output();
+    let ran = Ran::new(output.expect("the command can be started")).exits(0);
+    assert_eq!(ran.stdout, *expected);
+}
+
+#[test]
 fn continuous_integration_runs_the_tests_of_the_readme() {
     let readme = read("README.md");
     let (command, _) = *console_blocks(&readme).last().expect("the README has commands");
@@ -58,7 +71,7 @@ fn continuous_integration_runs_the_tests_of_the_readme() {
 fn every_option_is_documented() {
     let scratch = Scratch::new("readme_options");
     let documentation = read("docs/command-line.md");
-    for command in ["check", "replay", "show"] {
+    for command in ["check", "replay", "fences", "show"] {
         let help = scratch.run(&[command, "--help"]).exits(0).stdout;
         let options = help.split_whitespace().filter(|word| word.starts_with("--")).map(|word| {
             word.trim_matches(|c: char| !c.is_ascii_lowercase() && c != '-').trim_end_matches('-')

@@ -76,6 +76,10 @@ pub struct Findings {
     pub sets: Vec<FenceSet>,
     /// How the search ended.
     pub end: End,
+    /// What any set that makes the program right costs at least.
+    pub least: Cost,
+    /// How many fences it has at least.
+    pub fewest: usize,
     /// Demands found, questions asked, and the engines' counters added up.
     pub stats: Stats,
     /// The engine that answered last.
@@ -108,7 +112,16 @@ pub fn find<O: Oracle>(
     let end = search.run(which, budget, progress)?;
     let mut sets: Vec<FenceSet> = search.right.iter().map(|fencing| search.set(fencing)).collect();
     sets.sort_by_key(|set| set.cost);
-    Ok(Findings { sets, end, stats: search.stats(), engine: search.engine })
+    let least = cheapest(&search.none, &search.demands, search.weight, &|_| true);
+    let fewest = cheapest(&search.none, &search.demands, &|_| 1, &|_| true);
+    Ok(Findings {
+        sets,
+        end,
+        least: least.map_or(Cost::default(), |fencing| cost(&fencing, search.weight)),
+        fewest: fewest.map_or(0, |fencing| fencing.iter().flatten().count()),
+        stats: search.stats(),
+        engine: search.engine,
+    })
 }
 
 struct Search<'a, O> {

@@ -30,6 +30,8 @@ pub struct FencesFinding<'a> {
     pub stats: &'a Stats,
     /// How many places there are for fences.
     pub places: usize,
+    /// How many fences every set has at least.
+    pub fewest: usize,
     /// The sets of fences, the cheapest first.
     pub sets: Vec<Vec<ToldFence<'a>>>,
     /// What each of them costs.
@@ -51,8 +53,10 @@ pub struct ToldFence<'a> {
     pub place: &'a Place,
     /// Which.
     pub kind: FenceKind,
-    /// A run of the program without it.
+    /// A run of the program without it, or with the weaker fence in its stead.
     pub without: Evidence<'a>,
+    /// The weaker fence.
+    pub weaker: Option<FenceKind>,
 }
 
 /// How a search for fences ended.
@@ -98,7 +102,9 @@ pub fn fences_headline(finding: &FencesFinding<'_>, colour: Colour) -> String {
         }
         FencesEnd::Unknown(reason) => {
             let sets = match finding.sets.len() {
-                0 => String::new(),
+                0 if finding.fewest == 0 => String::new(),
+                0 if finding.fewest == 1 => "; at least 1 fence is needed".to_owned(),
+                0 => format!("; at least {} fences are needed", finding.fewest),
                 1 => "; a minimal set is known, there may be others".to_owned(),
                 sets => format!("; {sets} minimal sets are known, there may be others"),
             };
@@ -156,16 +162,22 @@ pub fn fence_sets(finding: &FencesFinding<'_>, runs: Runs, width: usize, colour:
         for fence in set {
             writeln!(text, "  {}", describe(finding.source, fence)).expect("writing to a string");
             if runs == Runs::Ends {
-                writeln!(text, "      needed: without it, {}", told(&fence.without))
+                let without = fence.weaker.map_or_else(|| "without it".to_owned(), instead);
+                writeln!(text, "      needed: {without}, {}", told(&fence.without))
                     .expect("writing to a string");
             }
         }
         let Runs::Tables(local) = runs else { continue };
         for fence in set {
             let table = witness(&fence.without, local, width, colour);
-            let without = match set.len() {
-                1 => "Without it".to_owned(),
-                _ => format!("Without the one {}", spot(finding.source, fence.place)),
+            let place = match set.len() {
+                1 => String::new(),
+                _ => format!(" {}", spot(finding.source, fence.place)),
+            };
+            let without = match fence.weaker {
+                Some(weaker) => format!("With only an {}{place}", word(weaker)),
+                None if set.len() == 1 => "Without it".to_owned(),
+                None => format!("Without the one{place}"),
             };
             write!(text, "\n{without}, {}\n\n{table}", told(&fence.without)).expect("writing to a string");
         }
@@ -199,6 +211,11 @@ fn spot(source: &Source, place: &Place) -> String {
     let line =
         source.position(place.span).map_or_else(|| "?".to_owned(), |position| position.line.to_string());
     format!("{} line {line}", side(place.side))
+}
+
+/// `with only an sfence`
+fn instead(weaker: FenceKind) -> String {
+    format!("with only an {}", word(weaker))
 }
 
 fn side(side: Side) -> &'static str {
@@ -236,6 +253,7 @@ pub fn fences_json(finding: &FencesFinding<'_>, language: &str) -> String {
     if let Some(limits) = finding.limits {
         set("limits", limits.into());
     }
+    set("fewest", finding.fewest.into());
     set("complete", matches!(finding.end, FencesEnd::Complete).into());
     let fence = |fence: &ToldFence<'_>| fence_json(finding, fence, language);
     let sets = finding.sets.iter().map(|set| set.iter().map(fence).collect::<Value>());
@@ -271,6 +289,7 @@ fn fence_json(finding: &FencesFinding<'_>, fence: &ToldFence<'_>, language: &str
         "fence": word(fence.kind),
         "text": one_line(finding.source.slice(fence.place.span)),
         "in_loop": fence.place.in_loop,
+        "weaker": fence.weaker.map(word),
         "without": { "violation": told(&fence.without), "run": steps(&fence.without, language) },
     })
 }

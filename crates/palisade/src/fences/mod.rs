@@ -197,6 +197,7 @@ impl FencesAnswer {
                     place: &self.places.places()[fence.place],
                     kind: fence.kind,
                     without: evidence(run),
+                    weaker: fence.without[fence.place],
                 })
                 .collect()
         };
@@ -228,6 +229,7 @@ impl FencesAnswer {
             engine: self.findings.engine,
             stats: &self.findings.stats,
             places: self.places.places().len(),
+            fewest: self.findings.fewest,
             sets,
             costs: self.findings.sets.iter().map(|set| set.cost.weight).collect(),
             end,
