@@ -4,7 +4,7 @@ use palisade_engine::{Engine, RobustnessEngine, Suitability, Task};
 
 /// All engines, the preferred one first.
 pub fn engines() -> &'static [&'static dyn Engine] {
-    &[&palisade_explore::Explicit, &palisade_cover::Dual]
+    &[&palisade_explore::Explicit, &palisade_cover::Dual, &palisade_cover::Single]
 }
 
 /// The engine with a name.
