@@ -60,6 +60,14 @@ enum Suite {
         #[arg(long, default_value_t = 1_000_000_000)]
         events: u64,
     },
+    /// Minimal fences: the paper's table, the corpus, and how many programs are judged; or files published with other tools
+    Fences {
+        /// Folders with `.rmm` files, or files of Trencher
+        folders: Vec<PathBuf>,
+        /// How many seconds a program may take
+        #[arg(long, default_value_t = 30)]
+        seconds: u64,
+    },
     /// Parsing speed and memory on large generated texts of every input language
     Parse,
     /// One search, its counters on one line (used by the other suites, and for profilers)
@@ -83,6 +91,7 @@ fn main() -> Result<()> {
         Suite::Litmus { dir } => suites::litmus::run(&dir),
         Suite::Cover { folders, seconds } => suites::cover::run(&folders, seconds),
         Suite::Monitor { events } => suites::monitor::run(events),
+        Suite::Fences { folders, seconds } => suites::fences::run(&folders, seconds),
         Suite::Parse => suites::parse::run(),
         Suite::Search(search) => search.run(),
         Suite::Read(read) => read.run(),

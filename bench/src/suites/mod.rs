@@ -1,6 +1,7 @@
 //! The suites.
 
 pub mod cover;
+pub mod fences;
 pub mod litmus;
 pub mod monitor;
 pub mod parse;

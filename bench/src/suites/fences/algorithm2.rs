@@ -1,0 +1,93 @@
+//! Algorithm 2 as printed, to count the questions it asks.
+//!
+//! *Source.* Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under TSO" (TACAS 2012), section 6: candidates grow fence by fence, from a run that breaks one of
+//! them, by every place between a store and a load that overtakes it (`Barrier`). The set of open candidates is a queue, so that the first set found is a smallest one. The runs are those that ours gets too, shortened.
+
+use super::Asked;
+use palisade_engine::{Budget, Silent};
+use palisade_fences::{FenceKind, Fencing, Oracle, PlaceId, Places, Verdict, passings};
+use palisade_memory::Effect;
+use palisade_program::lower;
+use palisade_trace::{links, take};
+use std::collections::{BTreeSet, VecDeque};
+
+/// How many questions were asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Questions {
+    /// Until the first set was found.
+    pub one: usize,
+    /// Until all were.
+    pub all: usize,
+    /// How many sets there are.
+    pub sets: usize,
+}
+
+type Set = BTreeSet<PlaceId>;
+
+/// Runs the algorithm; `None` if the engine does not know something, or there are more questions than this.
+pub fn run(places: &Places, oracle: &Asked, most: usize) -> Option<Questions> {
+    let mut open: VecDeque<Set> = VecDeque::from([Set::new()]);
+    let mut complete: Vec<Set> = Vec::new();
+    let mut asked = Questions { one: 0, all: 0, sets: 0 };
+    while let Some(set) = open.pop_front() {
+        asked.all += 1;
+        if asked.all > most {
+            return None;
+        }
+        let mut fencing = places.no_fences();
+        set.iter().for_each(|&place| fencing[place] = Some(FenceKind::Full));
+        match barrier(places, oracle, &fencing)? {
+            None => {
+                complete.push(set);
+                asked.sets += 1;
+                if asked.sets == 1 {
+                    asked.one = asked.all;
+                }
+            }
+            Some(needed) if needed.is_empty() => {
+                asked.one = asked.all;
+                asked.sets = 0;
+                return Some(asked);
+            }
+            Some(needed) => {
+                for place in needed {
+                    let mut larger = set.clone();
+                    larger.insert(place);
+                    if !complete.iter().chain(&open).any(|smaller| smaller.is_subset(&larger)) {
+                        open.push_back(larger);
+                    }
+                }
+            }
+        }
+    }
+    Some(asked)
+}
+
+/// The places that the run demands that breaks the program with these fences; none if there is no run.
+fn barrier(places: &Places, oracle: &Asked, fencing: &Fencing) -> Option<Option<Set>> {
+    let program = places.marked(fencing);
+    let judged = oracle.judge(&program, &Budget::unlimited(1), &Silent).ok()?;
+    let witness = match judged.verdict {
+        Verdict::Right => return Some(None),
+        Verdict::Unknown(_) => return None,
+        Verdict::Wrong(witness) => witness,
+    };
+    let system = lower(&program, witness.instantiation);
+    let machine = oracle.machine(&system);
+    let replay = take(machine, &witness.run).ok()?;
+    let links = links(&witness.run, &replay);
+    let passings = passings(&places.marks(&system), &witness.run, &replay);
+    let mut found = Set::new();
+    for (load, overtaken) in links.overtakes.iter().enumerate() {
+        if !matches!(replay.effects[load], Effect::ReadMemory(..)) {
+            continue;
+        }
+        let thread = witness.run.steps[load].thread;
+        for &store in overtaken {
+            let between = |step: usize| store < step && step < load;
+            let passed = passings.iter().filter(|passing| passing.thread == thread && between(passing.step));
+            found.extend(passed.map(|passing| passing.place).filter(|&place| fencing[place].is_none()));
+        }
+    }
+    Some(Some(found))
+}

@@ -1,0 +1,45 @@
+//! All minimal sets of the programs of the corpus with up to three processes.
+
+use super::{Goal, Run, corpus_folder, read};
+use crate::table::{Table, judged};
+use anyhow::Result;
+use palisade_corpus::expectations;
+use palisade_fences::{End, Per};
+use palisade_program::{Instantiation, lower};
+use std::time::Duration;
+
+/// The aim, in seconds for one program.
+const MOST_SECONDS: f64 = 10.0;
+/// Programs with more processes are left out.
+const MOST_PROCESSES: usize = 3;
+
+/// Prints the table.
+pub fn run(limit: Duration) -> Result<()> {
+    println!(
+        "The corpus: all minimal sets of programs with up to {MOST_PROCESSES} processes, per process and per place in the source\n"
+    );
+    let mut table = Table::new(&["program", "per process", "seconds", "in the source", "seconds", ""]);
+    let mut slowest: f64 = 0.0;
+    for file in expectations().iter().map(|expectation| expectation.file) {
+        let input = read(&corpus_folder().join(file))?;
+        if lower(&input.program, Instantiation::declared(2)).instances.len() > MOST_PROCESSES {
+            continue;
+        }
+        let runs = [Per::Instance, Per::Source].map(|per| Run::new(&input, Goal::Safety, per, limit, false));
+        let [instance, source] = runs;
+        let (instance, source) = (instance?, source?);
+        let decided = |run: &Run| !matches!(run.findings.end, End::Unknown(_)) && run.seconds <= MOST_SECONDS;
+        slowest = slowest.max(instance.seconds).max(source.seconds);
+        table.row(vec![
+            file.to_owned(),
+            instance.told(),
+            format!("{:.3}", instance.seconds),
+            source.told(),
+            format!("{:.3}", source.seconds),
+            judged(decided(&instance) && decided(&source)),
+        ]);
+    }
+    table.print();
+    println!("\nthe slowest: {slowest:.2} s (aim {MOST_SECONDS} s)  {}", judged(slowest <= MOST_SECONDS));
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! Files that were published with other tools: Memorax's for safety, Trencher's for robustness.
+//!
+//! What is known: Memorax 0.1.1 finds a set for burns, both Dekkers and Peterson (one locked write per process), needs none for sense_rev_bar and barnes1, and runs out of time (120 s) on bakery.bound2 and the
+//! other programs of SPLASH-2. The fences of Trencher's files are those that Trencher computes, counted over all threads.
+
+use super::{Goal, Run, read};
+use crate::table::{Table, judged};
+use anyhow::{Context, Result, ensure};
+use palisade_fences::{End, Per};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A file without its extension, what is known of it, and what the other tool does.
+type Known = (&'static str, &'static str, &'static str);
+
+const MEMORAX: [Known; 10] = [
+    ("bakery.bound2", "4 sets of 4", "out of time"),
+    ("barnes1", "none needed", "none needed"),
+    ("barnes2", "", "out of time"),
+    ("burns", "2", "2"),
+    ("dekker", "2", "2"),
+    ("dekker.2", "2", "2"),
+    ("peterson", "2", "2"),
+    ("radiosity", "", "out of time"),
+    ("raytrace", "", "out of time"),
+    ("sense_rev_bar", "none needed", "none needed"),
+];
+
+const TRENCHER: [Known; 15] = [
+    ("clh-lock", "none needed", "none needed"),
+    ("dekker", "4", "4"),
+    ("dekker-correct", "none needed", "none needed"),
+    ("lamport-fast-mutex-alg1", "6", "6"),
+    ("lock-free-stack", "none needed", "none needed"),
+    ("mcs-lock", "none needed", "none needed"),
+    ("nbw-w-ar-ra", "1", "1"),
+    ("nbw-w-r", "none needed", "none needed"),
+    ("nbw-w-wr", "1", "1"),
+    ("parker", "1", "1"),
+    ("parker-correct", "none needed", "none needed"),
+    ("peterson", "2", "2"),
+    ("pso", "none needed", "none needed"),
+    ("simple-dekker", "2", "2"),
+    ("trf", "none needed", "none needed"),
+];
+
+/// Prints a table of the `.rmm` files and one of Trencher's files.
+pub fn run(folders: &[PathBuf], limit: Duration) -> Result<()> {
+    let mut files = Vec::new();
+    for folder in folders {
+        collect(folder, &mut files)?;
+    }
+    files.sort();
+    ensure!(!files.is_empty(), "no .rmm or .txt file below the folders");
+    for (extension, goal, known, tool) in [
+        ("rmm", Goal::Safety, MEMORAX.as_slice(), "Memorax"),
+        ("txt", Goal::Robustness, TRENCHER.as_slice(), "Trencher"),
+    ] {
+        let of_tool = |file: &&PathBuf| file.extension().is_some_and(|found| found == extension);
+        let files: Vec<&PathBuf> = files.iter().filter(of_tool).collect();
+        if files.is_empty() {
+            continue;
+        }
+        println!("{tool}'s files: fences of all processes together for {goal:?}\n");
+        let mut table = Table::new(&[
+            "program",
+            "fences",
+            "the first set",
+            "asked: one",
+            "all",
+            "Algorithm 2: one",
+            "all",
+            "seconds",
+            tool,
+            "",
+        ]);
+        for file in files {
+            let name = file.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned());
+            let known = known.iter().find(|(known, _, _)| *known == name);
+            let input = read(file)?;
+            let run = Run::new(&input, goal, Per::Instance, limit, true)?;
+            let told = run.told();
+            let ok = match known.map(|(_, fences, _)| *fences).filter(|fences| !fences.is_empty()) {
+                // Another tool tells one set of ours.
+                Some(fences) => told == fences || told.ends_with(&format!("sets of {fences}")),
+                None => known.is_none() || !matches!(run.findings.end, End::Unknown(_)),
+            };
+            let mut cells = vec![name, told, run.first_set(&input).join(", ")];
+            cells.extend(run.questions());
+            cells.push(format!("{:.3}", run.seconds));
+            cells.push(known.map_or("-", |(_, _, theirs)| *theirs).to_owned());
+            cells.push(judged(ok && run.is_quicker()));
+            table.row(cells);
+        }
+        table.print();
+        println!();
+    }
+    Ok(())
+}
+
+/// All files below a folder.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(())
+}

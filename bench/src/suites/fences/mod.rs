@@ -1,0 +1,201 @@
+//! Minimal sets of fences.
+//!
+//! *Aims.* (1) Every row of Table 1 of Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under TSO" (TACAS 2012), with the paper's sets ([`paper`]). (2) Fewer programs judged than
+//! Algorithm 2 as printed needs ([`algorithm2`]). (3) All minimal sets of every program of the corpus with up to three processes within ten seconds each ([`corpus`]). (4) The published `.rmm`
+//! files with the fences that are known for them, and Trencher's files with the fences for robustness that are known ([`folder`]).
+//!
+//! *How.* Fences stand behind stores and are counted per process, as in the paper. Seconds are on the clock, on one core, and also given without the engines: that is what finding places, demands and
+//! hitting sets takes. Algorithm 2 is given up after [`MOST_QUESTIONS`] questions.
+
+mod algorithm2;
+pub mod corpus;
+pub mod folder;
+pub mod paper;
+
+use crate::measure::machine;
+use anyhow::{Context, Result, anyhow};
+use palisade::{CheckOptions, Input, Language, RobustOptions, Robustness, Source};
+use palisade_engine::{Budget, Progress, Silent, Verdict as Checked};
+use palisade_fences::{
+    End, Findings, Judgement, Oracle, Per, Placement, Places, Verdict, Wanted, Which, find,
+};
+use palisade_memory::{Machine, Model};
+use palisade_program::running::System;
+use palisade_program::written::Program;
+use palisade_syntax::edit::insert_fences;
+use palisade_trace::{Run as Steps, replay, violating};
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Algorithm 2 may ask this often.
+const MOST_QUESTIONS: usize = 2_000;
+
+/// Runs the suite: the folders, if there are any, else the paper's table and the corpus.
+pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
+    println!("{}; at most {seconds} s per program\n", machine());
+    let limit = Duration::from_secs(seconds);
+    if folders.is_empty() {
+        paper::run(limit)?;
+        corpus::run(limit)
+    } else {
+        folder::run(folders, limit)
+    }
+}
+
+/// What fences are for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Goal {
+    Safety,
+    Robustness,
+}
+
+/// The best engines for the program as an oracle that looks at the clock.
+struct Asked {
+    goal: Goal,
+    /// Seconds in engines.
+    seconds: Cell<f64>,
+}
+
+impl Oracle for Asked {
+    type Error = anyhow::Error;
+
+    fn judge(&self, program: &Program, budget: &Budget, progress: &dyn Progress) -> Result<Judgement> {
+        let start = Instant::now();
+        let judgement = match self.goal {
+            Goal::Safety => {
+                let outcome = palisade::check(program, &CheckOptions::default(), budget, progress)?.outcome;
+                let verdict = match outcome.verdict {
+                    Checked::Safe => Verdict::Right,
+                    Checked::Unsafe(witness) => Verdict::Wrong(witness),
+                    Checked::Unknown(reason) => Verdict::Unknown(reason),
+                };
+                Judgement { verdict, engine: outcome.engine, stats: outcome.stats }
+            }
+            Goal::Robustness => {
+                let outcome = palisade::robust(program, &RobustOptions::default(), budget, progress)?.outcome;
+                let verdict = match outcome.answer {
+                    Robustness::Robust => Verdict::Right,
+                    Robustness::NotRobust(witness) => Verdict::Wrong(witness),
+                    Robustness::Unknown(reason) => Verdict::Unknown(reason),
+                };
+                Judgement { verdict, engine: outcome.engine, stats: outcome.stats }
+            }
+        };
+        self.seconds.set(self.seconds.get() + start.elapsed().as_secs_f64());
+        Ok(judgement)
+    }
+
+    fn machine<'s>(&self, system: &'s System) -> Machine<'s> {
+        Machine::new(system, Model::Tso)
+    }
+
+    fn shows(&self, machine: Machine<'_>, run: &Steps) -> bool {
+        match self.goal {
+            Goal::Safety => replay(machine, run).is_ok(),
+            Goal::Robustness => violating(machine, run).is_ok(),
+        }
+    }
+}
+
+/// What was found for one program.
+struct Run {
+    /// All minimal sets.
+    findings: Findings,
+    places: Places,
+    /// Questions until a smallest set, and until all sets.
+    one: u64,
+    all: u64,
+    /// Seconds for all sets, and those of them outside of engines.
+    seconds: f64,
+    outside: f64,
+    /// The same by Algorithm 2.
+    printed: Option<algorithm2::Questions>,
+}
+
+impl Run {
+    fn new(input: &Input, goal: Goal, per: Per, limit: Duration, compare: bool) -> Result<Run> {
+        let wanted = Wanted {
+            placement: Placement::AfterWrites,
+            per,
+            store_fences: false,
+            can_write: &|fence| insert_fences(input.language, &input.source, &[fence]).is_ok(),
+            allows: &|_| true,
+        };
+        let budget = || Budget::unlimited(1).with_timeout(limit).with_memory(3 << 30);
+        let start = Instant::now();
+        let places = Places::new(&input.program, &wanted);
+        let oracle = Asked { goal, seconds: Cell::new(0.0) };
+        let findings = find(&places, Which::All, &|_| 1, &oracle, &budget(), &Silent)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let outside = seconds - oracle.seconds.get();
+        let one = find(&places, Which::Cheapest, &|_| 1, &oracle, &budget(), &Silent)?;
+        let calls = |findings: &Findings| findings.stats.get("engine_calls").unwrap_or(0);
+        let printed = if compare && !matches!(findings.end, End::Unknown(_)) {
+            algorithm2::run(&places, &oracle, MOST_QUESTIONS)
+        } else {
+            None
+        };
+        Ok(Run { one: calls(&one), all: calls(&findings), findings, places, seconds, outside, printed })
+    }
+
+    /// The sets in brief: `2 fences`, `3 sets of 2`, `none needed`, `none help`, or why it is not known.
+    fn told(&self) -> String {
+        let sizes: Vec<usize> = self.findings.sets.iter().map(|set| set.fences.len()).collect();
+        match (&self.findings.end, sizes.as_slice()) {
+            (End::Unknown(reason), _) => reason.to_string(),
+            (End::Hopeless(_), _) => "none help".to_owned(),
+            (End::Complete, [0]) => "none needed".to_owned(),
+            (End::Complete, [one]) => format!("{one}"),
+            (End::Complete, many) => {
+                let (least, most) = (many.iter().min().unwrap_or(&0), many.iter().max().unwrap_or(&0));
+                let sizes = if least == most { format!("{least}") } else { format!("{least} to {most}") };
+                format!("{} sets of {sizes}", many.len())
+            }
+        }
+    }
+
+    /// The fences of the first set: `P(0) 8, P(1) 8`.
+    fn first_set(&self, input: &Input) -> Vec<String> {
+        let fences = self.findings.sets.first().map_or([].as_slice(), |set| set.fences.as_slice());
+        let place = |fence: &palisade_fences::Fence| {
+            let place = &self.places.places()[fence.place];
+            let line = input.source.position(place.span).map_or(0, |position| position.line);
+            format!("{} {line}", place.process)
+        };
+        fences.iter().map(place).collect()
+    }
+
+    /// Whether fewer questions were asked than Algorithm 2 asks; as many where one or two are enough for both.
+    fn is_quicker(&self) -> bool {
+        self.printed.is_none_or(|printed| {
+            let printed = printed.all as u64;
+            self.all < printed || (self.all == printed && printed <= 2)
+        })
+    }
+
+    fn questions(&self) -> Vec<String> {
+        let printed = |count: fn(&algorithm2::Questions) -> usize| match &self.printed {
+            Some(questions) => count(questions).to_string(),
+            None => "-".to_owned(),
+        };
+        vec![
+            self.one.to_string(),
+            self.all.to_string(),
+            printed(|questions| questions.one),
+            printed(|questions| questions.all),
+        ]
+    }
+}
+
+fn read(path: &Path) -> Result<Input> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let language = Language::from_extension(extension).context("a known language")?;
+    let name = path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+    palisade::read(Source::new(name, text), language, None).map_err(|refused| anyhow!("{refused}"))
+}
+
+fn corpus_folder() -> PathBuf {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus")).to_owned()
+}
