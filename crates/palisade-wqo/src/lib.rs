@@ -9,6 +9,6 @@ mod antichain;
 mod order;
 mod search;
 
-pub use antichain::Antichain;
+pub use antichain::{Antichain, Signature};
 pub use order::{injects, is_subword};
 pub use search::{Backward, Found, NodeId, Search};

@@ -9,7 +9,7 @@
 //! *How.* Smallest elements first, so that subsumption removes more. An element that has become subsumed by the time it would be expanded is
 //! not expanded.
 
-use crate::Antichain;
+use crate::{Antichain, Signature};
 
 /// A system to be searched backward.
 pub trait Backward {
@@ -24,6 +24,11 @@ pub trait Backward {
     fn keys(&self, element: &Self::Element) -> Vec<Self::Key>;
     /// Whether `a` is below `b`: its upward closure holds that of `b`.
     fn is_below(&self, a: &Self::Element, b: &Self::Element) -> bool;
+    /// Bits that sort out most elements before [`Backward::is_below`] is asked.
+    fn signature(&self, element: &Self::Element) -> Signature {
+        let _ = element;
+        Signature::default()
+    }
     /// How large an element is; smaller ones are expanded first.
     fn weight(&self, element: &Self::Element) -> usize;
     /// Whether the upward closure holds an initial configuration.
@@ -58,9 +63,9 @@ pub enum Found {
 pub struct Search<'s, B: Backward> {
     system: &'s B,
     nodes: Vec<Node<B::Element, B::Why>>,
-    antichain: Antichain<B::Key, usize>,
+    antichain: Antichain<B::Key>,
     /// Elements to be expanded, by weight.
-    queue: Vec<std::collections::VecDeque<usize>>,
+    queue: Vec<std::collections::VecDeque<u32>>,
     /// The first initial element met.
     initial: Option<NodeId>,
     generated: u64,
@@ -110,6 +115,7 @@ impl<'s, B: Backward> Search<'s, B> {
     fn next(&mut self) -> Option<usize> {
         for weight in 0..self.queue.len() {
             while let Some(index) = self.queue[weight].pop_front() {
+                let index = index as usize;
                 if !self.nodes[index].subsumed && !self.became_subsumed(index) {
                     return Some(index);
                 }
@@ -121,14 +127,15 @@ impl<'s, B: Backward> Search<'s, B> {
     /// Whether another element has come below this one since it was met; then it goes.
     fn became_subsumed(&mut self, index: usize) -> bool {
         let (system, nodes, tests) = (self.system, &mut self.nodes, &mut self.tests);
-        let keys = system.keys(&nodes[index].element);
-        let subsumed = self.antichain.any_below(&keys, |other| {
+        let element = &nodes[index].element;
+        let (keys, signature) = (system.keys(element), system.signature(element));
+        let subsumed = self.antichain.any_below(&keys, signature, |other| {
             *tests += 1;
-            other != index && system.is_below(&nodes[other].element, &nodes[index].element)
+            other as usize != index && system.is_below(&nodes[other as usize].element, element)
         });
         if subsumed {
             nodes[index].subsumed = true;
-            self.antichain.remove_if(&keys, |other| other == index);
+            self.antichain.remove_if(&keys, signature, |other| other as usize == index);
         }
         subsumed
     }
@@ -141,16 +148,17 @@ impl<'s, B: Backward> Search<'s, B> {
         let system = self.system;
         let nodes = &mut self.nodes;
         let tests = &mut self.tests;
-        let keys = system.keys(&element);
-        let covered = self.antichain.any_below(&keys, |stored| {
+        let (keys, signature) = (system.keys(&element), system.signature(&element));
+        let covered = self.antichain.any_below(&keys, signature, |stored| {
             *tests += 1;
-            system.is_below(&nodes[stored].element, &element)
+            system.is_below(&nodes[stored as usize].element, &element)
         });
         if covered {
             return;
         }
-        self.antichain.remove_if(&keys, |stored| {
+        self.antichain.remove_if(&keys, signature, |stored| {
             *tests += 1;
+            let stored = stored as usize;
             let above = system.is_below(&element, &nodes[stored].element);
             nodes[stored].subsumed |= above;
             above
@@ -160,13 +168,16 @@ impl<'s, B: Backward> Search<'s, B> {
             self.initial = Some(NodeId(index));
         }
         let weight = system.weight(&element);
-        self.bytes += (size_of::<Node<B::Element, B::Why>>() + system.bytes(&element)) as u64;
+        // With its place in the antichain and in the queue.
+        let places = size_of::<u64>() + 2 * size_of::<u32>();
+        self.bytes += (size_of::<Node<B::Element, B::Why>>() + places + system.bytes(&element)) as u64;
         nodes.push(Node { element, successor, subsumed: false });
-        self.antichain.insert(&keys, index);
+        let short = u32::try_from(index).expect("fewer than 2^32 elements fit into memory");
+        self.antichain.insert(&keys, signature, short);
         if self.queue.len() <= weight {
             self.queue.resize_with(weight + 1, Default::default);
         }
-        self.queue[weight].push_back(index);
+        self.queue[weight].push_back(short);
     }
 
     /// An element.
@@ -181,13 +192,14 @@ impl<'s, B: Backward> Search<'s, B> {
 
     /// The minimal elements.
     pub fn minimal_elements(&self) -> impl Iterator<Item = &B::Element> {
-        let minimal = |&index: &usize| {
-            let element = &self.nodes[index].element;
-            !self.antichain.any_below(&self.system.keys(element), |other| {
-                other != index && self.system.is_below(&self.nodes[other].element, element)
+        let minimal = |&index: &u32| {
+            let element = &self.nodes[index as usize].element;
+            let (keys, signature) = (self.system.keys(element), self.system.signature(element));
+            !self.antichain.any_below(&keys, signature, |other| {
+                other != index && self.system.is_below(&self.nodes[other as usize].element, element)
             })
         };
-        self.antichain.iter().filter(minimal).map(|index| &self.nodes[index].element)
+        self.antichain.iter().filter(minimal).map(|index| &self.nodes[index as usize].element)
     }
 
     /// After [`Found::Closed`]: elements that hold the given ones and are closed under predecessors by themselves. Minimal elements that became needless on the way are not among them.
@@ -195,10 +207,11 @@ impl<'s, B: Backward> Search<'s, B> {
         let mut marked = vec![false; self.nodes.len()];
         let mut work: Vec<usize> = Vec::new();
         let mut mark = |element: &B::Element, work: &mut Vec<usize>| {
-            let found = self.antichain.find_below(&self.system.keys(element), |stored| {
-                self.system.is_below(&self.nodes[stored].element, element)
+            let (keys, signature) = (self.system.keys(element), self.system.signature(element));
+            let found = self.antichain.find_below(&keys, signature, |stored| {
+                self.system.is_below(&self.nodes[stored as usize].element, element)
             });
-            let found = found.expect("the set is closed");
+            let found = found.expect("the set is closed") as usize;
             if !std::mem::replace(&mut marked[found], true) {
                 work.push(found);
             }
@@ -224,7 +237,7 @@ impl<'s, B: Backward> Search<'s, B> {
         self.generated
     }
 
-    /// How many times two elements were compared.
+    /// How many times two elements were compared in full, signatures having said nothing against it.
     pub fn subsumption_tests(&self) -> u64 {
         self.tests
     }

@@ -67,6 +67,11 @@ impl Content {
     }
 }
 
+/// The bit of a known cell in a [signature](palisade_wqo::Signature).
+pub(crate) fn memory_bit(cell: CellId, value: ValueId) -> u64 {
+    1 << (FxBuildHasher.hash_one((cell, value)) >> 58)
+}
+
 /// An element.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Element {
@@ -74,26 +79,26 @@ pub(crate) struct Element {
     pub memory: SmallVec<[Content; 16]>,
     /// What is asked of processes, sorted.
     pub processes: Vec<Process>,
-    /// A bit for each letter of each process (several share a bit): an element below this one has no others.
-    signature: u64,
 }
 
 impl Element {
     pub fn new(memory: SmallVec<[Content; 16]>, processes: Vec<Process>) -> Element {
         debug_assert!(processes.is_sorted(), "processes are sorted");
-        let mut signature = 0;
-        for process in &processes {
-            for symbol in &process.word {
-                let letter = FxBuildHasher.hash_one((process.kind, process.state, symbol));
-                signature |= 1 << (letter >> 58);
-            }
-        }
-        Element { memory, processes, signature }
+        Element { memory, processes }
     }
 
-    /// A quick test that is true for all elements below another.
-    pub fn may_be_below(&self, other: &Element) -> bool {
-        self.signature & !other.signature == 0
+    /// Bits for the known cells, and bits for the letters of processes (several share a bit): an element below this one has no others.
+    pub fn asks(&self) -> [u64; 2] {
+        let known = self.memory.iter().enumerate();
+        let known = known.filter_map(|(cell, content)| Some((CellId::from_index(cell), content.value()?)));
+        let memory = known.fold(0, |bits, (cell, value)| bits | memory_bit(cell, value));
+        let mut letters = 0;
+        for process in &self.processes {
+            for symbol in &process.word {
+                letters |= 1 << (FxBuildHasher.hash_one((process.kind, process.state, symbol)) >> 58);
+            }
+        }
+        [memory, letters]
     }
 
     pub fn content(&self, cell: CellId) -> Content {

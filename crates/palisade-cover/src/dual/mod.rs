@@ -73,7 +73,7 @@ use palisade_engine::{
 };
 use palisade_memory::Model;
 use palisade_program::running::{RoleId, System};
-use palisade_wqo::{Backward, Found, NodeId, Search};
+use palisade_wqo::{Backward, Found, NodeId, Search, Signature};
 use predecessors::Step;
 use setup::Setup;
 use tracked::{Attempt, Tracked};
@@ -191,7 +191,7 @@ fn check(
             progress.tell("following few processes with load buffers", stats);
             budget.check(search.bytes() + bytes).and(budget.check_work(search.generated() + generated))
         };
-        let mut keep = |_: &Setup, tracked: &[u32], elements: Vec<&Element>| {
+        let mut keep = |tracked: &[u32], elements: Vec<&Element>| {
             if proof.is_some() {
                 parts.push(proof::part(Some(tracked.to_vec()), elements));
             }
@@ -275,10 +275,14 @@ impl Backward for Setup {
         element.keys()
     }
 
+    fn signature(&self, element: &Element) -> Signature {
+        let implied =
+            self.sole.ids().filter_map(|cell| Some((cell, self.implied(&element.processes, cell)?)));
+        let implied = implied.fold(0, |bits, (cell, value)| bits | element::memory_bit(cell, value));
+        Signature { asks: element.asks(), implied: [implied, 0] }
+    }
+
     fn is_below(&self, a: &Element, b: &Element) -> bool {
-        if !a.may_be_below(b) {
-            return false;
-        }
         let cells = a.memory.iter().zip(&b.memory).enumerate();
         let memory_below = cells.into_iter().all(|(index, (of_a, of_b))| match of_a.value() {
             None => true,

@@ -70,7 +70,7 @@ impl<'s> Tracked<'s> {
         &mut self,
         work: u64,
         check: &mut dyn FnMut(u64, u64) -> Result<(), Exhausted>,
-        keep: &mut dyn FnMut(&Setup, &[u32], Vec<&Element>),
+        keep: &mut dyn FnMut(&[u32], Vec<&Element>),
     ) -> Attempt {
         let most = self.generated + work;
         for number in 0..self.groups.len() {
@@ -98,7 +98,7 @@ impl<'s> Tracked<'s> {
                     (None, None) => return Attempt::Unfinished,
                     (Some(Found::Closed), None) => {
                         let needed = search.needed(bad.iter().map(|element| setup.simplified(element)));
-                        keep(&setup, tracked, needed);
+                        keep(tracked, needed);
                         self.groups[number].proved = true;
                     }
                     (Some(Found::Initial(node)), None) => {
@@ -275,7 +275,7 @@ mod tests {
                     }
                     let mut parts = Vec::new();
                     let mut tracked = Tracked::new(&setup, elements.clone());
-                    let attempt = tracked.attempt(5_000, &mut |_, _| Ok(()), &mut |_, tracked, elements| {
+                    let attempt = tracked.attempt(5_000, &mut |_, _| Ok(()), &mut |tracked, elements| {
                         parts.push(proof::part(Some(tracked.to_vec()), elements));
                     });
                     let mut search = Search::new(&setup);
