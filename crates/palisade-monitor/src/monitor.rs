@@ -29,9 +29,9 @@
 
 use crate::clocks::{Bank, LANE_STEP, Moment, VECTORS, join};
 use crate::event::{Access, Action, Bytes, Event, Instruction, MOST_PROCESSES, Process};
-use crate::shadow::{NONE, Shadow};
-use crate::violations::{Violation, Violations};
-use palisade_memory::{Interlocked, Model};
+use crate::shadow::{NONE, Piece, Shadow, View};
+use crate::violations::Violations;
+use palisade_memory::Interlocked;
 
 /// Both monitors, in one pass.
 #[derive(Clone, Debug)]
@@ -50,9 +50,10 @@ pub struct Monitor {
     events: u64,
     /// When moments of a process reach this, old ones are forgotten.
     latest: Moment,
-    /// The pieces of the event at hand, and whether the last store of each happens before `prev`.
-    pieces: Vec<u32>,
+    /// Room for the pieces of an event, and which of their last stores happen before `prev`.
+    touched: Vec<Touched>,
     ordered: Vec<bool>,
+    pieces: Vec<u32>,
 }
 
 /// A process, besides its clocks.
@@ -83,8 +84,9 @@ impl Monitor {
             violations: Violations::default(),
             events: 0,
             latest,
-            pieces: Vec::new(),
+            touched: Vec::new(),
             ordered: Vec::new(),
+            pieces: Vec::new(),
         }
     }
 
@@ -175,124 +177,205 @@ impl Monitor {
 
     #[inline]
     fn access(&mut self, me: usize, instruction: Instruction, access: Access, bytes: Bytes) {
+        match self.shadow.find(bytes) {
+            Some(piece) => self.one(me, instruction, access, piece, bytes),
+            None => {
+                let accesses = [(access, bytes)];
+                self.many(me, instruction, &accesses, self.waits(access));
+            }
+        }
+    }
+
+    /// What an access waits for.
+    #[inline(always)]
+    fn waits(&self, access: Access) -> Waits {
+        match (access.locks(), self.interlocked) {
+            (false, _) => Waits::No,
+            (true, Interlocked::WholeBuffer) => Waits::Whole,
+            (true, Interlocked::OwnAddress) => Waits::Own,
+        }
+    }
+
+    /// An access to just one piece: what nearly all are, so that this is where the time goes. [`Monitor::many`] says the same in general.
+    #[inline(always)]
+    fn one(&mut self, me: usize, instruction: Instruction, access: Access, at: u32, bytes: Bytes) {
         let now = self.advance(me);
         let [happened, tso, pso] = self.vectors();
-        let mut pieces = std::mem::take(&mut self.pieces);
-        self.shadow.cover(bytes, &mut pieces);
+        let waits = self.waits(access);
+        let thread = self.threads[me];
         let clock = self.clocks.of_mut(me);
-
-        // What happens before `prev` must be looked up before this event learns anything.
-        self.ordered.clear();
-        let mut foreign = false;
-        for &at in &pieces {
-            let piece = *self.shadow.piece(at);
-            let is_foreign = piece.writer != NONE && piece.writer != me as u32;
-            foreign |= is_foreign;
-            self.ordered.push(is_foreign && clock[happened + piece.writer as usize] >= piece.stamp);
-        }
-        for &at in &pieces {
-            let piece = *self.shadow.piece(at);
-            if access.writes() && piece.loaded {
-                join(clock, self.shadow.access_clock(at));
-            } else if piece.writer != me as u32 {
-                join(clock, self.shadow.store_clock(at));
+        let mut view = self.shadow.view(at);
+        let Piece { writer, stamp, barrier, instruction: store, .. } = *view.piece;
+        let is_foreign = writer != NONE && writer != me as u32;
+        let ordered = is_foreign && clock[happened + writer as usize] >= stamp;
+        if access.writes() && view.piece.loaded {
+            // Whoever was alone to load it and knows all there is to know learns nothing.
+            if view.piece.reader != me as u32 {
+                join(clock, view.accesses);
             }
+        } else if writer != me as u32 && !ordered {
+            join(clock, view.store);
         }
-        if foreign {
-            self.judge(me, instruction, &pieces);
-            // From now on the stores that this event saw have reached memory.
-            let clock = self.clocks.of_mut(me);
-            for &at in &pieces {
-                let piece = *self.shadow.piece(at);
-                if piece.writer != NONE && piece.writer != me as u32 {
-                    let writer = piece.writer as usize;
-                    clock[tso + writer] = clock[tso + writer].max(piece.stamp);
-                    clock[pso + writer] = clock[pso + writer].max(piece.barrier);
+        if is_foreign {
+            let writer = writer as usize;
+            if ordered {
+                let pending = [
+                    clock[tso + writer] < stamp,
+                    clock[pso + writer] < stamp && !view.is_drained_for(&clock[happened..tso]),
+                ];
+                if pending != [false, false] {
+                    let triple = (store, thread.previous, instruction);
+                    self.violations.add_pending(pending, triple, self.events);
                 }
             }
+            clock[tso + writer] = clock[tso + writer].max(stamp);
+            clock[pso + writer] = clock[pso + writer].max(barrier);
         }
-        let barrier = self.threads[me].barrier;
-        let clock = self.clocks.of_mut(me);
-        let locked_alone = access.locks() && self.interlocked == Interlocked::OwnAddress;
-        if access.locks() {
-            clock[tso + me] = now;
-            clock[pso + me] = if locked_alone { clock[pso + me].max(barrier) } else { now };
+        waits.drain(clock, [happened, tso, pso], me, thread.barrier);
+        // Own loads leave own stores pending; everything else makes them drain under PSO.
+        let drains = writer != NONE && (is_foreign || access != Access::Load);
+        if drains && view.piece.is_part() {
+            self.shadow.drain_parts(at, me, now);
+            view = self.shadow.view(at);
         }
-        for &at in &pieces {
-            let writer = self.shadow.piece(at).writer;
-            // Own loads leave own stores pending; everything else makes them drain under PSO.
-            let drains = writer != NONE && (writer != me as u32 || access != Access::Load);
-            if drains && self.shadow.piece(at).is_part() {
-                for other in self.shadow.others_of_store(at) {
-                    drain(&mut self.shadow, other, me, now);
-                }
+        if access.writes() {
+            view.store.copy_from_slice(clock);
+            if view.piece.drained {
+                view.drained_by.fill(0);
             }
-            if !access.writes() && drains {
-                drain(&mut self.shadow, at, me, now);
+            let piece = &mut *view.piece;
+            (piece.loaded, piece.drained) = (false, false);
+            (piece.writer, piece.stamp, piece.barrier) = (me as u32, now, thread.barrier);
+            (piece.instruction, piece.stored) = (instruction, bytes);
+            if waits == Waits::Own {
+                view.drain(me, now);
             }
-        }
-        for &at in &pieces {
-            let clock = self.clocks.of(me);
-            let loaded = self.shadow.piece(at).loaded;
-            if access.writes() {
-                self.shadow.store_clock(at).copy_from_slice(clock);
-                if self.shadow.piece(at).drained {
-                    self.shadow.drained_by(at).fill(0);
-                }
-                let piece = self.shadow.piece(at);
-                piece.loaded = false;
-                piece.drained = false;
-                (piece.writer, piece.stamp, piece.barrier) = (me as u32, now, barrier);
-                (piece.instruction, piece.stored) = (instruction, bytes);
-                if locked_alone {
-                    drain(&mut self.shadow, at, me, now);
-                }
-            } else if loaded {
-                join(self.shadow.access_clock(at), clock);
-            } else {
-                // This event has learned all that the last store knew.
-                self.shadow.access_clock(at).copy_from_slice(clock);
-                self.shadow.piece(at).loaded = true;
+        } else {
+            if drains {
+                view.drain(me, now);
             }
+            load(&mut view, clock, me);
         }
         self.threads[me].previous = instruction;
+    }
+
+    /// An event that accesses several pieces, all at once: a large or unaligned access, or an atomic section.
+    #[cold]
+    fn many(&mut self, me: usize, instruction: Instruction, accesses: &[(Access, Bytes)], waits: Waits) {
+        let now = self.advance(me);
+        let [happened, tso, pso] = self.vectors();
+        let thread = self.threads[me];
+        let mut touched = std::mem::take(&mut self.touched);
+        self.touch(accesses, &mut touched);
+        let is_foreign = |piece: &Piece| piece.writer != NONE && piece.writer != me as u32;
+
+        // What happens before `prev` must be looked up before this event learns anything.
+        let clock = self.clocks.of_mut(me);
+        self.ordered.clear();
+        self.ordered.extend(touched.iter().map(|touched| {
+            let piece = self.shadow.view(touched.piece).piece;
+            is_foreign(piece) && clock[happened + piece.writer as usize] >= piece.stamp
+        }));
+        for touched in &touched {
+            let view = self.shadow.view(touched.piece);
+            let all = touched.access.writes() && view.piece.loaded;
+            if all || view.piece.writer != me as u32 {
+                join(clock, if all { view.accesses } else { view.store });
+            }
+        }
+        // A store that several pieces belong to is reported once.
+        let mut reported: Vec<(u32, Moment)> = Vec::new();
+        for (touched, _) in touched.iter().zip(&self.ordered).filter(|(_, ordered)| **ordered) {
+            let view = self.shadow.view(touched.piece);
+            let piece = *view.piece;
+            let writer = piece.writer as usize;
+            let pending = [
+                clock[tso + writer] < piece.stamp,
+                clock[pso + writer] < piece.stamp && !view.is_drained_for(&clock[happened..tso]),
+            ];
+            if pending != [false, false] && !reported.contains(&(piece.writer, piece.stamp)) {
+                reported.push((piece.writer, piece.stamp));
+                let triple = (piece.instruction, thread.previous, instruction);
+                self.violations.add_pending(pending, triple, self.events);
+            }
+        }
+        // From now on the stores that this event saw have reached memory.
+        for touched in &touched {
+            let piece = *self.shadow.view(touched.piece).piece;
+            if is_foreign(&piece) {
+                let writer = piece.writer as usize;
+                clock[tso + writer] = clock[tso + writer].max(piece.stamp);
+                clock[pso + writer] = clock[pso + writer].max(piece.barrier);
+            }
+        }
+        waits.drain(clock, [happened, tso, pso], me, thread.barrier);
+        for touched in &touched {
+            let piece = *self.shadow.view(touched.piece).piece;
+            let drains = piece.writer != NONE && (is_foreign(&piece) || touched.access != Access::Load);
+            if drains && piece.is_part() {
+                self.shadow.drain_parts(touched.piece, me, now);
+            }
+            if drains && !touched.access.writes() {
+                self.shadow.view(touched.piece).drain(me, now);
+            }
+        }
+        for touched in &touched {
+            let clock = self.clocks.of(me);
+            let mut view = self.shadow.view(touched.piece);
+            if touched.access.writes() {
+                view.store.copy_from_slice(clock);
+                view.drained_by.fill(0);
+                let piece = &mut *view.piece;
+                (piece.loaded, piece.drained) = (false, false);
+                (piece.writer, piece.stamp, piece.barrier) = (me as u32, now, thread.barrier);
+                (piece.instruction, piece.stored) = (instruction, touched.bytes);
+                if waits == Waits::Own {
+                    view.drain(me, now);
+                }
+            } else {
+                load(&mut view, clock, me);
+            }
+        }
+        if let [(access, bytes)] = accesses
+            && access.writes()
+        {
+            self.shadow.merge(*bytes);
+        }
+        self.touched = touched;
+        self.threads[me].previous = instruction;
+    }
+
+    /// The pieces of some accesses, each once, as stored if one of the accesses stores it.
+    fn touch(&mut self, accesses: &[(Access, Bytes)], touched: &mut Vec<Touched>) {
+        touched.clear();
+        let mut pieces = std::mem::take(&mut self.pieces);
+        // The first time around pieces are cut, the second time they are as they stay.
+        if accesses.len() > 1 {
+            accesses.iter().for_each(|(_, bytes)| self.shadow.cover(*bytes, &mut pieces));
+        }
+        for &(access, bytes) in accesses {
+            pieces.clear();
+            self.shadow.cover(bytes, &mut pieces);
+            for &piece in &pieces {
+                let known = touched.iter_mut().find(|touched| touched.piece == piece);
+                match known.filter(|_| accesses.len() > 1) {
+                    Some(known) if known.access.writes() && !access.writes() => {}
+                    Some(known) => *known = Touched { piece, access, bytes },
+                    None => touched.push(Touched { piece, access, bytes }),
+                }
+            }
+        }
         self.pieces = pieces;
     }
 
-    /// Reports the stores of other processes that this event could have come before.
-    #[inline]
-    fn judge(&mut self, me: usize, instruction: Instruction, pieces: &[u32]) {
-        let [happened, tso, pso] = self.vectors();
-        let clock = self.clocks.of(me);
-        let mut reported = [(NONE, 0); 2];
-        for (&at, _) in pieces.iter().zip(&self.ordered).filter(|(_, ordered)| **ordered) {
-            let piece = *self.shadow.piece(at);
-            let (writer, stamp) = (piece.writer as usize, piece.stamp);
-            let drained = |by: usize, when: Moment| when != 0 && when <= clock[happened + by];
-            let pending = [
-                clock[tso + writer] < stamp,
-                clock[pso + writer] < stamp
-                    && !(piece.drained
-                        && self
-                            .shadow
-                            .drained_by(at)
-                            .iter()
-                            .enumerate()
-                            .any(|(by, &when)| drained(by, when))),
-            ];
-            for (model, pending) in [Model::Tso, Model::Pso].into_iter().zip(pending) {
-                let last = &mut reported[usize::from(model == Model::Pso)];
-                if pending && *last != (piece.writer, stamp) {
-                    *last = (piece.writer, stamp);
-                    let violation = Violation {
-                        model,
-                        store: piece.instruction,
-                        previous: self.threads[me].previous,
-                        access: instruction,
-                    };
-                    self.violations.add(violation, self.events);
-                }
-            }
+    /// Takes in an event that accesses several places at once and drains the whole buffer first: an atomic section of a model program.
+    pub fn take_section(&mut self, process: Process, instruction: Instruction, accesses: &[(Access, Bytes)]) {
+        let slot = self.slot(process);
+        self.events += 1;
+        if accesses.is_empty() {
+            self.fence(slot);
+        } else {
+            self.many(slot, instruction, accesses, Waits::Whole);
         }
     }
 
@@ -308,17 +391,7 @@ impl Monitor {
                 self.fence(me);
                 self.start(me, child, event.instruction);
             }
-            Action::Join(child) => {
-                let child = self.slot(child);
-                if child != me {
-                    self.fence(child);
-                    self.clocks.join_within(me, child);
-                    self.threads[me].previous = event.instruction;
-                    if !self.joined.contains(&(child as u32)) {
-                        self.joined.push(child as u32);
-                    }
-                }
-            }
+            Action::Join(child) => self.join(me, child, event.instruction),
             Action::Free { address, size } => self.shadow.forget(address, size),
         }
     }
@@ -334,32 +407,80 @@ impl Monitor {
     /// A process starts another. If it knows that some process has ended, the new one takes that one's slot: its events go on where that one's stopped.
     fn start(&mut self, me: usize, child: Process, instruction: Instruction) {
         let known = self.clocks.of(me);
-        let free = self.joined.iter().position(|&slot| {
-            let slot = slot as usize;
-            slot != me && known[slot] == self.clocks.of(slot)[slot]
-        });
+        let ended = |slot: usize| known[slot] == self.clocks.of(slot)[slot];
+        let free = self.joined.iter().position(|&slot| ended(slot as usize));
         let is_new = self.slots.get(child.0 as usize).is_none_or(|&slot| slot == NONE);
-        let slot = match free {
-            Some(free) if is_new || self.slots[child.0 as usize] == self.joined[free] => {
-                let slot = self.joined.swap_remove(free);
-                self.slots.iter_mut().filter(|other| **other == slot).for_each(|other| *other = NONE);
-                self.name_slot(child, slot as usize);
-                slot as usize
-            }
-            _ => self.slot(child),
-        };
+        if let (Some(free), true) = (free, is_new) {
+            let slot = self.joined.swap_remove(free);
+            self.name_slot(child, slot as usize);
+        }
+        let slot = self.slot(child);
         if slot != me {
             self.clocks.join_within(slot, me);
             self.threads[slot].previous = instruction;
         }
     }
+
+    /// A process has waited for another to end.
+    fn join(&mut self, me: usize, child: Process, instruction: Instruction) {
+        let slot = self.slot(child);
+        if slot == me {
+            return;
+        }
+        // Its end is an event, so that whoever knows of it can be told from whoever does not.
+        self.advance(slot);
+        self.fence(slot);
+        self.clocks.join_within(me, slot);
+        self.threads[me].previous = instruction;
+        // Should the number occur again, it is that of another process.
+        self.slots[child.0 as usize] = NONE;
+        self.joined.push(slot as u32);
+    }
 }
 
-/// Notes that an access makes a store drain under PSO.
-fn drain(shadow: &mut Shadow, piece: u32, by: usize, now: Moment) {
-    shadow.piece(piece).drained = true;
-    let first = &mut shadow.drained_by(piece)[by];
-    if *first == 0 {
-        *first = now;
+/// A load is known to the piece from now on.
+#[inline(always)]
+fn load(view: &mut View<'_>, clock: &[Moment], me: usize) {
+    let piece = &mut *view.piece;
+    if piece.loaded && piece.reader != me as u32 {
+        join(view.accesses, clock);
+        piece.reader = NONE;
+    } else {
+        // The first since the last store, or by the only one: it has learned all that was known.
+        view.accesses.copy_from_slice(clock);
+        (piece.loaded, piece.reader) = (true, me as u32);
+    }
+}
+
+/// A piece that an event touches.
+#[derive(Clone, Copy, Debug)]
+struct Touched {
+    piece: u32,
+    access: Access,
+    /// All bytes of the access.
+    bytes: Bytes,
+}
+
+/// What an event waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Waits {
+    /// Nothing.
+    No,
+    /// The whole buffer.
+    Whole,
+    /// The whole buffer under TSO, its own address and what a store-store fence keeps before it under PSO.
+    Own,
+}
+
+impl Waits {
+    /// Notes what has drained in the clock of the process.
+    #[inline(always)]
+    fn drain(self, clock: &mut [Moment], [happened, tso, pso]: [usize; VECTORS], me: usize, barrier: Moment) {
+        if self == Waits::No {
+            return;
+        }
+        let now = clock[happened + me];
+        clock[tso + me] = now;
+        clock[pso + me] = if self == Waits::Own { clock[pso + me].max(barrier) } else { now };
     }
 }

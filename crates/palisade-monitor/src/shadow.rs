@@ -26,7 +26,9 @@ pub struct Piece {
     to: u8,
     /// Whether there were loads since the last store, so that the clock of all accesses is in use.
     pub loaded: bool,
-    /// Whether some access since the last store may have made it reach memory under PSO: then [`Shadow::drained_by`] says whose and when.
+    /// The process that alone has loaded since the last store; [`NONE`] if there were several.
+    pub reader: u32,
+    /// Whether some access since the last store may have made it reach memory under PSO: then [`View::drained_by`] says whose and when.
     pub drained: bool,
     /// The slot of the process that stored last; [`NONE`] if nobody did, or if that store is no longer of interest.
     pub writer: u32,
@@ -58,6 +60,35 @@ pub struct Shadow {
     unused: Vec<u32>,
 }
 
+/// A piece with its clocks.
+#[derive(Debug)]
+pub struct View<'a> {
+    /// What is known besides.
+    pub piece: &'a mut Piece,
+    /// What the last store knew.
+    pub store: &'a mut [u32],
+    /// What all accesses since the last store know together; in use only if the piece was [loaded](Piece::loaded).
+    pub accesses: &'a mut [u32],
+    /// For every process its moment at its first access that made the last store drain under PSO; 0 if there was none.
+    pub drained_by: &'a mut [u32],
+}
+
+impl View<'_> {
+    /// Notes that an access makes the last store drain under PSO.
+    pub fn drain(&mut self, by: usize, now: u32) {
+        self.piece.drained = true;
+        if self.drained_by[by] == 0 {
+            self.drained_by[by] = now;
+        }
+    }
+
+    /// Whether the last store must have drained under PSO because of an access that somebody knows of.
+    pub fn is_drained_for(&self, happened: &[u32]) -> bool {
+        self.piece.drained
+            && self.drained_by.iter().zip(happened).any(|(&when, &known)| when != 0 && when <= known)
+    }
+}
+
 /// Vectors of a piece: last store, all accesses, drained by.
 const PIECE_VECTORS: usize = 2 * VECTORS + 1;
 
@@ -73,27 +104,20 @@ impl Shadow {
         }
     }
 
-    /// Fills `found` with the pieces that make up the bytes.
+    /// The piece that is just these bytes, if there is one and it is the first of its word.
     #[inline(always)]
-    pub fn cover(&mut self, bytes: Bytes, found: &mut Vec<u32>) {
-        found.clear();
-        let word = bytes.address / WORD;
-        let (from, to) = ((bytes.address % WORD) as u8, bytes.address % WORD + u64::from(bytes.size));
-        if to <= WORD
-            && let Some(&first) = self.words.get(&word)
-        {
-            let piece = &self.pieces[first as usize];
-            if (piece.from, u64::from(piece.to)) == (from, to) {
-                found.push(first);
-                return;
-            }
+    pub fn find(&self, bytes: Bytes) -> Option<u32> {
+        let (from, to) = (bytes.address % WORD, bytes.address % WORD + u64::from(bytes.size));
+        if to > WORD {
+            return None;
         }
-        self.cover_slowly(bytes, found);
+        let &first = self.words.get(&(bytes.address / WORD))?;
+        let piece = &self.pieces[first as usize];
+        ((u64::from(piece.from), u64::from(piece.to)) == (from, to)).then_some(first)
     }
 
-    /// The same where some bytes are new, or pieces must be cut, or there are several of them.
-    #[cold]
-    fn cover_slowly(&mut self, bytes: Bytes, found: &mut Vec<u32>) {
+    /// Appends the pieces that make up the bytes.
+    pub fn cover(&mut self, bytes: Bytes, found: &mut Vec<u32>) {
         for word in bytes.address / WORD..=(bytes.end() - 1) / WORD {
             let base = word * WORD;
             let from = bytes.address.max(base) - base;
@@ -141,6 +165,7 @@ impl Shadow {
             from,
             to,
             loaded: false,
+            reader: NONE,
             drained: false,
             writer: NONE,
             stamp: 0,
@@ -190,21 +215,40 @@ impl Shadow {
         new
     }
 
-    /// The pieces that still hold the last store of a piece, the piece itself left out.
-    pub fn others_of_store(&self, piece: u32) -> Vec<u32> {
+    /// Makes one piece of those of each word that one store has just covered: the same is known of all of them.
+    pub fn merge(&mut self, stored: Bytes) {
+        for word in stored.address / WORD..=(stored.end() - 1) / WORD {
+            let base = word * WORD;
+            let from = (stored.address.max(base) - base) as u8;
+            let to = ((stored.end() - 1).min(base + (WORD - 1)) - base + 1) as u8;
+            let mut first = self.words.get(&word).copied().unwrap_or(NONE);
+            while first != NONE && self.pieces[first as usize].from != from {
+                first = self.pieces[first as usize].next;
+            }
+            while first != NONE && self.pieces[first as usize].to < to {
+                let second = self.pieces[first as usize].next;
+                let Piece { next, to, .. } = self.pieces[second as usize];
+                (self.pieces[first as usize].next, self.pieces[first as usize].to) = (next, to);
+                self.pieces[second as usize].writer = NONE;
+                self.unused.push(second);
+            }
+        }
+    }
+
+    /// Notes that an access makes the last store of a piece drain under PSO in the other pieces that still hold it.
+    #[cold]
+    pub fn drain_parts(&mut self, piece: u32, by: usize, now: u32) {
         let of = self.pieces[piece as usize];
-        let mut others = Vec::new();
         for word in of.stored.address / WORD..=(of.stored.end() - 1) / WORD {
             let mut at = self.words.get(&word).copied().unwrap_or(NONE);
             while at != NONE {
-                let other = &self.pieces[at as usize];
+                let other = self.pieces[at as usize];
                 if at != piece && (other.writer, other.stamp) == (of.writer, of.stamp) {
-                    others.push(at);
+                    self.view(at).drain(by, now);
                 }
                 at = other.next;
             }
         }
-        others
     }
 
     /// Forgets what was known of a range of bytes.
@@ -251,31 +295,13 @@ impl Shadow {
         }
     }
 
-    /// What is known of a piece, besides clocks.
+    /// A piece with its clocks.
     #[inline(always)]
-    pub fn piece(&mut self, piece: u32) -> &mut Piece {
-        &mut self.pieces[piece as usize]
-    }
-
-    /// What the last store knew.
-    #[inline(always)]
-    pub fn store_clock(&mut self, piece: u32) -> &mut [u32] {
+    pub fn view(&mut self, piece: u32) -> View<'_> {
         let width = VECTORS * self.lanes;
-        &mut self.clocks.of_mut(piece as usize)[..width]
-    }
-
-    /// What all accesses since the last store know together; in use only if the piece was [loaded](Piece::loaded).
-    #[inline(always)]
-    pub fn access_clock(&mut self, piece: u32) -> &mut [u32] {
-        let width = VECTORS * self.lanes;
-        &mut self.clocks.of_mut(piece as usize)[width..2 * width]
-    }
-
-    /// For every process its moment at its first access that made the last store drain under PSO; 0 if there was none.
-    #[inline(always)]
-    pub fn drained_by(&mut self, piece: u32) -> &mut [u32] {
-        let width = VECTORS * self.lanes;
-        &mut self.clocks.of_mut(piece as usize)[2 * width..]
+        let (store, rest) = self.clocks.of_mut(piece as usize).split_at_mut(width);
+        let (accesses, drained_by) = rest.split_at_mut(width);
+        View { piece: &mut self.pieces[piece as usize], store, accesses, drained_by }
     }
 
     /// Makes room for more processes.
@@ -287,8 +313,8 @@ impl Shadow {
     /// Takes `by` from all moments of a process. Stores whose order with others can no longer be told are of no interest any more.
     pub fn lower(&mut self, lane: usize, by: u32) {
         for piece in 0..self.pieces.len() as u32 {
-            let drained = self.drained_by(piece)[lane];
-            let known = self.piece(piece);
+            let View { piece: known, drained_by, .. } = self.view(piece);
+            let drained = drained_by[lane];
             if known.writer == lane as u32 {
                 known.barrier = known.barrier.saturating_sub(by);
                 known.stamp = known.stamp.saturating_sub(by);

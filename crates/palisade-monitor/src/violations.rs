@@ -33,9 +33,18 @@ pub struct Violations {
 }
 
 impl Violations {
-    /// Counts a violation that the event with this number shows.
-    pub(crate) fn add(&mut self, violation: Violation, event: u64) {
-        self.seen.entry(violation).or_insert(Seen { count: 0, first: event }).count += 1;
+    /// Counts what the event with this number shows: whether a store could still have been pending under TSO and under PSO, with the instructions of store, `prev` and access.
+    #[cold]
+    pub(crate) fn add_pending(
+        &mut self,
+        pending: [bool; 2],
+        (store, previous, access): (Instruction, Instruction, Instruction),
+        event: u64,
+    ) {
+        for (model, _) in [Model::Tso, Model::Pso].into_iter().zip(pending).filter(|(_, pending)| *pending) {
+            let violation = Violation { model, store, previous, access };
+            self.seen.entry(violation).or_insert(Seen { count: 0, first: event }).count += 1;
+        }
     }
 
     /// All of them, in the order in which they were seen first; those of one event by model and instructions.

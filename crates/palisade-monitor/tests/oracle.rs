@@ -94,11 +94,14 @@ fn execution(shape: Shape, seed: u64) -> Vec<Event> {
 }
 
 fn check(shape: Shape, seed: u64) -> usize {
-    let execution = Execution::new(&execution(shape, seed));
+    let events = execution(shape, seed);
+    let execution = Execution::new(&events);
     let mut found = 0;
     for interlocked in [Interlocked::WholeBuffer, Interlocked::OwnAddress] {
         let mut monitor = Monitor::new(interlocked);
-        execution.events.iter().for_each(|event| monitor.take(event));
+        for (index, event) in events.iter().enumerate() {
+            monitor.take(&Event { instruction: Instruction(index as u32), ..*event });
+        }
         let seen: BTreeSet<(Model, u32, u32, u32)> = monitor
             .violations()
             .sorted()
@@ -141,7 +144,7 @@ fn check(shape: Shape, seed: u64) -> usize {
 }
 
 fn check_many(shape: Shape) {
-    let seeds: u64 = std::env::var("PALISADE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(4_000);
+    let seeds: u64 = std::env::var("PALISADE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000);
     let found: usize = (0..seeds).map(|seed| check(shape, seed)).sum();
     assert!(found as u64 > seeds / 10, "the executions show violations: {found}");
 }

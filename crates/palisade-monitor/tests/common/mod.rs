@@ -21,9 +21,7 @@ pub struct Execution {
 impl Execution {
     /// Each event gets its index as its instruction.
     pub fn new(events: &[Event]) -> Execution {
-        let number =
-            |(index, event): (usize, &Event)| Event { instruction: Instruction(index as u32), ..*event };
-        let events: Vec<Event> = events.iter().enumerate().map(number).collect();
+        let events = with_own_processes(events);
         let mut freed: Vec<(u64, u64)> = Vec::new();
         let mut bytes = Vec::new();
         for event in &events {
@@ -108,6 +106,7 @@ impl Execution {
     pub fn monitor(&self, model: Model, interlocked: Interlocked, order: &[usize]) -> Vec<(usize, usize)> {
         let mut buffers = Buffers { execution: self, model, pending: Vec::new() };
         let mut found = Vec::new();
+        let mut overlapped = BTreeSet::new();
         for &event in order {
             let process = self.events[event].process;
             let Some(access) = self.access(event) else {
@@ -133,7 +132,7 @@ impl Execution {
             }
             for &(_, store) in &stores {
                 let ordered = |&before: &usize| before == store || self.before[before].contains(&store);
-                if self.program_order[event].iter().any(ordered) {
+                if self.program_order[event].iter().any(ordered) && !overlapped.contains(&store) {
                     found.push((store, event));
                 }
             }
@@ -145,8 +144,15 @@ impl Execution {
             } else if access.locks() {
                 buffers.drain_to_last_barrier(process);
             }
-            if model == Model::Pso && access != Access::Load {
+            if model == Model::Pso && access.locks() {
                 buffers.drain(process, |other| self.overlap(event, other));
+            }
+            if model == Model::Pso && access == Access::Store {
+                // The paper lets the older store to the address drain. It might as well wait; but where only a part of it is stored again we do not
+                // report it any more.
+                let older =
+                    buffers.pending.iter().filter(|(p, _)| *p == process).filter_map(|(_, store)| *store);
+                overlapped.extend(older.filter(|&older| self.overlap(event, older)));
             }
             if access == Access::Store {
                 buffers.pending.push((process, Some(event)));
@@ -154,6 +160,28 @@ impl Execution {
         }
         found
     }
+}
+
+/// Each event with its index as its instruction. A number of a process that was joined means another process from then on.
+fn with_own_processes(events: &[Event]) -> Vec<Event> {
+    let mut now: Vec<u32> = (0..100).collect();
+    let mut next = 100;
+    let mut renamed = Vec::new();
+    for (index, event) in events.iter().enumerate() {
+        let own = |process: Process| Process(now[process.0 as usize]);
+        let action = match event.action {
+            Action::Spawn(child) => Action::Spawn(own(child)),
+            Action::Start(child) => Action::Start(own(child)),
+            Action::Join(child) => Action::Join(own(child)),
+            other => other,
+        };
+        renamed.push(Event { process: own(event.process), instruction: Instruction(index as u32), action });
+        if let Action::Join(child) = event.action {
+            now[child.0 as usize] = next;
+            next += 1;
+        }
+    }
+    renamed
 }
 
 /// Pending stores of all processes in the order in which they were issued, and barriers.
