@@ -2,7 +2,7 @@
 //!
 //! Engines tell often, so [`Meter::tell`] looks at one flag and returns unless the ticker has asked for news.
 
-use palisade::{Progress, Stats};
+use palisade::{Note, Progress, Stats};
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -33,6 +33,7 @@ struct Shared {
 
 struct State {
     news: String,
+    notes: Vec<Note>,
     files: Option<(usize, usize)>,
     ended: bool,
     /// Whether a line stands on the terminal that must be wiped before anything else is printed.
@@ -42,7 +43,7 @@ struct State {
 impl Meter {
     /// Starts to watch. A quiet one never shows anything.
     pub fn new(quiet: bool) -> Meter {
-        let state = State { news: String::new(), files: None, ended: false, shown: false };
+        let state = State { news: String::new(), notes: Vec::new(), files: None, ended: false, shown: false };
         let shared = Arc::new(Shared {
             asked: AtomicBool::new(!quiet),
             state: Mutex::new(state),
@@ -60,6 +61,11 @@ impl Meter {
         self.shared.lock().files = Some((done, all));
     }
 
+    /// What the engine noted on its way.
+    pub fn notes(&self) -> Vec<Note> {
+        self.shared.lock().notes.clone()
+    }
+
     /// Wipes the line on the terminal, so that something else can be printed.
     pub fn wipe(&self) {
         self.shared.lock().wipe();
@@ -67,6 +73,10 @@ impl Meter {
 }
 
 impl Progress for Meter {
+    fn note(&self, note: &Note) {
+        self.shared.lock().notes.push(note.clone());
+    }
+
     fn tell(&self, doing: &str, stats: &Stats) {
         if !self.shared.asked.load(Ordering::Relaxed) {
             return;

@@ -8,12 +8,14 @@
 
 mod budget;
 pub mod proof;
+mod reach;
 mod robustness;
 mod stats;
 mod verdict;
 
 pub use budget::{Budget, Exhausted};
 pub use proof::Proof;
+pub use reach::{Reachability, Reached};
 pub use robustness::{Robustness, RobustnessEngine, RobustnessOutcome};
 pub use stats::{Stats, peak_memory_bytes};
 pub use verdict::{Outcome, Reason, Verdict, Witness};
@@ -149,6 +151,18 @@ pub enum Suitability {
 pub trait Progress: Send + Sync {
     /// What is being tried and what the counters say now.
     fn tell(&self, doing: &str, stats: &Stats);
+
+    /// Something that is worth keeping for those who want to know how the answer came about.
+    fn note(&self, _note: &Note) {}
+}
+
+/// Something an engine did on its way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    /// What, in words.
+    pub text: String,
+    /// The places in the source it is about.
+    pub places: Vec<palisade_base::Span>,
 }
 
 /// Tells nobody.

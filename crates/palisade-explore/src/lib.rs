@@ -34,8 +34,8 @@ use judge::Judge;
 use layout::Layout;
 use palisade_automata::ThreadMachine;
 use palisade_engine::{
-    Budget, Engine, Exhausted, Outcome, Progress, Reason, Reduction, Stats, Suitability, Task, Verdict,
-    Witness,
+    Budget, Engine, Exhausted, Options, Outcome, Progress, Reachability, Reached, Reason, Reduction, Stats,
+    Suitability, Task, Verdict, Witness,
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::running::{CellId, Instr, System};
@@ -68,10 +68,33 @@ impl Engine for Explicit {
     }
 
     fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
-        let mut run = Check { task, budget, progress, stats: Stats::new(), pool: pool(budget) };
+        let searches = Searches::new(&task.options, budget, progress);
+        let mut run = Check { task, searches };
         let verdict =
             if task.is_parameterized() { run.any_number() } else { run.fixed(1, task.options.max_buffer) };
-        Outcome { verdict, engine: self.name(), stats: run.stats }
+        Outcome { verdict, engine: self.name(), stats: run.searches.stats }
+    }
+}
+
+impl Reachability for Explicit {
+    fn reach(
+        &self,
+        machine: Machine<'_>,
+        options: &Options,
+        budget: &Budget,
+        progress: &dyn Progress,
+        stats: &mut Stats,
+    ) -> Reached {
+        let mut searches = Searches::new(options, budget, progress);
+        let bound = if machine.model == Model::Sc { usize::MAX } else { options.max_buffer.max(1) };
+        let found = searches.bounded(machine, bound);
+        searches.stats.iter().for_each(|(name, value)| stats.add(name, value));
+        match found {
+            Bounded::Bad(run) => Reached::Bad(run),
+            Bounded::Clean { bound_hit: false } => Reached::Nothing,
+            Bounded::Clean { bound_hit: true } => Reached::Unknown(Reason::BufferBound(bound)),
+            Bounded::Unknown(reason) => Reached::Unknown(reason),
+        }
     }
 }
 
@@ -83,6 +106,12 @@ fn pool(budget: &Budget) -> Option<rayon::ThreadPool> {
 
 struct Check<'c> {
     task: &'c Task<'c>,
+    searches: Searches<'c>,
+}
+
+/// Searches of running forms, one after the other.
+struct Searches<'c> {
+    options: &'c Options,
     budget: &'c Budget,
     progress: &'c dyn Progress,
     stats: Stats,
@@ -112,7 +141,7 @@ impl Check<'_> {
         let instantiation = self.task.instantiation(any);
         let found = |run: Run| Verdict::Unsafe(Witness { instantiation, run });
         if !pump::can_pump(machine) {
-            return match self.bounded(machine, usize::MAX) {
+            return match self.searches.bounded(machine, usize::MAX) {
                 Bounded::Bad(run) => found(run),
                 Bounded::Clean { .. } => Verdict::Safe,
                 Bounded::Unknown(reason) => Verdict::Unknown(reason),
@@ -122,7 +151,7 @@ impl Check<'_> {
         let mut reached = None;
         let mut bound = 1;
         loop {
-            match self.bounded(machine, bound) {
+            match self.searches.bounded(machine, bound) {
                 Bounded::Bad(run) => return found(run),
                 Bounded::Clean { bound_hit: false } => return Verdict::Safe,
                 Bounded::Clean { bound_hit: true } if bound == limit => {
@@ -137,11 +166,17 @@ impl Check<'_> {
             bound = (bound * 2).min(limit);
         }
     }
+}
+
+impl<'c> Searches<'c> {
+    fn new(options: &'c Options, budget: &'c Budget, progress: &'c dyn Progress) -> Searches<'c> {
+        Searches { options, budget, progress, stats: Stats::new(), pool: pool(budget) }
+    }
 
     /// With buffers up to a bound.
     fn bounded(&mut self, machine: Machine<'_>, bound: usize) -> Bounded {
-        let reduce = self.task.options.reduction == Reduction::Full;
-        let collapse = self.task.options.reduction != Reduction::None;
+        let reduce = self.options.reduction == Reduction::Full;
+        let collapse = self.options.reduction != Reduction::None;
         let judge = Judge::new(machine.system);
         let mut automaton = Automaton::new(ThreadMachine::new(machine, bound, collapse), collapse);
         let mut spawned = if spawns(machine.system) { 2 } else { 0 };

@@ -7,6 +7,7 @@ mod diagnostics;
 mod explain;
 mod fences;
 mod json;
+mod notes;
 mod robustness;
 mod summary;
 mod table;
@@ -20,6 +21,7 @@ pub use fences::{
     FencesEnd, FencesFinding, Runs, ToldFence, fence_sets, fences_details, fences_headline, fences_json,
 };
 pub use json::{SCHEMA_VERSION, check_json, refused_json};
+pub use notes::notes;
 pub use robustness::{RobustFinding, robust_details, robust_headline, robust_json};
 pub use summary::{Disagreement, FileResult, summary};
 pub use verdict::{details, headline};

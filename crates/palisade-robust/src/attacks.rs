@@ -4,7 +4,7 @@
 //! number of instances are tried with a few: this finds cycles, and is `unknown` otherwise.
 
 use crate::discard::Candidates;
-use crate::search::{Found, Search};
+use crate::search::{Effort, Found, Search};
 use crate::state::{Layout, MOST_CELLS, MOST_THREADS};
 use crate::threads::{Threads, Trouble};
 use crate::witness::unfold;
@@ -94,32 +94,49 @@ fn attack(
     if task.model == Model::Sc {
         return Ok(None);
     }
+    let machine = task.machine(system);
+    let pool = pool(budget);
+    let effort = Effort { budget, progress, pool: pool.as_ref() };
+    find(machine, &effort, stats, |_, cycles| cycles, |search, cycles| unfold(search, machine, cycles[0]))
+}
+
+/// Host threads, if more than one may be used.
+pub(crate) fn pool(budget: &Budget) -> Option<rayon::ThreadPool> {
+    let jobs = budget.jobs();
+    (jobs > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(jobs).build().ok()).flatten()
+}
+
+/// Searches for cycles that are wanted, and makes something of them; nothing if there are none.
+pub(crate) fn find<'s, T>(
+    machine: Machine<'s>,
+    effort: &Effort<'_>,
+    stats: &mut Stats,
+    mut wanted: impl FnMut(&mut Search<'s>, Vec<usize>) -> Vec<usize>,
+    make: impl FnOnce(&mut Search<'s>, Vec<usize>) -> T,
+) -> Result<Option<T>, Reason> {
+    let (system, model, interlocked) = (machine.system, machine.model, machine.interlocked);
     let instances = system.instances.len();
     if system.cells.len() >= MOST_CELLS || instances > MOST_THREADS || system.roles.is_empty() {
         let nothing = system.roles.is_empty();
         let why = "the program has too many variables or processes for this engine";
         return if nothing { Ok(None) } else { Err(Reason::Unsupported(why.to_owned())) };
     }
-    let machine = task.machine(system);
-    let found = Candidates::new(system, task.model, task.interlocked);
+    let found = Candidates::new(system, model, interlocked);
     stats.add("states", 0);
     stats.add("attacks", found.attacks);
     stats.add("attacks_discarded", found.attacks.saturating_sub(found.left));
     if found.is_empty() {
         return Ok(None);
     }
-    let pool = (budget.jobs() > 1)
-        .then(|| rayon::ThreadPoolBuilder::new().num_threads(budget.jobs()).build().ok())
-        .flatten();
     let starts = system.codes.iter().flat_map(|code| code.edges().iter());
     let may_start = starts.into_iter().any(|edge| matches!(edge.instr, Instr::Spawn(..)));
     let mut room = if may_start { STARTED } else { 0 };
     loop {
-        let threads = Threads::new(system, task.model, task.interlocked);
+        let threads = Threads::new(system, model, interlocked);
         let layout = Layout { cells: system.cells.len(), threads: (instances + room).min(MOST_THREADS) };
-        let candidates = Candidates::new(system, task.model, task.interlocked);
-        let mut search = Search::new(threads, layout, task.model, candidates);
-        let found = search.run(machine, budget, pool.as_ref(), progress, stats);
+        let candidates = Candidates::new(system, model, interlocked);
+        let mut search = Search::new(threads, layout, model, candidates);
+        let found = search.run(machine, effort, stats, &mut wanted);
         match found {
             Found::ThreadCount if layout.threads < MOST_THREADS => {
                 room *= 2;
@@ -128,7 +145,7 @@ fn attack(
             _ => search.count(stats),
         }
         return match found {
-            Found::Cycle(last) => Ok(Some(unfold(&mut search, machine, last))),
+            Found::Cycles(cycles) => Ok(Some(make(&mut search, cycles))),
             Found::Nothing => Ok(None),
             found => Err(reason(&search, machine, found)),
         };
@@ -148,6 +165,6 @@ fn reason(search: &Search<'_>, machine: Machine<'_>, found: Found) -> Reason {
         Found::Trouble(Trouble::Section) => {
             Reason::Unsupported("an atomic section goes on for too long".to_owned())
         }
-        Found::Cycle(_) | Found::Nothing => unreachable!("these are answers"),
+        Found::Cycles(_) | Found::Nothing => unreachable!("these are answers"),
     }
 }

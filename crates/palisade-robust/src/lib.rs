@@ -9,13 +9,16 @@
 //! | [`threads`] | thread states by number, moves looked up instead of evaluated |
 //! | [`state`], [`expand`], [`search`] | one search for all attacks: the argument stands in `expand` |
 //! | [`witness`] | back to a run of the store-buffer machine |
+//! | [`lazy`] | TSO reachability by a few searches under SC: the oracle, the extension, unrolling |
 
 mod attacks;
 mod discard;
 mod expand;
+mod lazy;
 mod search;
 mod state;
 mod threads;
 mod witness;
 
 pub use attacks::Attacks;
+pub use lazy::Lazy;

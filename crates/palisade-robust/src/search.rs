@@ -16,8 +16,8 @@ use rayon::prelude::*;
 
 /// How a search ended.
 pub(crate) enum Found {
-    /// A step from this state closes a cycle.
-    Cycle(usize),
+    /// Steps from these states close cycles; there is at least one, and those of one level that were wanted are told together.
+    Cycles(Vec<usize>),
     /// There is no cycle.
     Nothing,
     /// The budget ran out.
@@ -26,6 +26,14 @@ pub(crate) enum Found {
     ThreadCount,
     /// Values without end, calls too deep, a section too long.
     Trouble(crate::threads::Trouble),
+}
+
+/// What a search may use, and whom it tells.
+#[derive(Clone, Copy)]
+pub(crate) struct Effort<'e> {
+    pub budget: &'e Budget,
+    pub progress: &'e dyn Progress,
+    pub pool: Option<&'e rayon::ThreadPool>,
 }
 
 /// States in a chunk.
@@ -55,7 +63,8 @@ struct Chunk {
     /// States that must be expanded again.
     again: Vec<u32>,
     needs: Vec<Need>,
-    cycle: Option<u32>,
+    /// States from which a step closes a cycle.
+    cycles: Vec<u32>,
     full: bool,
 }
 
@@ -71,7 +80,8 @@ impl Sink for Collect<'_> {
                 self.chunk.words.extend_from_slice(words);
                 self.chunk.parents.push(self.parent);
             }
-            None => _ = self.chunk.cycle.get_or_insert(self.parent),
+            None if self.chunk.cycles.last() != Some(&self.parent) => self.chunk.cycles.push(self.parent),
+            None => {}
         }
     }
 }
@@ -120,15 +130,15 @@ impl<'a> Search<'a> {
             + self.threads.bytes()
     }
 
-    /// Searches until a cycle is found or there is nothing more.
+    /// Searches until there are cycles that are wanted (all that are found in one go are offered together), or there is nothing more.
     pub fn run(
         &mut self,
         machine: Machine<'_>,
-        budget: &Budget,
-        pool: Option<&rayon::ThreadPool>,
-        progress: &dyn Progress,
+        effort: &Effort<'_>,
         stats: &Stats,
+        mut wanted: impl FnMut(&mut Search<'a>, Vec<usize>) -> Vec<usize>,
     ) -> Found {
+        let Effort { budget, progress, pool } = *effort;
         self.start(machine);
         let mut done = 0;
         while done < self.len() {
@@ -140,8 +150,14 @@ impl<'a> Search<'a> {
                 while !open.is_empty() {
                     let chunks = self.expand(&open, pool);
                     open.clear();
-                    if let Some(cycle) = chunks.iter().filter_map(|chunk| chunk.cycle).min() {
-                        return Found::Cycle(cycle as usize);
+                    let mut cycles: Vec<usize> =
+                        chunks.iter().flat_map(|chunk| &chunk.cycles).map(|&state| state as usize).collect();
+                    if !cycles.is_empty() {
+                        cycles.sort_unstable();
+                        let cycles = wanted(self, cycles);
+                        if !cycles.is_empty() {
+                            return Found::Cycles(cycles);
+                        }
                     }
                     if chunks.iter().any(|chunk| chunk.full) {
                         return Found::ThreadCount;
@@ -224,7 +240,7 @@ impl<'a> Search<'a> {
         let mut chunk = Chunk::default();
         let expander = self.expander();
         for &parent in states {
-            let (words, parents) = (chunk.words.len(), chunk.parents.len());
+            let (words, parents, cycles) = (chunk.words.len(), chunk.parents.len(), chunk.cycles.len());
             let mut needs = std::mem::take(&mut chunk.needs);
             let mut sink = Collect { chunk: &mut chunk, parent };
             let expanded = expander.expand(self.state(parent as usize), &mut sink, &mut needs);
@@ -235,12 +251,10 @@ impl<'a> Search<'a> {
                     // All successors are told again once the tables are complete.
                     chunk.words.truncate(words);
                     chunk.parents.truncate(parents);
+                    chunk.cycles.truncate(cycles);
                     chunk.again.push(parent);
                 }
                 Err(Trouble::Threads) => chunk.full = true,
-            }
-            if chunk.cycle.is_some() {
-                break;
             }
         }
         chunk

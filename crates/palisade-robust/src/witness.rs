@@ -13,14 +13,29 @@ use palisade_trace::{Run, until_cycle};
 
 /// A step of the search, kept.
 #[derive(Clone)]
-struct Kept {
-    thread: usize,
-    mv: Move,
-    code: u32,
-    way: Way,
-    to: Option<Target>,
-    through: Option<Passage>,
-    held: bool,
+pub(crate) struct Kept {
+    pub thread: usize,
+    pub mv: Move,
+    pub code: u32,
+    pub way: Way,
+    pub to: Option<Target>,
+    pub through: Option<Passage>,
+    pub held: bool,
+}
+
+/// The states on the way to a state and the steps between them; the last step closes a cycle.
+pub(crate) fn steps(search: &mut Search<'_>, last: usize) -> (Vec<usize>, Vec<Kept>) {
+    let path = search.path_to(last);
+    let mut steps = Vec::new();
+    for (index, &from) in path.iter().enumerate() {
+        let next = path.get(index + 1).map(|&next| search.state(next).to_vec());
+        let mut find = Find { next: next.as_deref(), found: None };
+        let from = search.state(from).to_vec();
+        // What the tables lacked was supplied during the search.
+        let _ = search.expander().expand(&from, &mut find, &mut Vec::new());
+        steps.push(find.found.expect("the search took this step"));
+    }
+    (path, steps)
 }
 
 /// Finds the first step to a state, or the first that closes a cycle.
@@ -47,9 +62,8 @@ impl Sink for Find<'_> {
 /// # Panics
 /// If the search has not found that.
 pub(crate) fn unfold(search: &mut Search<'_>, machine: Machine<'_>, last: usize) -> Run {
-    let path: Vec<Vec<u32>> =
-        search.path_to(last).into_iter().map(|index| search.state(index).to_vec()).collect();
-    let state = crate::state::State { words: path[0].as_slice(), layout: search.layout };
+    let (path, steps) = steps(search, last);
+    let state = crate::state::State { words: search.state(path[0]), layout: search.layout };
     let memory: Vec<_> =
         machine.system.cells.ids().map(|cell| search.threads.value(cell, state.memory(cell))).collect();
     let state = machine.initial_state(&memory).expect("the search starts in an initial state");
@@ -59,13 +73,8 @@ pub(crate) fn unfold(search: &mut Search<'_>, machine: Machine<'_>, last: usize)
             taking.take(thread, action, true);
         }
     }
-    for (index, from) in path.iter().enumerate() {
-        let next = path.get(index + 1).map(Vec::as_slice);
-        let mut find = Find { next, found: None };
-        let mut needs = Vec::new();
-        let _ = search.expander().expand(from, &mut find, &mut needs);
-        let kept = find.found.expect("the search took this step");
-        taking.follow(search, &kept);
+    for kept in &steps {
+        taking.follow(search, kept);
     }
     until_cycle(machine, Run { memory, steps: taking.steps })
 }

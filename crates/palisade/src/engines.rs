@@ -4,8 +4,11 @@ use palisade_engine::{Engine, RobustnessEngine, Suitability, Task};
 
 /// All engines, the preferred one first.
 pub fn engines() -> &'static [&'static dyn Engine] {
-    &[&palisade_explore::Explicit, &palisade_cover::Dual, &palisade_cover::Single]
+    &[&palisade_explore::Explicit, &palisade_cover::Dual, &palisade_cover::Single, LAZY]
 }
+
+/// Lazy reachability, with explicit search under SC.
+const LAZY: &dyn Engine = &palisade_robust::Lazy { sc: &palisade_explore::Explicit };
 
 /// The engine with a name.
 pub fn named(name: &str) -> Option<&'static dyn Engine> {

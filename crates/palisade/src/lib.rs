@@ -41,7 +41,7 @@ pub use robust::{RobustAnswer, RobustError, RobustOptions, robust};
 
 pub use palisade_base::{Diagnostic, Severity, Source, Span};
 pub use palisade_engine::{
-    Budget, Options, Outcome, Progress, Reason, Reduction, Robustness, Silent, Stats, Threads, Verdict,
+    Budget, Note, Options, Outcome, Progress, Reason, Reduction, Robustness, Silent, Stats, Threads, Verdict,
 };
 pub use palisade_fences::{Per, Placement, Which};
 pub use palisade_memory::{Interlocked, Model};

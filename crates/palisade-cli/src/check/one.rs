@@ -104,12 +104,16 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
     let meter = Meter::new(output.detail == Detail::Quiet);
     let check = AssertUnwindSafe(|| check(found, asked, || asked.limits.budget(1), &meter));
     let checked = catch_unwind(check).unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string()));
+    let notes = meter.notes();
     drop(meter);
     match checked {
         Checked::Answered(answered) => {
             warn(&answered.input, output);
             // A reader who has gone away has seen enough: the exit code still tells the verdict.
             let _ = output.print(&answered.told(Tell::Everything, output));
+            if output.detail == Detail::Verbose && output.format == Format::Text {
+                let _ = output.print(&report::notes(&answered.input.source, &notes));
+            }
             let witness = answered.witness.as_ref().map(WitnessFile::to_json);
             let no_run = "there is no run to keep".to_owned();
             let certificate = answered.answer.certificate(&answered.input).map(|proof| proof.to_json());

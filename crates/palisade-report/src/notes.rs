@@ -1,0 +1,47 @@
+//! What an engine did on its way, with the lines it is about.
+
+use palisade_base::Source;
+use palisade_engine::Note;
+
+/// At most so many characters of a note's own words.
+const WIDEST: usize = 400;
+
+/// A numbered line per note: its words and the lines of the source it is about, without repetitions.
+pub fn notes(source: &Source, notes: &[Note]) -> String {
+    let mut text = String::new();
+    for (index, note) in notes.iter().enumerate() {
+        let mut lines: Vec<String> = Vec::new();
+        for position in note.places.iter().filter_map(|&span| source.position(span)) {
+            let line = position.line.to_string();
+            if lines.last() != Some(&line) {
+                lines.push(line);
+            }
+        }
+        let words = crate::fit(&note.text, WIDEST);
+        let places = match lines.len() {
+            0 => String::new(),
+            1 => format!(" (line {})", lines[0]),
+            _ => format!(" (lines {})", crate::fit(&lines.join(", "), WIDEST)),
+        };
+        text.push_str(&format!("{}. {words}{places}\n", index + 1));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palisade_base::Span;
+
+    #[test]
+    fn places_are_told_by_line() {
+        let source = Source::new("a.pal", "one\ntwo\nthree\n");
+        let note = |text: &str, places: &[std::ops::Range<usize>]| Note {
+            text: text.to_owned(),
+            places: places.iter().cloned().map(Span::new).collect(),
+        };
+        let told =
+            notes(&source, &[note("a", &[0..1, 1..2, 4..5, 8..9]), note("b", &[5..6]), note("c", &[])]);
+        assert_eq!(told, "1. a (lines 1, 2, 3)\n2. b (line 2)\n3. c\n");
+    }
+}

@@ -1,0 +1,291 @@
+//! The extension R ⊕ σ: a program that does, under SC, what a thread does when it puts off the stores of σ to the end of σ.
+//!
+//! *Source.* Bouajjani, Calin, Derevenetc and Meyer, "Lazy TSO reachability" (FASE 2015), section 3 and appendix B.
+//!
+//! σ = inst₁ … instₙ is a path of one thread that begins with a store, ends with a load (or the start of a thread) and has no fence on it. From the source of inst₁ a copy of the path
+//! is added, through new locations q₁ … qₙ, on which stores go to registers and loads look there first; behind qₙ the stores follow, and control is back in the
+//! program. With [`Variant::Superset`] that is all: what could be done can still be done. With [`Variant::Deleting`] inst₁ is taken away, and everything that is lost with it is added:
+//! - at qᵢ, every other instruction that is possible there, behind the stores so far;
+//! - at q₁, and at qᵢ if instᵢ is a load and i < n: the first store and a fence, then the other stores so far, and back into the program.
+//!
+//! *Guarantee* (Lemma 1). The same states with empty buffers are TSO-reachable.
+//!
+//! *Differences from the paper.* Its last rule leads back to the source of a load instᵢ; that would make the load happen twice. It has to be where the load leads (the proof of
+//! Lemma 1 has it so). Addresses known from the text are not compared at run time. A store outside its variable's domain fails (or blocks) when it is put off, not
+//! when it reaches memory, as on the store-buffer machine.
+
+use crate::lazy::draft::{Draft, DraftCode, Tag};
+use palisade_base::Span;
+use palisade_program::running::{
+    Address, BinaryOp, CellId, CodeId, Edge, Expr, Instr, Location, Outside, RegId, System, Type,
+};
+use palisade_program::{Value, describe};
+
+/// What becomes of the first instruction of σ.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Variant {
+    /// It stays: what could be done can still be done.
+    Superset,
+    /// It goes: every path is taken in one way only.
+    Deleting,
+}
+
+/// A store that is put off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct PutOff {
+    to: Place,
+    value: RegId,
+}
+
+/// Where to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Cell(CellId),
+    /// The address is in this register.
+    Register(RegId),
+}
+
+impl PutOff {
+    fn store(self) -> Instr {
+        let address = match self.to {
+            Place::Cell(cell) => Address::Cell(cell),
+            Place::Register(register) => Address::Pointer(Expr::Reg(register)),
+        };
+        Instr::Store(address, Expr::Reg(self.value))
+    }
+}
+
+/// Extends the code by a path, given by the numbers of its edges. Does nothing and says so if there is an instruction on it that waits for the buffer.
+pub(crate) fn extend(draft: &mut Draft, code: CodeId, path: &[usize], variant: Variant) -> bool {
+    let edges: Vec<(Edge, Tag)> = path.iter().map(|&number| draft.code(code).edge(number).clone()).collect();
+    if !edges.iter().all(|(edge, _)| can_put_off(&edge.instr)) {
+        return false;
+    }
+    let cells = draft.system().clone();
+    let mut extension = Extension { system: &cells, code: draft.code_mut(code), buffer: Vec::new() };
+    let last = edges.len() - 1;
+    let mut at = edges[0].0.source;
+    for (index, (edge, tag)) in edges.iter().enumerate() {
+        // Alternatives to this instruction, from q₁ on.
+        if variant == Variant::Deleting && index > 0 {
+            let others: Vec<(Edge, Tag)> = extension
+                .code
+                .edges
+                .iter()
+                .enumerate()
+                .filter_map(|(number, other)| Some((number, other.as_ref()?)))
+                .filter(|(number, (other, _))| other.source == edge.source && *number != path[index])
+                .map(|(_, other)| other.clone())
+                .collect();
+            for (other, tag) in others {
+                let here = extension.flush(at, None, other.span);
+                extension.code.add(Edge { source: here, ..other }, tag);
+            }
+        }
+        at = extension.copy(at, edge, *tag);
+        let may_reach_memory = index == 0 || matches!(edge.instr, Instr::Load(..) | Instr::Spawn(..));
+        if variant == Variant::Deleting && index < last && may_reach_memory {
+            extension.flush_first(at, edge.target, edge.span);
+        }
+    }
+    extension.flush(at, Some(edges[last].0.target), edges[last].0.span);
+    if variant == Variant::Deleting {
+        draft.code_mut(code).edges[path[0]] = None;
+    }
+    true
+}
+
+/// The instructions of a path, for people.
+pub(crate) fn tell(system: &System, code: CodeId, instrs: &[&Instr]) -> String {
+    let told = instrs.iter().map(|instr| describe::instruction(system, &system.codes[code], instr));
+    told.collect::<Vec<_>>().join("; ")
+}
+
+fn can_put_off(instr: &Instr) -> bool {
+    !matches!(
+        instr,
+        Instr::Fence
+            | Instr::Locked { .. }
+            | Instr::AtomicBegin
+            | Instr::AtomicEnd
+            | Instr::Call { .. }
+            | Instr::Return(_)
+    )
+}
+
+struct Extension<'e> {
+    system: &'e System,
+    code: &'e mut DraftCode,
+    /// Oldest first.
+    buffer: Vec<PutOff>,
+}
+
+impl Extension<'_> {
+    /// Adds an instruction that leads to a new location.
+    fn step(&mut self, source: Location, instr: Instr, span: Span, tag: Tag) -> Location {
+        let target = self.code.own_location();
+        self.code.add(Edge { source, target, instr, span }, tag);
+        target
+    }
+
+    /// Adds the copy of an instruction of σ.
+    fn copy(&mut self, at: Location, edge: &Edge, tag: Tag) -> Location {
+        match &edge.instr {
+            Instr::Store(address, value) => self.put_off(at, edge.span, tag, address, value),
+            Instr::Load(register, address) => self.load(at, edge.span, tag, *register, address),
+            other => self.step(at, other.clone(), edge.span, tag),
+        }
+    }
+
+    fn put_off(&mut self, at: Location, span: Span, tag: Tag, address: &Address, value: &Expr) -> Location {
+        let number = self.code.registers.len();
+        // What the step does in the original, except that the store stays in the buffer.
+        let tag = Tag { updates: false, ..tag };
+        let mut at = self.check_address(at, span, tag, address);
+        for outside in [Outside::Fault, Outside::Block] {
+            let Some(inside) = self.fits(address, value, outside) else { continue };
+            at = match outside {
+                Outside::Fault => {
+                    let fails = Tag { only_if_faulting: true, ..tag };
+                    self.step(at, Instr::Assert(inside), span, fails)
+                }
+                Outside::Block => self.step(at, Instr::Assume(inside), span, Tag::NOTHING),
+            };
+        }
+        let to = match address {
+            Address::Cell(cell) => Place::Cell(*cell),
+            other => {
+                let register = self.code.register(format!("%a{number}"));
+                at = self.step(at, Instr::Assign(register, number_of(other)), span, Tag::NOTHING);
+                Place::Register(register)
+            }
+        };
+        let register = self.code.register(format!("%v{number}"));
+        at = self.step(at, Instr::Assign(register, value.clone()), span, tag);
+        self.buffer.push(PutOff { to, value: register });
+        at
+    }
+
+    /// The condition that a value fits the domain of the variable it is stored to, if that domain is one whose borders are guarded in this way.
+    fn fits(&self, address: &Address, value: &Expr, outside: Outside) -> Option<Expr> {
+        let fits = |ty: Type| {
+            let (lo, hi) = ty.domain.bounds().filter(|_| ty.outside == outside)?;
+            Some(both(at_least(value.clone(), lo), at_most(value.clone(), hi)))
+        };
+        match address {
+            Address::Cell(cell) | Address::Element { base: cell, .. } => fits(self.system.cells[*cell].ty),
+            Address::Pointer(pointer) => {
+                let guarded = self.system.cells.iter_enumerated().filter_map(|(cell, info)| {
+                    let number = Expr::Const(Value::from(cell.0) + 1);
+                    let another = Expr::Binary(BinaryOp::Ne, Box::new(pointer.clone()), Box::new(number));
+                    Some(Expr::Binary(BinaryOp::Or, Box::new(another), Box::new(fits(info.ty)?)))
+                });
+                guarded.reduce(both)
+            }
+        }
+    }
+
+    fn load(&mut self, at: Location, span: Span, tag: Tag, register: RegId, address: &Address) -> Location {
+        let mut at = self.check_address(at, span, tag, address);
+        let after = self.code.own_location();
+        for entry in self.buffer.clone().into_iter().rev() {
+            let taken = Instr::Assign(register, Expr::Reg(entry.value));
+            match (entry.to, address) {
+                (Place::Cell(cell), Address::Cell(other)) if cell == *other => {
+                    self.code.add(Edge { source: at, target: after, instr: taken, span }, tag);
+                    return after;
+                }
+                (Place::Cell(_), Address::Cell(_)) => {}
+                (place, _) => {
+                    let place = match place {
+                        Place::Cell(cell) => Expr::Const(Value::from(cell.0) + 1),
+                        Place::Register(register) => Expr::Reg(register),
+                    };
+                    let compare =
+                        |op| Expr::Binary(op, Box::new(place.clone()), Box::new(number_of(address)));
+                    let hit = self.step(at, Instr::Assume(compare(BinaryOp::Eq)), span, Tag::NOTHING);
+                    self.code.add(Edge { source: hit, target: after, instr: taken, span }, tag);
+                    at = self.step(at, Instr::Assume(compare(BinaryOp::Ne)), span, Tag::NOTHING);
+                }
+            }
+        }
+        let instr = Instr::Load(register, address.clone());
+        self.code.add(Edge { source: at, target: after, instr, span }, tag);
+        after
+    }
+
+    /// An address that does not exist is an error before anything else.
+    fn check_address(&mut self, at: Location, span: Span, tag: Tag, address: &Address) -> Location {
+        let inside = match address {
+            Address::Cell(_) => return at,
+            Address::Element { len, index, .. } => {
+                both(at_least(index.clone(), 0), at_most(index.clone(), Value::from(*len) - 1))
+            }
+            Address::Pointer(pointer) => {
+                let cells = self.system.cells.len() as Value;
+                both(at_least(pointer.clone(), 1), at_most(pointer.clone(), cells))
+            }
+        };
+        self.step(at, Instr::Assert(inside), span, Tag { only_if_faulting: true, ..tag })
+    }
+
+    /// Adds the stores so far, to a location given or a new one.
+    fn flush(&mut self, at: Location, target: Option<Location>, span: Span) -> Location {
+        self.flush_from(at, 0, target, span)
+    }
+
+    fn flush_from(
+        &mut self,
+        mut at: Location,
+        first: usize,
+        target: Option<Location>,
+        span: Span,
+    ) -> Location {
+        let entries = self.buffer[first..].to_vec();
+        for (index, entry) in entries.iter().enumerate() {
+            match target {
+                Some(target) if index + 1 == entries.len() => {
+                    self.code.add(Edge { source: at, target, instr: entry.store(), span }, Tag::UPDATE);
+                    return target;
+                }
+                _ => at = self.step(at, entry.store(), span, Tag::UPDATE),
+            }
+        }
+        if let Some(target) = target {
+            self.code.add(Edge { source: at, target, instr: Instr::Nop, span }, Tag::NOTHING);
+            return target;
+        }
+        at
+    }
+
+    /// Adds the first store and a fence, the other stores so far, and the way back into the program.
+    fn flush_first(&mut self, at: Location, target: Location, span: Span) {
+        let stored = self.step(at, self.buffer[0].store(), span, Tag::UPDATE);
+        let fenced = self.step(stored, Instr::Fence, span, Tag::NOTHING);
+        self.flush_from(fenced, 1, Some(target), span);
+    }
+}
+
+/// The number of the cell that an address means, plus 1.
+fn number_of(address: &Address) -> Expr {
+    match address {
+        Address::Cell(cell) => Expr::Const(Value::from(cell.0) + 1),
+        Address::Element { base, index, .. } => {
+            let first = Expr::Const(Value::from(base.0) + 1);
+            Expr::Binary(BinaryOp::Add, Box::new(first), Box::new(index.clone()))
+        }
+        Address::Pointer(pointer) => pointer.clone(),
+    }
+}
+
+fn at_least(value: Expr, lo: Value) -> Expr {
+    Expr::Binary(BinaryOp::Ge, Box::new(value), Box::new(Expr::Const(lo)))
+}
+
+fn at_most(value: Expr, hi: Value) -> Expr {
+    Expr::Binary(BinaryOp::Le, Box::new(value), Box::new(Expr::Const(hi)))
+}
+
+fn both(a: Expr, b: Expr) -> Expr {
+    Expr::Binary(BinaryOp::And, Box::new(a), Box::new(b))
+}

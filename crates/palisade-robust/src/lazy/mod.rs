@@ -1,0 +1,290 @@
+//! The engine `lazy`: TSO reachability by a few searches under SC.
+//!
+//! *Source.* Bouajjani, Calin, Derevenetc and Meyer, "Lazy TSO reachability" (FASE 2015).
+//!
+//! *Method.* Algorithm 1: look for a bad state under SC in the program R, at first the program itself; if there is none, ask the [oracle](oracle) for instructions that
+//! should be considered under TSO, and [extend](extend) R by them; if it has none to offer, R is robust, and SC has told all.
+//!
+//! *Guarantee.* `unsafe` comes with a run: that of R under SC told as one of the program on the store-buffer machine. `safe` is exact: R reaches what the program reaches under TSO (Lemma 1), and it
+//! is robust (Lemma 5). Programs without loops are decided (Theorem 3): there the extension takes the first instruction away. Programs with loops are extended a few times
+//! as they are (section 5); after that their loops are [unrolled](unroll) more and more (Theorem 4). That need not end, so it is bounded, and then the answer is `unknown`.
+//!
+//! *Differences from the paper.* Line 3 of Algorithm 1 has to search R, not P. All attacks are searched at once, so that a query to the oracle is one search. The first search
+//! gets a share of the work only: whatever it did not get to is in the next R as well.
+
+pub(crate) mod draft;
+pub(crate) mod extend;
+pub(crate) mod oracle;
+pub(crate) mod unroll;
+
+use crate::attacks::{find, pool};
+use crate::search::Effort;
+use draft::{Built, Draft};
+use extend::{Variant, extend};
+use oracle::{Sequence, sequences};
+use palisade_engine::{
+    Budget, Engine, Exhausted, Note, Outcome, Progress, Reachability, Reached, Reason, Stats, Suitability,
+    Task, Verdict, Witness,
+};
+use palisade_memory::{Machine, Model};
+use palisade_program::running::{CodeId, Instr, System};
+use palisade_trace::{Run, replay, until_bad};
+use rustc_hash::FxHashSet;
+
+/// Lazy TSO reachability, on top of a search under SC.
+#[derive(Clone, Copy)]
+pub struct Lazy {
+    /// Who searches under SC.
+    pub sc: &'static dyn Reachability,
+}
+
+/// States that all searches under SC but the last get at first.
+const SHARE: u64 = 1 << 17;
+/// How often a program with loops is extended as it is.
+const MOST_EXTENSIONS: usize = 4;
+/// Rounds up to which loops are unrolled.
+const MOST_ROUNDS: usize = 3;
+/// How often a program without loops is extended.
+const MOST_DELETIONS: usize = 200;
+/// At most so many sequences per extension.
+const MOST_SEQUENCES: usize = 16;
+
+impl Engine for Lazy {
+    fn name(&self) -> &'static str {
+        "lazy"
+    }
+
+    fn suits(&self, task: &Task<'_>) -> Suitability {
+        let fits = task.model == Model::Tso && !task.is_parameterized() && !calls(&task.system(1));
+        if fits { Suitability::Tries } else { Suitability::No }
+    }
+
+    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
+        let mut stats = Stats::new();
+        let verdict = self.decide(task, budget, progress, &mut stats);
+        Outcome { verdict, engine: self.name(), stats }
+    }
+}
+
+fn calls(system: &System) -> bool {
+    system.codes.iter().any(|code| code.edges().iter().any(|edge| matches!(edge.instr, Instr::Call { .. })))
+}
+
+/// How a series of extensions ended.
+enum End {
+    /// With a bad state.
+    Bad(Run),
+    /// With a robust program that has none.
+    Safe,
+    /// Neither, and why.
+    Open(Reason),
+}
+
+impl Lazy {
+    fn decide(
+        &self,
+        task: &Task<'_>,
+        budget: &Budget,
+        progress: &dyn Progress,
+        stats: &mut Stats,
+    ) -> Verdict {
+        let unsupported = |why: &str| Verdict::Unknown(Reason::Unsupported(why.to_owned()));
+        if task.model != Model::Tso {
+            return unsupported("the lazy engine is made for TSO");
+        }
+        if task.is_parameterized() {
+            return unsupported("the lazy engine takes programs with a fixed number of processes");
+        }
+        let system = task.system(1);
+        if calls(&system) {
+            return unsupported("the lazy engine takes programs without procedures");
+        }
+        stats.set("states", 0);
+        stats.set("sc_queries", 0);
+        stats.set("extensions", 0);
+        let pool = pool(budget);
+        let effort = Effort { budget, progress, pool: pool.as_ref() };
+        let original = task.machine(&system);
+        let run = Series { lazy: self, task, original, effort };
+        let found = |run| Verdict::Unsafe(Witness { instantiation: task.instantiation(1), run });
+        if !unroll::is_cyclic(&system) {
+            return match run.extend(Draft::new(&system), Variant::Deleting, MOST_DELETIONS, stats) {
+                End::Bad(run) => found(run),
+                End::Safe => Verdict::Safe,
+                End::Open(reason) => Verdict::Unknown(reason),
+            };
+        }
+        let mut reached = match run.extend(Draft::new(&system), Variant::Superset, MOST_EXTENSIONS, stats) {
+            End::Bad(run) => return found(run),
+            End::Safe => return Verdict::Safe,
+            End::Open(reason) if reason.what_ran_out().is_some() => return Verdict::Unknown(reason),
+            End::Open(reason) => reason,
+        };
+        for rounds in 1..=MOST_ROUNDS {
+            match run.extend(unroll::unroll(&system, rounds), Variant::Deleting, MOST_DELETIONS, stats) {
+                End::Bad(run) => return found(run),
+                // Safe up to these rounds.
+                End::Safe => {
+                    let text = format!("no bad state with loops unrolled {rounds} times");
+                    reached = Reason::Unsupported(text);
+                }
+                End::Open(reason) => {
+                    let what = reason.what_ran_out();
+                    return Verdict::Unknown(
+                        what.map_or(reason, |what| Reason::exhausted(what, Some(reached))),
+                    );
+                }
+            }
+        }
+        Verdict::Unknown(reached)
+    }
+}
+
+/// A series of extensions of one program.
+struct Series<'s> {
+    lazy: &'s Lazy,
+    task: &'s Task<'s>,
+    original: Machine<'s>,
+    effort: Effort<'s>,
+}
+
+impl Series<'_> {
+    /// Algorithm 1, with at most so many extensions.
+    fn extend(&self, mut draft: Draft, variant: Variant, most: usize, stats: &mut Stats) -> End {
+        let mut known: FxHashSet<(CodeId, Vec<usize>)> = FxHashSet::default();
+        for round in 0.. {
+            let built = draft.build();
+            let share = if round == 0 { SHARE } else { u64::MAX };
+            let searched = match self.search(&draft, &built, share, stats) {
+                Ok(Some(run)) => return End::Bad(run),
+                Ok(None) => true,
+                Err(Reason::Exhausted(Exhausted::Work(_))) if share == SHARE => false,
+                Err(reason) => return End::Open(reason),
+            };
+            if round >= most {
+                let text = format!("no bad state with {round} extensions");
+                return End::Open(Reason::Unsupported(text));
+            }
+            let found = match self.ask(&built, &known, stats) {
+                Ok(found) => found,
+                Err(reason) => return End::Open(reason),
+            };
+            let Some(found) = found else {
+                if searched {
+                    return End::Safe;
+                }
+                // Robust: the search under SC tells all, once it has come to its end.
+                return match self.search(&draft, &built, u64::MAX, stats) {
+                    Ok(Some(run)) => End::Bad(run),
+                    Ok(None) => End::Safe,
+                    Err(reason) => End::Open(reason),
+                };
+            };
+            let sequences = match variant {
+                Variant::Superset => found.as_slice(),
+                Variant::Deleting => &found[..found.len().min(1)],
+            };
+            let mut extended = false;
+            for sequence in sequences.iter().take(MOST_SEQUENCES) {
+                let path = numbers(&built, sequence);
+                if extend(&mut draft, sequence.code, &path, variant) {
+                    self.note(&built, sequence, stats);
+                    known.insert((sequence.code, path));
+                    extended = true;
+                }
+            }
+            if !extended {
+                let text = "no new sequence of instructions to put off was found";
+                return End::Open(Reason::Unsupported(text.to_owned()));
+            }
+        }
+        unreachable!("the rounds are bounded")
+    }
+
+    /// Searches R under SC; a run of the program if a bad state is found.
+    fn search(
+        &self,
+        draft: &Draft,
+        built: &Built,
+        share: u64,
+        stats: &mut Stats,
+    ) -> Result<Option<Run>, Reason> {
+        stats.add("sc_queries", 1);
+        let machine = Machine { system: &built.system, model: Model::Sc, ..self.original };
+        let budget = match share {
+            u64::MAX => self.effort.budget.clone(),
+            share => self.effort.budget.clone().with_work(share),
+        };
+        let mut counted = Stats::new();
+        let found =
+            self.lazy.sc.reach(machine, &self.task.options, &budget, self.effort.progress, &mut counted);
+        stats.add("states", counted.get("states").unwrap_or(0));
+        match found {
+            Reached::Nothing => Ok(None),
+            Reached::Unknown(reason) => Err(reason),
+            Reached::Bad(run) => {
+                let back = draft.back(built, &run, self.original).map(|run| until_bad(self.original, run));
+                match back {
+                    Some(run) if replay(self.original, &run).is_ok() => Ok(Some(run)),
+                    // The checker of runs will say so too; better to hand it what there is than to hide it.
+                    Some(run) => Ok(Some(run)),
+                    None => panic!("a run of the extended program is one of the program"),
+                }
+            }
+        }
+    }
+
+    /// Asks the oracle: `None` if R is robust, else sequences that are not known yet.
+    fn ask(
+        &self,
+        built: &Built,
+        known: &FxHashSet<(CodeId, Vec<usize>)>,
+        stats: &mut Stats,
+    ) -> Result<Option<Vec<Sequence>>, Reason> {
+        stats.add("sc_queries", 1);
+        let mut system = built.system.clone();
+        system.properties.clear();
+        let machine = Machine { system: &system, ..self.original };
+        let mut counted = Stats::new();
+        let is_new = |sequence: &Sequence| !known.contains(&(sequence.code, numbers(built, sequence)));
+        let mut old = false;
+        let found = find(
+            machine,
+            &self.effort,
+            &mut counted,
+            |search, cycles| {
+                old = true;
+                if sequences(search, &cycles).iter().any(is_new) { cycles } else { Vec::new() }
+            },
+            |search, cycles| sequences(search, &cycles),
+        )?;
+        stats.add("states", counted.get("states").unwrap_or(0));
+        let found = found.map(|mut found| {
+            found.retain(is_new);
+            found
+        });
+        // Cycles there are, but nothing new about them: not robust, and nothing to extend.
+        Ok(if found.is_none() && old { Some(Vec::new()) } else { found })
+    }
+
+    /// Tells what is put off.
+    fn note(&self, built: &Built, sequence: &Sequence, stats: &mut Stats) {
+        stats.add("extensions", 1);
+        let code = &built.system.codes[sequence.code];
+        let edges: Vec<_> = sequence.edges.iter().map(|&edge| &code.edges()[edge]).collect();
+        let instrs: Vec<&Instr> = edges.iter().map(|edge| &edge.instr).collect();
+        let text = format!(
+            "{} puts off its stores of: {}",
+            code.name,
+            extend::tell(&built.system, sequence.code, &instrs)
+        );
+        let places = edges.iter().map(|edge| edge.span).collect();
+        self.effort.progress.note(&Note { text, places });
+    }
+}
+
+/// The numbers of a sequence's edges in the draft.
+fn numbers(built: &Built, sequence: &Sequence) -> Vec<usize> {
+    use palisade_base::Id;
+    sequence.edges.iter().map(|edge| built.numbers[sequence.code][edge.index()]).collect()
+}
