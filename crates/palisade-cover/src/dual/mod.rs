@@ -247,11 +247,12 @@ fn unfold(
         });
     }
     let unfolded = Unfolded::new(automata, setup, task.model, search.element(initial), &chain, &states?);
+    let timeline = unfolded.timeline(automata);
     let of_any = |role: &RoleId| population(task, system, *role) == Population::Any;
-    let any = system.roles.ids().filter(of_any).map(|role| unfolded.threads_of(automata, role)).max();
+    let any = system.roles.ids().filter(of_any).map(|role| timeline.threads_of(role)).max();
     let any = any.unwrap_or(1).max(1) as u32;
     let system = task.system(any);
-    let run = unfolded.run(automata, task.machine(&system))?;
+    let run = timeline.run(task.machine(&system))?;
     Some(Witness { instantiation: task.instantiation(any), run })
 }
 

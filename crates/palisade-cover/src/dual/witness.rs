@@ -11,12 +11,12 @@
 use super::element::{Element, Symbol, Word};
 use super::predecessors::Step;
 use super::setup::Setup;
-use palisade_automata::{Automata, Letter, Schedule, StateId};
+use crate::timeline::{Event, Timeline, What, silent_path};
+use palisade_automata::{Automata, Letter, StateId};
 use palisade_base::Id;
-use palisade_memory::{Action, Machine, Model};
+use palisade_memory::Model;
 use palisade_program::Value;
-use palisade_program::running::{CellId, RoleId, ThreadId};
-use palisade_trace::{Run, replay, until_bad};
+use palisade_program::running::CellId;
 
 /// One step of the chain: how it goes on from an element, and the element after.
 pub(crate) struct Link<'a> {
@@ -32,18 +32,6 @@ struct Actor {
     messages: Vec<(Symbol, u64)>,
     /// The time of the last memory it has seen.
     now: u64,
-}
-
-/// What happens in the store-buffer run: who, what, and when. Updates have no actions.
-struct Event {
-    time: u64,
-    actor: usize,
-    what: What,
-}
-
-enum What {
-    Steps { actions: Vec<Action>, armed: usize },
-    Update,
 }
 
 /// The run of the threads in the chain.
@@ -160,10 +148,11 @@ impl Unfolded {
         });
         debug_assert!(next.is_none(), "the step leads to the word of the next element");
         actor.state = edge.target;
-        let what = What::Steps { actions: edge.steps.clone(), armed: edge.armed };
-        self.events.push(Event { time: when, actor: place, what });
-        if matches!(edge.letter, Letter::Write(..)) && model != Model::Sc {
-            self.events.push(Event { time: time + 1, actor: place, what: What::Update });
+        self.events.push(Event { time: when, actor: place, what: What::edge(edge) });
+        if let Letter::Write(cell, _) = edge.letter
+            && model != Model::Sc
+        {
+            self.events.push(Event { time: time + 1, actor: place, what: What::Update(cell) });
         }
         let mut next_places: Vec<Option<usize>> = vec![None; link.after.processes.len()];
         for (index, becomes) in step.becomes.iter().enumerate() {
@@ -188,92 +177,16 @@ impl Unfolded {
         let actor = &mut self.actors[place];
         let edges = &setup.kinds[actor.kind as usize].edges;
         let states = automata.automata[actor.kind as usize].states.len();
-        let mut by: Vec<Option<usize>> = vec![None; states];
-        let mut work = std::collections::VecDeque::from([actor.state]);
-        while let Some(state) = work.pop_front() {
-            if state == to {
-                break;
-            }
-            for (number, edge) in edges.iter().enumerate() {
-                let new = edge.source == state && edge.letter == Letter::Silent && edge.target != actor.state;
-                if new && by[edge.target.index()].is_none() {
-                    by[edge.target.index()] = Some(number);
-                    work.push_back(edge.target);
-                }
-            }
-        }
-        let mut path = Vec::new();
-        let mut state = to;
-        while state != actor.state {
-            let number = by[state.index()].expect("the state is reached silently");
-            path.push(number);
-            state = edges[number].source;
+        for number in silent_path(edges, states, actor.state, to) {
+            self.events.push(Event { time: actor.now, actor: place, what: What::edge(&edges[number]) });
         }
         actor.state = to;
-        let time = actor.now;
-        for number in path.into_iter().rev() {
-            let edge = &edges[number];
-            let what = What::Steps { actions: edge.steps.clone(), armed: edge.armed };
-            self.events.push(Event { time, actor: place, what });
-        }
     }
 
-    /// How many threads of each role the run needs.
-    pub fn threads_of(&self, automata: &Automata, role: RoleId) -> usize {
-        self.actors.iter().filter(|actor| automata.automata[actor.kind as usize].role == role).count()
-    }
-
-    /// The run on a machine, with threads chosen such that it ends badly; `None` if there is no such choice (which would be a bug).
-    pub fn run(&self, automata: &Automata, machine: Machine<'_>) -> Option<Run> {
-        let roles: Vec<RoleId> =
-            self.actors.iter().map(|actor| automata.automata[actor.kind as usize].role).collect();
-        let mut chosen = Vec::new();
-        let mut tries = 0;
-        self.choose_threads(machine, &roles, &mut chosen, &mut tries)
-    }
-
-    /// Tries threads for the actors: any of the right role will do, except where a property names them.
-    fn choose_threads(
-        &self,
-        machine: Machine<'_>,
-        roles: &[RoleId],
-        chosen: &mut Vec<ThreadId>,
-        tries: &mut usize,
-    ) -> Option<Run> {
-        const MOST_TRIES: usize = 10_000;
-        let Some(&role) = roles.get(chosen.len()) else {
-            *tries += 1;
-            let run = until_bad(machine, self.with_threads(chosen));
-            return replay(machine, &run).is_ok().then_some(run);
-        };
-        let instances = machine.system.instances.iter_enumerated();
-        for thread in instances.filter(|(_, instance)| instance.role == role).map(|(thread, _)| thread) {
-            if !chosen.contains(&thread) && *tries < MOST_TRIES {
-                chosen.push(thread);
-                if let Some(run) = self.choose_threads(machine, roles, chosen, tries) {
-                    return Some(run);
-                }
-                chosen.pop();
-            }
-        }
-        None
-    }
-
-    fn with_threads(&self, threads: &[ThreadId]) -> Run {
-        let mut order: Vec<usize> = (0..self.events.len()).collect();
-        // Stable: at the same time, in the order of the chain, which is program order for each thread.
-        order.sort_by_key(|&event| self.events[event].time);
-        let mut schedules = vec![Schedule::default(); self.actors.len()];
-        let mut steps = Vec::new();
-        for event in order {
-            let event = &self.events[event];
-            let actions = match &event.what {
-                What::Update => vec![Action::Update { position: 0 }],
-                What::Steps { actions, armed } => schedules[event.actor].take(actions.clone(), *armed),
-            };
-            let thread = threads[event.actor];
-            steps.extend(actions.into_iter().map(|action| palisade_memory::Step { thread, action }));
-        }
-        Run { memory: self.memory.clone(), steps }
+    /// The run as timed events.
+    pub fn timeline(self, automata: &Automata) -> Timeline {
+        let role = |actor: &Actor| automata.automata[actor.kind as usize].role;
+        let roles = self.actors.iter().map(role).collect();
+        Timeline { roles, events: self.events, memory: self.memory }
     }
 }

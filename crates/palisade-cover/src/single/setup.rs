@@ -141,11 +141,19 @@ impl Setup {
             analyse(kind, model);
         }
         let sole = automata.values.ids().map(|cell| sole(automata, &kinds, cell, model)).collect();
-        let parameterized = kinds.iter().any(|kind| kind.population == Population::Any);
-        let sharing = if model == Model::Tso && !parameterized { Sharing::One } else { Sharing::PerProcess };
+        let sharing = if model == Model::Tso && are_few(&kinds) { Sharing::One } else { Sharing::PerProcess };
         let cells = automata.values.len();
         Setup { kinds, initial: automata.initial.clone(), sole, writers, storing, cells, model, sharing }
     }
+}
+
+/// Whether there are so few processes that their letters can be in one word.
+fn are_few(kinds: &[Kind]) -> bool {
+    let processes = kinds.iter().try_fold(0u32, |sum, kind| match kind.population {
+        Population::Fixed(number) => sum.checked_add(number),
+        Population::Any => None,
+    });
+    processes.is_some_and(|processes| processes <= u8::MAX.into())
 }
 
 /// The letter as the model understands it: under TSO store-store fences do nothing; under SC every access is locked.
