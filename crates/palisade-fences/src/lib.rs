@@ -10,6 +10,7 @@ mod demand;
 mod gaps;
 mod hitting;
 mod places;
+mod reorder;
 mod repeated;
 mod search;
 
@@ -21,7 +22,7 @@ pub use places::{Fencing, Marks, Per, Place, PlaceId, Placement, Places, Wanted}
 pub use search::{End, Fence, FenceSet, Findings, Which, find};
 
 use palisade_engine::{Budget, Progress, Reason, Stats, Witness};
-use palisade_memory::Machine;
+use palisade_memory::{Machine, State};
 use palisade_program::running::System;
 use palisade_program::written::Program;
 use palisade_trace::Run;
@@ -44,6 +45,9 @@ pub trait Oracle {
 
     /// Whether a run that the machine takes shows that its program is not right.
     fn shows(&self, machine: Machine<'_>, run: &Run) -> bool;
+
+    /// Whether a run shows it by its last state alone, and this is such a state. False if more of the run has to be known.
+    fn is_bad(&self, machine: Machine<'_>, state: &State) -> bool;
 }
 
 /// What an oracle says about a program.

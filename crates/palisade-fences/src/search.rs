@@ -16,12 +16,15 @@
 
 use crate::demand::{Demand, demand};
 use crate::hitting::{Cost, cheapest, cost, meets, minimal, weaker};
-use crate::places::{Fencing, PlaceId, Places};
+use crate::places::{Fencing, Marks, PlaceId, Places};
+use crate::reorder::with_fewer_waits;
 use crate::{Judgement, Oracle, Verdict};
 use palisade_engine::{Budget, Progress, Reason, Stats, Witness};
+use palisade_memory::{Machine, State};
 use palisade_program::lower;
 use palisade_syntax::edit::FenceKind;
 use palisade_trace::{Priority, Run, settle, take, transfer};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 /// Which sets are wanted.
@@ -216,11 +219,33 @@ impl<O: Oracle> Search<'_, O> {
             (demand(self.places, &marks, &run, &replay), run)
         });
         let [first, last] = tried;
-        let (demand, run) = if last.0.len() < first.0.len() { last } else { first };
+        let (mut demand, mut run) = if last.0.len() < first.0.len() { last } else { first };
+        if let Some((smaller, reordered)) = self.reordered(machine, &marks, &run, &demand) {
+            (demand, run) = (smaller, reordered);
+        }
         assert!(!meets(candidate, &demand), "a run of a program demands no fence that the program has");
         let plain = lower(&self.places.marked(&self.none), witness.instantiation);
         let run = transfer(machine, self.oracle.machine(&plain), &run).expect("fences add no runs");
         (demand, Witness { instantiation: witness.instantiation, run })
+    }
+
+    /// The instructions of a run in an order with a smaller demand, if one is found. With several kinds of fences a wait is not all that counts.
+    fn reordered(
+        &self,
+        machine: Machine<'_>,
+        marks: &Marks,
+        run: &Run,
+        old: &Demand,
+    ) -> Option<(Demand, Run)> {
+        if self.places.places().iter().any(|place| place.store_fence) {
+            return None;
+        }
+        let demanded: BTreeSet<PlaceId> = old.iter().map(|&(place, _)| place).collect();
+        let bad = |state: &State| self.oracle.is_bad(machine, state);
+        let run = with_fewer_waits(machine, marks, run, &demanded, &bad)?;
+        let run = settle(machine, run, Priority::First, &|run| self.oracle.shows(machine, run));
+        let demand = demand(self.places, marks, &run, &take(machine, &run).ok()?);
+        (self.oracle.shows(machine, &run) && demand.len() < old.len()).then_some((demand, run))
     }
 
     /// A candidate that makes the program right, with a run for each of its fences.

@@ -449,3 +449,57 @@ fn fences_everywhere() {
     );
     everywhere(Language::Trencher, TRENCHER, &["no-such-statement"]);
 }
+
+#[test]
+fn fences_under_a_condition() {
+    use palisade_syntax::edit::insert_conditional_fences;
+    let text = "\
+shared x, y: 0..1;
+process P(i: 0..1) {
+    x = 1;      // publish
+    if x == 1 { y = 1; } else if y == 0 { x = 0; }
+l:
+}
+";
+    let check = |wanted: &[(&str, Side, FenceKind, Option<&str>)], expected: &str| {
+        let fences: Vec<(FenceAt, Option<String>)> = wanted
+            .iter()
+            .map(|(words, side, kind, condition)| {
+                let at = fence(statement(Language::Pal, text, words), *side, *kind);
+                (at, condition.map(str::to_owned))
+            })
+            .collect();
+        let found = insert_conditional_fences(Language::Pal, &Source::new("test", text), &fences);
+        let found = found.unwrap_or_else(|errors| panic!("{errors:#?}"));
+        assert_eq!(found, expected, "\n{found}");
+    };
+    let zero = Some("i == 0");
+    check(
+        &[("x = 1", Side::After, FenceKind::Full, zero)],
+        &text.replace("// publish\n", "// publish\n    if i == 0 { fence; }\n"),
+    );
+    check(
+        &[
+            ("x = 1", Side::Before, FenceKind::StoreStore, zero),
+            ("x = 0", Side::After, FenceKind::Full, None),
+        ],
+        &text
+            .replace("    x = 1;", "    if i == 0 { sfence; }\n    x = 1;")
+            .replace("x = 0;", "x = 0; fence;"),
+    );
+    check(
+        &[("if y", Side::Before, FenceKind::Full, Some("i == 0 || i == 1"))],
+        &text.replace("if y == 0 { x = 0; }", "{ if i == 0 || i == 1 { fence; } if y == 0 { x = 0; } }"),
+    );
+    check(&[("l", Side::Before, FenceKind::Full, zero)], &text.replace("l:", "l: if i == 0 { fence; }"));
+
+    let rmm =
+        "forbidden A *\ndata x = 0 : [0:1]\nprocess text A: write: x := 1\nprocess text write: x := 0\n";
+    let at = fence(statement(Language::Rmm, rmm, "write: x := 1"), Side::After, FenceKind::Full);
+    let refused = insert_conditional_fences(
+        Language::Rmm,
+        &Source::new("test", rmm),
+        &[(at, Some("me == 0".to_owned()))],
+    );
+    assert_eq!(refused.expect_err("there is no such thing")[0].id, "no-conditional-fence");
+}

@@ -238,7 +238,7 @@ forbid Q.r == 2;
 }
 
 #[test]
-fn fences_in_some_instances_only_cannot_be_written() {
+fn fences_in_some_instances_only() {
     let text = "\
 shared x, y: 0..1;
 process P(i: 0..1) {
@@ -251,15 +251,34 @@ forbid P(0)@got && Q@got && P(0).r == 0 && Q.r == 0;
 ";
     let input = pal(text);
     let options = FencesOptions { per: Per::Instance, ..all() };
+    let written = |input: &Input| {
+        let answer = ask(input, &options);
+        let sets = 0..answer.findings.sets.len();
+        sets.map(|set| answer.written(input, set, &Budget::unlimited(1), &Silent)).collect::<Vec<_>>()
+    };
     check(&input, &options, "safe", &["P(0) 3"]);
-    let answer = ask(&input, &options);
-    let written = answer.written(&input, 0, &Budget::unlimited(1), &Silent);
-    assert!(matches!(written, Err(WriteError::SomeInstances(_))), "{written:?}");
+    let expected = text.replace("    x = 1;\n", "    x = 1;\n    if i == 0 { fence; }\n");
+    assert_eq!(written(&input)[0].as_deref().ok(), Some(expected.as_str()));
     // In all instances: one fence in the text.
     let dekker = corpus("mutex/dekker_simple.pal");
-    let answer = ask(&dekker, &options);
-    let text = answer.written(&dekker, 0, &Budget::unlimited(1), &Silent).expect("the fences can be written");
+    let text = written(&dekker).remove(0).expect("the fences can be written");
     assert_eq!(text.matches("fence;").count() - dekker.source.text().matches("fence;").count(), 1);
+    assert!(!text.contains("if i =="), "{text}");
+    // Each way for each process.
+    let bakery = written(&corpus("mutex/bakery.pal"));
+    assert!(bakery.iter().all(Result::is_ok), "{bakery:?}");
+    assert_eq!(
+        bakery
+            .iter()
+            .filter(|text| text.as_ref().is_ok_and(|text| text.contains("if i == 1 { fence; }")))
+            .count(),
+        2
+    );
+    // Other languages cannot say it.
+    let rmm = corpus("rmm/flags_unfenced.rmm");
+    let options = FencesOptions { never: vec![spot("P0(0)")], ..options.clone() };
+    let answer = ask(&rmm, &options);
+    assert_eq!(answer.word(), "unsafe");
 }
 
 /// The text with the fences differs in the fences only, and needs no others.

@@ -4,7 +4,7 @@
 //! Algorithm 2 as printed needs ([`algorithm2`]). (3) All minimal sets of every program of the corpus with up to three processes within ten seconds each ([`corpus`]). (4) The published `.rmm`
 //! files with the fences that are known for them, and Trencher's files with the fences for robustness that are known ([`folder`]).
 //!
-//! *How.* Fences stand behind stores and are counted per process, as in the paper. Seconds are on the clock, on one core, and also given without the engines: that is what finding places, demands and
+//! *How.* Fences stand behind stores (for robustness in front of loads, as in Trencher) and are counted per process, as in the paper. Seconds are on the clock, on one core, and also given without the engines: that is what finding places, demands and
 //! hitting sets takes. Algorithm 2 is given up after [`MOST_QUESTIONS`] questions.
 
 mod algorithm2;
@@ -19,7 +19,7 @@ use palisade_engine::{Budget, Progress, Silent, Verdict as Checked};
 use palisade_fences::{
     End, Findings, Judgement, Oracle, Per, Placement, Places, Verdict, Wanted, Which, find,
 };
-use palisade_memory::{Machine, Model};
+use palisade_memory::{Machine, Model, State};
 use palisade_program::running::System;
 use palisade_program::written::Program;
 use palisade_syntax::edit::insert_fences;
@@ -48,6 +48,16 @@ pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
 enum Goal {
     Safety,
     Robustness,
+}
+
+impl Goal {
+    /// Behind stores, as in the paper; for robustness in front of loads, which is where Trencher puts them.
+    fn placement(self) -> Placement {
+        match self {
+            Goal::Safety => Placement::AfterWrites,
+            Goal::Robustness => Placement::BeforeReads,
+        }
+    }
 }
 
 /// The best engines for the program as an oracle that looks at the clock.
@@ -96,6 +106,10 @@ impl Oracle for Asked {
             Goal::Robustness => violating(machine, run).is_ok(),
         }
     }
+
+    fn is_bad(&self, machine: Machine<'_>, state: &State) -> bool {
+        self.goal == Goal::Safety && machine.violation(state).is_some()
+    }
 }
 
 /// What was found for one program.
@@ -116,7 +130,7 @@ struct Run {
 impl Run {
     fn new(input: &Input, goal: Goal, per: Per, limit: Duration, compare: bool) -> Result<Run> {
         let wanted = Wanted {
-            placement: Placement::AfterWrites,
+            placement: goal.placement(),
             per,
             store_fences: false,
             can_write: &|fence| insert_fences(input.language, &input.source, &[fence]).is_ok(),
@@ -131,7 +145,7 @@ impl Run {
         let outside = seconds - oracle.seconds.get();
         let one = find(&places, Which::Cheapest, &|_| 1, &oracle, &budget(), &Silent)?;
         let calls = |findings: &Findings| findings.stats.get("engine_calls").unwrap_or(0);
-        let printed = if compare && !matches!(findings.end, End::Unknown(_)) {
+        let printed = if compare && goal == Goal::Safety && !matches!(findings.end, End::Unknown(_)) {
             algorithm2::run(&places, &oracle, MOST_QUESTIONS)
         } else {
             None

@@ -8,7 +8,7 @@ use palisade_engine::{Budget, Progress, Reason, Silent, Stats, Witness};
 use palisade_fences::{
     Fencing, Findings, Judgement, Oracle, Per, Placement, Places, Verdict, Wanted, Which, find,
 };
-use palisade_memory::{Machine, Model};
+use palisade_memory::{Machine, Model, State};
 use palisade_program::running::System;
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower};
@@ -76,6 +76,10 @@ impl Oracle for Brute {
 
     fn shows(&self, machine: Machine<'_>, run: &Run) -> bool {
         replay(machine, run).is_ok()
+    }
+
+    fn is_bad(&self, machine: Machine<'_>, state: &State) -> bool {
+        machine.violation(state).is_some()
     }
 }
 

@@ -4,7 +4,8 @@
 //! the label has not passed it yet. A fence *after* a statement stands in front of the labels of the next one: only who comes from the
 //! statement passes it. Compound statements count as a whole: before a loop is before its first round, after it behind its last.
 //!
-//! - `.pal`: `fence;` or `sfence;`, on a line of its own where the statement has one. In front of an `else if` it needs a block, which is added.
+//! - `.pal`: `fence;` or `sfence;`, on a line of its own where the statement has one. In front of an `else if` it needs a block, which is added. Here a fence may have a condition:
+//!   `if i == 0 { fence; }` ([`insert_conditional_fences`]).
 //! - `.rmm`: `fence` or `ssfence` likewise. A statement without braces behind `then`, `else` or `do` gets them.
 //! - `.litmus`: a row with `mfence` or `sfence` in the thread's column, in capitals if the test is. Fences between the same rows share one.
 //! - Trencher: the transition is split by a fresh state. Before the first of several transitions of a state means before all of them.
@@ -62,6 +63,38 @@ pub fn insert_fences(
     source: &Source,
     fences: &[FenceAt],
 ) -> Result<String, Vec<Diagnostic>> {
+    insert(language, source, fences, &Conditions::new())
+}
+
+/// Puts fences into a text, some of them only under a condition, which is an expression in the language of the text. Only `.pal` can say that.
+pub fn insert_conditional_fences(
+    language: Language,
+    source: &Source,
+    fences: &[(FenceAt, Option<String>)],
+) -> Result<String, Vec<Diagnostic>> {
+    let mut conditions = Conditions::new();
+    for (fence, condition) in fences {
+        let Some(condition) = condition else { continue };
+        if language != Language::Pal {
+            let message =
+                "this language has no way to say that only some instances of a process pass a fence";
+            return Err(vec![Diagnostic::error("no-conditional-fence", message).at(fence.span, "")]);
+        }
+        conditions.insert((fence.span, fence.side), condition.clone());
+    }
+    let fences: Vec<FenceAt> = fences.iter().map(|(fence, _)| *fence).collect();
+    insert(language, source, &fences, &conditions)
+}
+
+/// The conditions of fences, by place.
+type Conditions = BTreeMap<(Span, Side), String>;
+
+fn insert(
+    language: Language,
+    source: &Source,
+    fences: &[FenceAt],
+    conditions: &Conditions,
+) -> Result<String, Vec<Diagnostic>> {
     let program = crate::parse(language, source)?.program;
     let statements = statements(&program);
     let mut errors = Vec::new();
@@ -78,7 +111,7 @@ pub fn insert_fences(
     }
     let text = source.text();
     let edits = match language {
-        Language::Pal => pal::edits(text, &wanted, &statements, &mut errors),
+        Language::Pal => pal::edits(text, &wanted, conditions, &statements, &mut errors),
         Language::Rmm => rmm::edits(text, &wanted, &mut errors),
         Language::Litmus => litmus::edits(text, &program, &wanted, &mut errors),
         Language::Trencher => trencher::edits(text, &wanted, &statements, &mut errors),

@@ -1,7 +1,7 @@
 //! Fences in `.pal`.
 
-use super::text::{Comments, Edits, Target, Token, starts, surround, token_at, tokens, word};
-use super::{Shape, Statements, Wanted, no_statement};
+use super::text::{Comments, Edits, Target, Token, starts, stop, surround, token_at, tokens, word};
+use super::{Conditions, FenceKind, Shape, Side, Statements, Wanted, no_statement};
 use palisade_base::{Diagnostic, Span};
 
 const COMMENTS: Comments = Comments { line: &["//"], block: Some(("/*", "*/")), nest: true };
@@ -9,16 +9,24 @@ const COMMENTS: Comments = Comments { line: &["//"], block: Some(("/*", "*/")), 
 pub(super) fn edits(
     text: &str,
     wanted: &Wanted,
+    conditions: &Conditions,
     statements: &Statements,
     errors: &mut Vec<Diagnostic>,
 ) -> Edits {
     let tokens = tokens(text, 0, COMMENTS);
     let mut edits = Edits::default();
     for (&span, beside) in wanted {
+        let statement = |kind: FenceKind, side: Side| {
+            let fence = word(kind, "fence", "sfence");
+            conditions
+                .get(&(span, side))
+                .map_or_else(|| fence.to_owned(), |condition| format!("if {condition} {{ {fence}; }}"))
+        };
         let (before, after) = (
-            beside.before.map(|kind| word(kind, "fence", "sfence")),
-            beside.after.map(|kind| word(kind, "fence", "sfence")),
+            beside.before.map(|kind| statement(kind, Side::Before)),
+            beside.after.map(|kind| statement(kind, Side::After)),
         );
+        let (before, after) = (before.as_deref(), after.as_deref());
         let first = token_at(&tokens, starts(span));
         if statements.get(&span) == Some(&Shape::Label) {
             let Some(colon) = tokens.get(first + 1) else {
@@ -26,7 +34,7 @@ pub(super) fn edits(
                 continue;
             };
             for fence in before.into_iter().chain(after) {
-                edits.before(colon.end(), colon.end(), format!(" {fence};"), Some(1));
+                edits.before(colon.end(), colon.end(), format!(" {fence}{}", stop(fence)), Some(1));
             }
             continue;
         }

@@ -223,17 +223,17 @@ pub(super) fn surround(
     if let Some(fence) = before {
         let line = margin(text, start).filter(|_| !alone);
         let gap = line.map_or(" ".to_owned(), |margin| format!("{}{margin}", newline(text, start)));
-        edits.before(start, start, format!("{fence};{gap}"), Some(0));
+        edits.before(start, start, format!("{fence}{}{gap}", stop(fence)), Some(0));
     }
     if let Some(fence) = after {
         if alone {
             let (text, offset) = match closed {
-                Some(_) => (format!(" {fence};"), 1),
+                Some(_) => (format!(" {fence}{}", stop(fence)), 1),
                 None => (format!("; {fence}"), 2),
             };
             edits.behind(end, start, text, Some(offset));
         } else if comments.fill(text, closed.unwrap_or(end)) {
-            let semicolon = if closed.is_some() { ";" } else { "" };
+            let semicolon = if closed.is_some() { stop(fence) } else { "" };
             if closed.is_none() {
                 edits.behind(end, start, ";".to_owned(), None);
             }
@@ -243,7 +243,7 @@ pub(super) fn surround(
             edits.behind(at, start, format!("{line}{fence}{semicolon}"), Some(offset));
         } else {
             let (text, offset) = match closed {
-                Some(_) => (format!(" {fence};"), 1),
+                Some(_) => (format!(" {fence}{}", stop(fence)), 1),
                 None => (format!("; {fence}"), 2),
             };
             edits.behind(closed.unwrap_or(end), start, text, Some(offset));
@@ -252,6 +252,11 @@ pub(super) fn surround(
     if alone {
         edits.behind(end, start, " }".to_owned(), None);
     }
+}
+
+/// What ends a statement.
+pub(super) fn stop(statement: &str) -> &'static str {
+    if statement.ends_with('}') { "" } else { ";" }
 }
 
 /// The margin of a line behind a statement: that of the statement itself, its labels not counted.

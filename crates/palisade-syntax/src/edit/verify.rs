@@ -11,6 +11,17 @@ pub(super) fn same_but_for(original: &Program, mut fenced: Program, places: &[us
     taken.found.len() == taken.places.len() && fenced == *original
 }
 
+/// A fence, perhaps under a condition.
+fn is_fence(statement: &Stmt) -> bool {
+    match &statement.kind {
+        StmtKind::Fence | StmtKind::StoreFence => true,
+        StmtKind::If { then, otherwise, .. } => {
+            otherwise.is_empty() && matches!(then.as_slice(), [only] if is_fence(only))
+        }
+        _ => false,
+    }
+}
+
 struct Taken {
     places: FxHashSet<usize>,
     found: FxHashSet<usize>,
@@ -23,7 +34,7 @@ impl Taken {
         let mut kept = Block::with_capacity(block.len());
         for mut statement in block.drain(..) {
             let start = statement.span().start as usize;
-            let is_fence = matches!(statement.kind, StmtKind::Fence | StmtKind::StoreFence);
+            let is_fence = is_fence(&statement);
             labels.append(&mut statement.labels);
             if is_fence && self.places.contains(&start) {
                 self.found.insert(start);

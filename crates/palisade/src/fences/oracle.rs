@@ -3,7 +3,7 @@
 use crate::{CheckError, CheckOptions, RobustError, RobustOptions, check, robust};
 use palisade_engine::{Budget, Progress, Robustness, Verdict};
 use palisade_fences::{Judgement, Oracle, Verdict as Judged};
-use palisade_memory::Machine;
+use palisade_memory::{Machine, State};
 use palisade_program::running::System;
 use palisade_program::written::Program;
 use palisade_trace::{Run, replay, violating};
@@ -87,5 +87,9 @@ impl Oracle for Engines<'_> {
             Goal::Safety => replay(machine, run).is_ok(),
             Goal::Robustness => violating(machine, run).is_ok(),
         }
+    }
+
+    fn is_bad(&self, machine: Machine<'_>, state: &State) -> bool {
+        self.goal == Goal::Safety && machine.violation(state).is_some()
     }
 }

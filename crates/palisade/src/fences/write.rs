@@ -7,8 +7,9 @@ use crate::fences::oracle::Engines;
 use crate::{Input, Refused, read};
 use palisade_base::{Diagnostic, Source};
 use palisade_engine::{Budget, Progress, Reason};
-use palisade_fences::{Oracle, PlaceId, Verdict};
-use palisade_syntax::edit::{FenceAt, FenceKind, insert_fences};
+use palisade_fences::{BodyId, Oracle, Place, PlaceId, Verdict};
+use palisade_syntax::Language;
+use palisade_syntax::edit::{FenceAt, insert_conditional_fences};
 use std::collections::BTreeMap;
 
 /// Why the fences are not in the text.
@@ -45,11 +46,17 @@ impl FencesAnswer {
             let at = self.places.places()[fence.place].fence(fence.kind);
             wanted.entry(at).or_default().push(fence.place);
         }
-        for (at, there) in &wanted {
-            self.in_all_instances(*at, there)?;
+        let mut fences = Vec::new();
+        for (&at, there) in &wanted {
+            // The text has room for one fence at a place.
+            let is_same = |other: &&FenceAt| (other.span, other.side) == (at.span, at.side);
+            if wanted.keys().filter(is_same).count() > 1 {
+                return Err(WriteError::SomeInstances(self.places.places()[there[0]].process.clone()));
+            }
+            fences.push((at, self.condition(input, at, there)?));
         }
-        let fences: Vec<FenceAt> = wanted.into_keys().collect();
-        let text = insert_fences(input.language, &input.source, &fences).map_err(WriteError::NoRoom)?;
+        let text = insert_conditional_fences(input.language, &input.source, &fences);
+        let text = text.map_err(WriteError::NoRoom)?;
         let source = Source::new(input.source.name(), text);
         let again = read(source, input.language, input.int_range).map_err(WriteError::NotReadable)?;
         let oracle = Engines { goal: self.options.goal, options: &self.options.check };
@@ -61,15 +68,28 @@ impl FencesAnswer {
         }
     }
 
-    /// Checks that the places are all there are in the instances of a process, so that one fence in the text is meant.
-    fn in_all_instances(&self, at: FenceAt, there: &[PlaceId]) -> Result<(), WriteError> {
-        let kind: FenceKind = at.kind;
-        let same = self.places.places().iter_enumerated().filter(|(_, place)| place.fence(kind) == at);
-        for (other, place) in same {
-            if !there.contains(&other) {
-                return Err(WriteError::SomeInstances(place.process.clone()));
+    /// The condition under which a fence is meant, if these are not the places of all instances.
+    fn condition(&self, input: &Input, at: FenceAt, there: &[PlaceId]) -> Result<Option<String>, WriteError> {
+        let places = self.places.places();
+        let same = places.iter_enumerated().filter(|(_, place)| place.fence(at.kind) == at);
+        let missing: Vec<&Place> =
+            same.filter(|(id, _)| !there.contains(id)).map(|(_, place)| place).collect();
+        let Some(other) = missing.first() else { return Ok(None) };
+        let instance = |id: &PlaceId| {
+            let place = &places[*id];
+            let (BodyId::Template(template), Some(args)) = (place.body, &place.args) else { return None };
+            // Templates that share a text cannot be told apart in it.
+            if place.body != other.body {
+                return None;
             }
+            let params = input.program.templates[template].params.iter().zip(args);
+            let equations = params.map(|(param, value)| format!("{} == {value}", param.name));
+            Some(equations.collect::<Vec<_>>().join(" && "))
+        };
+        let instances: Option<Vec<String>> = there.iter().map(instance).collect();
+        match instances {
+            Some(instances) if input.language == Language::Pal => Ok(Some(instances.join(" || "))),
+            _ => Err(WriteError::SomeInstances(places[there[0]].process.clone())),
         }
-        Ok(())
     }
 }
