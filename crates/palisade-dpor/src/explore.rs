@@ -31,10 +31,10 @@ pub trait Subject {
     fn processes(&self) -> usize;
 
     /// What a process would do next.
-    fn next(&self, process: usize) -> Next;
+    fn next(&mut self, process: usize) -> Next;
 
     /// How many outcomes the next step of a process can have, at least one. Steps with several are those in which the program itself chooses.
-    fn outcomes(&self, process: usize) -> usize {
+    fn outcomes(&mut self, process: usize) -> usize {
         let _ = process;
         1
     }
@@ -139,6 +139,7 @@ pub fn explore<S: Subject>(
         steps: Vec::new(),
         nodes: vec![Node::default()],
         born: Vec::new(),
+        counts: Vec::new(),
         summary: Summary::default(),
     };
     loop {
@@ -169,6 +170,8 @@ struct Search<'a, S> {
     nodes: Vec<Node>,
     /// Processes that were started, and by the step at which position.
     born: Vec<(usize, usize)>,
+    /// How many steps each process has taken.
+    counts: Vec<usize>,
     summary: Summary,
 }
 
@@ -238,7 +241,10 @@ impl<S: Subject> Search<'_, S> {
             if node.branches.is_empty() {
                 let asleep =
                     |process: usize| node.sleep.iter().any(|asleep| asleep.all && asleep.process == process);
-                let (process, footprint) = ready.find(|(process, _)| !asleep(*process))?;
+                // The one that has taken the fewest steps: an execution that is cut has something of everybody.
+                let awake = ready.filter(|(process, _)| !asleep(*process));
+                let (process, footprint) =
+                    awake.min_by_key(|(process, _)| self.counts.get(*process).copied().unwrap_or(0))?;
                 node.branches.push(Branch::leaf(process, footprint));
             }
             if !self.try_branches() {
@@ -278,6 +284,10 @@ impl<S: Subject> Search<'_, S> {
         let step = self.recorded(process, outcome, footprint);
         let started = self.subject.step(process, outcome);
         self.born.extend(started.into_iter().map(|child| (child, self.steps.len())));
+        if self.counts.len() <= process {
+            self.counts.resize(process + 1, 0);
+        }
+        self.counts[process] += 1;
         self.steps.push(step);
         self.nodes.push(Node { sleep, branches, ..Node::default() });
         self.summary.steps += 1;
@@ -410,6 +420,7 @@ impl<S: Subject> Search<'_, S> {
         loop {
             self.nodes.pop();
             let Some(step) = self.steps.pop() else { return false };
+            self.counts[step.process] -= 1;
             let position = self.steps.len();
             self.born.retain(|&(_, by)| by != position);
             let node = self.nodes.last_mut().expect("every step has a node");

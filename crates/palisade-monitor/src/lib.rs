@@ -3,16 +3,20 @@
 //! - [`Event`]s say what an execution did to memory; [`Monitor`] takes them one by one and collects [`Violations`].
 //! - [`TraceReader`] reads recorded executions, [`BinaryWriter`] and [`TextWriter`] write them.
 //!
+//! - [`ByMonitors`] decides whether model programs are robust, by running all partial orders of their executions under the monitors.
+//!
 //! What is absent: no file is read here, and nothing decides how an execution comes about.
 
 mod clocks;
 mod event;
 mod format;
+mod model;
 mod monitor;
 mod shadow;
 mod violations;
 
 pub use event::{Access, Action, Bytes, Event, Instruction, LARGEST_ACCESS, MOST_PROCESSES, Process};
 pub use format::{BinaryWriter, Instructions, TextWriter, TraceError, TraceReader};
+pub use model::ByMonitors;
 pub use monitor::Monitor;
 pub use violations::{Seen, Violation, Violations};

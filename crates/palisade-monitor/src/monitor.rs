@@ -23,7 +23,8 @@
 //!    asked for, under PSO its own address and what a store-store fence keeps before it.
 //! 4. Accesses have sizes. A load or store is judged for each of its bytes and counts once. Loads see own pending stores byte by byte. Under PSO a store that
 //!    overlaps an older pending store of its process without covering the same bytes makes that one drain: no false report, but perhaps none where there could be one.
-//! 5. `prev` of a process' first event is the event that started it.
+//! 5. `prev` of a process' first event is the event that started it. An event that accesses several places can be its own `prev`: what it sees at one of them may happen after the store that it
+//!    does not see at another.
 //!
 //! *Cost.* O(processes) per event, as Theorem 7 says, and O(processes) memory per address in use.
 
@@ -285,27 +286,40 @@ impl Monitor {
         }
         // A store that several pieces belong to is reported once.
         let mut reported: Vec<(u32, Moment)> = Vec::new();
-        for (touched, _) in touched.iter().zip(&self.ordered).filter(|(_, ordered)| **ordered) {
-            let view = self.shadow.view(touched.piece);
-            let piece = *view.piece;
-            let writer = piece.writer as usize;
-            let pending = [
-                clock[tso + writer] < piece.stamp,
-                clock[pso + writer] < piece.stamp && !view.is_drained_for(&clock[happened..tso]),
-            ];
-            if pending != [false, false] && !reported.contains(&(piece.writer, piece.stamp)) {
-                reported.push((piece.writer, piece.stamp));
-                let triple = (piece.instruction, thread.previous, instruction);
-                self.violations.add_pending(pending, triple, self.events);
-            }
-        }
-        // From now on the stores that this event saw have reached memory.
-        for touched in &touched {
-            let piece = *self.shadow.view(touched.piece).piece;
-            if is_foreign(&piece) {
+        let all = &touched;
+        for group in 0..accesses.len() {
+            for (index, touched) in touched.iter().enumerate().filter(|(_, touched)| touched.group == group) {
+                let view = self.shadow.view(touched.piece);
+                let piece = *view.piece;
+                let drained = view.is_drained_for(&clock[happened..tso]);
+                if !is_foreign(&piece) || reported.contains(&(piece.writer, piece.stamp)) {
+                    continue;
+                }
                 let writer = piece.writer as usize;
-                clock[tso + writer] = clock[tso + writer].max(piece.stamp);
-                clock[pso + writer] = clock[pso + writer].max(piece.barrier);
+                let pending =
+                    [clock[tso + writer] < piece.stamp, clock[pso + writer] < piece.stamp && !drained];
+                let (found, previous) = if self.ordered[index] {
+                    (pending, thread.previous)
+                } else {
+                    (besides(&mut self.shadow, self.lanes, all, index, pending), instruction)
+                };
+                if found != [false, false] {
+                    reported.push((piece.writer, piece.stamp));
+                    self.violations.add_pending(
+                        found,
+                        (piece.instruction, previous, instruction),
+                        self.events,
+                    );
+                }
+            }
+            // From now on the stores that this access saw have reached memory.
+            for touched in touched.iter().filter(|touched| touched.group == group) {
+                let piece = *self.shadow.view(touched.piece).piece;
+                if is_foreign(&piece) {
+                    let writer = piece.writer as usize;
+                    clock[tso + writer] = clock[tso + writer].max(piece.stamp);
+                    clock[pso + writer] = clock[pso + writer].max(piece.barrier);
+                }
             }
         }
         waits.drain(clock, [happened, tso, pso], me, thread.barrier);
@@ -353,22 +367,23 @@ impl Monitor {
         if accesses.len() > 1 {
             accesses.iter().for_each(|(_, bytes)| self.shadow.cover(*bytes, &mut pieces));
         }
-        for &(access, bytes) in accesses {
+        for (group, &(access, bytes)) in accesses.iter().enumerate() {
             pieces.clear();
             self.shadow.cover(bytes, &mut pieces);
             for &piece in &pieces {
                 let known = touched.iter_mut().find(|touched| touched.piece == piece);
                 match known.filter(|_| accesses.len() > 1) {
                     Some(known) if known.access.writes() && !access.writes() => {}
-                    Some(known) => *known = Touched { piece, access, bytes },
-                    None => touched.push(Touched { piece, access, bytes }),
+                    Some(known) => *known = Touched { access, bytes, ..*known },
+                    None => touched.push(Touched { piece, access, bytes, group }),
                 }
             }
         }
         self.pieces = pieces;
     }
 
-    /// Takes in an event that accesses several places at once and drains the whole buffer first: an atomic section of a model program.
+    /// Takes in an event that accesses several places without interruption and drains the whole buffer first: an atomic section of a model program. What it accesses later
+    /// may depend on what it has read before, so an access is judged as the first that deviates: those before it see what they saw.
     pub fn take_section(&mut self, process: Process, instruction: Instruction, accesses: &[(Access, Bytes)]) {
         let slot = self.slot(process);
         self.events += 1;
@@ -438,6 +453,33 @@ impl Monitor {
     }
 }
 
+/// Whether the last store of one piece of an event could be pending under either model although the event sees what it saw of its other pieces, and the store happens before one
+/// of those: then the event itself takes the place of `prev`. This is the one way in which an event needs no other of its process to be part of a cycle.
+fn besides(
+    shadow: &mut Shadow,
+    lanes: usize,
+    all: &[Touched],
+    index: usize,
+    pending: [bool; 2],
+) -> [bool; 2] {
+    let Piece { writer, stamp, .. } = *shadow.view(all[index].piece).piece;
+    let (mut ordered, [mut tso, mut pso]) = (false, pending);
+    for other in all {
+        let view = shadow.view(other.piece);
+        let piece = *view.piece;
+        if (piece.writer, piece.stamp) == (writer, stamp) {
+            continue;
+        }
+        let known = if other.access.writes() && piece.loaded { view.accesses } else { view.store };
+        ordered |= known[..lanes][writer as usize] >= stamp;
+        if piece.writer == writer {
+            tso &= piece.stamp < stamp;
+            pso &= piece.barrier < stamp;
+        }
+    }
+    [ordered && tso, ordered && pso]
+}
+
 /// A load is known to the piece from now on.
 #[inline(always)]
 fn load(view: &mut View<'_>, clock: &[Moment], me: usize) {
@@ -459,6 +501,8 @@ struct Touched {
     access: Access,
     /// All bytes of the access.
     bytes: Bytes,
+    /// Which of the event's accesses is the first to touch it.
+    group: usize,
 }
 
 /// What an event waits for.

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::Execution;
+use common::{Execution, Report};
 use palisade_memory::{Interlocked, Model};
 use palisade_monitor::{Access, Action, Bytes, Event, Instruction, Monitor, Process};
 use std::collections::BTreeSet;
@@ -114,10 +114,11 @@ fn check(shape: Shape, seed: u64) -> usize {
         for model in [Model::Tso, Model::Pso] {
             let mut expected = BTreeSet::new();
             for event in 0..execution.events.len() {
-                for (store, access) in execution.monitor(model, interlocked, &execution.past(event)) {
-                    if access == event {
-                        let previous = execution.previous(event).expect("there is one") as u32;
-                        expected.insert((model, store as u32, previous, access as u32));
+                for report in execution.monitor(model, interlocked, &execution.past(event)) {
+                    if report.access == event {
+                        let previous = if report.by_prev { execution.previous(event) } else { Some(event) };
+                        let previous = previous.expect("there is one") as u32;
+                        expected.insert((model, report.store as u32, previous, event as u32));
                     }
                 }
             }
@@ -133,7 +134,7 @@ fn check(shape: Shape, seed: u64) -> usize {
             };
             assert_eq!(seen, expected, "{}", told());
             let all: Vec<usize> = (0..execution.events.len()).collect();
-            for (store, access) in execution.monitor(model, interlocked, &all) {
+            for Report { store, access, .. } in execution.monitor(model, interlocked, &all) {
                 let as_it_ran = |v: &&(Model, u32, u32, u32)| (v.1, v.3) == (store as u32, access as u32);
                 assert!(seen.iter().any(|v| as_it_ran(&v)), "{store} {access}\n{}", told());
             }

@@ -22,7 +22,7 @@ pub fn suited(task: &Task<'_>) -> Vec<&'static dyn Engine> {
 
 /// All engines for robustness, the preferred one first.
 pub fn robustness_engines() -> &'static [&'static dyn RobustnessEngine] {
-    &[&palisade_robust::Attacks]
+    &[&palisade_robust::Attacks, &palisade_monitor::ByMonitors]
 }
 
 /// The engines for robustness that can try the task, the best first.

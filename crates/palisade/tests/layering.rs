@@ -29,7 +29,7 @@ const LAYERS: &[&str] = &[
 ];
 
 /// The engines: they know neither text nor each other.
-const ENGINES: &[&str] = &["palisade-explore", "palisade-cover", "palisade-robust"];
+const ENGINES: &[&str] = &["palisade-explore", "palisade-cover", "palisade-robust", "palisade-monitor"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -171,7 +171,7 @@ impl Subject for Machine {
         self.now().processes.len()
     }
 
-    fn next(&self, process: usize) -> Next {
+    fn next(&mut self, process: usize) -> Next {
         let state = self.now();
         let Some(instr) = self.instr(state, process) else { return Next::Nothing };
         let registers = &state.processes[process].as_ref().expect("it exists").registers;
@@ -193,7 +193,7 @@ impl Subject for Machine {
         }
     }
 
-    fn outcomes(&self, process: usize) -> usize {
+    fn outcomes(&mut self, process: usize) -> usize {
         // Counting needs the names of processes, which counting does not change for good.
         let mut copy = Machine {
             codes: self.codes.clone(),

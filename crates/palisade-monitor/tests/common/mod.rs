@@ -102,8 +102,31 @@ impl Execution {
         }
     }
 
+    /// Whether a store can be pending while an event sees the last stores to its other bytes, and happens before one of them (or, if it writes, before a load of one).
+    fn besides(&self, buffers: &Buffers<'_>, order: &[usize], event: usize, store: usize) -> bool {
+        let earlier: Vec<usize> = order.iter().copied().take_while(|&other| other != event).collect();
+        let writes = |other: usize| self.access(other).is_some_and(Access::writes);
+        let mut after = buffers.clone();
+        let mut ordered = false;
+        for byte in &self.bytes[event] {
+            let touching: Vec<usize> =
+                earlier.iter().copied().filter(|&other| self.bytes[other].contains(byte)).collect();
+            let last = touching.iter().rposition(|&other| writes(other));
+            if last.is_some_and(|last| touching[last] == store) {
+                continue;
+            }
+            let loads = touching[last.map_or(0, |last| last + 1)..].iter().copied().filter(|_| writes(event));
+            let seen = last.map(|last| touching[last]);
+            ordered |= seen.into_iter().chain(loads).any(|seen| self.before[seen].contains(&store));
+            if let Some(seen) = seen.filter(|&seen| self.events[seen].process != self.events[event].process) {
+                after.drain(self.events[seen].process, |other| other == seen);
+            }
+        }
+        ordered && after.pending.iter().any(|(_, pending)| *pending == Some(store))
+    }
+
     /// monitorTSO or monitorPSO on some of the events, in this order: pairs of a store and an event that could have come before it.
-    pub fn monitor(&self, model: Model, interlocked: Interlocked, order: &[usize]) -> Vec<(usize, usize)> {
+    pub fn monitor(&self, model: Model, interlocked: Interlocked, order: &[usize]) -> Vec<Report> {
         let mut buffers = Buffers { execution: self, model, pending: Vec::new() };
         let mut found = Vec::new();
         let mut overlapped = BTreeSet::new();
@@ -132,8 +155,13 @@ impl Execution {
             }
             for &(_, store) in &stores {
                 let ordered = |&before: &usize| before == store || self.before[before].contains(&store);
-                if self.program_order[event].iter().any(ordered) && !overlapped.contains(&store) {
-                    found.push((store, event));
+                if overlapped.contains(&store) {
+                    continue;
+                }
+                if self.program_order[event].iter().any(ordered) {
+                    found.push(Report { store, access: event, by_prev: true });
+                } else if self.besides(&buffers, order, event, store) {
+                    found.push(Report { store, access: event, by_prev: false });
                 }
             }
             for &(owner, store) in &stores {
@@ -162,6 +190,15 @@ impl Execution {
     }
 }
 
+/// A store that an event could have come before.
+#[derive(Clone, Copy, Debug)]
+pub struct Report {
+    pub store: usize,
+    pub access: usize,
+    /// Whether the store happens before `prev`, or else before what the event itself sees at other bytes.
+    pub by_prev: bool,
+}
+
 /// Each event with its index as its instruction. A number of a process that was joined means another process from then on.
 fn with_own_processes(events: &[Event]) -> Vec<Event> {
     let mut now: Vec<u32> = (0..100).collect();
@@ -185,6 +222,7 @@ fn with_own_processes(events: &[Event]) -> Vec<Event> {
 }
 
 /// Pending stores of all processes in the order in which they were issued, and barriers.
+#[derive(Clone)]
 struct Buffers<'a> {
     execution: &'a Execution,
     model: Model,

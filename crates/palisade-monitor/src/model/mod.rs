@@ -1,0 +1,234 @@
+//! Robustness of model programs by running all partial orders under the monitors: `palisade robust --engine monitor`.
+//!
+//! *Problem.* Does TSO or PSO add behaviour to a program that terminates?
+//!
+//! *Source.* Theorems 3 to 6 of Burnim, Sen and Stergiou (TACAS 2011): a program has a violation iff the monitor reports one on some sequentially consistent execution. The
+//! executions are those of optimal dynamic partial-order reduction (`palisade-dpor`), one per partial order, which is enough for our monitors though not for the
+//! paper's (see `monitor.rs`).
+//!
+//! *Guarantee.* `not-robust` comes with a run that was taken on the machine and whose cycle was found by `palisade-trace`. `robust` rests on Theorems 5 and 6 and on the search. It is
+//! said only if no execution was cut and every report that there was could be shown.
+//!
+//! *Differences from the paper.* Programs may choose values, start processes, have fences and atomic sections (an atomic section is one event). Where they stop
+//! everybody or wait, the search runs a program that does a little more (`subject.rs`); should a report rest on just that, the answer is `unknown`.
+//!
+//! *Cost.* Exponential in the number of conflicts. Programs with loops are run up to lengths that are doubled until no execution is cut, or a violation is found, or the budget is used up.
+
+mod subject;
+mod witness;
+
+use crate::event::{Access, Action, Bytes, Event, Instruction, MOST_PROCESSES, Process};
+use crate::monitor::Monitor;
+use crate::violations::Violation;
+use palisade_base::Id;
+use palisade_dpor::{Limits, explore};
+use palisade_engine::{
+    Budget, Exhausted, Progress, Reason, Robustness, RobustnessEngine, RobustnessOutcome, Stats, Suitability,
+    Task, Witness,
+};
+use palisade_memory::{Machine, Model};
+use palisade_program::running::CellId;
+use palisade_trace::{Run, until_cycle, violating};
+use std::ops::ControlFlow;
+use subject::{Taken, What};
+use witness::Seen;
+
+/// The engine `monitor`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByMonitors;
+
+/// The first and the last length at which executions are cut.
+const SHORTEST: usize = 32;
+const LONGEST: usize = 4096;
+
+/// How often the budget is asked, in executions.
+const ASK_EVERY: u64 = 16;
+
+impl RobustnessEngine for ByMonitors {
+    fn name(&self) -> &'static str {
+        "monitor"
+    }
+
+    fn suits(&self, task: &Task<'_>) -> Suitability {
+        if task.is_parameterized() { Suitability::No } else { Suitability::Tries }
+    }
+
+    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> RobustnessOutcome {
+        let mut stats = Stats::new();
+        let answer = answer(task, budget, progress, &mut stats);
+        RobustnessOutcome { answer, engine: self.name(), stats }
+    }
+}
+
+fn answer(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &mut Stats) -> Robustness {
+    if task.is_parameterized() {
+        let why = "executions are run for a fixed number of processes only; say how many with --threads N";
+        return Robustness::Unknown(Reason::Unsupported(why.to_owned()));
+    }
+    if task.model == Model::Sc {
+        return Robustness::Robust;
+    }
+    let system = task.system(1);
+    let machine = task.machine(&system);
+    let mut length = SHORTEST;
+    loop {
+        let mut search =
+            Search { machine, budget, progress, stats, length, end: None, not_shown: false, cut: false };
+        for state in (Machine { model: Model::Sc, ..machine }).initial_states() {
+            search.run(state);
+            if search.end.is_some() {
+                break;
+            }
+        }
+        let Search { end, not_shown, cut, .. } = search;
+        match end {
+            Some(End::Shown(run)) => {
+                return Robustness::NotRobust(Witness { instantiation: task.instantiation(1), run });
+            }
+            Some(End::Exhausted(what)) => {
+                let reached = cut.then(|| cut_reason(length / 2)).filter(|_| length > SHORTEST);
+                return Robustness::Unknown(Reason::exhausted(what, reached));
+            }
+            None if cut && length < LONGEST => length *= 2,
+            None if cut => return Robustness::Unknown(cut_reason(length)),
+            None if not_shown => {
+                let why =
+                    "a violation was seen only where a process fails, waits or is stuck in an atomic section";
+                return Robustness::Unknown(Reason::Unsupported(why.to_owned()));
+            }
+            None => return Robustness::Robust,
+        }
+    }
+}
+
+fn cut_reason(length: usize) -> Reason {
+    Reason::Unsupported(format!(
+        "no violation in executions of up to {length} accesses, but there are longer ones"
+    ))
+}
+
+/// Why the search is over.
+enum End {
+    /// A run that shows a violation.
+    Shown(Run),
+    Exhausted(Exhausted),
+}
+
+struct Search<'a> {
+    machine: Machine<'a>,
+    budget: &'a Budget,
+    progress: &'a dyn Progress,
+    stats: &'a mut Stats,
+    length: usize,
+    end: Option<End>,
+    /// Whether there was a report that the machine did not confirm.
+    not_shown: bool,
+    /// Whether some execution was cut.
+    cut: bool,
+}
+
+impl Search<'_> {
+    /// Runs all executions from an initial state.
+    fn run(&mut self, state: palisade_memory::State) {
+        let memory = state.memory.as_slice().to_vec();
+        let mut subject = subject::Model::new(Machine { model: Model::Sc, ..self.machine }, state);
+        let limits = Limits { steps: self.length };
+        let mut executions = 0;
+        let summary = explore(&mut subject, limits, |subject, execution| {
+            executions += 1;
+            self.stats.add("executions", 1);
+            self.stats.add("steps", execution.steps.len() as u64);
+            if let Err(what) = self.ask(executions) {
+                self.end = Some(End::Exhausted(what));
+                return ControlFlow::Break(());
+            }
+            match self.judge(&memory, &subject.taken) {
+                Some(run) => {
+                    self.end = Some(End::Shown(run));
+                    ControlFlow::Break(())
+                }
+                None => ControlFlow::Continue(()),
+            }
+        });
+        self.cut |= summary.cut > 0 || subject.bounded;
+        self.stats.add("broken_off", summary.broken_off);
+    }
+
+    fn ask(&self, executions: u64) -> Result<(), Exhausted> {
+        self.budget.check_work(self.stats.get("steps").unwrap_or(0))?;
+        if executions.is_multiple_of(ASK_EVERY) {
+            self.progress.tell("running executions", self.stats);
+            self.budget.check(0)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the monitors on an execution. The answer is a run that shows a violation.
+    fn judge(&mut self, memory: &[palisade_program::Value], taken: &[Taken]) -> Option<Run> {
+        let mut monitor = Monitor::new(self.machine.interlocked);
+        // Which step of the execution an event belongs to: events are told apart by their instruction.
+        let mut positions: Vec<usize> = Vec::new();
+        for (position, step) in taken.iter().enumerate() {
+            if step.process >= MOST_PROCESSES as usize {
+                self.cut = true;
+                return None;
+            }
+            for (what, _) in &step.events {
+                let instruction = Instruction(positions.len() as u32);
+                positions.push(position);
+                feed(&mut monitor, step.process, instruction, what);
+            }
+        }
+        for (violation, _) in monitor.violations().sorted() {
+            if violation.model != self.machine.model {
+                continue;
+            }
+            match self.show(memory, taken, &positions, violation) {
+                Some(run) => return Some(run),
+                None => self.not_shown = true,
+            }
+        }
+        None
+    }
+
+    /// A run of the machine for a report.
+    fn show(
+        &mut self,
+        memory: &[palisade_program::Value],
+        taken: &[Taken],
+        positions: &[usize],
+        violation: Violation,
+    ) -> Option<Run> {
+        let [store, last] = [violation.store, violation.access].map(|event| positions[event.index()]);
+        let stored = taken[store].cells();
+        let shared = taken[last].cells().into_iter().filter(|(cell, _)| stored.contains(&(*cell, true)));
+        let ways = shared.flat_map(|(cell, _)| [(cell, Seen::Earlier), (cell, Seen::All)]);
+        for (cell, seen) in ways {
+            let run = witness::witness(self.machine, memory, taken, (last, cell), seen);
+            if let Some(run) = run.filter(|run| violating(self.machine, run).is_ok()) {
+                return Some(until_cycle(self.machine, run));
+            }
+        }
+        None
+    }
+}
+
+fn feed(monitor: &mut Monitor, process: usize, instruction: Instruction, what: &What) {
+    let process = Process(process as u32);
+    let bytes = |cell: CellId| Bytes { address: 8 * cell.index() as u64, size: 8 };
+    let action = match what {
+        What::Access(access, cell) => Action::Access(*access, bytes(*cell)),
+        What::Section(cells) => {
+            let access = |&(cell, writes): &(CellId, bool)| {
+                (if writes { Access::Locked } else { Access::LockedLoad }, bytes(cell))
+            };
+            let accesses: Vec<(Access, Bytes)> = cells.iter().map(access).collect();
+            monitor.take_section(process, instruction, &accesses);
+            return;
+        }
+        What::Fence => Action::Fence,
+        What::StoreFence => Action::StoreFence,
+        What::Spawn(child) => Action::Spawn(Process(*child as u32)),
+    };
+    monitor.take(&Event { process, instruction, action });
+}

@@ -1,0 +1,468 @@
+//! A model program as something whose processes take steps one by one, for the search of `palisade-dpor`.
+//!
+//! A step here is one access to shared memory (a load, a store, a locked instruction or a whole atomic section) with the local steps of the same process behind it, up to its next
+//! access. Local steps include fences, which do nothing under sequential consistency, and starting processes. A process begins with a step that
+//! only runs on to its first access.
+//!
+//! *Guarantee.* Every sequentially consistent run of the program has its accesses in some execution here. There are more executions: where the machine would stop everybody or
+//! make a process wait, here only that process stops, after an access that
+//! - loads a value that its register refuses, or a value that is a fault;
+//! - is an atomic section that does not get to its end.
+//!
+//! So what holds for all executions here holds for the program. That something here is also a run of the program is for the machine of `palisade-memory` to say.
+//!
+//! Failing assertions and other faults of local steps just end their process: the run in which that step is not taken is a run as well.
+
+use crate::event::Access;
+use palisade_base::Id;
+use palisade_dpor::{Footprint, Mode, Next, Subject, Touch};
+use palisade_memory::{Action, Effect, Machine, Refusal, State, Step};
+use palisade_program::running::{Address, CellId, CodeId, EdgeId, Instr, ThreadId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
+
+/// More local states between two accesses, or inside an atomic section, than this are not followed.
+const MOST_LOCAL: usize = 20_000;
+
+/// Cells that are accessed, in order, and whether they are written.
+pub type Cells = Vec<(CellId, bool)>;
+
+/// What a step did to memory or to other processes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum What {
+    /// An access to a cell.
+    Access(Access, CellId),
+    /// An atomic section: its accesses in order, and whether they write.
+    Section(Cells),
+    /// A full fence.
+    Fence,
+    /// A store-store fence.
+    StoreFence,
+    /// It started a process.
+    Spawn(usize),
+}
+
+/// A step that was taken.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// By whom.
+    pub process: usize,
+    /// The steps of the machine, all of the same thread.
+    pub steps: Vec<Step>,
+    /// A step that the process stopped at, since the machine refused it or it was a fault: it has read, but it is not among the steps.
+    pub attempt: Option<Step>,
+    /// What happened, and after how many of the steps.
+    pub events: Vec<(What, usize)>,
+}
+
+impl Taken {
+    /// The cells it accesses, and whether it writes them.
+    pub fn cells(&self) -> Cells {
+        match self.events.first() {
+            Some((What::Access(access, cell), _)) => vec![(*cell, access.writes())],
+            Some((What::Section(cells), _)) => cells.clone(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A model program under exploration.
+pub struct Model<'a> {
+    machine: Machine<'a>,
+    points: Vec<Point>,
+    /// The steps taken so far.
+    pub taken: Vec<Taken>,
+    /// Processes that were started: by whom, and as which of its children.
+    names: Vec<Option<(usize, u32)>>,
+    footprints: FxHashMap<(CodeId, EdgeId), Footprint>,
+    /// The outcomes of the step that was asked about last: number of steps before, process.
+    asked: Option<(usize, usize, Vec<Outcome>)>,
+    /// Whether some process could have gone on locally for longer than we followed.
+    pub bounded: bool,
+}
+
+/// Where an execution is.
+#[derive(Clone)]
+struct Point {
+    state: State,
+    /// By number; those that do not exist yet are absent.
+    processes: Vec<Option<Process>>,
+}
+
+#[derive(Clone)]
+struct Process {
+    thread: ThreadId,
+    ahead: Ahead,
+    children: u32,
+}
+
+/// What a process does next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ahead {
+    /// It has not begun.
+    Begin,
+    /// An access.
+    Edge(EdgeId),
+    /// Nothing any more.
+    Nothing,
+}
+
+/// One way in which a step can go on.
+#[derive(Clone)]
+struct Outcome {
+    point: Point,
+    taken: Taken,
+    started: Vec<usize>,
+    /// The accesses of the section that is open.
+    section: Cells,
+}
+
+impl<'a> Model<'a> {
+    /// The program at an initial state. The machine is one under sequential consistency.
+    pub fn new(machine: Machine<'a>, state: State) -> Model<'a> {
+        let process = |thread| Some(Process { thread, ahead: Ahead::Begin, children: 0 });
+        let processes: Vec<_> = state.threads.ids().map(process).collect();
+        Model {
+            machine,
+            names: vec![None; processes.len()],
+            points: vec![Point { state, processes }],
+            taken: Vec::new(),
+            footprints: FxHashMap::default(),
+            asked: None,
+            bounded: false,
+        }
+    }
+
+    fn now(&self) -> &Point {
+        self.points.last().expect("there is a first point")
+    }
+
+    fn process(&self, process: usize) -> Option<&Process> {
+        self.now().processes.get(process)?.as_ref()
+    }
+
+    /// All outcomes of the next step of a process.
+    fn advance(&mut self, process: usize) -> Vec<Outcome> {
+        let point = self.now().clone();
+        let Process { thread, ahead, .. } = point.processes[process].clone().expect("the process exists");
+        let taken = Taken { process, steps: Vec::new(), attempt: None, events: Vec::new() };
+        let mut begin = Outcome { point, taken, started: Vec::new(), section: Vec::new() };
+        let Ahead::Edge(edge) = ahead else { return self.run_on(begin) };
+        let step = Step { thread, action: Action::Execute { edge, choice: None } };
+        match self.machine.step(&begin.point.state, step) {
+            Ok((state, effect)) if state.fault.is_none() => {
+                begin.point.state = state;
+                begin.taken.steps.push(step);
+                if let Some(what) = access(effect) {
+                    begin.taken.events.push((what, 1));
+                }
+                self.run_on(begin)
+            }
+            _ => {
+                let (read, attempt) = (self.faulting_read(&begin.point.state, step), Some(step));
+                let events = read.map(|(access, cell)| (What::Access(access, cell), 0)).into_iter().collect();
+                begin.taken = Taken { attempt, events, ..begin.taken };
+                begin.stop(thread);
+                vec![begin]
+            }
+        }
+    }
+
+    /// Lets a process run on to its next access, in all ways there are.
+    fn run_on(&mut self, begin: Outcome) -> Vec<Outcome> {
+        let process = begin.taken.process;
+        let thread = begin.point.processes[process].as_ref().expect("the process exists").thread;
+        let mut ends: Vec<Outcome> = Vec::new();
+        let mut known: FxHashSet<(State, Vec<What>, Cells)> = FxHashSet::default();
+        // Places from where the process might go round for ever without another access: those right behind a start, and the last one.
+        let mut rounds: Vec<Outcome> = Vec::new();
+        let mut goes_round = false;
+        let mut last = begin.clone();
+        let mut queue = VecDeque::from([begin]);
+        while let Some(here) = queue.pop_front() {
+            let events = here.taken.events.iter().map(|(what, _)| what.clone()).collect();
+            if !known.insert((here.point.state.clone(), events, here.section.clone())) {
+                goes_round = true;
+                continue;
+            }
+            if known.len() > MOST_LOCAL {
+                self.bounded = true;
+                goes_round = true;
+                break;
+            }
+            if matches!(here.taken.events.last(), Some((What::Spawn(_), after)) if *after == here.taken.steps.len())
+            {
+                rounds.push(here.clone());
+            }
+            last.clone_from(&here);
+            let inside = here.point.state.section.is_some();
+            let top = here.point.state.threads[thread].top();
+            let code = &self.machine.system.codes[top.code];
+            let mut went_on = false;
+            for edge in code.edges_from(top.location).map(EdgeId) {
+                let instr = &code.edges()[edge].instr;
+                if !inside && is_access(instr) {
+                    let mut end = here.clone();
+                    end.point.processes[process].as_mut().expect("it exists").ahead = Ahead::Edge(edge);
+                    ends.push(end);
+                    went_on = true;
+                    continue;
+                }
+                let choices: Vec<Option<i64>> = match instr {
+                    Instr::Havoc(_, lo, hi) => (*lo..=*hi).map(Some).collect(),
+                    _ => vec![None],
+                };
+                for choice in choices {
+                    let step = Step { thread, action: Action::Execute { edge, choice } };
+                    match self.machine.step(&here.point.state, step) {
+                        Ok((state, effect)) if state.fault.is_none() => {
+                            queue.push_back(self.after(&here, step, state, effect));
+                            went_on = true;
+                        }
+                        // The section has read what it fails of, or what it is refused.
+                        Ok(_) | Err(Refusal::Blocked) if inside => {
+                            let mut end = here.clone();
+                            end.taken.attempt = Some(step);
+                            let read = self.faulting_read(&here.point.state, step);
+                            end.section.extend(read.map(|(_, cell)| (cell, false)));
+                            end.stop(thread);
+                            ends.push(end);
+                            went_on = true;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            if !went_on {
+                let mut end = here;
+                end.stop(thread);
+                ends.push(end);
+            }
+        }
+        if goes_round {
+            rounds.push(last);
+            for mut end in rounds {
+                end.stop(thread);
+                ends.push(end);
+            }
+        }
+        // A process that stops does no more than one that goes on and is not looked at any more, unless it has started somebody or is inside a section.
+        let goes_on = |end: &Outcome| {
+            end.point.processes[process].as_ref().is_some_and(|process| process.ahead != Ahead::Nothing)
+        };
+        if ends.iter().any(goes_on) {
+            let plain = |end: &Outcome| {
+                end.started.is_empty() && end.taken.events.len() <= 1 && end.taken.attempt.is_none()
+            };
+            let same_access = |a: &Outcome, b: &Outcome| a.taken.events.first() == b.taken.events.first();
+            let kept: Vec<Outcome> = ends.iter().filter(|end| goes_on(end)).cloned().collect();
+            ends.retain(|end| {
+                goes_on(end) || !plain(end) || !kept.iter().any(|other| same_access(end, other))
+            });
+        }
+        ends
+    }
+
+    /// The outcome after one more step of the machine.
+    fn after(&mut self, here: &Outcome, step: Step, state: State, effect: Effect) -> Outcome {
+        let mut next = here.clone();
+        let was_inside = here.point.state.section.is_some();
+        next.taken.steps.push(step);
+        let steps = next.taken.steps.len();
+        match effect {
+            Effect::ReadMemory(cell, _) if was_inside => next.section.push((cell, false)),
+            Effect::Wrote(cell, _) if was_inside => next.section.push((cell, true)),
+            Effect::Locked { cell, wrote, .. } if was_inside => next.section.push((cell, wrote.is_some())),
+            Effect::Fenced if !was_inside => next.taken.events.push((What::Fence, steps)),
+            Effect::StoreFenced if !was_inside => next.taken.events.push((What::StoreFence, steps)),
+            Effect::Spawned(child) => {
+                let process = next.point.processes[next.taken.process].as_mut().expect("it exists");
+                process.children += 1;
+                let number = self.number((next.taken.process, process.children));
+                let processes = &mut next.point.processes;
+                if processes.len() <= number {
+                    processes.resize(number + 1, None);
+                }
+                processes[number] = Some(Process { thread: child, ahead: Ahead::Begin, children: 0 });
+                next.started.push(number);
+                next.taken.events.push((What::Spawn(number), steps));
+            }
+            _ => {}
+        }
+        let is_inside = state.section.is_some();
+        next.point.state = state;
+        if was_inside && !is_inside {
+            next.end_section();
+        }
+        next
+    }
+
+    /// The number of a process that another starts.
+    fn number(&mut self, name: (usize, u32)) -> usize {
+        let known = self.names.iter().position(|known| *known == Some(name));
+        known.unwrap_or_else(|| {
+            self.names.push(Some(name));
+            self.names.len() - 1
+        })
+    }
+
+    /// What a load or locked instruction read that was refused or ended in a fault.
+    fn faulting_read(&self, state: &State, step: Step) -> Option<(Access, CellId)> {
+        let Action::Execute { edge, .. } = step.action else { return None };
+        let top = state.threads[step.thread].top();
+        let (access, address) = match &self.machine.system.codes[top.code].edges()[edge].instr {
+            Instr::Load(_, address) => (Access::Load, address),
+            Instr::Locked { address, .. } => (Access::LockedLoad, address),
+            _ => return None,
+        };
+        Some((access, self.machine.resolve(address, &top.registers).ok()?))
+    }
+
+    /// What an access may touch.
+    fn footprint(&mut self, thread: ThreadId, edge: EdgeId) -> Footprint {
+        let top = self.now().state.threads[thread].top();
+        let (code, registers) = (top.code, top.registers.clone());
+        let touch = |cell: Option<CellId>, mode| match cell {
+            Some(cell) => Footprint::one(cell.index() as u64, 1, mode),
+            None => Footprint::nothing(),
+        };
+        match &self.machine.system.codes[code].edges()[edge].instr {
+            Instr::Load(_, address) => touch(self.machine.resolve(address, &registers).ok(), Mode::Read),
+            Instr::Store(address, _) | Instr::Locked { address, .. } => {
+                touch(self.machine.resolve(address, &registers).ok(), Mode::Write)
+            }
+            _ => {
+                let machine = self.machine;
+                let known = self.footprints.entry((code, edge));
+                known.or_insert_with(|| section_footprint(machine, code, edge)).clone()
+            }
+        }
+    }
+}
+
+impl Outcome {
+    /// The process does no more. If a section is open, it is closed, so that others can go on.
+    fn stop(&mut self, thread: ThreadId) {
+        if self.point.state.section.take().is_some() {
+            self.end_section();
+        }
+        let is_own = |process: &&mut Process| process.thread == thread;
+        if let Some(process) = self.point.processes.iter_mut().flatten().find(is_own) {
+            process.ahead = Ahead::Nothing;
+        }
+    }
+
+    /// The section becomes an event, in front of the processes that it started.
+    fn end_section(&mut self) {
+        let accesses = std::mem::take(&mut self.section);
+        let steps = self.taken.steps.len();
+        // The step before a section is another step of the search, so all events so far are from inside.
+        for (_, after) in &mut self.taken.events {
+            *after = steps;
+        }
+        self.taken.events.insert(0, (What::Section(accesses), steps));
+    }
+}
+
+/// Instructions that others can see.
+fn is_access(instr: &Instr) -> bool {
+    matches!(instr, Instr::Load(..) | Instr::Store(..) | Instr::Locked { .. } | Instr::AtomicBegin)
+}
+
+fn access(effect: Effect) -> Option<What> {
+    match effect {
+        Effect::ReadMemory(cell, _) | Effect::ReadBuffer(cell, _) => Some(What::Access(Access::Load, cell)),
+        Effect::Wrote(cell, _) => Some(What::Access(Access::Store, cell)),
+        Effect::Locked { cell, wrote: Some(_), .. } => Some(What::Access(Access::Locked, cell)),
+        Effect::Locked { cell, wrote: None, .. } => Some(What::Access(Access::LockedLoad, cell)),
+        _ => None,
+    }
+}
+
+/// All that an atomic section may touch, whatever it reads: everything on the ways from its beginning to its end, and in the procedures it calls.
+fn section_footprint(machine: Machine<'_>, code: CodeId, begin: EdgeId) -> Footprint {
+    let system = machine.system;
+    let mut touches: Vec<Touch> = Vec::new();
+    let mut codes: Vec<CodeId> = Vec::new();
+    let mut visit = |instr: &Instr, codes: &mut Vec<CodeId>| {
+        let (address, mode) = match instr {
+            Instr::Load(_, address) => (address, Mode::Read),
+            Instr::Store(address, _) | Instr::Locked { address, .. } => (address, Mode::Write),
+            Instr::Call { code, .. } => {
+                codes.push(*code);
+                return;
+            }
+            _ => return,
+        };
+        let (first, size) = match address {
+            Address::Cell(cell) => (cell.index() as u64, 1),
+            Address::Element { base, len, .. } => (base.index() as u64, u64::from(*len)),
+            Address::Pointer(_) => (0, system.cells.len() as u64),
+        };
+        let touch = Touch { address: first, size, mode };
+        if !touches.contains(&touch) {
+            touches.push(touch);
+        }
+    };
+    let own = &system.codes[code];
+    let mut known = FxHashSet::default();
+    let mut work = vec![(own.edges()[begin].target, 1u32)];
+    while let Some((location, depth)) = work.pop() {
+        if depth == 0 || !known.insert((location, depth)) {
+            continue;
+        }
+        for edge in own.edges_from(location).map(EdgeId) {
+            let edge = &own.edges()[edge];
+            visit(&edge.instr, &mut codes);
+            let depth = match edge.instr {
+                Instr::AtomicBegin => depth + 1,
+                Instr::AtomicEnd => depth - 1,
+                _ => depth,
+            };
+            work.push((edge.target, depth));
+        }
+    }
+    let mut called = FxHashSet::default();
+    while let Some(code) = codes.pop() {
+        if called.insert(code) {
+            system.codes[code].edges().iter().for_each(|edge| visit(&edge.instr, &mut codes));
+        }
+    }
+    Footprint { touches: touches.into(), everything: false, waits: false }
+}
+
+impl Subject for Model<'_> {
+    fn processes(&self) -> usize {
+        self.now().processes.len()
+    }
+
+    fn next(&mut self, process: usize) -> Next {
+        match self.process(process).map(|process| (process.thread, process.ahead)) {
+            None | Some((_, Ahead::Nothing)) => Next::Nothing,
+            Some((_, Ahead::Begin)) => Next::Ready(Footprint::nothing()),
+            Some((thread, Ahead::Edge(edge))) => Next::Ready(self.footprint(thread, edge)),
+        }
+    }
+
+    fn outcomes(&mut self, process: usize) -> usize {
+        let outcomes = self.advance(process);
+        let count = outcomes.len();
+        self.asked = Some((self.taken.len(), process, outcomes));
+        count
+    }
+
+    fn step(&mut self, process: usize, outcome: usize) -> Vec<usize> {
+        let asked = self.asked.take_if(|asked| (asked.0, asked.1) == (self.taken.len(), process));
+        let mut outcomes = asked.map_or_else(|| self.advance(process), |(_, _, outcomes)| outcomes);
+        let Outcome { point, taken, started, .. } = outcomes.swap_remove(outcome);
+        self.points.push(point);
+        self.taken.push(taken);
+        started
+    }
+
+    fn rewind(&mut self, steps: usize) {
+        self.points.truncate(steps + 1);
+        self.taken.truncate(steps);
+        self.asked = None;
+    }
+}

@@ -1,0 +1,214 @@
+//! From a violation that a monitor reports on a sequentially consistent execution to a run of the store-buffer machine whose happens-before has a cycle.
+//!
+//! *Source.* The proofs of Theorems 3 and 4 of Burnim, Sen and Stergiou (TACAS 2011; Figures 9 and 10): take the events that happen before `eᵢ` in their order, let stores wait in their
+//! buffers for as long as the machine still makes this execution, and then take `eᵢ` while the store `e` is pending. If `eᵢ` stores, its store reaches memory at once.
+//!
+//! Nobody has to believe this file: what it makes is taken on the machine of `palisade-memory`, and its cycle is looked for by `palisade-trace`.
+
+use super::subject::{Taken, What};
+use palisade_base::Id;
+use palisade_memory::{Action, Effect, Interlocked, Machine, Model, Pending, State, Step};
+use palisade_program::Value;
+use palisade_program::running::{CellId, ThreadId};
+use palisade_trace::Run;
+
+/// Which of its other cells a section sees as it saw them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// Those that it accesses before the one that matters: what it does afterwards may depend on that.
+    Earlier,
+    /// All.
+    All,
+}
+
+/// The run for a violation: `last` is the position of the step of `eᵢ`, `cell` one that it accesses and in which `e` is pending. `None` if the machine does not take it.
+pub fn witness(
+    machine: Machine<'_>,
+    memory: &[Value],
+    taken: &[Taken],
+    (last, cell): (usize, CellId),
+    seen: Seen,
+) -> Option<Run> {
+    let past = past(taken, last);
+    let state = machine.initial_state(memory)?;
+    let threads = state.threads.ids().map(Some).collect();
+    let mut making = Making { machine, state, steps: Vec::new(), threads };
+    for (index, &position) in past.iter().enumerate() {
+        making.take(&taken[position], needed(taken, &past, last, index))?;
+    }
+    making.take_last(&taken[last], cell, seen)?;
+    Some(Run { memory: memory.to_vec(), steps: making.steps })
+}
+
+/// The steps that happen before one, in their order, by program order, starting of processes, and conflicts of what they really accessed.
+fn past(taken: &[Taken], last: usize) -> Vec<usize> {
+    let mut is_past = vec![false; last + 1];
+    is_past[last] = true;
+    for later in (0..=last).rev() {
+        if !is_past[later] {
+            continue;
+        }
+        let cells = taken[later].cells();
+        for earlier in 0..later {
+            let conflict = |&(cell, writes): &(CellId, bool)| {
+                cells.iter().any(|&(other, also)| other == cell && (writes || also))
+            };
+            let starts = |(what, _): &(What, usize)| *what == What::Spawn(taken[later].process);
+            is_past[earlier] |= taken[earlier].process == taken[later].process
+                || taken[earlier].events.iter().any(starts)
+                || taken[earlier].cells().iter().any(conflict);
+        }
+    }
+    (0..last).filter(|&position| is_past[position]).collect()
+}
+
+/// How many of the machine's steps of a step in the past are needed: all if its process goes on, else up to its access and to the start of processes that go on.
+fn needed(taken: &[Taken], past: &[usize], last: usize, index: usize) -> usize {
+    let step = &taken[past[index]];
+    let later = || past[index + 1..].iter().chain([&last]).map(|&position| taken[position].process);
+    if later().any(|process| process == step.process) {
+        return step.steps.len();
+    }
+    let counts = |(what, after): &(What, usize)| match what {
+        What::Access(..) | What::Section(_) => Some(*after),
+        What::Spawn(child) => later().any(|process| process == *child).then_some(*after),
+        What::Fence | What::StoreFence => None,
+    };
+    step.events.iter().filter_map(counts).max().unwrap_or(0)
+}
+
+struct Making<'a> {
+    machine: Machine<'a>,
+    state: State,
+    steps: Vec<Step>,
+    /// Which thread of this run a process is.
+    threads: Vec<Option<ThreadId>>,
+}
+
+impl Making<'_> {
+    fn step(&mut self, step: Step) -> Option<Effect> {
+        let (state, effect) = self.machine.step(&self.state, step).ok()?;
+        self.state = state;
+        self.steps.push(step);
+        Some(effect)
+    }
+
+    fn thread(&self, process: usize) -> Option<ThreadId> {
+        *self.threads.get(process)?
+    }
+
+    /// Takes the first steps of a step of the execution, after letting those stores of others drain that it has to see.
+    fn take(&mut self, taken: &Taken, steps: usize) -> Option<()> {
+        let thread = self.thread(taken.process)?;
+        for (cell, _) in taken.cells() {
+            self.drain_others(thread, cell)?;
+        }
+        self.go(taken, thread, &taken.steps[..steps])
+    }
+
+    /// Takes `eᵢ`.
+    fn take_last(&mut self, taken: &Taken, cell: CellId, seen: Seen) -> Option<()> {
+        let thread = self.thread(taken.process)?;
+        let cells = taken.cells();
+        let before = cells.iter().position(|(other, _)| *other == cell).filter(|_| seen == Seen::Earlier);
+        for (other, _) in cells[..before.unwrap_or(cells.len())].iter().filter(|(other, _)| *other != cell) {
+            self.drain_others(thread, *other)?;
+        }
+        let steps = match taken.events.first() {
+            Some((What::Access(..) | What::Section(_), after)) => *after,
+            _ => return None,
+        };
+        // From where a section reads something else it may go another way, or nowhere.
+        let went = self.go(taken, thread, &taken.steps[..steps]);
+        if let Some(attempt) = taken.attempt {
+            self.go(taken, thread, &[attempt]);
+        } else if !matches!(taken.events.first(), Some((What::Section(_), _))) {
+            went?;
+        }
+        if cells.iter().any(|&(other, writes)| other == cell && writes) && self.state.section.is_none() {
+            self.drain_to(thread, cell)?;
+        }
+        Some(())
+    }
+
+    fn go(&mut self, taken: &Taken, thread: ThreadId, steps: &[Step]) -> Option<()> {
+        let mut children = taken.events.iter().filter_map(|(what, _)| match what {
+            What::Spawn(child) => Some(*child),
+            _ => None,
+        });
+        for step in steps {
+            let step = Step { thread, ..*step };
+            let effect = match self.step(step) {
+                Some(effect) => effect,
+                None => {
+                    self.drain_own(thread, step)?;
+                    self.step(step)?
+                }
+            };
+            if let Effect::Spawned(child) = effect {
+                let process = children.next()?;
+                if self.threads.len() <= process {
+                    self.threads.resize(process + 1, None);
+                }
+                self.threads[process] = Some(child);
+            }
+        }
+        Some(())
+    }
+
+    /// Lets stores drain that a fence, a locked instruction or a section waits for.
+    fn drain_own(&mut self, thread: ThreadId, step: Step) -> Option<()> {
+        let own_address =
+            self.machine.model == Model::Pso && self.machine.interlocked == Interlocked::OwnAddress;
+        loop {
+            let buffer = &self.state.threads[thread].buffer;
+            if buffer.is_empty() {
+                return Some(());
+            }
+            let position = match self.locked_cell(thread, step).filter(|_| own_address) {
+                None => 0,
+                Some(_) if buffer.contains(&Pending::Barrier) => 0,
+                Some(cell) => match buffer.iter().position(|entry| is_store_to(entry, cell)) {
+                    Some(position) => position,
+                    None => return Some(()),
+                },
+            };
+            self.step(Step { thread, action: Action::Update { position } })?;
+        }
+    }
+
+    fn locked_cell(&self, thread: ThreadId, step: Step) -> Option<CellId> {
+        use palisade_program::running::Instr;
+        let Action::Execute { edge, .. } = step.action else { return None };
+        let top = self.state.threads[thread].top();
+        match &self.machine.system.codes[top.code].edges()[edge].instr {
+            Instr::Locked { address, .. } => self.machine.resolve(address, &top.registers).ok(),
+            _ => None,
+        }
+    }
+
+    /// Lets the pending stores of other threads to a cell drain.
+    fn drain_others(&mut self, thread: ThreadId, cell: CellId) -> Option<()> {
+        for other in self.state.threads.ids().filter(|&other| other != thread) {
+            self.drain_to(other, cell)?;
+        }
+        Some(())
+    }
+
+    /// Lets the pending stores of a thread to a cell drain, and those that must go before them.
+    fn drain_to(&mut self, thread: ThreadId, cell: CellId) -> Option<()> {
+        loop {
+            let buffer = &self.state.threads[thread].buffer;
+            let Some(first) = buffer.iter().position(|entry| is_store_to(entry, cell)) else {
+                return Some(());
+            };
+            let behind = self.machine.model != Model::Pso || buffer[..first].contains(&Pending::Barrier);
+            let position = if behind { 0 } else { first };
+            self.step(Step { thread, action: Action::Update { position } })?;
+        }
+    }
+}
+
+fn is_store_to(entry: &Pending, cell: CellId) -> bool {
+    matches!(entry, Pending::Store(other, _) if other.index() == cell.index())
+}

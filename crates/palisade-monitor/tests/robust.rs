@@ -1,0 +1,218 @@
+//! The engine `monitor` against brute force: Theorems 3 to 6 on random programs, under TSO and both kinds of PSO.
+
+use palisade_conformance::Profile;
+use palisade_conformance::robust_suite::{Config, check_robustness};
+use palisade_engine::{
+    Budget, Options, Progress, Reason, Robustness, RobustnessEngine, RobustnessOutcome, Silent, Suitability,
+    Task, Threads,
+};
+use palisade_memory::{Interlocked, Machine, Model};
+use palisade_monitor::ByMonitors;
+use palisade_program::{lower, written::Program};
+use palisade_syntax::Language;
+use palisade_trace::violating;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Counts answers.
+#[derive(Default)]
+struct Counting {
+    all: AtomicUsize,
+    unknown: AtomicUsize,
+}
+
+impl RobustnessEngine for Counting {
+    fn name(&self) -> &'static str {
+        ByMonitors.name()
+    }
+
+    fn suits(&self, task: &Task<'_>) -> Suitability {
+        ByMonitors.suits(task)
+    }
+
+    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> RobustnessOutcome {
+        let outcome = ByMonitors.check(task, budget, progress);
+        self.all.fetch_add(1, Ordering::Relaxed);
+        let unknown = matches!(outcome.answer, Robustness::Unknown(_));
+        self.unknown.fetch_add(unknown.into(), Ordering::Relaxed);
+        outcome
+    }
+}
+
+/// Programs that end. One in a thousand or so has violations only where a process is refused a value or is stuck; nothing is claimed of those.
+#[test]
+fn conformance() {
+    let config = Config {
+        profiles: vec![Profile::Simple, Profile::Acyclic],
+        programs: 80,
+        unknown: true,
+        timeout: Duration::from_secs(20),
+        ..Config::default()
+    };
+    let engine = Counting::default();
+    check_robustness(&engine, &config);
+    let (all, unknown) = (engine.all.into_inner(), engine.unknown.into_inner());
+    assert!(unknown * 200 <= all, "{unknown} of {all} answers are unknown");
+}
+
+/// Programs with loops: whatever the engine claims within a small budget is right.
+#[test]
+fn conformance_with_loops() {
+    let config = Config {
+        profiles: vec![Profile::Cyclic, Profile::Full],
+        programs: 4,
+        unknown: true,
+        most: 3_000,
+        timeout: Duration::from_millis(50),
+        ..Config::default()
+    };
+    check_robustness(&ByMonitors, &config);
+}
+
+fn program(text: &str) -> Program {
+    let source = palisade_base::Source::new("test.pal", text);
+    let parsed = palisade_syntax::parse(Language::Pal, &source);
+    parsed.unwrap_or_else(|errors| panic!("{errors:?}\n{text}")).program
+}
+
+fn ask(program: &Program, model: Model, interlocked: Interlocked, work: u64) -> RobustnessOutcome {
+    let task = Task { program, threads: Threads::Declared, model, interlocked, options: Options::default() };
+    let outcome = ByMonitors.check(&task, &Budget::unlimited(1).with_work(work), &Silent);
+    if let Robustness::NotRobust(witness) = &outcome.answer {
+        let system = lower(program, witness.instantiation);
+        let shown = violating(Machine { system: &system, model, interlocked }, &witness.run);
+        assert!(shown.is_ok(), "the run shows it: {:?}", shown.err());
+    }
+    outcome
+}
+
+fn check(text: &str, tso: &str, pso: &str, own_address: &str) {
+    let program = program(text);
+    let word = |model, interlocked| ask(&program, model, interlocked, u64::MAX).answer.word();
+    assert_eq!(word(Model::Tso, Interlocked::WholeBuffer), tso, "TSO\n{text}");
+    assert_eq!(word(Model::Pso, Interlocked::WholeBuffer), pso, "PSO\n{text}");
+    assert_eq!(word(Model::Pso, Interlocked::OwnAddress), own_address, "PSO, own address\n{text}");
+}
+
+/// Figure 6 of the paper: SOBER reports nothing on any execution of this program.
+#[test]
+fn figure_6() {
+    check(
+        "shared a, b, c: 0..2;
+         process P { a = 1; if a == 1 { let r = b; } }
+         process Q { b = 1; a = 2; fetch_add(c, 1); let r = a; }",
+        "not-robust",
+        "not-robust",
+        "not-robust",
+    );
+}
+
+/// The program of Figure 8: the paper's monitor needs the execution in which the store of the second process comes last.
+#[test]
+fn figure_8() {
+    check(
+        "shared a, b: 0..2;
+         process P { a = 1; let r = b; }
+         process Q { a = 2; }
+         process R { b = 1; let r = a; }",
+        "not-robust",
+        "not-robust",
+        "not-robust",
+    );
+}
+
+#[test]
+fn known_programs() {
+    let robust = "robust";
+    let not = "not-robust";
+    // Store buffering without, with one and with two fences; with a locked instruction instead of a fence.
+    let sb = |p: &str, q: &str| {
+        format!(
+            "shared x, y, z: 0..3; process P {{ x = 1; {p} let r = y; }} process Q {{ y = 1; {q} let r = x; }}"
+        )
+    };
+    check(&sb("", ""), not, not, not);
+    check(&sb("fence;", ""), not, not, not);
+    check(&sb("sfence;", "sfence;"), not, not, not);
+    check(&sb("fence;", "fence;"), robust, robust, robust);
+    check(&sb("fetch_add(z, 1);", "fetch_add(z, 1);"), robust, robust, not);
+    check(&sb("atomic { z = 1; }", "fence;"), robust, robust, robust);
+    // Message passing.
+    let mp = |p: &str| {
+        format!("shared d, f: 0..1; process P {{ d = 1; {p} f = 1; }} process Q {{ let r = f; let s = d; }}")
+    };
+    check(&mp(""), robust, not, not);
+    check(&mp("sfence;"), robust, robust, robust);
+    // What a process does before it starts another happens before; a start drains nothing here.
+    check("shared x: 0..1; process P { x = 1; spawn Q; } process Q on spawn { let r = x; }", not, not, not);
+    check(
+        "shared x: 0..1; process P { x = 1; fence; spawn Q; } process Q on spawn { let r = x; }",
+        robust,
+        robust,
+        robust,
+    );
+    // Blocking.
+    check(
+        "shared x, y: 0..1; process P { x = 1; await y == 1; } process Q { await x == 1; y = 1; }",
+        robust,
+        robust,
+        robust,
+    );
+    // An atomic section that sees one store and not an older one is a cycle all by itself.
+    check(
+        "shared x, y: 0..1; process P { x = 1; y = 1; } process Q { atomic { let r = y; let s = x; } }",
+        robust,
+        not,
+        not,
+    );
+}
+
+#[test]
+fn what_cannot_be_decided_is_unknown_with_a_reason() {
+    let endless =
+        program("shared x: 0..1; process P { loop { x = 1; let r = x; } } process Q { loop { x = 0; } }");
+    let outcome = ask(&endless, Model::Tso, Interlocked::WholeBuffer, 20_000);
+    let Robustness::Unknown(reason) = outcome.answer else { panic!("{:?}", outcome.answer) };
+    assert!(reason.to_string().contains("more than 20000"), "{reason}");
+    // A violation is found for all that.
+    let broken = program(
+        "shared x, y: 0..1;
+         process P { loop { x = 1; let r = y; } }
+         process Q { loop { y = 1; let r = x; } }",
+    );
+    assert_eq!(ask(&broken, Model::Tso, Interlocked::WholeBuffer, u64::MAX).answer.word(), "not-robust");
+    // A process that computes for ever between two accesses.
+    let local = program("shared x: 0..1; process P { let r: int = 0; x = 1; loop { r = r + 1; } }");
+    let answer = ask(&local, Model::Tso, Interlocked::WholeBuffer, u64::MAX).answer;
+    assert!(matches!(&answer, Robustness::Unknown(Reason::Unsupported(_))), "{answer:?}");
+    // Any number of processes.
+    let any = program("shared x: 0..1; process P[*] { x = 1; }");
+    let task = Task {
+        program: &any,
+        threads: Threads::Declared,
+        model: Model::Tso,
+        interlocked: Interlocked::WholeBuffer,
+        options: Options::default(),
+    };
+    assert_eq!(ByMonitors.suits(&task), Suitability::No);
+    let answer = ByMonitors.check(&task, &Budget::unlimited(1), &Silent).answer;
+    assert!(matches!(&answer, Robustness::Unknown(Reason::Unsupported(_))), "{answer:?}");
+}
+
+/// One execution per partial order, on models too.
+#[test]
+fn executions_are_counted() {
+    let check = |text: &str, executions: u64| {
+        let outcome = ask(&program(text), Model::Tso, Interlocked::WholeBuffer, u64::MAX);
+        assert_eq!(outcome.answer, Robustness::Robust, "{text}");
+        assert_eq!(outcome.stats.get("executions"), Some(executions), "{text}");
+        assert_eq!(outcome.stats.get("broken_off"), Some(0), "{text}");
+    };
+    check("shared x: 0..1; process W { x = 1; } process R[5] { let r = x; }", 32);
+    check(
+        "shared x, y: 0..1; process P { x = 1; fence; let r = y; } process Q { y = 1; fence; let r = x; }",
+        3,
+    );
+    // The two choices of each process are told apart.
+    check("shared x: 0..1; process P[2] { let c: 0..1 = *; x = c; }", 8);
+}
