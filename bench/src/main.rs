@@ -54,6 +54,14 @@ enum Suite {
         #[arg(long, default_value_t = 20)]
         seconds: u64,
     },
+    /// The single-buffer engine under TSO and PSO, beside load buffers and Memorax: the corpus, or all `.rmm` files below some folders
+    Single {
+        /// Folders with `.rmm` files
+        folders: Vec<PathBuf>,
+        /// How many seconds a run may take
+        #[arg(long, default_value_t = 20)]
+        seconds: u64,
+    },
     /// The monitors on long traces: events per second, and growth with the length
     Monitor {
         /// The longest trace, in events
@@ -90,6 +98,7 @@ fn main() -> Result<()> {
         Suite::Witness => suites::witness::run(),
         Suite::Litmus { dir } => suites::litmus::run(&dir),
         Suite::Cover { folders, seconds } => suites::cover::run(&folders, seconds),
+        Suite::Single { folders, seconds } => suites::single::run(&folders, seconds),
         Suite::Monitor { events } => suites::monitor::run(events),
         Suite::Fences { folders, seconds } => suites::fences::run(&folders, seconds),
         Suite::Parse => suites::parse::run(),

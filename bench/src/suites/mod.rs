@@ -5,5 +5,6 @@ pub mod fences;
 pub mod litmus;
 pub mod monitor;
 pub mod parse;
+pub mod single;
 pub mod spin;
 pub mod witness;

@@ -101,3 +101,24 @@ fn verdicts_of_families() {
         }
     }
 }
+
+/// The exact engines know the verdict of every file, and agree with what is expected.
+#[test]
+fn exact_engines_decide_every_file() {
+    for expectation in expectations() {
+        let name = expectation.file;
+        let input =
+            palisade::read(Source::new(name, read(name)), Language::Pal, None).expect("it can be read");
+        let Verdicts { tso, pso, .. } = expectation.verdicts;
+        for (engine, model, expected) in
+            [("dual", Model::Tso, tso), ("sb", Model::Tso, tso), ("sb", Model::Pso, pso)]
+        {
+            let engine = palisade::EngineChoice::Named(engine.to_owned());
+            let options = CheckOptions { model, engine: engine.clone(), ..CheckOptions::default() };
+            let answer = palisade::check(&input.program, &options, &Budget::unlimited(1), &Silent)
+                .expect("runs replay");
+            let expected = expected.map(Safety::name).expect("verdicts are known");
+            assert_eq!(answer.outcome.verdict.word(), expected, "{name} under {}, {engine:?}", model.name());
+        }
+    }
+}

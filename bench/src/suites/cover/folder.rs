@@ -139,7 +139,7 @@ fn table(files: &[PathBuf], threads: Threads, known: &[Known], limit: Duration) 
 }
 
 /// All `.rmm` files below a folder.
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+pub fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     for entry in entries {
         let path = entry?.path();
@@ -153,6 +153,6 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 }
 
 /// The name of a file without `.rmm`.
-fn stem(file: &Path) -> String {
+pub fn stem(file: &Path) -> String {
     file.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned())
 }

@@ -1,0 +1,150 @@
+//! The single-buffer engine (`--engine sb`).
+//!
+//! *Aims.* (1) Under TSO the verdicts of load buffers, and on the programs of Memorax at most a tenth of its configurations with registers removed. (2) Under PSO every program of the
+//! corpus is decided as expected.
+//!
+//! *How.* One run per row, in this process on one core. Configurations are those generated, before subsumption. The figures of Memorax 0.1.1 (`--rff`) are for its own files of
+//! these names, which can be had by naming their folder; the corpus has the same algorithms in our words. Seconds are processor time, in steps of 10 ms.
+
+use super::cover::folder::{collect, stem};
+use crate::measure::{machine, timed};
+use crate::table::{Table, judged, thousands};
+use anyhow::{Context, Result, anyhow};
+use palisade_base::Source;
+use palisade_corpus::{Safety, Verdicts, expectations};
+use palisade_cover::{Dual, Single};
+use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
+use palisade_memory::{Interlocked, Model};
+use palisade_program::written::Program;
+use palisade_syntax::Language;
+use std::fs::read_to_string;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Configurations that Memorax generates, registers removed first.
+const MEMORAX: [(&str, u64); 12] = [
+    ("burns", 573),
+    ("dekker", 6_724),
+    ("dekker.2", 4_878),
+    ("lamport_fast", 25_846),
+    ("peterson", 54_128),
+    ("sense_rev_bar", 20_577),
+    ("bakery.bound2", 73_326),
+    ("dijkstra", 12_689),
+    ("clh", 510_014),
+    ("barnes1", 250_289),
+    ("bakery.fenced", 1_600_000),
+    ("lamport_fast.fenced", 6_500_000),
+];
+
+/// Names of the corpus for programs of Memorax.
+const OUR_NAMES: [(&str, &str); 2] = [("bakery", "bakery.bound2"), ("sense_reversing", "sense_rev_bar")];
+
+/// Runs the suite: all `.rmm` files below the folders, or the corpus.
+pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
+    println!("{}; at most {seconds} s per run\n", machine());
+    let limit = Duration::from_secs(seconds);
+    let mut rows = Vec::new();
+    if folders.is_empty() {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
+        for expectation in expectations() {
+            let program = parse(Language::Pal, &corpus.join(expectation.file))?;
+            let name = stem(Path::new(expectation.file));
+            let theirs =
+                OUR_NAMES.iter().find(|(ours, _)| *ours == name).map_or(name.as_str(), |(_, name)| name);
+            rows.push((expectation.file.to_owned(), memorax(theirs), program, Some(expectation.verdicts)));
+        }
+    } else {
+        let mut files = Vec::new();
+        folders.iter().try_for_each(|folder| collect(folder, &mut files))?;
+        files.sort();
+        for file in files {
+            let program = parse(Language::Rmm, &file)?;
+            rows.push((stem(&file), memorax(&stem(&file)), program, None));
+        }
+    }
+    let headings = [
+        "program",
+        "TSO",
+        "configurations",
+        "seconds",
+        "dual",
+        "Memorax",
+        "of it",
+        "",
+        "PSO",
+        "configurations",
+        "seconds",
+        "",
+    ];
+    let mut table = Table::new(&headings);
+    for (name, memorax, program, expected) in &rows {
+        table.row(row(name, *memorax, program, *expected, limit));
+    }
+    table.print();
+    Ok(())
+}
+
+fn memorax(name: &str) -> Option<u64> {
+    MEMORAX.iter().find(|(theirs, _)| *theirs == name).map(|&(_, configurations)| configurations)
+}
+
+/// What an engine says and generates, and its seconds.
+struct Run {
+    verdict: &'static str,
+    configurations: u64,
+    seconds: f64,
+}
+
+fn ask(engine: &dyn Engine, program: &Program, model: Model, limit: Duration) -> Run {
+    let (options, interlocked) = (Options::default(), Interlocked::default());
+    let task = Task { program, threads: Threads::Declared, model, interlocked, options };
+    let budget = Budget::unlimited(1).with_timeout(limit).with_memory(2 << 30);
+    let (outcome, seconds) = timed(|| engine.check(&task, &budget, &Silent));
+    let verdict = match &outcome.verdict {
+        Verdict::Unknown(_) => "unknown",
+        verdict => verdict.word(),
+    };
+    Run { verdict, configurations: outcome.stats.get("configurations").unwrap_or(0), seconds }
+}
+
+fn row(
+    name: &str,
+    memorax: Option<u64>,
+    program: &Program,
+    expected: Option<Verdicts>,
+    limit: Duration,
+) -> Vec<String> {
+    let tso = ask(&Single, program, Model::Tso, limit);
+    let dual = ask(&Dual, program, Model::Tso, limit);
+    let pso = ask(&Single, program, Model::Pso, limit);
+    let small = memorax.is_none_or(|theirs| 10 * tso.configurations <= theirs);
+    let as_expected = |run: &Run, of: fn(&Verdicts) -> Option<Safety>| match expected {
+        Some(verdicts) => of(&verdicts).is_none_or(|safety| safety.name() == run.verdict),
+        None => true,
+    };
+    let of_it = memorax.map(|theirs| format!("1/{}", theirs / tso.configurations.max(1)));
+    vec![
+        name.to_owned(),
+        tso.verdict.to_owned(),
+        thousands(tso.configurations),
+        format!("{:.2}", tso.seconds),
+        thousands(dual.configurations),
+        memorax.map_or("-".to_owned(), thousands),
+        of_it.unwrap_or("-".to_owned()),
+        judged(small && tso.verdict == dual.verdict && as_expected(&tso, |verdicts| verdicts.tso)),
+        pso.verdict.to_owned(),
+        thousands(pso.configurations),
+        format!("{:.2}", pso.seconds),
+        judged(
+            as_expected(&pso, |verdicts| verdicts.pso) && (expected.is_none() || pso.verdict != "unknown"),
+        ),
+    ]
+}
+
+fn parse(language: Language, file: &Path) -> Result<Program> {
+    let name = file.display().to_string();
+    let source = Source::new(name.clone(), read_to_string(file).with_context(|| name.clone())?);
+    let parsed = palisade_syntax::parse(language, &source);
+    Ok(parsed.map_err(|diagnostics| anyhow!("{name}: {diagnostics:?}"))?.program)
+}
