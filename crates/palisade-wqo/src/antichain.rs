@@ -3,37 +3,28 @@
 //! *Problem.* Given an element, is some stored element below it?
 //!
 //! *Idea.* An element below another has a sub-multiset of its keys (the parts that must be equal: process types and local states). Stored elements hang in
-//! a trie over their sorted keys; a query walks only along branches whose keys it has itself, so that most stored elements are never looked at.
-//! Of what hangs there, [signatures](Signature), which lie side by side in groups, sort out most; what is left is the caller's full test.
+//! a trie over their sorted keys; a query walks only along branches whose keys it has itself, so that most stored elements are never looked at. Where they hang, they are
+//! grouped by which cells they know and what these hold: of all stored elements that know the same cells, a query needs only those that agree with it, found
+//! by one look-up. Of these, bits for their letters sort out most; what is left is the caller's full test.
 //!
 //! *Invariants*
 //! 1. Every stored element hangs at the node of its sorted keys.
 //!
-//! Elements above a new one are found cheaply only where their keys are the same ([`Antichain::remove_if`]). Those with more keys are found
+//! Elements above a new one are found cheaply only where their keys, their known cells and the content of these are the same ([`Antichain::remove_if`]). The others are found
 //! out when they are looked at: then something else is below them.
 
+use crate::masks::Masks;
 use rustc_hash::FxHashMap;
 
-/// A necessary condition for being below, in bits: all that an element asks for, the other one has. The first word should have few different values: elements are grouped by it.
+/// What decides quickly that an element is not below another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Signature {
-    /// What an element asks for.
-    pub asks: [u64; 2],
-    /// What it has without asking for it, as a consequence of its keys: the same for all elements with the same keys.
-    pub implied: [u64; 2],
-}
-
-impl Signature {
-    /// Whether one element can be below another.
-    pub fn may_be_below(self, other: Signature) -> bool {
-        let lacking = other.lacking();
-        self.asks[0] & lacking[0] == 0 && self.asks[1] & lacking[1] == 0
-    }
-
-    /// What an element must not ask for to be below.
-    fn lacking(self) -> [u64; 2] {
-        [0, 1].map(|word| !(self.asks[word] | self.implied[word]))
-    }
+    /// Which cells it knows.
+    pub known: u64,
+    /// Which cells it knows, or which follow from its keys.
+    pub available: u64,
+    /// A bit for each of its letters; several may share a bit.
+    pub letters: u64,
 }
 
 /// A set of elements by their sorted keys.
@@ -46,23 +37,25 @@ pub struct Antichain<K> {
 #[derive(Clone, Debug)]
 struct Node<K> {
     children: FxHashMap<K, u32>,
-    /// The first words of what the items ask for, one per group.
-    heads: Vec<u64>,
-    groups: Vec<Group>,
-}
-
-/// Items with the same keys and the same first word.
-#[derive(Clone, Debug, Default)]
-struct Group {
-    /// The second word of what each item asks for.
-    asks: Vec<u64>,
-    items: Vec<u32>,
+    /// For each set of known cells, the elements by what these hold, with bits for their letters.
+    by_known: Vec<(u64, FxHashMap<u64, Masks>)>,
 }
 
 impl<K> Node<K> {
     fn new() -> Self {
-        Node { children: FxHashMap::default(), heads: Vec::new(), groups: Vec::new() }
+        Node { children: FxHashMap::default(), by_known: Vec::new() }
     }
+}
+
+/// A query or a new element: its sorted keys, its signature, and a number for what it holds in a set of cells. Elements that hold the same give the same number.
+#[derive(Clone, Copy)]
+pub struct Entry<'q, K> {
+    /// What must be equal.
+    pub keys: &'q [K],
+    /// What sorts out most.
+    pub signature: Signature,
+    /// What the element holds in a set of cells that are all available.
+    pub content: &'q dyn Fn(u64) -> u64,
 }
 
 impl<K: Copy + Ord + std::hash::Hash> Default for Antichain<K> {
@@ -87,11 +80,11 @@ impl<K: Copy + Ord + std::hash::Hash> Antichain<K> {
         self.len == 0
     }
 
-    /// Adds an element with sorted keys.
-    pub fn insert(&mut self, keys: &[K], signature: Signature, item: u32) {
-        debug_assert!(keys.is_sorted(), "invariant 1: keys are sorted");
+    /// Adds an element.
+    pub fn insert(&mut self, entry: Entry<'_, K>, item: u32) {
+        debug_assert!(entry.keys.is_sorted(), "invariant 1: keys are sorted");
         let mut node = 0;
-        for key in keys {
+        for key in entry.keys {
             node = match self.nodes[node].children.get(key) {
                 Some(&child) => child as usize,
                 None => {
@@ -102,91 +95,75 @@ impl<K: Copy + Ord + std::hash::Hash> Antichain<K> {
                 }
             };
         }
-        let node = &mut self.nodes[node];
-        let [head, asks] = signature.asks;
-        let group = node.heads.iter().position(|&other| other == head).unwrap_or_else(|| {
-            node.heads.push(head);
-            node.groups.push(Group::default());
-            node.heads.len() - 1
+        let Signature { known, letters, .. } = entry.signature;
+        let by_known = &mut self.nodes[node].by_known;
+        let place = by_known.iter().position(|(other, _)| *other == known).unwrap_or_else(|| {
+            by_known.push((known, FxHashMap::default()));
+            by_known.len() - 1
         });
-        node.groups[group].asks.push(asks);
-        node.groups[group].items.push(item);
+        by_known[place].1.entry((entry.content)(known)).or_default().insert(letters, item);
         self.len += 1;
     }
 
-    /// Whether some element whose keys are among the given sorted ones, and whose signature allows it, passes the test.
-    pub fn any_below(&self, keys: &[K], signature: Signature, test: impl FnMut(u32) -> bool) -> bool {
-        self.find_below(keys, signature, test).is_some()
+    /// Whether some element that can be below the query passes the test.
+    pub fn any_below(&self, query: Entry<'_, K>, test: impl FnMut(u32) -> bool) -> bool {
+        self.find_below(query, test).is_some()
     }
 
-    /// The first element found whose keys are among the given sorted ones, and whose signature allows it, that passes the test.
-    pub fn find_below(
-        &self,
-        keys: &[K],
-        signature: Signature,
-        mut test: impl FnMut(u32) -> bool,
-    ) -> Option<u32> {
-        debug_assert!(keys.is_sorted(), "invariant 1: keys are sorted");
-        self.walk_below(0, keys, signature.lacking(), &mut test)
+    /// The first element found that can be below the query and passes the test.
+    pub fn find_below(&self, query: Entry<'_, K>, mut test: impl FnMut(u32) -> bool) -> Option<u32> {
+        debug_assert!(query.keys.is_sorted(), "invariant 1: keys are sorted");
+        self.walk_below(0, query, &mut test)
     }
 
     fn walk_below(
         &self,
         node: usize,
-        keys: &[K],
-        lacking: [u64; 2],
+        query: Entry<'_, K>,
         test: &mut impl FnMut(u32) -> bool,
     ) -> Option<u32> {
         let node = &self.nodes[node];
-        for (head, group) in node.heads.iter().zip(&node.groups) {
-            if head & lacking[0] != 0 {
-                continue;
-            }
-            for (place, asks) in group.asks.iter().enumerate() {
-                if asks & lacking[1] == 0 && test(group.items[place]) {
-                    return Some(group.items[place]);
-                }
+        let Signature { available, letters, .. } = query.signature;
+        for (known, groups) in &node.by_known {
+            let there = if known & !available == 0 { groups.get(&(query.content)(*known)) } else { None };
+            let found = there.and_then(|masks| masks.find_subset(letters, test));
+            if found.is_some() {
+                return found;
             }
         }
         if node.children.is_empty() {
             return None;
         }
-        (0..keys.len()).find_map(|i| {
-            let repeated = i > 0 && keys[i] == keys[i - 1];
-            let child = if repeated { None } else { node.children.get(&keys[i]) };
-            self.walk_below(*child? as usize, &keys[i + 1..], lacking, test)
+        (0..query.keys.len()).find_map(|i| {
+            let repeated = i > 0 && query.keys[i] == query.keys[i - 1];
+            let child = if repeated { None } else { node.children.get(&query.keys[i]) };
+            self.walk_below(*child? as usize, Entry { keys: &query.keys[i + 1..], ..query }, test)
         })
     }
 
-    /// Removes the elements with exactly the given sorted keys, and whose signatures allow that this one is below them, that pass the test.
-    pub fn remove_if(&mut self, keys: &[K], signature: Signature, mut test: impl FnMut(u32) -> bool) {
-        debug_assert!(keys.is_sorted(), "invariant 1: keys are sorted");
+    /// Removes the elements with exactly the same keys, known cells and content, and at least the same letters, that pass the test.
+    pub fn remove_if(&mut self, entry: Entry<'_, K>, mut test: impl FnMut(u32) -> bool) {
+        debug_assert!(entry.keys.is_sorted(), "invariant 1: keys are sorted");
         let mut node = 0;
-        for key in keys {
+        for key in entry.keys {
             match self.nodes[node].children.get(key) {
                 Some(&child) => node = child as usize,
                 None => return,
             }
         }
-        let node = &mut self.nodes[node];
-        let wanted = [0, 1].map(|word| signature.asks[word] & !signature.implied[word]);
-        for (head, group) in node.heads.iter().zip(&mut node.groups) {
-            let mut place = if wanted[0] & !head == 0 { 0 } else { group.items.len() };
-            while place < group.items.len() {
-                if wanted[1] & !group.asks[place] == 0 && test(group.items[place]) {
-                    group.asks.swap_remove(place);
-                    group.items.swap_remove(place);
-                    self.len -= 1;
-                } else {
-                    place += 1;
-                }
-            }
-        }
+        let Signature { known, letters, .. } = entry.signature;
+        let by_known = self.nodes[node].by_known.iter_mut().find(|(other, _)| *other == known);
+        let group = by_known.and_then(|(_, groups)| groups.get_mut(&(entry.content)(known)));
+        self.len -= group.map_or(0, |masks| masks.remove_supersets(letters, &mut test));
     }
 
     /// All elements, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
-        self.nodes.iter().flat_map(|node| &node.groups).flat_map(|group| group.items.iter().copied())
+        let mut all = Vec::new();
+        let groups =
+            self.nodes.iter().flat_map(|node| &node.by_known).flat_map(|(_, groups)| groups.values());
+        groups.for_each(|masks| masks.collect(&mut all));
+        all.into_iter()
     }
 }
 
@@ -199,34 +176,58 @@ mod tests {
         crate::injects(a, b, |a, b| a == b)
     }
 
+    /// Keys, two cells, letters.
+    type Item = (Vec<u8>, [Option<u8>; 2], u64);
+
+    fn item() -> impl Strategy<Value = Item> {
+        let cell = || proptest::option::of(0u8..2);
+        (proptest::collection::vec(0u8..4, 0..4), [cell(), cell()], 0u64..4).prop_map(
+            |(mut keys, cells, letters)| {
+                keys.sort_unstable();
+                (keys, cells, letters)
+            },
+        )
+    }
+
+    fn content(cells: [Option<u8>; 2], mask: u64) -> u64 {
+        (0..2)
+            .filter(|cell| mask >> cell & 1 == 1)
+            .fold(7, |number, cell| number * 3 + u64::from(cells[cell].unwrap_or(9)))
+    }
+
+    fn signature(item: &Item) -> Signature {
+        let known = (0..2).filter(|&cell| item.1[cell].is_some()).fold(0, |bits, cell| bits | 1 << cell);
+        Signature { known, available: known, letters: item.2 }
+    }
+
+    fn is_below(a: &Item, b: &Item) -> bool {
+        let agree = (0..2).all(|cell| a.1[cell].is_none() || a.1[cell] == b.1[cell]);
+        is_submultiset(&a.0, &b.0) && agree && a.2 & !b.2 == 0
+    }
+
     proptest! {
         #[test]
-        fn queries_find_what_is_there(
-            stored in proptest::collection::vec((proptest::collection::vec(0u8..4, 0..4), [0u64..4, 0u64..4]), 0..12),
-            mut query in proptest::collection::vec(0u8..4, 0..5),
-            (asks, implied) in ([0u64..4, 0u64..4], [0u64..4, 0u64..4]),
-        ) {
-            query.sort_unstable();
-            let signature = Signature { asks, implied };
+        fn queries_find_what_is_there(stored in proptest::collection::vec(item(), 0..16), query in item()) {
             let mut chain = Antichain::new();
-            let mut sorted = Vec::new();
-            for (item, (mut keys, asks)) in stored.into_iter().enumerate() {
-                keys.sort_unstable();
-                chain.insert(&keys, Signature { asks, implied }, item as u32);
-                sorted.push((keys, Signature { asks, implied }));
+            for (number, item) in stored.iter().enumerate() {
+                let content = |mask| content(item.1, mask);
+                chain.insert(Entry { keys: &item.0, signature: signature(item), content: &content }, number as u32);
             }
+            let content = |mask| content(query.1, mask);
+            let entry = Entry { keys: &query.0, signature: signature(&query), content: &content };
             let mut met = Vec::new();
-            chain.any_below(&query, signature, |item| { met.push(item as usize); false });
+            chain.any_below(entry, |item| { met.push(item as usize); false });
             met.sort_unstable();
-            let below = |i: &usize| is_submultiset(&sorted[*i].0, &query) && sorted[*i].1.may_be_below(signature);
-            let below: Vec<_> = (0..sorted.len()).filter(below).collect();
+            let below: Vec<_> = (0..stored.len()).filter(|&i| is_below(&stored[i], &query)).collect();
             prop_assert_eq!(met, below);
 
             let before = chain.len();
-            chain.remove_if(&query, signature, |item| item % 2 == 0);
-            let gone = |i: &usize| sorted[*i].0 == query && signature.may_be_below(sorted[*i].1) && i % 2 == 0;
-            let gone = (0..sorted.len()).filter(gone).count();
-            prop_assert_eq!(before - chain.len(), gone);
+            let mut seen = Vec::new();
+            chain.remove_if(entry, |item| { seen.push(item as usize); item % 3 != 0 });
+            let same = |i: &usize| stored[*i].0 == query.0 && stored[*i].1 == query.1 && is_below(&query, &stored[*i]);
+            seen.sort_unstable();
+            prop_assert_eq!(&seen, &(0..stored.len()).filter(same).collect::<Vec<_>>());
+            prop_assert_eq!(before - chain.len(), seen.iter().filter(|&&item| item % 3 != 0).count());
             prop_assert_eq!(chain.iter().count(), chain.len());
         }
     }

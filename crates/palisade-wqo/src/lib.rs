@@ -6,9 +6,10 @@
 //!   TCS 2001).
 
 mod antichain;
+mod masks;
 mod order;
 mod search;
 
-pub use antichain::{Antichain, Signature};
+pub use antichain::{Antichain, Entry, Signature};
 pub use order::{injects, is_subword};
 pub use search::{Backward, Found, NodeId, Search};

@@ -9,7 +9,7 @@
 //! *How.* Smallest elements first, so that subsumption removes more. An element that has become subsumed by the time it would be expanded is
 //! not expanded.
 
-use crate::{Antichain, Signature};
+use crate::{Antichain, Entry, Signature};
 
 /// A system to be searched backward.
 pub trait Backward {
@@ -24,10 +24,15 @@ pub trait Backward {
     fn keys(&self, element: &Self::Element) -> Vec<Self::Key>;
     /// Whether `a` is below `b`: its upward closure holds that of `b`.
     fn is_below(&self, a: &Self::Element, b: &Self::Element) -> bool;
-    /// Bits that sort out most elements before [`Backward::is_below`] is asked.
+    /// What sorts out most elements before [`Backward::is_below`] is asked. Elements of systems without cells know none.
     fn signature(&self, element: &Self::Element) -> Signature {
         let _ = element;
         Signature::default()
+    }
+    /// A number for what the element holds in a set of cells, all of them available in it: the same for elements that hold the same.
+    fn content(&self, element: &Self::Element, cells: u64) -> u64 {
+        let _ = (element, cells);
+        0
     }
     /// How large an element is; smaller ones are expanded first.
     fn weight(&self, element: &Self::Element) -> usize;
@@ -129,13 +134,15 @@ impl<'s, B: Backward> Search<'s, B> {
         let (system, nodes, tests) = (self.system, &mut self.nodes, &mut self.tests);
         let element = &nodes[index].element;
         let (keys, signature) = (system.keys(element), system.signature(element));
-        let subsumed = self.antichain.any_below(&keys, signature, |other| {
+        let content = |cells| system.content(element, cells);
+        let entry = Entry { keys: &keys, signature, content: &content };
+        let subsumed = self.antichain.any_below(entry, |other| {
             *tests += 1;
             other as usize != index && system.is_below(&nodes[other as usize].element, element)
         });
         if subsumed {
+            self.antichain.remove_if(entry, |other| other as usize == index);
             nodes[index].subsumed = true;
-            self.antichain.remove_if(&keys, signature, |other| other as usize == index);
         }
         subsumed
     }
@@ -149,14 +156,16 @@ impl<'s, B: Backward> Search<'s, B> {
         let nodes = &mut self.nodes;
         let tests = &mut self.tests;
         let (keys, signature) = (system.keys(&element), system.signature(&element));
-        let covered = self.antichain.any_below(&keys, signature, |stored| {
+        let content = |cells| system.content(&element, cells);
+        let entry = Entry { keys: &keys, signature, content: &content };
+        let covered = self.antichain.any_below(entry, |stored| {
             *tests += 1;
             system.is_below(&nodes[stored as usize].element, &element)
         });
         if covered {
             return;
         }
-        self.antichain.remove_if(&keys, signature, |stored| {
+        self.antichain.remove_if(entry, |stored| {
             *tests += 1;
             let stored = stored as usize;
             let above = system.is_below(&element, &nodes[stored].element);
@@ -169,11 +178,11 @@ impl<'s, B: Backward> Search<'s, B> {
         }
         let weight = system.weight(&element);
         // With its place in the antichain and in the queue.
-        let places = size_of::<u64>() + 2 * size_of::<u32>();
+        let places = size_of::<(u64, u32)>() + size_of::<u32>();
         self.bytes += (size_of::<Node<B::Element, B::Why>>() + places + system.bytes(&element)) as u64;
-        nodes.push(Node { element, successor, subsumed: false });
         let short = u32::try_from(index).expect("fewer than 2^32 elements fit into memory");
-        self.antichain.insert(&keys, signature, short);
+        self.antichain.insert(entry, short);
+        nodes.push(Node { element, successor, subsumed: false });
         if self.queue.len() <= weight {
             self.queue.resize_with(weight + 1, Default::default);
         }
@@ -195,7 +204,8 @@ impl<'s, B: Backward> Search<'s, B> {
         let minimal = |&index: &u32| {
             let element = &self.nodes[index as usize].element;
             let (keys, signature) = (self.system.keys(element), self.system.signature(element));
-            !self.antichain.any_below(&keys, signature, |other| {
+            let content = |cells| self.system.content(element, cells);
+            !self.antichain.any_below(Entry { keys: &keys, signature, content: &content }, |other| {
                 other != index && self.system.is_below(&self.nodes[other as usize].element, element)
             })
         };
@@ -208,7 +218,9 @@ impl<'s, B: Backward> Search<'s, B> {
         let mut work: Vec<usize> = Vec::new();
         let mut mark = |element: &B::Element, work: &mut Vec<usize>| {
             let (keys, signature) = (self.system.keys(element), self.system.signature(element));
-            let found = self.antichain.find_below(&keys, signature, |stored| {
+            let content = |cells| self.system.content(element, cells);
+            let entry = Entry { keys: &keys, signature, content: &content };
+            let found = self.antichain.find_below(entry, |stored| {
                 self.system.is_below(&self.nodes[stored as usize].element, element)
             });
             let found = found.expect("the set is closed") as usize;

@@ -67,11 +67,6 @@ impl Content {
     }
 }
 
-/// The bit of a known cell in a [signature](palisade_wqo::Signature).
-pub(crate) fn memory_bit(cell: CellId, value: ValueId) -> u64 {
-    1 << (FxBuildHasher.hash_one((cell, value)) >> 58)
-}
-
 /// An element.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Element {
@@ -87,18 +82,21 @@ impl Element {
         Element { memory, processes }
     }
 
-    /// Bits for the known cells, and bits for the letters of processes (several share a bit): an element below this one has no others.
-    pub fn asks(&self) -> [u64; 2] {
-        let known = self.memory.iter().enumerate();
-        let known = known.filter_map(|(cell, content)| Some((CellId::from_index(cell), content.value()?)));
-        let memory = known.fold(0, |bits, (cell, value)| bits | memory_bit(cell, value));
+    /// Which of the first 64 cells are known.
+    pub fn known(&self) -> u64 {
+        let cells = self.memory.iter().take(64).enumerate();
+        cells.filter(|(_, content)| **content != Content::ANY).fold(0, |bits, (cell, _)| bits | 1 << cell)
+    }
+
+    /// Bits for the letters of processes (several share a bit): an element below this one has no others.
+    pub fn letters(&self) -> u64 {
         let mut letters = 0;
         for process in &self.processes {
             for symbol in &process.word {
                 letters |= 1 << (FxBuildHasher.hash_one((process.kind, process.state, symbol)) >> 58);
             }
         }
-        [memory, letters]
+        letters
     }
 
     pub fn content(&self, cell: CellId) -> Content {

@@ -72,10 +72,12 @@ use palisade_engine::{
     Budget, Engine, Outcome, Progress, Proof, Reason, Stats, Suitability, Task, Verdict, Witness,
 };
 use palisade_memory::Model;
-use palisade_program::running::{RoleId, System};
+use palisade_program::running::{CellId, RoleId, System};
 use palisade_wqo::{Backward, Found, NodeId, Search, Signature};
 use predecessors::Step;
+use rustc_hash::FxHasher;
 use setup::Setup;
+use std::hash::Hasher;
 use tracked::{Attempt, Tracked};
 use witness::{Link, Unfolded};
 
@@ -277,10 +279,22 @@ impl Backward for Setup {
     }
 
     fn signature(&self, element: &Element) -> Signature {
+        let known = element.known();
         let implied =
-            self.sole.ids().filter_map(|cell| Some((cell, self.implied(&element.processes, cell)?)));
-        let implied = implied.fold(0, |bits, (cell, value)| bits | element::memory_bit(cell, value));
-        Signature { asks: element.asks(), implied: [implied, 0] }
+            self.sole.ids().take(64).filter(|&cell| self.implied(&element.processes, cell).is_some());
+        let available = implied.fold(known, |bits, cell| bits | 1 << cell.0);
+        Signature { known, available, letters: element.letters() }
+    }
+
+    fn content(&self, element: &Element, mut cells: u64) -> u64 {
+        let mut hasher = FxHasher::default();
+        while cells != 0 {
+            let cell = CellId(cells.trailing_zeros());
+            let value = element.content(cell).value().or_else(|| self.implied(&element.processes, cell));
+            hasher.write_u32(value.expect("the cell is available").0);
+            cells &= cells - 1;
+        }
+        hasher.finish()
     }
 
     fn is_below(&self, a: &Element, b: &Element) -> bool {
@@ -288,7 +302,7 @@ impl Backward for Setup {
         let memory_below = cells.into_iter().all(|(index, (of_a, of_b))| match of_a.value() {
             None => true,
             Some(value) => {
-                let cell = palisade_program::running::CellId(index as u32);
+                let cell = CellId(index as u32);
                 of_b.value().or_else(|| self.implied(&b.processes, cell)) == Some(value)
             }
         });

@@ -1,0 +1,143 @@
+//! Sets of bits, found by subset and by superset.
+//!
+//! *Problem.* Among thousands of stored masks, which are subsets (or supersets) of a given one?
+//!
+//! *Idea.* A trie over slices of 16 bits. A leaf that grows too long is split by the next slice; a query goes only into branches whose slice is a subset (or superset) of its own.
+//!
+//! *Invariants*
+//! 1. All masks below a branch agree in the slices above it.
+//! 2. Only leaves of the last level are longer than [`MOST`].
+
+/// A longer leaf is split.
+const MOST: usize = 32;
+const SLICE: u32 = 16;
+const LEVELS: u32 = u64::BITS / SLICE;
+
+/// Items with masks.
+#[derive(Clone, Debug)]
+pub(crate) enum Masks {
+    Leaf(Vec<(u64, u32)>),
+    /// The slices of the branches, and the branches.
+    Split(Vec<u16>, Vec<Masks>),
+}
+
+impl Default for Masks {
+    fn default() -> Self {
+        Masks::Leaf(Vec::new())
+    }
+}
+
+fn slice(mask: u64, level: u32) -> u16 {
+    (mask >> (SLICE * level)) as u16
+}
+
+impl Masks {
+    pub fn insert(&mut self, mask: u64, item: u32) {
+        self.insert_at(0, mask, item);
+    }
+
+    fn insert_at(&mut self, level: u32, mask: u64, item: u32) {
+        match self {
+            Masks::Leaf(items) if items.len() < MOST || level == LEVELS => items.push((mask, item)),
+            Masks::Leaf(items) => {
+                let items = std::mem::take(items);
+                *self = Masks::Split(Vec::new(), Vec::new());
+                for (mask, item) in items.into_iter().chain([(mask, item)]) {
+                    self.insert_at(level, mask, item);
+                }
+            }
+            Masks::Split(slices, branches) => {
+                let slice = slice(mask, level);
+                let place = slices.iter().position(|&other| other == slice).unwrap_or_else(|| {
+                    slices.push(slice);
+                    branches.push(Masks::default());
+                    slices.len() - 1
+                });
+                branches[place].insert_at(level + 1, mask, item);
+            }
+        }
+    }
+
+    /// The first item whose mask is a subset of the given one and that passes the test.
+    pub fn find_subset(&self, mask: u64, test: &mut impl FnMut(u32) -> bool) -> Option<u32> {
+        self.find_subset_at(0, mask, test)
+    }
+
+    fn find_subset_at(&self, level: u32, mask: u64, test: &mut impl FnMut(u32) -> bool) -> Option<u32> {
+        match self {
+            Masks::Leaf(items) => {
+                let passes = |&&(other, item): &&(u64, u32)| other & !mask == 0 && test(item);
+                items.iter().find(passes).map(|&(_, item)| item)
+            }
+            Masks::Split(slices, branches) => {
+                let lacking = !slice(mask, level);
+                let fits = slices.iter().zip(branches).filter(|(slice, _)| **slice & lacking == 0);
+                fits.into_iter().find_map(|(_, branch)| branch.find_subset_at(level + 1, mask, test))
+            }
+        }
+    }
+
+    /// Removes the items whose masks are supersets of the given one and that pass the test; says how many.
+    pub fn remove_supersets(&mut self, mask: u64, test: &mut impl FnMut(u32) -> bool) -> usize {
+        self.remove_supersets_at(0, mask, test)
+    }
+
+    fn remove_supersets_at(&mut self, level: u32, mask: u64, test: &mut impl FnMut(u32) -> bool) -> usize {
+        match self {
+            Masks::Leaf(items) => {
+                let before = items.len();
+                items.retain(|&(other, item)| mask & !other != 0 || !test(item));
+                before - items.len()
+            }
+            Masks::Split(slices, branches) => {
+                let wanted = slice(mask, level);
+                let fits = slices.iter().zip(branches).filter(|(slice, _)| wanted & !**slice == 0);
+                fits.map(|(_, branch)| branch.remove_supersets_at(level + 1, mask, test)).sum()
+            }
+        }
+    }
+
+    /// Adds all items to a list.
+    pub fn collect(&self, all: &mut Vec<u32>) {
+        match self {
+            Masks::Leaf(items) => all.extend(items.iter().map(|&(_, item)| item)),
+            Masks::Split(_, branches) => branches.iter().for_each(|branch| branch.collect(all)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Masks with few bits, in all slices.
+    fn mask() -> impl Strategy<Value = u64> {
+        proptest::collection::vec(0u32..8, 0..5)
+            .prop_map(|bits| bits.into_iter().fold(0, |mask, bit| mask | 1 << (bit * 9)))
+    }
+
+    proptest! {
+        #[test]
+        fn finds_subsets_and_supersets(stored in proptest::collection::vec(mask(), 0..200), query in mask()) {
+            let mut masks = Masks::default();
+            for (item, &mask) in stored.iter().enumerate() {
+                masks.insert(mask, item as u32);
+            }
+            let sorted = |mut items: Vec<u32>| { items.sort_unstable(); items };
+            let those = |fits: &dyn Fn(u64) -> bool| -> Vec<u32> {
+                (0..stored.len()).filter(|&item| fits(stored[item])).map(|item| item as u32).collect()
+            };
+            let mut met = Vec::new();
+            masks.find_subset(query, &mut |item| { met.push(item); false });
+            prop_assert_eq!(sorted(met), those(&|mask| mask & !query == 0));
+            let mut met = Vec::new();
+            let removed = masks.remove_supersets(query, &mut |item| { met.push(item); item % 2 == 0 });
+            prop_assert_eq!(removed, met.iter().filter(|&&item| item % 2 == 0).count());
+            prop_assert_eq!(sorted(met), those(&|mask| query & !mask == 0));
+            let mut left = Vec::new();
+            masks.collect(&mut left);
+            prop_assert_eq!(left.len(), stored.len() - removed);
+        }
+    }
+}
