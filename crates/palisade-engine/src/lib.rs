@@ -16,7 +16,7 @@ mod verdict;
 pub use budget::{Budget, Exhausted};
 pub use proof::Proof;
 pub use reach::{Reachability, Reached};
-pub use robustness::{Robustness, RobustnessEngine, RobustnessOutcome};
+pub use robustness::{RaceOutcome, Races, Robustness, RobustnessEngine, RobustnessOutcome};
 pub use stats::{Stats, peak_memory_bytes};
 pub use verdict::{Outcome, Reason, Verdict, Witness};
 

@@ -49,3 +49,34 @@ pub trait RobustnessEngine: Send + Sync {
     /// Answers within the budget. Every `NotRobust` comes with a run of the machine of `task.model` whose happens-before has a cycle, whatever the engine searches.
     fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> RobustnessOutcome;
 }
+
+/// What was found out about triangular races.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Races {
+    /// There are none, so the program is robust under TSO.
+    Free,
+    /// This run under SC ends with one.
+    Race(Witness),
+    /// Not known, and why.
+    Unknown(Reason),
+}
+
+impl Races {
+    /// `race-free`, `racy` or `unknown`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Races::Free => "race-free",
+            Races::Race(_) => "racy",
+            Races::Unknown(_) => "unknown",
+        }
+    }
+}
+
+/// An answer about triangular races and what it took.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RaceOutcome {
+    /// The answer.
+    pub answer: Races,
+    /// What was counted.
+    pub stats: Stats,
+}

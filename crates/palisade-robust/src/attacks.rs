@@ -4,6 +4,7 @@
 //! number of instances are tried with a few: this finds cycles, and is `unknown` otherwise.
 
 use crate::discard::Candidates;
+use crate::expand::Question;
 use crate::search::{Effort, Found, Search};
 use crate::state::{Layout, MOST_CELLS, MOST_THREADS};
 use crate::threads::{Threads, Trouble};
@@ -97,7 +98,14 @@ fn attack(
     let machine = task.machine(system);
     let pool = pool(budget);
     let effort = Effort { budget, progress, pool: pool.as_ref() };
-    find(machine, &effort, stats, |_, cycles| cycles, |search, cycles| unfold(search, machine, cycles[0]))
+    find(
+        Question::Cycle,
+        machine,
+        &effort,
+        stats,
+        |_, cycles| cycles,
+        |search, cycles| unfold(search, machine, cycles[0]),
+    )
 }
 
 /// Host threads, if more than one may be used.
@@ -108,6 +116,7 @@ pub(crate) fn pool(budget: &Budget) -> Option<rayon::ThreadPool> {
 
 /// Searches for cycles that are wanted, and makes something of them; nothing if there are none.
 pub(crate) fn find<'s, T>(
+    question: Question,
     machine: Machine<'s>,
     effort: &Effort<'_>,
     stats: &mut Stats,
@@ -121,7 +130,7 @@ pub(crate) fn find<'s, T>(
         let why = "the program has too many variables or processes for this engine";
         return if nothing { Ok(None) } else { Err(Reason::Unsupported(why.to_owned())) };
     }
-    let found = Candidates::new(system, model, interlocked);
+    let found = Candidates::new(question, system, model, interlocked);
     stats.add("states", 0);
     stats.add("attacks", found.attacks);
     stats.add("attacks_discarded", found.attacks.saturating_sub(found.left));
@@ -134,8 +143,8 @@ pub(crate) fn find<'s, T>(
     loop {
         let threads = Threads::new(system, model, interlocked);
         let layout = Layout { cells: system.cells.len(), threads: (instances + room).min(MOST_THREADS) };
-        let candidates = Candidates::new(system, model, interlocked);
-        let mut search = Search::new(threads, layout, model, candidates);
+        let candidates = Candidates::new(question, system, model, interlocked);
+        let mut search = Search::new(question, threads, layout, model, candidates);
         let found = search.run(machine, effort, stats, &mut wanted);
         match found {
             Found::ThreadCount if layout.threads < MOST_THREADS => {

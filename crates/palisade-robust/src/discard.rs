@@ -7,6 +7,7 @@
 //!
 //! A set of cells is one machine word. With more than 64 cells, several share a bit, which only makes the sets larger.
 
+use crate::expand::Question;
 use palisade_automata::Local;
 use palisade_base::Id;
 use palisade_memory::{Action, Interlocked, Model};
@@ -65,7 +66,7 @@ pub(crate) struct Candidates {
 
 impl Candidates {
     /// Looks at all stores of a program.
-    pub fn new(system: &System, model: Model, interlocked: Interlocked) -> Candidates {
+    pub fn new(question: Question, system: &System, model: Model, interlocked: Interlocked) -> Candidates {
         let analysis = Analysis { system, model, interlocked };
         let roles: Vec<Footprint> = system.roles.ids().map(|role| analysis.role(role)).collect();
         let mut candidates = Candidates { cells: FxHashMap::default(), attacks: 0, left: 0 };
@@ -83,7 +84,10 @@ impl Candidates {
                     candidates.attacks += counted * analysis.loads(role);
                     let mut hit: Cells = 0;
                     for overtaker in through {
-                        let reached = reached(&roles, overtaker, role, alone);
+                        let reached = match question {
+                            Question::Cycle => reached(&roles, overtaker, role, alone),
+                            Question::Triangle => races(&roles, overtaker, role, alone),
+                        };
                         candidates.left += counted * u64::from(reached & stored != 0);
                         hit |= reached & stored;
                     }
@@ -126,6 +130,13 @@ fn reached(roles: &[Footprint], start: Footprint, attacker: RoleId, alone: bool)
     }
     let entered = roles.iter().zip(inside).filter(|(_, inside)| *inside);
     entered.fold(0, |cells, (role, _)| cells | role.loads | role.stores)
+}
+
+/// All cells if some other thread may store to what is loaded, or a thread is started; else none.
+fn races(roles: &[Footprint], overtaker: Footprint, attacker: RoleId, alone: bool) -> Cells {
+    let others = roles.iter().enumerate().filter(|(index, _)| *index != attacker.index() || !alone);
+    let stored = others.fold(0, |cells, (_, role)| cells | role.stores);
+    if stored & overtaker.loads != 0 || overtaker.starts != 0 { Cells::MAX } else { 0 }
 }
 
 /// The role as a member of a set; with very many roles, several share a bit.

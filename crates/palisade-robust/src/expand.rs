@@ -65,7 +65,17 @@ pub(crate) enum Trouble {
     Threads,
 }
 
+/// What is searched for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Question {
+    /// A cycle of happens-before.
+    Cycle,
+    /// A triangular race; see `triangular`.
+    Triangle,
+}
+
 pub(crate) struct Expander<'e, 'a> {
+    pub question: Question,
     pub threads: &'e Threads<'a>,
     pub layout: Layout,
     pub model: Model,
@@ -115,7 +125,51 @@ impl Expander<'_, '_> {
     }
 }
 
-enum Missing {
+/// A store that another thread can take now.
+pub(crate) struct Rival {
+    pub thread: usize,
+    /// Its steps: one, or those of a section up to its store.
+    pub steps: Vec<palisade_memory::Action>,
+}
+
+impl Expander<'_, '_> {
+    /// Some other thread that can store to the cell now.
+    pub fn rival<W: AsRef<[u32]>>(
+        &self,
+        state: &State<W>,
+        except: usize,
+        cell: CellId,
+    ) -> Result<Option<Rival>, Need> {
+        for thread in (0..self.layout.threads).filter(|&thread| thread != except) {
+            for mv in self.threads.moves(state.thread(thread), Way::Plain)? {
+                let single = vec![mv.action];
+                let steps = match mv.letter {
+                    Letter::Store(other) if other == cell => {
+                        let possible = !self.threads.targets(mv, 0, Way::Plain)?.is_empty();
+                        possible.then_some(single)
+                    }
+                    Letter::Locked(other) if other == cell => {
+                        let targets = self.threads.targets(mv, state.memory(cell), Way::Plain)?;
+                        targets.iter().any(|target| target.write.is_some()).then_some(single)
+                    }
+                    Letter::Section => {
+                        let mut passages = self.threads.passages(mv, &state.codes())?.iter();
+                        let found =
+                            passages.find(|passage| passage.writes.iter().any(|&(other, _)| other == cell));
+                        found.map(|passage| passage.steps.clone())
+                    }
+                    _ => None,
+                };
+                if let Some(steps) = steps {
+                    return Ok(Some(Rival { thread, steps }));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+pub(crate) enum Missing {
     Need(Need),
     Room,
 }
@@ -146,7 +200,90 @@ enum Access {
 }
 
 impl<S: Sink> Stepping<'_, '_, '_, S> {
+    /// After the store of a triangle: everybody goes on as under SC, the one who stored without anything that waits for its buffer, and what it has stored to is marked.
+    fn step_of_triangle(&mut self) -> Result<(), Missing> {
+        let attacks = self.attacks();
+        match self.mv.letter {
+            Letter::Load(cell) if attacks => {
+                let code = self.state.memory(cell);
+                let races =
+                    !self.state.stored(cell) && self.of.rival(self.state, self.thread, cell)?.is_some();
+                for target in self.targets(code, self.way)? {
+                    if races {
+                        self.tell_cycle(code, target);
+                        return Ok(());
+                    }
+                    if !target.faults {
+                        self.begin(target.node);
+                        self.tell_plainly(code, target);
+                    }
+                }
+            }
+            Letter::Locked(_) if attacks => {}
+            Letter::Load(cell) | Letter::Locked(cell) => {
+                let code = self.state.memory(cell);
+                for target in self.targets(code, self.way)? {
+                    if !target.faults {
+                        self.begin(target.node);
+                        if let Some(write) = target.write {
+                            self.next.set_memory(cell, write);
+                        }
+                        self.tell_plainly(code, target);
+                    }
+                }
+            }
+            Letter::Store(cell) => {
+                for target in self.targets(0, self.way)? {
+                    if !target.faults {
+                        self.begin(target.node);
+                        self.next.set_memory(cell, target.write.expect("a store writes"));
+                        if attacks {
+                            self.next.set_stored(cell);
+                        }
+                        self.tell_plainly(0, target);
+                    }
+                }
+            }
+            Letter::Spawn => {
+                for target in self.targets(0, self.way)? {
+                    if attacks {
+                        self.tell_cycle(0, target);
+                        return Ok(());
+                    }
+                    if let (false, Some(child)) = (target.faults, target.child) {
+                        self.begin(target.node);
+                        self.start(child)?;
+                        self.tell_plainly(0, target);
+                    }
+                }
+            }
+            Letter::Section => return self.section(),
+            Letter::Local | Letter::StoreFence => {
+                for target in self.targets(0, self.way)? {
+                    if !target.faults {
+                        self.begin(target.node);
+                        self.tell_plainly(0, target);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells a successor, however little can happen in it.
+    fn tell_plainly(&mut self, code: u32, target: Target) {
+        let (thread, mv, way) = (self.thread, *self.mv, self.way);
+        let attacker = self.attack.map_or(thread, |attack| attack.attacker);
+        if self.next.thread(attacker) != Node::DEAD {
+            let taken = Taken { thread, mv, code, way, led: Led::To(target), held: false };
+            self.sink.take(taken, Some(&self.next.words));
+        }
+    }
+
     fn step(&mut self) -> Result<(), Missing> {
+        if self.of.question == Question::Triangle && self.attack.is_some() {
+            return self.step_of_triangle();
+        }
         match self.mv.letter {
             Letter::Local => self.local(false),
             Letter::StoreFence => self.local(true),
@@ -268,7 +405,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
         let free =
             (0..threads).find(|&thread| self.next.thread(thread) == Node::NONE).ok_or(Missing::Room)?;
         self.next.set_thread(free, child);
-        if self.attack.is_some() {
+        if self.attack.is_some() && self.of.question == Question::Cycle {
             self.next.enter(free);
         }
         Ok(())
@@ -322,16 +459,37 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                 self.tell(0, target);
             }
         }
-        if self.attack.is_none()
-            && self.of.candidates.may_attack(self.of.threads.local(self.mv.node), self.mv.action, cell)
-        {
-            let way = Way::Attacking;
-            for target in self.targets(0, way)? {
-                if !target.faults {
-                    self.begin(target.node);
-                    self.next.set_attack(Attack { attacker: self.thread, cell, fenced: false });
-                    self.next.hold(cell, target.write.expect("a store writes"));
+        let may_attack = || {
+            let local = self.of.threads.local(self.mv.node);
+            self.of.candidates.may_attack(local, self.mv.action, cell)
+        };
+        if self.attack.is_none() && may_attack() {
+            self.begin_attack(cell)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a store with which an attack starts.
+    fn begin_attack(&mut self, cell: CellId) -> Result<(), Missing> {
+        let way = Way::Attacking;
+        for target in self.targets(0, way)? {
+            if target.faults || target.node == Node::DEAD {
+                continue;
+            }
+            let code = target.write.expect("a store writes");
+            self.begin(target.node);
+            self.next.set_attack(Attack { attacker: self.thread, cell, fenced: false });
+            match self.of.question {
+                Question::Cycle => {
+                    self.next.hold(cell, code);
                     self.tell_held(target);
+                }
+                Question::Triangle => {
+                    self.next.set_memory(cell, code);
+                    self.next.set_stored(cell);
+                    let (thread, mv) = (self.thread, *self.mv);
+                    let taken = Taken { thread, mv, code: 0, way, led: Led::To(target), held: false };
+                    self.sink.take(taken, Some(&self.next.words));
                 }
             }
         }
@@ -370,7 +528,9 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
     fn section(&mut self) -> Result<(), Missing> {
         let passages = self.of.threads.passages(self.mv, &self.state.codes())?;
         for passage in passages {
+            let cycles = self.of.question == Question::Cycle;
             let entered = self.attack.is_none()
+                || !cycles
                 || self.state.entered(self.thread)
                 || passage.reads.iter().any(|&cell| self.may(cell, Access::Loads))
                 || passage.writes.iter().any(|&(cell, _)| self.may(cell, Access::Stores));
@@ -387,23 +547,25 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                 led: Led::Through(passage),
                 held: false,
             };
-            if entered && cells().any(|cell| self.closes(cell)) {
+            if cycles && entered && cells().any(|cell| self.closes(cell)) {
                 self.sink.take(taken, None);
                 return Ok(());
             }
             let Some(node) = passage.node else { continue };
             self.begin(node);
-            for &cell in &passage.reads {
+            for &cell in passage.reads.iter().filter(|_| cycles) {
                 self.mark(cell, Access::Loads);
             }
             for &(cell, code) in &passage.writes {
                 self.next.set_memory(cell, code);
-                self.mark(cell, Access::Stores);
+                if cycles {
+                    self.mark(cell, Access::Stores);
+                }
             }
             for &child in &passage.children {
                 self.start(child)?;
             }
-            if !self.next.is_hopeless() {
+            if !cycles || !self.next.is_hopeless() {
                 self.sink.take(taken, Some(&self.next.words));
             }
         }

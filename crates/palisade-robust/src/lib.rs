@@ -9,6 +9,7 @@
 //! | [`threads`] | thread states by number, moves looked up instead of evaluated |
 //! | [`state`], [`expand`], [`search`] | one search for all attacks: the argument stands in `expand` |
 //! | [`witness`] | back to a run of the store-buffer machine |
+//! | [`mod@triangular`] | triangular races: a condition that is enough for robustness |
 //! | [`lazy`] | TSO reachability by a few searches under SC: the oracle, the extension, unrolling |
 
 mod attacks;
@@ -18,7 +19,9 @@ mod lazy;
 mod search;
 mod state;
 mod threads;
+mod triangular;
 mod witness;
 
 pub use attacks::Attacks;
 pub use lazy::Lazy;
+pub use triangular::triangular;

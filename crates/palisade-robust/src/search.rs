@@ -4,7 +4,7 @@
 //! are the same for any number of jobs. What the tables of thread states lack is worked out between two attempts at the states concerned.
 
 use crate::discard::Candidates;
-use crate::expand::{Expander, Sink, Taken, Trouble};
+use crate::expand::{Expander, Question, Sink, Taken, Trouble};
 use crate::state::{Layout, State};
 use crate::threads::{Need, Node, Threads};
 use hashbrown::HashTable;
@@ -43,6 +43,7 @@ const NONE: u32 = u32::MAX;
 
 /// The states found so far.
 pub(crate) struct Search<'a> {
+    pub question: Question,
     pub threads: Threads<'a>,
     pub layout: Layout,
     pub model: Model,
@@ -87,8 +88,15 @@ impl Sink for Collect<'_> {
 }
 
 impl<'a> Search<'a> {
-    pub fn new(threads: Threads<'a>, layout: Layout, model: Model, candidates: Candidates) -> Search<'a> {
+    pub fn new(
+        question: Question,
+        threads: Threads<'a>,
+        layout: Layout,
+        model: Model,
+        candidates: Candidates,
+    ) -> Search<'a> {
         Search {
+            question,
             threads,
             layout,
             model,
@@ -262,6 +270,7 @@ impl<'a> Search<'a> {
 
     pub fn expander(&self) -> Expander<'_, 'a> {
         Expander {
+            question: self.question,
             threads: &self.threads,
             layout: self.layout,
             model: self.model,

@@ -8,6 +8,7 @@ use crate::search::Search;
 use crate::threads::{Move, Passage, Target, Way};
 use palisade_base::Id;
 use palisade_memory::{Action, Effect, Machine, State, Step};
+use palisade_program::Value;
 use palisade_program::running::ThreadId;
 use palisade_trace::{Run, until_cycle};
 
@@ -62,33 +63,47 @@ impl Sink for Find<'_> {
 /// # Panics
 /// If the search has not found that.
 pub(crate) fn unfold(search: &mut Search<'_>, machine: Machine<'_>, last: usize) -> Run {
+    let (mut taking, closing) = unfold_before(search, machine, last);
+    taking.follow(search, &closing);
+    let memory = taking.memory;
+    until_cycle(machine, Run { memory, steps: taking.steps })
+}
+
+/// The run along the path to a state, and the step from it that is searched for.
+pub(crate) fn unfold_before<'m>(
+    search: &mut Search<'_>,
+    machine: Machine<'m>,
+    last: usize,
+) -> (Taking<'m>, Kept) {
     let (path, steps) = steps(search, last);
     let state = crate::state::State { words: search.state(path[0]), layout: search.layout };
     let memory: Vec<_> =
         machine.system.cells.ids().map(|cell| search.threads.value(cell, state.memory(cell))).collect();
     let state = machine.initial_state(&memory).expect("the search starts in an initial state");
-    let mut taking = Taking { machine, state, steps: Vec::new() };
+    let mut taking = Taking { machine, state, memory, steps: Vec::new() };
     for (thread, instance) in machine.system.instances.iter_enumerated() {
         for action in search.threads.steps_from_start(instance.role) {
             taking.take(thread, action, true);
         }
     }
-    for kept in &steps {
+    let (closing, before) = steps.split_last().expect("a search that has found something took a step");
+    for kept in before {
         taking.follow(search, kept);
     }
-    until_cycle(machine, Run { memory, steps: taking.steps })
+    (taking, closing.clone())
 }
 
 /// A run on its way.
-struct Taking<'m> {
+pub(crate) struct Taking<'m> {
     machine: Machine<'m>,
     state: State,
-    steps: Vec<Step>,
+    pub memory: Vec<Value>,
+    pub steps: Vec<Step>,
 }
 
 impl Taking<'_> {
     /// Takes a step; a store is put to memory at once unless it is held back.
-    fn take(&mut self, thread: ThreadId, action: Action, held: bool) {
+    pub fn take(&mut self, thread: ThreadId, action: Action, held: bool) {
         if self.state.fault.is_some() {
             return;
         }

@@ -15,6 +15,7 @@ mod reorder;
 mod replay;
 mod settle;
 mod shorten;
+mod triangle;
 mod witness_file;
 
 pub use happens::{
@@ -25,6 +26,7 @@ pub use reorder::{Links, links};
 pub use replay::{Replay, ReplayError, replay, take, until_bad};
 pub use settle::{Priority, settle, transfer};
 pub use shorten::{context_switches, shorten};
+pub use triangle::{NoTriangle, Triangle, triangle};
 pub use witness_file::{
     ActionRecord, EffectRecord, Instances, Medium, Origin, ProgramRecord, SCHEMA_VERSION, StepRecord,
     ViolationKind, ViolationRecord, WitnessError, WitnessFile, text_hash,

@@ -18,6 +18,7 @@ pub(crate) mod oracle;
 pub(crate) mod unroll;
 
 use crate::attacks::{find, pool};
+use crate::expand::Question;
 use crate::search::Effort;
 use draft::{Built, Draft};
 use extend::{Variant, extend};
@@ -249,6 +250,7 @@ impl Series<'_> {
         let is_new = |sequence: &Sequence| !known.contains(&(sequence.code, numbers(built, sequence)));
         let mut old = false;
         let found = find(
+            Question::Cycle,
             machine,
             &self.effort,
             &mut counted,

@@ -1,0 +1,81 @@
+//! Triangular races: a simpler condition that is enough for robustness under TSO.
+//!
+//! *Source.* Owens, "Reasoning about the implementation of concurrency abstractions on x86-TSO" (ECOOP 2010).
+//!
+//! *Definition.* A run under SC has a triangular race if at its end a thread loads from a cell that another thread can store to at the same time (plainly, by a locked instruction or in an atomic
+//! section), and the last store of the first thread went to another cell, with no fence, locked instruction or atomic section since. Starting a thread
+//! in place of that load counts, too: the new thread may load what was stored.
+//!
+//! *Guarantee.* A program without triangular races is robust under TSO: an attack holds back a store past a load of its thread, and the first other thread that enters does so by storing to the
+//! cell loaded; up to there the run can be taken under SC. The converse does not hold.
+//!
+//! *The search* is that for cycles, with other steps after the store: everybody goes on as under SC, the thread that stored without anything that waits for its buffer.
+
+use crate::attacks::{find, pool};
+use crate::expand::Question;
+use crate::search::{Effort, Search};
+use crate::state::State;
+use crate::threads::Letter;
+use crate::witness::unfold_before;
+use palisade_base::Id;
+use palisade_engine::{Budget, Progress, RaceOutcome, Races, Reason, Stats, Task, Witness};
+use palisade_memory::{Machine, Model};
+use palisade_program::running::ThreadId;
+use palisade_trace::Run;
+
+/// Looks for a triangular race.
+pub fn triangular(task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> RaceOutcome {
+    let mut stats = Stats::new();
+    let answer = if task.is_parameterized() {
+        let why = "triangular races are looked for with a fixed number of processes";
+        Races::Unknown(Reason::Unsupported(why.to_owned()))
+    } else {
+        let mut system = task.system(1);
+        system.properties.clear();
+        // What an attacker cannot pass is what drains its buffer under TSO; its stores reach memory at once.
+        let machine = Machine::new(&system, Model::Tso);
+        let pool = pool(budget);
+        let effort = Effort { budget, progress, pool: pool.as_ref() };
+        let sc = Machine { model: Model::Sc, ..machine };
+        let found = find(
+            Question::Triangle,
+            machine,
+            &effort,
+            &mut stats,
+            |_, races| races,
+            |search, races| race(search, sc, races[0]),
+        );
+        match found {
+            Ok(None) => Races::Free,
+            Ok(Some(run)) => Races::Race(Witness { instantiation: task.instantiation(1), run }),
+            Err(reason) => Races::Unknown(reason),
+        }
+    };
+    RaceOutcome { answer, stats }
+}
+
+/// A run under SC that ends with the load and the store of a race; with the store first if the load is an error.
+fn race(search: &mut Search<'_>, machine: Machine<'_>, last: usize) -> Run {
+    let (mut taking, closing) = unfold_before(search, machine, last);
+    let loader = ThreadId::from_index(closing.thread);
+    let rival = match closing.mv.letter {
+        Letter::Load(cell) => {
+            let state = State { words: search.state(last), layout: search.layout };
+            let found = search.expander().rival(&state, closing.thread, cell);
+            found.ok().flatten()
+        }
+        _ => None,
+    };
+    let loads_last = closing.to.is_some_and(|target| target.faults);
+    if !loads_last {
+        taking.take(loader, closing.mv.action, true);
+    }
+    for rival in rival.iter() {
+        let thread = ThreadId::from_index(rival.thread);
+        rival.steps.iter().for_each(|&action| taking.take(thread, action, true));
+    }
+    if loads_last {
+        taking.take(loader, closing.mv.action, true);
+    }
+    Run { memory: taking.memory, steps: taking.steps }
+}
