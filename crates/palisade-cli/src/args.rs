@@ -120,6 +120,9 @@ pub struct CheckArgs {
     /// Which states explicit search leaves out
     #[arg(long, value_name = "LEVEL", default_value = "full")]
     pub reduction: ReductionArg,
+    /// How often lazy reachability unrolls loops before it gives up
+    #[arg(long, value_name = "N", default_value_t = palisade::Options::default().unroll)]
+    pub unroll: usize,
     /// Bound integers that have no declared domain
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
     pub int_range: Option<IntRange>,
@@ -172,6 +175,9 @@ pub struct RobustArgs {
     /// Who decides; auto takes the best for the program
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = robustness_engines())]
     pub engine: String,
+    /// Look for triangular races instead: without any, a program is robust under TSO
+    #[arg(long, conflicts_with_all = ["model", "engine", "interlocked", "dot", "witness"])]
+    pub triangular: bool,
     /// Instances of every process: a number, or any
     #[arg(long, value_name = "any|N", value_parser = threads)]
     pub threads: Option<Threads>,

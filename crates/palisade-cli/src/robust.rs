@@ -6,9 +6,10 @@ use crate::files::{self, Found, Reading};
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::{interrupt, limits};
-use palisade::report::{self, LocalSteps, RobustFinding};
+use palisade::report::{self, LocalSteps, RaceFinding, RobustFinding};
 use palisade::{
-    Budget, Diagnostic, EngineChoice, Input, RobustAnswer, RobustError, RobustOptions, Robustness,
+    Budget, Diagnostic, EngineChoice, Input, RaceAnswer, Races, RobustAnswer, RobustError, RobustOptions,
+    Robustness,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -77,16 +78,23 @@ fn file(found: &Found, args: &RobustArgs, budget: &Budget, single: bool, output:
         ..RobustOptions::default()
     };
     let meter = Meter::new(output.detail == Detail::Quiet);
-    let ask = AssertUnwindSafe(|| palisade::robust(&input.program, &options, budget, &meter));
+    let ask = AssertUnwindSafe(|| {
+        if args.triangular {
+            palisade::triangular(&input.program, options.threads, budget, &meter).map(Told::Race)
+        } else {
+            palisade::robust(&input.program, &options, budget, &meter).map(Told::Robust)
+        }
+    });
     let answer = catch_unwind(ask);
     drop(meter);
     let name = input.source.name();
     match answer {
-        Ok(Ok(answer)) => tell(&input, &answer, args, single, output),
+        Ok(Ok(Told::Robust(answer))) => tell(&input, &answer, args, single, output),
+        Ok(Ok(Told::Race(answer))) => tell_race(&input, &answer, single, output),
         Ok(Err(error)) => {
             let id = match error {
                 RobustError::NoSuchEngine { .. } => "no-such-engine",
-                RobustError::NotShown { .. } => "internal-error",
+                RobustError::NotShown { .. } | RobustError::NoRace(_) => "internal-error",
             };
             output.complain_about(name, Diagnostic::error(id, error.to_string()));
             Exit::Error
@@ -97,6 +105,41 @@ fn file(found: &Found, args: &RobustArgs, budget: &Budget, single: bool, output:
             output.complain_about(name, error.help(help));
             Exit::Error
         }
+    }
+}
+
+/// What was asked and found out.
+enum Told {
+    Robust(RobustAnswer),
+    Race(RaceAnswer),
+}
+
+/// Tells the answer about triangular races in one file.
+fn tell_race(input: &Input, answer: &RaceAnswer, single: bool, output: &Output) -> Exit {
+    let finding = RaceFinding {
+        file: input.source.name(),
+        outcome: &answer.outcome,
+        seconds: answer.seconds,
+        peak_memory_bytes: answer.peak_memory_bytes,
+        evidence: answer.evidence(&input.source),
+    };
+    let mut text = match output.format {
+        Format::Json => report::race_json(&finding) + "\n",
+        Format::Text => report::race_headline(&finding, output.colour) + "\n",
+    };
+    if output.format == Format::Text && single && output.detail != Detail::Quiet {
+        let all = output.detail == Detail::Verbose;
+        if let Some((evidence, _)) = finding.evidence {
+            let local = if all { LocalSteps::Shown } else { LocalSteps::Folded };
+            text = text + "\n" + &report::witness(&evidence, local, output.width, output.colour) + "\n";
+        }
+        text = text + &report::race_details(&finding, all) + "\n";
+    }
+    let _ = output.print(&text);
+    match answer.outcome.answer {
+        Races::Free => Exit::Fine,
+        Races::Race(_) => Exit::Violated,
+        Races::Unknown(_) => Exit::Unknown,
     }
 }
 

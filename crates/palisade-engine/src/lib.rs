@@ -58,11 +58,13 @@ pub struct Options {
     pub max_buffer: usize,
     /// Explicit search: whether states may be left out that cannot matter.
     pub reduction: Reduction,
+    /// Lazy reachability: how often loops are unrolled before the answer is `unknown`.
+    pub unroll: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { max_buffer: 8, reduction: Reduction::Full }
+        Options { max_buffer: 8, reduction: Reduction::Full, unroll: 3 }
     }
 }
 

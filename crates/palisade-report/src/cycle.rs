@@ -113,15 +113,23 @@ fn why(evidence: &Evidence<'_>, arrow: &Arrow) -> String {
 
 /// What was written for an event; for an atomic section, its first access.
 pub(crate) fn span(evidence: &Evidence<'_>, event: &Event) -> Option<Span> {
-    let step = event.steps[0];
+    span_of_step(evidence, event.steps[0])
+}
+
+/// What was written for a step; nothing for a pending store that reaches memory.
+pub(crate) fn span_of_step(evidence: &Evidence<'_>, step: usize) -> Option<Span> {
     let Action::Execute { edge, .. } = evidence.run.steps[step].action else { return None };
-    let top = evidence.replay.states[step].threads[event.thread].top();
+    let top = evidence.replay.states[step].threads[evidence.run.steps[step].thread].top();
     Some(evidence.machine.system.codes[top.code].edges()[edge].span)
 }
 
-/// `line 3 (r = y)`
 fn place(evidence: &Evidence<'_>, event: &Event) -> String {
-    let Some(span) = span(evidence, event) else { return "(pending store)".to_owned() };
+    place_of_step(evidence, event.steps[0])
+}
+
+/// `line 3 (r = y)`
+pub(crate) fn place_of_step(evidence: &Evidence<'_>, step: usize) -> String {
+    let Some(span) = span_of_step(evidence, step) else { return "(pending store)".to_owned() };
     let quote = fit(&one_line(evidence.source.slice(span)), QUOTE);
     match evidence.source.position(span) {
         Some(position) => format!("line {} ({quote})", position.line),

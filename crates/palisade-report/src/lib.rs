@@ -22,7 +22,10 @@ pub use fences::{
 };
 pub use json::{SCHEMA_VERSION, check_json, refused_json};
 pub use notes::notes;
-pub use robustness::{RobustFinding, robust_details, robust_headline, robust_json};
+pub use robustness::{
+    RaceFinding, RobustFinding, race_details, race_headline, race_json, robust_details, robust_headline,
+    robust_json,
+};
 pub use summary::{Disagreement, FileResult, summary};
 pub use verdict::{details, headline};
 pub use witness::{LocalSteps, witness};

@@ -36,12 +36,11 @@ mod tests {
     #[test]
     fn places_are_told_by_line() {
         let source = Source::new("a.pal", "one\ntwo\nthree\n");
-        let note = |text: &str, places: &[std::ops::Range<usize>]| Note {
+        let note = |text: &str, starts: &[usize]| Note {
             text: text.to_owned(),
-            places: places.iter().cloned().map(Span::new).collect(),
+            places: starts.iter().map(|&start| Span::new(start..start + 1)).collect(),
         };
-        let told =
-            notes(&source, &[note("a", &[0..1, 1..2, 4..5, 8..9]), note("b", &[5..6]), note("c", &[])]);
+        let told = notes(&source, &[note("a", &[0, 1, 4, 8]), note("b", &[5]), note("c", &[])]);
         assert_eq!(told, "1. a (lines 1, 2, 3)\n2. b (line 2)\n3. c\n");
     }
 }

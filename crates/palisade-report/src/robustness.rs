@@ -1,9 +1,9 @@
 //! An answer about robustness as text and JSON.
 
 use crate::{Colour, Evidence, SCHEMA_VERSION, explain_cycle};
-use palisade_engine::{Robustness, RobustnessOutcome};
+use palisade_engine::{RaceOutcome, Races, Robustness, RobustnessOutcome};
 use palisade_memory::Model;
-use palisade_trace::{Cycle, HappensBefore, WitnessFile};
+use palisade_trace::{Cycle, HappensBefore, Triangle, WitnessFile};
 use serde_json::{Map, Value, json};
 
 /// The answer for one file.
@@ -99,4 +99,93 @@ fn cycle_json(evidence: &Evidence<'_>, happens_before: &HappensBefore, cycle: &C
         })
     });
     arrows.collect()
+}
+
+/// An answer about triangular races for one file.
+#[derive(Clone, Copy, Debug)]
+pub struct RaceFinding<'a> {
+    /// The file, as the user called it.
+    pub file: &'a str,
+    /// The answer.
+    pub outcome: &'a RaceOutcome,
+    /// Time taken.
+    pub seconds: f64,
+    /// The most memory in use.
+    pub peak_memory_bytes: Option<u64>,
+    /// The run that ends with a race.
+    pub evidence: Option<(Evidence<'a>, Triangle)>,
+}
+
+/// The line of a file: verdict, file, and why. Without a line break.
+pub fn race_headline(finding: &RaceFinding<'_>, colour: Colour) -> String {
+    let (style, why) = match (&finding.outcome.answer, finding.evidence) {
+        (Races::Free, _) => ("1;32", ": no triangular race, so the program is robust".to_owned()),
+        (Races::Race(_), Some((evidence, race))) => ("1;31", format!(": {}", explain_race(&evidence, race))),
+        (Races::Race(_), None) => ("1;31", String::new()),
+        (Races::Unknown(reason), _) => ("1;33", format!(": {reason}")),
+    };
+    format!("{}  {}{why}", colour.paint(style, finding.outcome.answer.word()), finding.file)
+}
+
+/// How the answer came about; see [`crate::details`].
+pub fn race_details(finding: &RaceFinding<'_>, full: bool) -> String {
+    let RaceFinding { outcome, seconds, peak_memory_bytes, .. } = *finding;
+    crate::verdict::account(Model::Tso, "triangular", &outcome.stats, seconds, peak_memory_bytes, full)
+}
+
+/// `P's line 3 (r = y) loads what Q's line 6 (y = 1) stores, while P's line 2 (x = 1) may still be in its buffer`
+fn explain_race(evidence: &Evidence<'_>, race: Triangle) -> String {
+    let told = |step: usize| {
+        let who = evidence.name(evidence.run.steps[step].thread);
+        format!("{who}'s {}", crate::cycle::place_of_step(evidence, step))
+    };
+    let waits = format!("{} may still be in its buffer", told(race.store));
+    match race.rival {
+        Some(rival) => format!("{} loads what {} stores, while {waits}", told(race.load), told(rival)),
+        None => format!("{} starts a process, while {waits}", told(race.load)),
+    }
+}
+
+/// The answer for one file as a line of JSON, without the line break.
+pub fn race_json(finding: &RaceFinding<'_>) -> String {
+    let place = |evidence: &Evidence<'_>, step: usize| {
+        let position =
+            crate::cycle::span_of_step(evidence, step).and_then(|span| evidence.source.position(span));
+        json!({
+            "process": evidence.name(evidence.run.steps[step].thread),
+            "step": step + 1,
+            "line": position.map(|position| position.line),
+            "column": position.map(|position| position.column),
+        })
+    };
+    let race = finding.evidence.map(|(evidence, race)| {
+        json!({
+            "store": place(&evidence, race.store),
+            "load": place(&evidence, race.load),
+            "rival": race.rival.map(|rival| place(&evidence, rival)),
+        })
+    });
+    let reason = match &finding.outcome.answer {
+        Races::Unknown(reason) => Some(reason.to_string()),
+        _ => None,
+    };
+    let counters = finding.outcome.stats.iter().map(|(name, value)| (name.to_owned(), value.into()));
+    let mut record = json!({
+        "schema_version": SCHEMA_VERSION,
+        "command": "robust",
+        "file": finding.file,
+        "model": Model::Tso.name(),
+        "engine": "triangular",
+        "verdict": finding.outcome.answer.word(),
+        "seconds": finding.seconds,
+        "peak_memory_bytes": finding.peak_memory_bytes,
+        "stats": Value::Object(counters.collect()),
+    });
+    if let Some(reason) = reason {
+        record["reason"] = reason.into();
+    }
+    if let Some(race) = race {
+        record["race"] = race;
+    }
+    record.to_string()
 }

@@ -37,11 +37,11 @@ pub use check::{Answer, CheckError, CheckOptions, EngineChoice, check, check_sim
 pub use engines::engines;
 pub use fences::{FencesAnswer, FencesError, FencesOptions, Goal, OracleError, Spot, WriteError, fences};
 pub use read::{Input, IntRange, Refused, read};
-pub use robust::{RobustAnswer, RobustError, RobustOptions, robust};
+pub use robust::{RaceAnswer, RobustAnswer, RobustError, RobustOptions, robust, triangular};
 
 pub use palisade_base::{Diagnostic, Severity, Source, Span};
 pub use palisade_engine::{
-    Budget, Note, Options, Outcome, Progress, Reason, Reduction, Robustness, Silent, Stats, Threads, Verdict,
+    Budget, Note, Options, Outcome, Progress, Races, Reason, Reduction, Robustness, Silent, Stats, Threads, Verdict,
 };
 pub use palisade_fences::{Per, Placement, Which};
 pub use palisade_memory::{Interlocked, Model};

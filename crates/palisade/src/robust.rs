@@ -3,14 +3,17 @@
 use crate::{EngineChoice, Input, engines};
 use palisade_base::Source;
 use palisade_engine::{
-    Budget, Options, Progress, Reason, Robustness, RobustnessOutcome, Stats, Task, Threads, Witness,
-    peak_memory_bytes,
+    Budget, Options, Progress, RaceOutcome, Races, Reason, Robustness, RobustnessOutcome, Stats, Task,
+    Threads, Witness, peak_memory_bytes,
 };
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::running::System;
 use palisade_program::{lower, written::Program};
 use palisade_report::Evidence;
-use palisade_trace::{Cycle, HappensBefore, NotViolating, Origin, Replay, Violating, WitnessFile, violating};
+use palisade_trace::{
+    Cycle, HappensBefore, NoTriangle, NotViolating, Origin, Replay, Triangle, Violating, WitnessFile,
+    triangle, violating,
+};
 use std::time::Instant;
 
 /// What is asked of a program.
@@ -86,6 +89,12 @@ pub enum RobustError {
         /// What is wrong with the run.
         error: NotViolating,
     },
+    /// A run said to end with a triangular race does not.
+    #[error(
+        "a triangular race was found, but its run does not show it: {0}. \
+         This is a bug in Palisade, and there is no verdict; please report it with the program"
+    )]
+    NoRace(NoTriangle),
 }
 
 /// Says within a budget whether a program is robust.
@@ -148,6 +157,55 @@ pub fn robust(
         peak_memory_bytes: peak_memory_bytes(),
         shown,
     })
+}
+
+/// An answer about triangular races, with the run that goes with `racy`.
+#[derive(Clone, Debug)]
+pub struct RaceAnswer {
+    /// The answer and what was counted.
+    pub outcome: RaceOutcome,
+    /// Time taken.
+    pub seconds: f64,
+    /// The most memory this process ever used, if the host tells.
+    pub peak_memory_bytes: Option<u64>,
+    shown: Option<(System, Replay, Triangle)>,
+}
+
+/// Looks within a budget for a triangular race: if there is none, the program is robust under TSO.
+///
+/// A run that is said to end with one is taken on the trusted machine and looked at before it is handed out.
+pub fn triangular(
+    program: &Program,
+    threads: Threads,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<RaceAnswer, RobustError> {
+    let start = Instant::now();
+    let interlocked = Interlocked::default();
+    let task = Task { program, threads, model: Model::Tso, interlocked, options: Options::default() };
+    let outcome = palisade_robust::triangular(&task, budget, progress);
+    let shown = match &outcome.answer {
+        Races::Race(witness) => {
+            let system = lower(program, witness.instantiation);
+            let (replay, race) =
+                triangle(Machine::new(&system, Model::Sc), &witness.run).map_err(RobustError::NoRace)?;
+            Some((system, Replay { violation: None, ..replay }, race))
+        }
+        Races::Free | Races::Unknown(_) => None,
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    Ok(RaceAnswer { outcome, seconds, peak_memory_bytes: peak_memory_bytes(), shown })
+}
+
+impl RaceAnswer {
+    /// The run that ends with a race, ready to be told, and the race.
+    pub fn evidence<'a>(&'a self, source: &'a Source) -> Option<(Evidence<'a>, Triangle)> {
+        let (Some((system, replay, race)), Races::Race(witness)) = (&self.shown, &self.outcome.answer) else {
+            return None;
+        };
+        let machine = Machine::new(system, Model::Sc);
+        Some((Evidence { source, machine, run: &witness.run, replay }, *race))
+    }
 }
 
 impl RobustAnswer {

@@ -99,7 +99,11 @@ fn options(args: &CheckArgs) -> CheckOptions {
             "auto" => EngineChoice::Auto,
             name => EngineChoice::Named(name.to_owned()),
         },
-        options: Options { max_buffer: args.max_buffer, reduction: args.reduction.into() },
+        options: Options {
+            max_buffer: args.max_buffer,
+            reduction: args.reduction.into(),
+            unroll: args.unroll,
+        },
     }
 }
 

@@ -16,10 +16,10 @@
 
 use crate::lazy::draft::{Draft, DraftCode, Tag};
 use palisade_base::Span;
+use palisade_program::Value;
 use palisade_program::running::{
     Address, BinaryOp, CellId, CodeId, Edge, Expr, Instr, Location, Outside, RegId, System, Type,
 };
-use palisade_program::{Value, describe};
 
 /// What becomes of the first instruction of σ.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -93,12 +93,6 @@ pub(crate) fn extend(draft: &mut Draft, code: CodeId, path: &[usize], variant: V
         draft.code_mut(code).edges[path[0]] = None;
     }
     true
-}
-
-/// The instructions of a path, for people.
-pub(crate) fn tell(system: &System, code: CodeId, instrs: &[&Instr]) -> String {
-    let told = instrs.iter().map(|instr| describe::instruction(system, &system.codes[code], instr));
-    told.collect::<Vec<_>>().join("; ")
 }
 
 fn can_put_off(instr: &Instr) -> bool {

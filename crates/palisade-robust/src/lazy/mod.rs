@@ -7,7 +7,7 @@
 //!
 //! *Guarantee.* `unsafe` comes with a run: that of R under SC told as one of the program on the store-buffer machine. `safe` is exact: R reaches what the program reaches under TSO (Lemma 1), and it
 //! is robust (Lemma 5). Programs without loops are decided (Theorem 3): there the extension takes the first instruction away. Programs with loops are extended a few times
-//! as they are (section 5); after that their loops are [unrolled](unroll) more and more (Theorem 4). That need not end, so it is bounded, and then the answer is `unknown`.
+//! as they are (section 5); after that their loops are [unrolled](unroll) more and more (Theorem 4). That need not end, so it is bounded ([`palisade_engine::Options::unroll`]), and then the answer is `unknown`.
 //!
 //! *Differences from the paper.* Line 3 of Algorithm 1 has to search R, not P. All attacks are searched at once, so that a query to the oracle is one search. The first search
 //! gets a share of the work only: whatever it did not get to is in the next R as well.
@@ -15,6 +15,8 @@
 pub(crate) mod draft;
 pub(crate) mod extend;
 pub(crate) mod oracle;
+#[cfg(test)]
+mod tests;
 pub(crate) mod unroll;
 
 use crate::attacks::{find, pool};
@@ -28,6 +30,7 @@ use palisade_engine::{
     Task, Verdict, Witness,
 };
 use palisade_memory::{Machine, Model};
+use palisade_program::describe;
 use palisade_program::running::{CodeId, Instr, System};
 use palisade_trace::{Run, replay, until_bad};
 use rustc_hash::FxHashSet;
@@ -43,10 +46,8 @@ pub struct Lazy {
 const SHARE: u64 = 1 << 17;
 /// How often a program with loops is extended as it is.
 const MOST_EXTENSIONS: usize = 4;
-/// Rounds up to which loops are unrolled.
-const MOST_ROUNDS: usize = 3;
-/// How often a program without loops is extended.
-const MOST_DELETIONS: usize = 200;
+/// How often a program without loops is extended. Those that were tried needed a few dozen times at most.
+const MOST_DELETIONS: usize = 10_000;
 /// At most so many sequences per extension.
 const MOST_SEQUENCES: usize = 16;
 
@@ -121,7 +122,7 @@ impl Lazy {
             End::Open(reason) if reason.what_ran_out().is_some() => return Verdict::Unknown(reason),
             End::Open(reason) => reason,
         };
-        for rounds in 1..=MOST_ROUNDS {
+        for rounds in 1..=task.options.unroll {
             match run.extend(unroll::unroll(&system, rounds), Variant::Deleting, MOST_DELETIONS, stats) {
                 End::Bad(run) => return found(run),
                 // Safe up to these rounds.
@@ -188,8 +189,10 @@ impl Series<'_> {
             let mut extended = false;
             for sequence in sequences.iter().take(MOST_SEQUENCES) {
                 let path = numbers(&built, sequence);
+                let told = tell(&draft, &built, sequence.code, &path);
                 if extend(&mut draft, sequence.code, &path, variant) {
-                    self.note(&built, sequence, stats);
+                    stats.add("extensions", 1);
+                    self.effort.progress.note(&told);
                     known.insert((sequence.code, path));
                     extended = true;
                 }
@@ -268,20 +271,19 @@ impl Series<'_> {
         // Cycles there are, but nothing new about them: not robust, and nothing to extend.
         Ok(if found.is_none() && old { Some(Vec::new()) } else { found })
     }
+}
 
-    /// Tells what is put off.
-    fn note(&self, built: &Built, sequence: &Sequence, stats: &mut Stats) {
-        stats.add("extensions", 1);
-        let code = &built.system.codes[sequence.code];
-        let edges: Vec<_> = sequence.edges.iter().map(|&edge| &code.edges()[edge]).collect();
-        let instrs: Vec<&Instr> = edges.iter().map(|edge| &edge.instr).collect();
-        let text = format!(
-            "{} puts off its stores of: {}",
-            code.name,
-            extend::tell(&built.system, sequence.code, &instrs)
-        );
-        let places = edges.iter().map(|edge| edge.span).collect();
-        self.effort.progress.note(&Note { text, places });
+/// What is put off: the instructions of the program itself, and not what earlier extensions do besides.
+fn tell(draft: &Draft, built: &Built, code: CodeId, path: &[usize]) -> Note {
+    let edges = path.iter().map(|&number| draft.code(code).edge(number));
+    let told: Vec<_> =
+        edges.filter(|(_, tag)| !tag.only_if_faulting && *tag != draft::Tag::NOTHING).collect();
+    let (system, own) = (&built.system, &built.system.codes[code]);
+    let instrs: Vec<String> =
+        told.iter().map(|(edge, _)| describe::instruction(system, own, &edge.instr)).collect();
+    Note {
+        text: format!("{} puts off its stores of: {}", own.name, instrs.join("; ")),
+        places: told.iter().map(|(edge, _)| edge.span).collect(),
     }
 }
 

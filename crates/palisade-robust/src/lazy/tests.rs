@@ -1,0 +1,121 @@
+//! Lemma 1: an extension neither adds nor removes TSO-reachable states; and unrolling adds none.
+
+use super::draft::Draft;
+use super::extend::{Variant, extend};
+use super::oracle::{Sequence, sequences};
+use super::{numbers, unroll};
+use crate::attacks::find;
+use crate::expand::Question;
+use crate::search::Effort;
+use palisade_base::Id;
+use palisade_conformance::brute::{self, Limits};
+use palisade_conformance::{Profile, generate};
+use palisade_engine::{Budget, Silent, Stats};
+use palisade_memory::{Machine, Model, State};
+use palisade_program::running::System;
+use palisade_program::{Instantiation, Value, lower, print};
+use std::collections::BTreeSet;
+
+/// What is seen of a state: where the threads are, what their registers and memory hold.
+type Seen = (Vec<(u32, Vec<Value>)>, Vec<Value>);
+
+/// The states with empty buffers, outside sections, that are TSO-reachable, as far as the original program has them. `None` if there are too many.
+fn reachable(system: &System, original: &System) -> Option<BTreeSet<Seen>> {
+    let found = brute::reachable(Machine::new(system, Model::Tso), Limits::states(6_000));
+    let seen = |state: &State| {
+        let thread = |thread: &palisade_memory::Thread| {
+            let [frame] = thread.frames.as_slice() else { return None };
+            let code = &original.codes[frame.code];
+            let known = frame.location.index() < code.location_count() && thread.buffer.is_empty();
+            let registers = frame.registers[..code.registers.len()].to_vec();
+            known.then_some((frame.location.0, registers))
+        };
+        let threads = state.threads.iter().map(thread).collect::<Option<Vec<_>>>()?;
+        let judged = state.section.is_none() && state.fault.is_none();
+        judged.then(|| (threads, state.memory.as_slice().to_vec()))
+    };
+    found.complete.then(|| found.states.iter().filter_map(seen).collect())
+}
+
+fn ask(system: &System) -> Vec<Sequence> {
+    let mut system = system.clone();
+    system.properties.clear();
+    let budget = Budget::unlimited(1).with_work(20_000);
+    let effort = Effort { budget: &budget, progress: &Silent, pool: None };
+    let found = find(
+        Question::Cycle,
+        Machine::new(&system, Model::Tso),
+        &effort,
+        &mut Stats::new(),
+        |_, cycles| cycles,
+        |search, cycles| sequences(search, &cycles),
+    );
+    found.ok().flatten().unwrap_or_default()
+}
+
+/// Extends programs of a profile a few times, and compares the states each time.
+fn check(profile: Profile, variant: Variant, least: usize) {
+    let seeds = std::env::var("PALISADE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(120);
+    let mut compared = 0;
+    for seed in 0..seeds {
+        let program = generate(profile, seed);
+        let original = lower(&program, Instantiation { any: 2, every: None });
+        if super::calls(&original) {
+            continue;
+        }
+        let Some(expected) = reachable(&original, &original) else { continue };
+        let mut draft = Draft::new(&original);
+        for round in 1..=3 {
+            let built = draft.build();
+            let found = ask(&built.system);
+            let Some(sequence) = found.get(seed as usize % found.len().max(1)) else { break };
+            if !extend(&mut draft, sequence.code, &numbers(&built, sequence), variant) {
+                break;
+            }
+            let Some(states) = reachable(&draft.build().system, &original) else { break };
+            assert!(
+                states == expected,
+                "{profile:?} {seed}, {variant:?}, extension {round} by {sequence:?}: {} states more, {} less\n{}",
+                states.difference(&expected).count(),
+                expected.difference(&states).count(),
+                print::print(&program)
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared >= least, "only {compared} extensions compared");
+}
+
+#[test]
+fn the_deleting_extension_keeps_the_states() {
+    check(Profile::Simple, Variant::Deleting, 40);
+}
+
+#[test]
+fn the_other_extension_keeps_the_states() {
+    check(Profile::Simple, Variant::Superset, 40);
+    check(Profile::Cyclic, Variant::Superset, 5);
+}
+
+#[test]
+fn unrolling_adds_no_states_and_more_of_it_removes_none() {
+    let mut compared = 0;
+    for seed in 0..80 {
+        let program = generate(Profile::Cyclic, seed);
+        let original = lower(&program, Instantiation { any: 2, every: None });
+        let Some(expected) = reachable(&original, &original) else { continue };
+        let mut last = BTreeSet::new();
+        for rounds in [0, 1, 2, 8] {
+            let draft = unroll::unroll(&original, rounds);
+            let built = draft.build();
+            assert!(!unroll::is_cyclic(&built.system), "{seed}");
+            let Some(states) = reachable(&built.system, &original) else { break };
+            // Locations of later rounds are new ones: only those of the first are seen.
+            assert!(states.is_subset(&expected), "{seed}");
+            assert!(last.is_subset(&states), "{seed}");
+            last = states;
+        }
+        compared += usize::from(!last.is_empty());
+    }
+    assert!(compared > 20, "{compared}");
+}
