@@ -14,10 +14,12 @@ mod build;
 mod collapse;
 mod explicit;
 mod local;
+mod merge;
 mod observe;
 
 pub use build::{MOST_STATES, MOST_VALUES, Trouble};
 pub use collapse::{MOST_FRAMES, Runs, Schedule, Stop, run_on};
 pub use explicit::{Automata, Automaton, Edge, Letter, Population, StateId, ValueId};
 pub use local::{After, Fences, Hold, Kind, Local, ThreadMachine};
+pub use merge::Merged;
 pub use observe::{Observer, View};

@@ -216,16 +216,22 @@ impl<'s, B: Backward> Search<'s, B> {
     pub fn needed(&self, bad: impl Iterator<Item = B::Element>) -> Vec<&B::Element> {
         let mut marked = vec![false; self.nodes.len()];
         let mut work: Vec<usize> = Vec::new();
-        let mut mark = |element: &B::Element, work: &mut Vec<usize>| {
+        let below = |element: &B::Element, other_than: Option<u32>| {
             let (keys, signature) = (self.system.keys(element), self.system.signature(element));
             let content = |cells| self.system.content(element, cells);
-            let entry = Entry { keys: &keys, signature, content: &content };
-            let found = self.antichain.find_below(entry, |stored| {
-                self.system.is_below(&self.nodes[stored as usize].element, element)
-            });
-            let found = found.expect("the set is closed") as usize;
-            if !std::mem::replace(&mut marked[found], true) {
-                work.push(found);
+            self.antichain.find_below(Entry { keys: &keys, signature, content: &content }, |stored| {
+                Some(stored) != other_than
+                    && self.system.is_below(&self.nodes[stored as usize].element, element)
+            })
+        };
+        let mut mark = |element: &B::Element, work: &mut Vec<usize>| {
+            let mut found = below(element, None).expect("the set is closed");
+            // Down to a minimal one.
+            while let Some(smaller) = below(&self.nodes[found as usize].element, Some(found)) {
+                found = smaller;
+            }
+            if !std::mem::replace(&mut marked[found as usize], true) {
+                work.push(found as usize);
             }
         };
         bad.for_each(|element| mark(&element, &mut work));

@@ -79,7 +79,7 @@ use rustc_hash::FxHasher;
 use setup::Setup;
 use std::hash::Hasher;
 use tracked::{Attempt, Tracked};
-use witness::{Link, Unfolded};
+use witness::{Link, Program, Unfolded};
 
 /// The load-buffer engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -143,8 +143,9 @@ fn check(
     }
     let system = task.system(1);
     let automata = build_automata(task, &system, budget)?;
-    let setup = Setup::new(&automata, task.model);
-    let bad = bad_combinations(&system, &automata).map_err(Reason::Unsupported)?;
+    let merged = automata.merged(&system);
+    let setup = Setup::new(&merged.automata, task.model);
+    let bad = bad_combinations(&system, &merged.automata).map_err(Reason::Unsupported)?;
     let mut elements = Vec::new();
     for combination in &bad {
         setup.bad_elements(combination, &mut |element, _| elements.push(element));
@@ -161,26 +162,28 @@ fn check(
         let found = search.run(|search| {
             expanded += 1;
             if expanded.is_multiple_of(256) {
-                count(search, elsewhere, &automata, stats);
+                count(search, elsewhere, &merged.automata, stats);
                 progress.tell("searching backward with load buffers", stats);
                 let work = budget.check_work(search.generated() + elsewhere);
                 exhausted = budget.check(search.bytes()).and(work).err();
             }
             exhausted.is_none() && (tracked.is_none() || search.generated() < share)
         });
-        count(&search, elsewhere, &automata, stats);
+        count(&search, elsewhere, &merged.automata, stats);
         match (found, exhausted) {
             (_, Some(exhausted)) => return Err(Reason::Exhausted(exhausted)),
             (None, None) => {}
             (Some(Found::Closed), _) => {
                 if let Some(proof) = proof {
                     let needed = proof::part(None, search.needed(elements.into_iter()));
-                    *proof = Some(proof::proof(&setup, vec![needed]));
+                    *proof = Some(proof::proof(&setup, &merged, vec![needed]));
                 }
                 return Ok(Verdict::Safe);
             }
             (Some(Found::Initial(node)), _) => {
-                let witness = unfold(task, &system, &automata, &setup, &search, &bad, node);
+                let program =
+                    Program { automata: &automata, merged: &merged, setup: &setup, model: task.model };
+                let witness = unfold(task, &system, &program, &search, &bad, node);
                 return witness.map(Verdict::Unsafe).ok_or_else(|| {
                     let bug = "a bad state was found, but no run to it: this is a bug in Palisade";
                     Reason::Unsupported(bug.into())
@@ -199,11 +202,11 @@ fn check(
             }
         };
         let attempt = attempts.attempt(share, &mut check, &mut keep);
-        count(&search, attempts.generated, &automata, stats);
+        count(&search, attempts.generated, &merged.automata, stats);
         match attempt {
             Attempt::Proved => {
                 if let Some(proof) = proof {
-                    *proof = Some(proof::proof(&setup, parts));
+                    *proof = Some(proof::proof(&setup, &merged, parts));
                 }
                 return Ok(Verdict::Safe);
             }
@@ -227,12 +230,12 @@ fn count(search: &Search<'_, Setup>, elsewhere: u64, automata: &Automata, stats:
 fn unfold(
     task: &Task<'_>,
     system: &System,
-    automata: &Automata,
-    setup: &Setup,
+    program: &Program<'_>,
     search: &Search<'_, Setup>,
     bad: &[Bad],
     initial: NodeId,
 ) -> Option<Witness> {
+    let setup = program.setup;
     let mut chain = Vec::new();
     let mut node = initial;
     while let Some((successor, ())) = search.successor(node) {
@@ -248,8 +251,8 @@ fn unfold(
             }
         });
     }
-    let unfolded = Unfolded::new(automata, setup, task.model, search.element(initial), &chain, &states?);
-    let timeline = unfolded.timeline(automata);
+    let unfolded = Unfolded::new(program, search.element(initial), &chain, &states?);
+    let timeline = unfolded.timeline(program.automata);
     let of_any = |role: &RoleId| population(task, system, *role) == Population::Any;
     let any = system.roles.ids().filter(of_any).map(|role| timeline.threads_of(role)).max();
     let any = any.unwrap_or(1).max(1) as u32;

@@ -2,6 +2,7 @@
 
 use super::element::{Element, Process, Symbol};
 use super::setup::{Setup, Sole};
+use palisade_automata::Merged;
 use palisade_base::Id;
 use palisade_engine::{Proof, proof};
 
@@ -13,7 +14,7 @@ pub(crate) fn part(tracked: Option<Vec<u32>>, elements: Vec<&Element>) -> proof:
 }
 
 /// The proof that closed sets give.
-pub(crate) fn proof(setup: &Setup, parts: Vec<proof::Part>) -> Proof {
+pub(crate) fn proof(setup: &Setup, merged: &Merged, parts: Vec<proof::Part>) -> Proof {
     let mut pending: Vec<proof::Pending> = Vec::new();
     for (kind, of_kind) in setup.kinds.iter().enumerate() {
         pending.extend(of_kind.pending().map(|(state, symbol)| proof::Pending {
@@ -31,7 +32,7 @@ pub(crate) fn proof(setup: &Setup, parts: Vec<proof::Part>) -> Proof {
             Some(proof::Held { cell: cell.0, kind: *kind, values })
         }
     });
-    let classes = setup.kinds.iter().map(|kind| (0..kind.incoming.len() as u32).collect()).collect();
+    let classes = merged.classes.iter().map(|classes| classes.iter().map(|class| class.0).collect()).collect();
     Proof::LoadBuffers(proof::LoadBuffers { classes, pending, held: held.collect(), parts })
 }
 

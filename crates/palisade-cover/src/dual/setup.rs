@@ -111,7 +111,7 @@ impl Setup {
 /// The letter as the model understands it: under TSO store-store fences do nothing; under SC every access is locked.
 fn adapt(edge: &Edge, model: Model) -> Edge {
     let letter = match (model, &edge.letter) {
-        (_, Letter::StoreFence) | (Model::Sc, Letter::Fence) => Letter::Silent,
+        (_, letter) if is_silent(letter, model) => Letter::Silent,
         (Model::Sc, Letter::Read(cell, value)) => {
             Letter::Locked { guard: vec![(*cell, *value)], effect: Vec::new() }
         }
@@ -121,6 +121,15 @@ fn adapt(edge: &Edge, model: Model) -> Edge {
         (_, letter) => letter.clone(),
     };
     Edge { letter, ..edge.clone() }
+}
+
+/// Whether the model sees nothing of a letter.
+pub(crate) fn is_silent(letter: &Letter, model: Model) -> bool {
+    match letter {
+        Letter::Silent | Letter::StoreFence => true,
+        Letter::Fence => model == Model::Sc,
+        Letter::Read(..) | Letter::Write(..) | Letter::Locked { .. } => false,
+    }
 }
 
 /// What an edge leaves in memory.

@@ -267,8 +267,9 @@ mod tests {
                     let Ok(automata) = build_automata(&task, &system, &Budget::unlimited(1)) else {
                         continue;
                     };
-                    let setup = Setup::new(&automata, model);
-                    let Ok(bad) = bad_combinations(&system, &automata) else { continue };
+                    let merged = automata.merged(&system);
+                    let setup = Setup::new(&merged.automata, model);
+                    let Ok(bad) = bad_combinations(&system, &merged.automata) else { continue };
                     let mut elements = Vec::new();
                     for combination in &bad {
                         setup.bad_elements(combination, &mut |element, _| elements.push(element));
@@ -290,7 +291,7 @@ mod tests {
                         matches!(found, None | Some(Found::Closed)),
                         "{what}: not all processes were followed"
                     );
-                    let proof = proof::proof(&setup, parts);
+                    let proof = proof::proof(&setup, &merged, parts);
                     if let Err(refusal) = palisade_certificate::verify(&task, &proof, &Budget::unlimited(1)) {
                         panic!("{what}: {refusal}");
                     }

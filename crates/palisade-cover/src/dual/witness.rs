@@ -7,12 +7,14 @@
 //! - a store enters the store buffer at its thread's time, and reaches memory at the time of its step in the chain;
 //! - a read of a message happens when the message was propagated; a read of an own message happens at the thread's time, when the store is still pending;
 //! - fences and locked instructions happen at the time of their step.
+//!
+//! Elements speak of classes of bisimilar states; the threads of the run go from state to state, which bisimulation allows from any state of a class.
 
 use super::element::{Element, Symbol, Word};
 use super::predecessors::Step;
-use super::setup::Setup;
-use crate::timeline::{Event, Timeline, What, silent_path};
-use palisade_automata::{Automata, Letter, StateId};
+use super::setup::{Setup, is_silent};
+use crate::timeline::{Event, Timeline, What};
+use palisade_automata::{Automata, Letter, Merged, StateId};
 use palisade_base::Id;
 use palisade_memory::Model;
 use palisade_program::Value;
@@ -24,9 +26,18 @@ pub(crate) struct Link<'a> {
     pub after: &'a Element,
 }
 
+/// The program, as it is and as the search sees it.
+pub(crate) struct Program<'a> {
+    pub automata: &'a Automata,
+    pub merged: &'a Merged,
+    pub setup: &'a Setup,
+    pub model: Model,
+}
+
 /// A thread of the run to be.
 struct Actor {
     kind: u32,
+    /// Its state, not only the class.
     state: StateId,
     /// The messages in its buffer that somebody asks for, newest first, with the times of their propagation.
     messages: Vec<(Symbol, u64)>,
@@ -43,20 +54,13 @@ pub(crate) struct Unfolded {
 
 impl Unfolded {
     /// Unfolds a chain from an initial element to a bad one.
-    pub fn new(
-        automata: &Automata,
-        setup: &Setup,
-        model: Model,
-        first: &Element,
-        chain: &[Link<'_>],
-        bad: &[StateId],
-    ) -> Unfolded {
-        let initial = setup.initial_memory(first).expect("the chain starts with an initial element");
+    pub fn new(program: &Program<'_>, first: &Element, chain: &[Link<'_>], bad: &[StateId]) -> Unfolded {
+        let initial = program.setup.initial_memory(first).expect("the chain starts with an initial element");
         let memory = initial
             .iter()
             .enumerate()
             .map(|(index, content)| {
-                let values = automata.values[CellId::from_index(index)].as_slice();
+                let values = program.automata.values[CellId::from_index(index)].as_slice();
                 content.value().map_or(values[0], |value| values[value.index()])
             })
             .collect();
@@ -65,23 +69,24 @@ impl Unfolded {
         let mut places: Vec<usize> = first
             .processes
             .iter()
-            .map(|process| unfolded.start(automata, process.kind, process.state, &process.word))
+            .map(|process| unfolded.start(program, process.kind, process.state, &process.word))
             .collect();
         for (index, link) in chain.iter().enumerate() {
             let time = 3 * (index as u64 + 1);
-            unfolded.follow(automata, setup, model, link, &mut places, time);
+            unfolded.follow(program, link, &mut places, time);
         }
         for (&place, &state) in places.iter().zip(bad) {
-            unfolded.go_silently(automata, setup, place, state);
+            unfolded.go_silently(program, place, state);
         }
         unfolded
     }
 
     /// A thread that starts; letters of its word are propagated from initial memory.
-    fn start(&mut self, automata: &Automata, kind: u32, state: StateId, word: &Word) -> usize {
-        let starts = &automata.automata[kind as usize].starts;
-        let (_, actions, armed) =
-            starts.iter().find(|start| start.0 == state).expect("a start state").clone();
+    fn start(&mut self, program: &Program<'_>, kind: u32, class: StateId, word: &Word) -> usize {
+        let mut starts = program.automata.automata[kind as usize].starts.iter();
+        let classes = &program.merged.classes[kind as usize];
+        let start = starts.find(|start| classes[start.0] == class);
+        let (state, actions, armed) = start.expect("a start state").clone();
         let messages = word.iter().map(|&symbol| (symbol, 0)).collect();
         self.actors.push(Actor { kind, state, messages, now: 0 });
         let actor = self.actors.len() - 1;
@@ -89,22 +94,18 @@ impl Unfolded {
         actor
     }
 
-    fn follow(
-        &mut self,
-        automata: &Automata,
-        setup: &Setup,
-        model: Model,
-        link: &Link<'_>,
-        places: &mut Vec<usize>,
-        time: u64,
-    ) {
+    fn follow(&mut self, program: &Program<'_>, link: &Link<'_>, places: &mut Vec<usize>, time: u64) {
         let step = &link.step;
         for (&place, letters) in places.iter().zip(&step.before) {
             self.propagate(place, letters, time);
         }
         let place = places[step.actor];
-        self.go_silently(automata, setup, place, step.from);
-        let edge = &setup.kinds[step.kind as usize].edges[step.edge];
+        self.go_silently(program, place, step.from);
+        let kind = step.kind as usize;
+        let edge = &program.setup.kinds[kind].edges[step.edge];
+        let merged = &program.merged.automata.automata[kind].edges[step.edge];
+        let taken = program.merged.edge(program.automata, kind, self.actors[place].state, merged);
+        let taken = taken.expect("bisimilar states have the same edges");
         // What the actor's word is right after the step, before letters are propagated.
         let word: &[Symbol] = match step.becomes[step.actor] {
             Some(index) => &link.after.processes[index].word[step.after[index]..],
@@ -147,10 +148,10 @@ impl Unfolded {
             keep
         });
         debug_assert!(next.is_none(), "the step leads to the word of the next element");
-        actor.state = edge.target;
-        self.events.push(Event { time: when, actor: place, what: What::edge(edge) });
+        actor.state = taken.target;
+        self.events.push(Event { time: when, actor: place, what: What::edge(taken) });
         if let Letter::Write(cell, _) = edge.letter
-            && model != Model::Sc
+            && program.model != Model::Sc
         {
             self.events.push(Event { time: time + 1, actor: place, what: What::Update(cell) });
         }
@@ -172,15 +173,16 @@ impl Unfolded {
         messages.splice(0..0, letters.iter().map(|&symbol| (symbol, time)));
     }
 
-    /// Takes a thread along silent edges to a state.
-    fn go_silently(&mut self, automata: &Automata, setup: &Setup, place: usize, to: StateId) {
+    /// Takes a thread along silent edges to a state of a class.
+    fn go_silently(&mut self, program: &Program<'_>, place: usize, class: StateId) {
         let actor = &mut self.actors[place];
-        let edges = &setup.kinds[actor.kind as usize].edges;
-        let states = automata.automata[actor.kind as usize].states.len();
-        for number in silent_path(edges, states, actor.state, to) {
-            self.events.push(Event { time: actor.now, actor: place, what: What::edge(&edges[number]) });
+        let silent = |letter: &Letter| is_silent(letter, program.model);
+        let path =
+            program.merged.silent_path(program.automata, actor.kind as usize, actor.state, class, silent);
+        for edge in path.expect("the class is reached silently") {
+            self.events.push(Event { time: actor.now, actor: place, what: What::edge(edge) });
+            actor.state = edge.target;
         }
-        actor.state = to;
     }
 
     /// The run as timed events.

@@ -1,0 +1,199 @@
+//! Merging bisimilar states.
+//!
+//! *Problem.* Searches are the smaller, the fewer states the automata have.
+//!
+//! *Guarantee.* The classes are the coarsest strong bisimulation that respects what properties see of a thread: from two states of one class the same letters lead to the same
+//! classes. So every path of the merged automaton is one of the automaton, from any state of the first class ([`Merged::edge`], [`Merged::silent_path`] find it), and the other way round.
+//!
+//! *How.* Partition refinement: states are told apart by what is seen of them, then again and again by the letters and classes of their edges, until nothing changes.
+
+use crate::explicit::{Automata, Automaton, Edge, Letter, StateId};
+use crate::local::{Hold, Local};
+use palisade_base::{Id, IdVec};
+use palisade_program::Value;
+use palisade_program::running::{Condition, Location, RegId, RoleId, System};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// Automata of classes of states.
+#[derive(Clone, Debug)]
+pub struct Merged {
+    /// The automata; a state stands for its class, and is shown as one of its states.
+    pub automata: Automata,
+    /// For each automaton the class of each state.
+    pub classes: Vec<IdVec<StateId, StateId>>,
+}
+
+impl Automata {
+    /// Merges bisimilar states.
+    pub fn merged(&self, system: &System) -> Merged {
+        let mut merged =
+            Merged { automata: Automata { automata: Vec::new(), ..self.clone() }, classes: Vec::new() };
+        for automaton in &self.automata {
+            let classes = classes(system, automaton);
+            merged.automata.automata.push(quotient(automaton, &classes));
+            merged.classes.push(classes);
+        }
+        merged
+    }
+}
+
+impl Merged {
+    /// The edge of the automaton, from one of its states, that an edge of the merged automaton from that state's class stands for.
+    pub fn edge<'a>(
+        &self,
+        automata: &'a Automata,
+        kind: usize,
+        state: StateId,
+        edge: &Edge,
+    ) -> Option<&'a Edge> {
+        let classes = &self.classes[kind];
+        let edges = &automata.automata[kind].edges;
+        edges.iter().find(|other| {
+            other.source == state && other.letter == edge.letter && classes[other.target] == edge.target
+        })
+    }
+
+    /// Edges of the automaton, all of them silent, from one of its states to some state of a class.
+    pub fn silent_path<'a>(
+        &self,
+        automata: &'a Automata,
+        kind: usize,
+        state: StateId,
+        class: StateId,
+        is_silent: impl Fn(&Letter) -> bool,
+    ) -> Option<Vec<&'a Edge>> {
+        let edges = &automata.automata[kind].edges;
+        let mut by: FxHashMap<StateId, Option<&Edge>> = FxHashMap::default();
+        by.insert(state, None);
+        let mut work = VecDeque::from([state]);
+        while let Some(at) = work.pop_front() {
+            if self.classes[kind][at] == class {
+                let mut path = Vec::new();
+                let mut at = at;
+                while let Some(edge) = by[&at] {
+                    path.push(edge);
+                    at = edge.source;
+                }
+                path.reverse();
+                return Some(path);
+            }
+            for edge in edges.iter().filter(|edge| edge.source == at && is_silent(&edge.letter)) {
+                by.entry(edge.target).or_insert_with(|| {
+                    work.push_back(edge.target);
+                    Some(edge)
+                });
+            }
+        }
+        None
+    }
+}
+
+/// What properties can see of a state, whether it is a start, and whether it is an error.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Label {
+    start: bool,
+    judged: bool,
+    ended: bool,
+    fault: bool,
+    at: Vec<Location>,
+    registers: Vec<Value>,
+}
+
+fn classes(system: &System, automaton: &Automaton) -> IdVec<StateId, StateId> {
+    let mut seen = Seen::default();
+    system.properties.iter().for_each(|property| seen.look(system, automaton.role, &property.bad));
+    let label = |state: StateId, local: &Local| Label {
+        start: automaton.starts.iter().any(|start| start.0 == state),
+        judged: local.hold == Hold::Outside,
+        ended: local.thread.has_ended(system),
+        fault: local.fault.is_some(),
+        at: seen.locations.iter().copied().filter(|&location| local.thread.is_at(location)).collect(),
+        registers: seen.registers.iter().map(|r| local.thread.frames[0].registers[r.index()]).collect(),
+    };
+    let mut outgoing: IdVec<StateId, Vec<&Edge>> = vec![Vec::new(); automaton.states.len()].into();
+    automaton.edges.iter().for_each(|edge| outgoing[edge.source].push(edge));
+    let labels = automaton.states.iter_enumerated().map(|(state, local)| label(state, local));
+    let (mut classes, mut count) = number(labels);
+    loop {
+        let signatures = automaton.states.ids().map(|state| {
+            let mut edges: Vec<(&Letter, StateId)> =
+                outgoing[state].iter().map(|edge| (&edge.letter, classes[edge.target])).collect();
+            edges.sort_unstable();
+            edges.dedup();
+            (classes[state], edges)
+        });
+        let (finer, more) = number(signatures);
+        classes = finer;
+        if more == count {
+            return classes;
+        }
+        count = more;
+    }
+}
+
+/// Numbers equal things alike, in the order in which they come.
+fn number<T: Eq + std::hash::Hash>(things: impl Iterator<Item = T>) -> (IdVec<StateId, StateId>, usize) {
+    let mut numbers: FxHashMap<T, StateId> = FxHashMap::default();
+    let mut classes = IdVec::new();
+    for thing in things {
+        let next = StateId::from_index(numbers.len());
+        let _: StateId = classes.push(*numbers.entry(thing).or_insert(next));
+    }
+    (classes, numbers.len())
+}
+
+fn quotient(automaton: &Automaton, classes: &IdVec<StateId, StateId>) -> Automaton {
+    let mut states: IdVec<StateId, Local> = IdVec::new();
+    for (state, local) in automaton.states.iter_enumerated() {
+        // Classes are numbered in the order of their first states.
+        if classes[state].index() == states.len() {
+            states.push(local.clone());
+        }
+    }
+    let mut seen = rustc_hash::FxHashSet::default();
+    let mut edges = Vec::new();
+    for edge in &automaton.edges {
+        let (source, target) = (classes[edge.source], classes[edge.target]);
+        let pointless = edge.letter == Letter::Silent && source == target;
+        if !pointless && seen.insert((source, &edge.letter, target)) {
+            edges.push(Edge { source, target, ..edge.clone() });
+        }
+    }
+    let starts =
+        automaton.starts.iter().map(|(state, steps, armed)| (classes[*state], steps.clone(), *armed));
+    Automaton {
+        role: automaton.role,
+        population: automaton.population,
+        states,
+        starts: starts.collect(),
+        edges,
+    }
+}
+
+/// What properties look at in threads of one role.
+#[derive(Default)]
+struct Seen {
+    locations: Vec<Location>,
+    registers: Vec<RegId>,
+}
+
+impl Seen {
+    fn look(&mut self, system: &System, role: RoleId, condition: &Condition) {
+        let of_role = |thread: &palisade_program::running::ThreadId| system.instances[*thread].role == role;
+        match condition {
+            Condition::Const(_) | Condition::Cell(_) => {}
+            Condition::Register(thread, register) if of_role(thread) => self.registers.push(*register),
+            Condition::At(thread, location) if of_role(thread) => self.locations.push(*location),
+            Condition::Register(..) | Condition::At(..) => {}
+            Condition::Count(places) => {
+                self.locations.extend(places.iter().filter(|place| place.0 == role).map(|place| place.1));
+            }
+            Condition::Unary(_, a) => self.look(system, role, a),
+            Condition::Binary(_, a, b) => {
+                self.look(system, role, a);
+                self.look(system, role, b);
+            }
+        }
+    }
+}
