@@ -2,13 +2,18 @@
 //!
 //! A statement without labels and the one before it share a gap. In front of a statement with labels there are two: before the labels, where only those pass who come from
 //! the statement in front, and behind them, where those who jump to a label pass too. Statements of one place in the source are one: nothing goes in between, except that the jump at
-//! the end of such a group stays behind what is put after the group. There are no gaps inside of atomic blocks, where buffers are empty, and none behind jumps, where nobody
+//! the end of such a group stays behind what is put after the group. There are no gaps inside of atomic blocks, where buffers are empty, and none behind jumps and endless loops, where nobody
 //! passes.
+//!
+//! A loop comes back to its labels. A fence between these and the loop would be passed once, and the process would not be at the label any more when it comes back: where a property asks for the label, that
+//! would be another property. So there is no gap behind the labels of such a loop, only one in front of them.
 //!
 //! A gap is known by its number in a walk over the program, so the same walk finds gaps and fills them.
 
 use palisade_base::{Span, define_id};
-use palisade_program::written::{Block, Expr, ExprKind, Place, PlaceKind, Program, Stmt, StmtKind};
+use palisade_program::written::{
+    Block, Expr, ExprKind, Name, Observation, Place, PlaceKind, Program, Stmt, StmtKind,
+};
 use rustc_hash::FxHashSet;
 
 define_id!(
@@ -60,18 +65,21 @@ pub fn gaps(program: &Program) -> Vec<Gap> {
 pub fn fill(program: &Program, content: &mut dyn FnMut(GapId, Gap) -> Option<Stmt>) -> Program {
     let shared = program.shared.iter().map(|shared| shared.name.as_str()).collect();
     let mut filled = program.clone();
-    let mut walk = Walk { shared, content, next: 0 };
+    let mut walk = Walk { shared, observed: observed(program), content, next: 0 };
     for (index, template) in filled.templates.iter_mut().enumerate() {
-        walk.body(BodyId::Template(index), &mut template.body);
+        let name = template.name.to_string();
+        walk.body(BodyId::Template(index), Some(name), &mut template.body);
     }
     for (index, procedure) in filled.procedures.iter_mut().enumerate() {
-        walk.body(BodyId::Procedure(index), &mut procedure.body);
+        walk.body(BodyId::Procedure(index), None, &mut procedure.body);
     }
     filled
 }
 
 struct Walk<'a> {
     shared: FxHashSet<&'a str>,
+    /// Templates and their labels that properties ask for.
+    observed: FxHashSet<(String, String)>,
     content: &'a mut dyn FnMut(GapId, Gap) -> Option<Stmt>,
     next: u32,
 }
@@ -80,6 +88,8 @@ struct Walk<'a> {
 #[derive(Clone)]
 struct Around {
     body: BodyId,
+    /// Its template, if it is that of one.
+    template: Option<String>,
     /// The places of the statements that the block is a part of.
     outer: Vec<Span>,
     /// Whether control goes from the end of the block to a condition with loads.
@@ -89,8 +99,8 @@ struct Around {
 }
 
 impl Walk<'_> {
-    fn body(&mut self, body: BodyId, block: &mut Block) {
-        let around = Around { body, outer: Vec::new(), then_reads: false, continue_reads: false };
+    fn body(&mut self, body: BodyId, template: Option<String>, block: &mut Block) {
+        let around = Around { body, template, outer: Vec::new(), then_reads: false, continue_reads: false };
         self.block(block, &around);
     }
 
@@ -126,16 +136,19 @@ impl Walk<'_> {
                     block.extend(self.fill_gap(gap));
                 }
             } else {
+                let returns = self.comes_back_to_observed_label(&statement, around);
                 if let Some(front) = previous.as_ref().filter(|front| !front.jumps) {
                     let gap = gap(Some(front), false, local_since_gap);
-                    block.extend(self.fill_gap(gap));
+                    block.extend(self.fill_gap(Gap { before_read: returns && reads, ..gap }));
                 }
-                let gap = gap(None, true, false);
-                if let Some(mut put) = self.fill_gap(gap) {
-                    let own = std::mem::take(&mut put.labels);
-                    put.labels = std::mem::take(&mut statement.labels);
-                    put.labels.extend(own);
-                    block.push(put);
+                if !returns {
+                    let gap = gap(None, true, false);
+                    if let Some(mut put) = self.fill_gap(gap) {
+                        let own = std::mem::take(&mut put.labels);
+                        put.labels = std::mem::take(&mut statement.labels);
+                        put.labels.extend(own);
+                        block.push(put);
+                    }
                 }
             }
             previous = Some(self.front(&statement, previous.as_ref().filter(|_| one)));
@@ -158,6 +171,15 @@ impl Walk<'_> {
         }
     }
 
+    /// Whether a statement is a loop that comes back to a label of its own that properties ask for.
+    fn comes_back_to_observed_label(&self, statement: &Stmt, around: &Around) -> bool {
+        let loops = matches!(statement.kind, StmtKind::While { .. } | StmtKind::Loop(_) | StmtKind::Await(_));
+        let Some(template) = &around.template else { return false };
+        let is_observed =
+            |label: &Name| self.observed.contains(&(template.clone(), label.as_str().to_owned()));
+        loops && statement.labels.iter().any(is_observed)
+    }
+
     fn fill_gap(&mut self, gap: Gap) -> Option<Stmt> {
         let id = GapId(self.next);
         self.next += 1;
@@ -178,7 +200,7 @@ impl Walk<'_> {
             span,
             anchor: (!taken).then_some(span),
             writes: writes || group.is_some_and(|group| group.writes && is_harmless(&statement.kind)),
-            jumps: is_jump(&statement.kind),
+            jumps: is_jump(&statement.kind) || is_endless(&statement.kind),
         }
     }
 
@@ -292,12 +314,49 @@ struct Front {
     jumps: bool,
 }
 
+/// The labels that properties ask for, with their templates.
+fn observed(program: &Program) -> FxHashSet<(String, String)> {
+    fn collect(e: &Expr, found: &mut FxHashSet<(String, String)>) {
+        match &e.kind {
+            ExprKind::Observe(Observation::At { process, label }) => {
+                found.insert((process.template.to_string(), label.to_string()));
+            }
+            ExprKind::Observe(Observation::Count { template, label }) => {
+                found.insert((template.to_string(), label.to_string()));
+            }
+            ExprKind::Unary(_, a) => collect(a, found),
+            ExprKind::Binary(_, a, b) => {
+                collect(a, found);
+                collect(b, found);
+            }
+            _ => {}
+        }
+    }
+    let mut found = FxHashSet::default();
+    program.properties.iter().for_each(|property| collect(&property.condition, &mut found));
+    found
+}
+
 fn first_label(statement: &Stmt) -> Option<String> {
     statement.labels.first().map(|label| label.as_str().to_owned())
 }
 
 fn is_jump(kind: &StmtKind) -> bool {
     matches!(kind, StmtKind::Goto(_) | StmtKind::Break | StmtKind::Continue | StmtKind::Return(_))
+}
+
+/// Whether control leaves a statement by jumps only: a `loop` without a `break` of its own.
+fn is_endless(kind: &StmtKind) -> bool {
+    fn breaks(block: &Block) -> bool {
+        block.iter().any(|statement| match &statement.kind {
+            StmtKind::Break => true,
+            StmtKind::If { then, otherwise, .. } => breaks(then) || breaks(otherwise),
+            StmtKind::Choose(alternatives) => alternatives.iter().any(breaks),
+            StmtKind::Atomic(body) | StmtKind::Block(body) => breaks(body),
+            _ => false,
+        })
+    }
+    matches!(kind, StmtKind::Loop(body) if !breaks(body))
 }
 
 /// Whether a statement behind a store of the same place leaves the store the last thing that happened.

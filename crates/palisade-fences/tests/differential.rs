@@ -2,9 +2,8 @@
 
 mod common;
 
-use common::{Brute, as_set, by_trying_all, places, search};
+use common::{Brute, Goal, Said, as_set, by_trying_all, places, search};
 use palisade_base::Source;
-use palisade_conformance::brute::Answer;
 use palisade_conformance::{Profile, generate};
 use palisade_fences::{End, Per, Placement, Which};
 use palisade_memory::Model;
@@ -36,11 +35,11 @@ struct Met {
 }
 
 /// Compares on the programs of some seeds, with up to so many fencings each.
-fn compare(profile: Profile, seeds: u64, model: Model, per: Per, most: usize) -> Met {
+fn compare(goal: Goal, profile: Profile, seeds: u64, model: Model, per: Per, most: usize) -> Met {
     let mut met = Met::default();
     for seed in 0..seeds {
         let program = random(profile, seed);
-        let oracle = Brute::new(model, 1_500);
+        let oracle = Brute::new(goal, model, 1_500);
         let placement = PLACEMENTS[seed as usize % 3];
         let places = places(&program, placement, per, model);
         let all: f64 = places.places().iter().map(|place| place.kinds().len() as f64 + 1.0).product();
@@ -50,7 +49,8 @@ fn compare(profile: Profile, seeds: u64, model: Model, per: Per, most: usize) ->
         let Some(expected) = by_trying_all(&places, &oracle) else { continue };
         let findings = search(&places, Which::All, &oracle);
         let found: BTreeSet<_> = findings.sets.iter().map(|set| as_set(&set.fencing)).collect();
-        let context = || format!("{profile:?} seed {seed}, {model:?}, {placement:?}:\n{}", print(&program));
+        let context =
+            || format!("{goal:?}, {profile:?} seed {seed}, {model:?}, {placement:?}:\n{}", print(&program));
         assert_eq!(found, expected, "{}", context());
         assert_eq!(findings.sets.len(), found.len(), "no set is told twice: {}", context());
         match &findings.end {
@@ -62,7 +62,7 @@ fn compare(profile: Profile, seeds: u64, model: Model, per: Per, most: usize) ->
             assert_eq!(set.fences.len(), set.fencing.iter().flatten().count());
             for fence in &set.fences {
                 let without = oracle.answer(&places.fenced(&fence.without));
-                assert!(matches!(without, Answer::Unsafe(_)), "{}", context());
+                assert!(matches!(without, Said::Wrong(_)), "{}", context());
             }
         }
         let cheapest = search(&places, Which::Cheapest, &oracle);
@@ -74,31 +74,39 @@ fn compare(profile: Profile, seeds: u64, model: Model, per: Per, most: usize) ->
         met.several_sets += u64::from(expected.len() > 1);
         met.hopeless += u64::from(expected.is_empty());
     }
-    println!("{profile:?} {model:?} {per:?}: {met:?}");
+    println!("{goal:?} {profile:?} {model:?} {per:?}: {met:?}");
     met
 }
 
 #[test]
 fn differential_sets_under_tso() {
     for profile in [Profile::Simple, Profile::Acyclic] {
-        let met = compare(profile, seeds(150), Model::Tso, Per::Source, 64);
+        let met = compare(Goal::Safety, profile, seeds(150), Model::Tso, Per::Source, 64);
         assert!(met.compared > 40 && met.need_some > 8 && met.hopeless > 3, "{profile:?}: {met:?}");
     }
-    let met = compare(Profile::Cyclic, seeds(60), Model::Tso, Per::Source, 32);
+    let met = compare(Goal::Safety, Profile::Cyclic, seeds(60), Model::Tso, Per::Source, 32);
     assert!(met.compared > 5 && met.need_some > 1, "{met:?}");
 }
 
 #[test]
 fn differential_sets_per_instance() {
-    let met = compare(Profile::Simple, seeds(120), Model::Tso, Per::Instance, 64);
+    let met = compare(Goal::Safety, Profile::Simple, seeds(120), Model::Tso, Per::Instance, 64);
     assert!(met.compared > 40 && met.need_some > 8, "{met:?}");
 }
 
 #[test]
 fn differential_sets_under_pso() {
     for profile in [Profile::Simple, Profile::Acyclic] {
-        let met = compare(profile, seeds(150), Model::Pso, Per::Source, 81);
+        let met = compare(Goal::Safety, profile, seeds(150), Model::Pso, Per::Source, 81);
         assert!(met.compared > 30 && met.need_some > 8 && met.several_sets > 0, "{profile:?}: {met:?}");
+    }
+}
+
+#[test]
+fn differential_sets_for_robustness() {
+    for model in [Model::Tso, Model::Pso] {
+        let met = compare(Goal::Robustness, Profile::Simple, seeds(150), model, Per::Source, 64);
+        assert!(met.compared > 20 && met.need_some > 10 && met.need_none > 3, "{model:?}: {met:?}");
     }
 }
 
@@ -108,8 +116,8 @@ fn a_fence_never_breaks_a_program() {
     for seed in 0..seeds(60) {
         let program = random(Profile::Simple, seed);
         for model in [Model::Tso, Model::Pso] {
-            let oracle = Brute::new(model, 1_500);
-            if oracle.answer(&program) != Answer::Safe {
+            let oracle = Brute::new(Goal::Safety, model, 1_500);
+            if oracle.answer(&program) != Said::Right {
                 continue;
             }
             let places = places(&program, Placement::Anywhere, Per::Source, model);
@@ -122,9 +130,9 @@ fn a_fence_never_breaks_a_program() {
                 let mut fencing = places.no_fences();
                 fencing[place] = Some(kind);
                 match oracle.answer(&places.fenced(&fencing)) {
-                    Answer::Safe => checked += 1,
-                    Answer::Inconclusive => {}
-                    Answer::Unsafe(_) => panic!("seed {seed}:\n{}", print(&program)),
+                    Said::Right => checked += 1,
+                    Said::TooMany => {}
+                    Said::Wrong(_) => panic!("seed {seed}:\n{}", print(&program)),
                 }
             }
         }

@@ -3,7 +3,8 @@
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
 use palisade_base::Source;
-use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::brute::{self, Limits};
+use palisade_conformance::robust;
 use palisade_engine::{Budget, Progress, Reason, Silent, Stats, Witness};
 use palisade_fences::{
     Fencing, Findings, Judgement, Oracle, Per, Placement, Places, Verdict, Wanted, Which, find,
@@ -14,7 +15,7 @@ use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower};
 use palisade_syntax::edit::FenceKind;
 use palisade_syntax::{Language, parse};
-use palisade_trace::{Run, replay};
+use palisade_trace::{Run, replay, violating};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
@@ -34,25 +35,53 @@ pub fn places(program: &Program, placement: Placement, per: Per, model: Model) -
     Places::new(program, &wanted)
 }
 
+/// What is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Goal {
+    Safety,
+    Robustness,
+}
+
+/// What brute force says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Said {
+    Right,
+    Wrong(Run),
+    TooMany,
+}
+
 /// The brute-force interpreter as an oracle.
 pub struct Brute {
+    pub goal: Goal,
     pub model: Model,
     pub states: usize,
     pub calls: Cell<usize>,
 }
 
 impl Brute {
-    pub fn new(model: Model, states: usize) -> Brute {
-        Brute { model, states, calls: Cell::new(0) }
+    pub fn new(goal: Goal, model: Model, states: usize) -> Brute {
+        Brute { goal, model, states, calls: Cell::new(0) }
     }
 
-    pub fn answer(&self, program: &Program) -> Answer {
+    pub fn answer(&self, program: &Program) -> Said {
         self.answer_within(program, self.states)
     }
 
-    fn answer_within(&self, program: &Program, states: usize) -> Answer {
+    fn answer_within(&self, program: &Program, states: usize) -> Said {
         let system = lower(program, Instantiation::declared(2));
-        brute::check(Machine::new(&system, self.model), Limits::states(states))
+        let machine = Machine::new(&system, self.model);
+        match self.goal {
+            Goal::Safety => match brute::check(machine, Limits::states(states)) {
+                brute::Answer::Safe => Said::Right,
+                brute::Answer::Unsafe(run) => Said::Wrong(run),
+                brute::Answer::Inconclusive => Said::TooMany,
+            },
+            Goal::Robustness => match robust::check(machine, states) {
+                robust::Answer::Robust => Said::Right,
+                robust::Answer::NotRobust(run) => Said::Wrong(run),
+                robust::Answer::Inconclusive => Said::TooMany,
+            },
+        }
     }
 }
 
@@ -63,9 +92,9 @@ impl Oracle for Brute {
         self.calls.set(self.calls.get() + 1);
         // Marks are states of their own.
         let verdict = match self.answer_within(program, 50 * self.states) {
-            Answer::Safe => Verdict::Right,
-            Answer::Unsafe(run) => Verdict::Wrong(Witness { instantiation: Instantiation::declared(2), run }),
-            Answer::Inconclusive => Verdict::Unknown(Reason::Unsupported("too many states".to_owned())),
+            Said::Right => Verdict::Right,
+            Said::Wrong(run) => Verdict::Wrong(Witness { instantiation: Instantiation::declared(2), run }),
+            Said::TooMany => Verdict::Unknown(Reason::Unsupported("too many states".to_owned())),
         };
         Ok(Judgement { verdict, engine: "brute", stats: Stats::new() })
     }
@@ -75,11 +104,14 @@ impl Oracle for Brute {
     }
 
     fn shows(&self, machine: Machine<'_>, run: &Run) -> bool {
-        replay(machine, run).is_ok()
+        match self.goal {
+            Goal::Safety => replay(machine, run).is_ok(),
+            Goal::Robustness => violating(machine, run).is_ok(),
+        }
     }
 
     fn is_bad(&self, machine: Machine<'_>, state: &State) -> bool {
-        machine.violation(state).is_some()
+        self.goal == Goal::Safety && machine.violation(state).is_some()
     }
 }
 
@@ -119,9 +151,9 @@ pub fn by_trying_all(places: &Places, oracle: &Brute) -> Option<BTreeSet<Vec<Opt
     let mut right = Vec::new();
     for fencing in fencings(places) {
         match oracle.answer(&places.fenced(&fencing)) {
-            Answer::Safe => right.push(as_set(&fencing)),
-            Answer::Unsafe(_) => {}
-            Answer::Inconclusive => return None,
+            Said::Right => right.push(as_set(&fencing)),
+            Said::Wrong(_) => {}
+            Said::TooMany => return None,
         }
     }
     let below =
