@@ -12,8 +12,8 @@ use palisade_automata::{Automata, Hold, Population, StateId, ValueId};
 use palisade_base::{Id, IdVec};
 use palisade_program::Value;
 use palisade_program::running::{
-    BinaryOp, CellId, Condition, Location, Property, PropertyKind, RegId, RoleId, System, ThreadId, binary,
-    unary,
+    BinaryOp, CellId, Condition, Location, Property, PropertyKind, RegId, RoleId, System, ThreadId, UnaryOp,
+    binary, unary,
 };
 use std::collections::BTreeMap;
 
@@ -95,7 +95,6 @@ struct Chooser<'a> {
     unknowns: Vec<Unknown>,
     classes: BTreeMap<ThreadId, Vec<Class>>,
     counts: Vec<Vec<(RoleId, Location)>>,
-    largest: Value,
     threads: BTreeMap<ThreadId, usize>,
     counted: Vec<Option<Value>>,
     cells: IdVec<CellId, Option<ValueId>>,
@@ -118,7 +117,6 @@ impl<'a> Chooser<'a> {
             unknowns: Vec::new(),
             classes: BTreeMap::new(),
             counts: Vec::new(),
-            largest: 0,
             threads: BTreeMap::new(),
             counted: Vec::new(),
             cells: automata.values.iter().map(|_| None).collect(),
@@ -157,7 +155,7 @@ impl<'a> Chooser<'a> {
 
     fn look(&mut self, condition: &Condition, seen: &mut Seen) {
         match condition {
-            Condition::Const(value) => self.largest = self.largest.max(*value),
+            Condition::Const(_) => {}
             Condition::Cell(cell) => {
                 if !seen.cells.contains(cell) {
                     seen.cells.push(*cell);
@@ -278,14 +276,17 @@ impl<'a> Chooser<'a> {
 
     /// Everything else is chosen: finds the least counts that make the condition true, and checks that larger ones do too.
     fn choose_counts(&mut self, all: &mut Vec<Bad>) -> Result<(), String> {
-        let most = self.largest + 1;
-        let sizes = self.counts.len() as u32;
-        let vectors = (most as usize + 1).checked_pow(sizes).filter(|&vectors| vectors <= MOST);
-        let vectors = vectors.ok_or("there are too many counts")?;
-        let vector = |number: usize| -> Vec<Value> {
-            (0..sizes)
-                .map(|i| ((number / (most as usize + 1).pow(i)) % (most as usize + 1)) as Value)
-                .collect()
+        let most: Option<Vec<usize>> = self.counts.iter().map(|places| self.most(places)).collect();
+        let most = most.ok_or("counts of any number of processes can only be compared with numbers")?;
+        let vectors = most.iter().try_fold(1usize, |product, most| product.checked_mul(most + 1));
+        let vectors = vectors.filter(|&vectors| vectors <= MOST).ok_or("there are too many counts")?;
+        let vector = |mut number: usize| -> Vec<Value> {
+            let digit = |most: &usize| {
+                let digit = number % (most + 1);
+                number /= most + 1;
+                digit as Value
+            };
+            most.iter().map(digit).collect()
         };
         let mut least: Vec<Vec<Value>> = Vec::new();
         for number in 0..vectors {
@@ -306,6 +307,21 @@ impl<'a> Chooser<'a> {
         }
         self.counted.fill(None);
         Ok(())
+    }
+
+    /// The largest number of processes at some places that makes a difference: all there are, or one more than the condition compares with.
+    fn most(&self, places: &[(RoleId, Location)]) -> Option<usize> {
+        let kinds = places.iter().filter_map(|(role, _)| self.kinds.get(role));
+        let all = kinds.map(|&kind| match self.automata.automata[kind as usize].population {
+            Population::Fixed(all) => Some(all as usize),
+            Population::Any => None,
+        });
+        let all = all.sum::<Option<usize>>();
+        let compared = compared(&self.property.bad).and_then(|number| usize::try_from(number + 1).ok());
+        match (all, compared) {
+            (Some(all), Some(compared)) => Some(all.min(compared)),
+            (all, compared) => all.or(compared),
+        }
     }
 
     /// In final states all threads have ended, whether the condition mentions them or not.
@@ -370,4 +386,57 @@ impl<'a> Chooser<'a> {
 struct Seen {
     threads: BTreeMap<ThreadId, (Vec<Location>, Vec<RegId>)>,
     cells: Vec<CellId>,
+}
+
+/// The largest number with which sums of counts are compared, if nothing else is done with counts: no sum above it makes a difference.
+fn compared(condition: &Condition) -> Option<Value> {
+    let is_sum = |condition: &Condition| {
+        let mut open = vec![condition];
+        while let Some(part) = open.pop() {
+            match part {
+                Condition::Count(_) => {}
+                Condition::Binary(BinaryOp::Add, a, b) => open.extend([&**a, &**b]),
+                _ => return false,
+            }
+        }
+        true
+    };
+    match condition {
+        Condition::Const(_) | Condition::Cell(_) | Condition::Register(..) | Condition::At(..) => Some(0),
+        Condition::Count(_) => Some(0),
+        Condition::Unary(UnaryOp::Not, a) => compared(a),
+        Condition::Unary(_, a) => (!mentions_count(a)).then_some(0),
+        Condition::Binary(BinaryOp::And | BinaryOp::Or, a, b) => Some(compared(a)?.max(compared(b)?)),
+        Condition::Binary(op, a, b) => {
+            let comparison = matches!(
+                op,
+                BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge
+            );
+            match (constant(a), constant(b)) {
+                (Some(number), _) if comparison && is_sum(b) => Some(number.clamp(0, Value::MAX - 1)),
+                (_, Some(number)) if comparison && is_sum(a) => Some(number.clamp(0, Value::MAX - 1)),
+                _ if mentions_count(condition) => None,
+                _ => Some(0),
+            }
+        }
+    }
+}
+
+fn mentions_count(condition: &Condition) -> bool {
+    match condition {
+        Condition::Count(_) => true,
+        Condition::Unary(_, a) => mentions_count(a),
+        Condition::Binary(_, a, b) => mentions_count(a) || mentions_count(b),
+        Condition::Const(_) | Condition::Cell(_) | Condition::Register(..) | Condition::At(..) => false,
+    }
+}
+
+/// The value of a condition without unknowns.
+fn constant(condition: &Condition) -> Option<Value> {
+    match condition {
+        Condition::Const(value) => Some(*value),
+        Condition::Unary(op, a) => unary(*op, constant(a)?).ok(),
+        Condition::Binary(op, a, b) => binary(*op, constant(a)?, constant(b)?).ok(),
+        _ => None,
+    }
 }

@@ -1,0 +1,56 @@
+//! Conditions that count processes, for declared and for any numbers of them.
+
+use palisade_base::Source;
+use palisade_cover::{Dual, Single};
+use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
+use palisade_memory::{Interlocked, Model};
+use palisade_syntax::{Language, parse};
+
+/// Processes that come to `cs` in any order, and a condition on how many are there.
+fn check(count: &str, condition: &str, expected: &str) {
+    let text = format!(
+        "shared x: 0..1; process A[{count}] {{ x = 1; a: skip; }} process B[{count}] {{ x = 1; b: skip; }} forbid {condition};"
+    );
+    let source = Source::new("p", text);
+    let program = parse(Language::Pal, &source).expect("the program is well formed").program;
+    for engine in [&Dual as &dyn Engine, &Single] {
+        let task = Task {
+            program: &program,
+            threads: Threads::Declared,
+            model: Model::Tso,
+            interlocked: Interlocked::default(),
+            options: Options::default(),
+        };
+        let outcome = engine.check(&task, &Budget::unlimited(1), &Silent);
+        let found = match &outcome.verdict {
+            Verdict::Unsafe(witness) => format!("unsafe with {}", witness.instantiation.any),
+            verdict => verdict.word().to_owned(),
+        };
+        assert_eq!(found, expected, "{}: [{count}] {condition}: {:?}", engine.name(), outcome.verdict);
+    }
+}
+
+#[test]
+fn any_number() {
+    check("*", "count(A@a) >= 1", "unsafe with 1");
+    check("*", "count(A@a) >= 3", "unsafe with 3");
+    check("*", "count(A@a) + count(B@b) > 3 && count(B@b) > 2 - 1", "unsafe with 2");
+    check("*", "!(count(A@a) < 2)", "unsafe with 2");
+    // Larger numbers can be better here, or it takes more than the numbers in the condition to see what they do.
+    check("*", "count(A@a) == 1", "unknown");
+    check("*", "count(A@a) - 20 >= 2", "unknown");
+    check("*", "count(A@a) / 20 >= 2", "unknown");
+    check("*", "count(A@a) - count(B@b) >= 1", "unknown");
+}
+
+#[test]
+fn declared_numbers() {
+    check("3", "count(A@a) >= 3", "unsafe with 1");
+    check("3", "count(A@a) >= 4", "safe");
+    check("3", "count(A@a) == 1", "unsafe with 1");
+    check("3", "count(A@a) - 1 >= 2", "unsafe with 1");
+    check("3", "count(A@a) - 2 >= 2", "safe");
+    check("3", "count(A@a) / 2 >= 2", "safe");
+    check("3", "count(A@a) - count(B@b) == 3", "unsafe with 1");
+    check("3", "count(A@a) + count(B@b) >= 7", "safe");
+}
