@@ -7,13 +7,9 @@
 //! threads are looked at one by one.
 
 use crate::Refusal;
-use crate::element::Config;
-use crate::flow::{Flow, Limit};
-use crate::invariant::Invariant;
-use crate::sets::Set;
+use crate::flow::Limit;
 use palisade_automata::{Automata, Hold, Local};
 use palisade_base::Id;
-use palisade_engine::proof::Process;
 use palisade_program::Value;
 use palisade_program::running::{
     BinaryOp, CellId, Condition, Location, Property, PropertyKind, RegId, RoleId, System, ThreadId, UnaryOp,
@@ -24,24 +20,39 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Places where threads are counted.
 type Places = Vec<(RoleId, Location)>;
 /// A place among the states: automaton and class.
-type At = (u32, u32);
+pub(crate) type At = (u32, u32);
 
-pub(crate) fn check(
-    system: &System,
-    automata: &Automata,
-    flow: &Flow,
-    invariant: &Invariant,
-    sets: &[Set],
-) -> Result<(), Refusal> {
-    let look = Look { system, automata, flow, invariant, sets };
+/// A bad state as far as it is chosen: memory, and processes by automaton and class.
+#[derive(Clone, Debug)]
+pub(crate) struct Bad {
+    pub memory: Vec<Option<u32>>,
+    pub processes: Vec<At>,
+}
+
+/// What the sets of a proof are, as far as bad states ask.
+pub(crate) trait Sets {
+    /// How many processes each automaton has.
+    fn populations(&self) -> Vec<Limit>;
+    /// How many values each cell has.
+    fn values(&self) -> &[u32];
+    /// The class of a state.
+    fn class(&self, kind: usize, state: usize) -> u32;
+    /// The classes from which silent edges lead to a class, itself included, and at which processes arrive.
+    fn before(&self, at: At) -> &[u32];
+    /// Whether all such states are in a set or impossible; if not, what they look like.
+    fn cover(&self, bad: &Bad) -> Result<(), String>;
+}
+
+pub(crate) fn check(system: &System, automata: &Automata, sets: &dyn Sets) -> Result<(), Refusal> {
+    let look = Look { system, automata, populations: sets.populations(), sets };
     for (kind, automaton) in automata.automata.iter().enumerate() {
         let faulty = automaton.states.iter_enumerated().filter(|(_, local)| local.fault.is_some());
         let places: BTreeSet<At> = faulty.map(|(state, _)| look.class(kind, state.index())).collect();
-        look.covered(&Config::open(flow), &[places.into_iter().collect()])?;
+        look.covered(&look.open(), &[places.into_iter().collect()])?;
     }
     for property in &system.properties {
         let from_below = Question::new(&look, property, true)?.answer();
-        let fixed = flow.kinds.iter().all(|kind| kind.population.is_some());
+        let fixed = look.populations.iter().all(Option::is_some);
         match from_below {
             Err(_) if fixed => Question::new(&look, property, false)?.answer()?,
             answer => answer?,
@@ -53,14 +64,18 @@ pub(crate) fn check(
 struct Look<'a> {
     system: &'a System,
     automata: &'a Automata,
-    flow: &'a Flow,
-    invariant: &'a Invariant,
-    sets: &'a [Set],
+    populations: Vec<Limit>,
+    sets: &'a dyn Sets,
 }
 
 impl Look<'_> {
     fn class(&self, kind: usize, state: usize) -> At {
-        (kind as u32, self.flow.kinds[kind].class_of[state])
+        (kind as u32, self.sets.class(kind, state))
+    }
+
+    /// Any memory, no processes.
+    fn open(&self) -> Bad {
+        Bad { memory: vec![None; self.sets.values().len()], processes: Vec::new() }
     }
 
     fn kind(&self, role: RoleId) -> Option<usize> {
@@ -74,22 +89,16 @@ impl Look<'_> {
     }
 
     /// Sees that every configuration with one process at each list of places is in a set. Silent steps come before.
-    fn covered(&self, config: &Config, places: &[Vec<At>]) -> Result<(), Refusal> {
-        let mut sorted = config.clone();
-        sorted.processes.sort();
-        let limits: Vec<Limit> = self.flow.kinds.iter().map(|kind| kind.population).collect();
-        let impossible = !self.invariant.allows_all(&sorted, &limits);
-        if impossible || self.sets.iter().any(|set| set.covers(self.invariant, &sorted)) {
-            return Ok(());
-        }
+    fn covered(&self, bad: &Bad, places: &[Vec<At>]) -> Result<(), Refusal> {
+        let Err(missing) = self.sets.cover(bad) else { return Ok(()) };
         let Some((first, rest)) = places.split_first() else {
-            return Err(Refusal::BadMissing(sorted.to_string()));
+            return Err(Refusal::BadMissing(missing));
         };
         for &(kind, class) in first {
-            for &state in &self.flow.kinds[kind as usize].before[class as usize] {
-                let mut config = config.clone();
-                config.processes.push(Process { kind, state, word: Vec::new() });
-                self.covered(&config, rest)?;
+            for &state in self.sets.before((kind, class)) {
+                let mut bad = bad.clone();
+                bad.processes.push((kind, state));
+                self.covered(&bad, rest)?;
             }
         }
         Ok(())
@@ -127,7 +136,7 @@ impl<'a> Question<'a> {
             chosen_cells: BTreeMap::new(),
         };
         question.collect(&property.bad, from_below, &mut named)?;
-        let any = look.flow.kinds.iter().any(|kind| kind.population.is_none());
+        let any = look.populations.iter().any(Option::is_none);
         let unsuited = |what: &str| Err(Refusal::Unsuited(what.into()));
         if property.kind == PropertyKind::Final {
             if any {
@@ -187,8 +196,7 @@ impl<'a> Question<'a> {
     /// A number above which more threads at the places change nothing: all there are, or more than the condition compares with.
     fn largest(&self, places: &Places) -> Result<Value, Refusal> {
         let populations = places.iter().filter_map(|&(role, _)| self.look.kind(role));
-        let populations: Option<Vec<u32>> =
-            populations.map(|kind| self.look.flow.kinds[kind].population).collect();
+        let populations: Option<Vec<u32>> = populations.map(|kind| self.look.populations[kind]).collect();
         match populations {
             Some(counts) => Ok(counts.iter().map(|&count| Value::from(count)).sum()),
             None => compared(&self.property.bad)
@@ -238,7 +246,7 @@ impl<'a> Question<'a> {
         }
         let cell = self.cells.iter().find(|cell| !self.chosen_cells.contains_key(cell)).copied();
         if let Some(cell) = cell {
-            for value in 0..self.look.flow.values[cell.index()] {
+            for value in 0..self.look.sets.values()[cell.index()] {
                 self.chosen_cells.insert(cell, value);
                 self.answer()?;
             }
@@ -256,9 +264,9 @@ impl<'a> Question<'a> {
 
     /// Sees that all configurations with what was chosen are in a set.
     fn covered(&self) -> Result<(), Refusal> {
-        let mut config = Config::open(self.look.flow);
+        let mut bad = self.look.open();
         for (cell, value) in &self.chosen_cells {
-            config.memory[cell.index()] = Some(*value);
+            bad.memory[cell.index()] = Some(*value);
         }
         let mut places: Vec<Vec<At>> = self
             .chosen_threads
@@ -280,7 +288,7 @@ impl<'a> Question<'a> {
                 places.push(at.iter().copied().collect());
             }
         }
-        self.look.covered(&config, &places)
+        self.look.covered(&bad, &places)
     }
 
     /// The condition's value, if what was chosen decides it; what faults is false.

@@ -3,14 +3,20 @@
 //! *Invariant*: the proof alone convinces; the rest says of which program and which question it is the proof. The digest tells whether the file was damaged or edited, not whether
 //! somebody cheats: that is what [`verify`](crate::verify) is for.
 
+use crate::single_file::SingleBody;
 use palisade_engine::Threads;
 use palisade_engine::proof::{Element, Held, LoadBuffers, Message, Part, Pending, Process, Proof};
+use palisade_memory::Interlocked;
 use palisade_program::Value;
 use palisade_trace::text_hash;
 use serde::{Deserialize, Serialize};
 
 /// The version of the form.
 pub const SCHEMA_VERSION: u32 = 1;
+
+const LOAD_BUFFERS: &str = "load-buffers";
+const SINGLE_BUFFER: &str = "single-buffer";
+const OWN_ADDRESS: &str = "own-address";
 
 /// A proof with what it is a proof of.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +29,8 @@ pub struct Certificate {
     pub hash: String,
     /// The memory model.
     pub model: String,
+    /// What locked instructions wait for under PSO.
+    pub interlocked: Interlocked,
     /// How often the templates are instantiated.
     pub threads: Threads,
     /// The range of integers without a declared domain, if one was given.
@@ -61,12 +69,22 @@ struct File {
     kind: String,
     program: Program,
     model: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    interlocked: Option<String>,
     threads: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     int_range: Option<[Value; 2]>,
     engine: String,
     digest: String,
-    proof: Body,
+    proof: AnyBody,
+}
+
+/// The proof, by its kind.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum AnyBody {
+    Load(Body),
+    Single(SingleBody),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -104,18 +122,21 @@ type Actor = (u32, u32, Vec<(u8, u32, u32)>);
 impl Certificate {
     /// The file's text.
     pub fn to_json(&self) -> String {
-        let Proof::LoadBuffers(proof) = &self.proof;
-        let body = Body::of(proof);
+        let (kind, body) = match &self.proof {
+            Proof::LoadBuffers(proof) => (LOAD_BUFFERS, AnyBody::Load(Body::of(proof))),
+            Proof::SingleBuffer(proof) => (SINGLE_BUFFER, AnyBody::Single(SingleBody::of(proof))),
+        };
         let digest = digest(&body);
         let file = File {
             schema_version: SCHEMA_VERSION,
-            kind: "load-buffers".to_owned(),
+            kind: kind.to_owned(),
             program: Program {
                 file: self.file.clone(),
                 language: self.language.clone(),
                 hash: self.hash.clone(),
             },
             model: self.model.clone(),
+            interlocked: (self.interlocked == Interlocked::OwnAddress).then(|| OWN_ADDRESS.to_owned()),
             threads: match self.threads {
                 Threads::Declared => "declared".to_owned(),
                 Threads::Any => "any".to_owned(),
@@ -136,12 +157,22 @@ impl Certificate {
             return Err(CertificateError::Version(version.schema_version));
         }
         let file: File = serde_json::from_str(text)?;
-        if file.kind != "load-buffers" {
+        if ![LOAD_BUFFERS, SINGLE_BUFFER].contains(&&file.kind[..]) {
             return Err(CertificateError::Unknown(file.kind));
         }
         if digest(&file.proof) != file.digest {
             return Err(CertificateError::Changed);
         }
+        let proof = match (&file.kind[..], file.proof) {
+            (LOAD_BUFFERS, AnyBody::Load(body)) => Proof::LoadBuffers(body.proof()),
+            (SINGLE_BUFFER, AnyBody::Single(body)) => Proof::SingleBuffer(body.proof()),
+            _ => return Err(CertificateError::Unknown(file.kind)),
+        };
+        let interlocked = match file.interlocked.as_deref() {
+            None => Interlocked::WholeBuffer,
+            Some(OWN_ADDRESS) => Interlocked::OwnAddress,
+            Some(other) => return Err(CertificateError::Unknown(other.to_owned())),
+        };
         let threads = match &file.threads[..] {
             "declared" => Threads::Declared,
             "any" => Threads::Any,
@@ -155,15 +186,16 @@ impl Certificate {
             language: file.program.language,
             hash: file.program.hash,
             model: file.model,
+            interlocked,
             threads,
             int_range: file.int_range.map(|[lo, hi]| (lo, hi)),
             engine: file.engine,
-            proof: Proof::LoadBuffers(file.proof.proof()),
+            proof,
         })
     }
 }
 
-fn digest(body: &Body) -> String {
+fn digest(body: &AnyBody) -> String {
     text_hash(&serde_json::to_string(body).expect("numbers can be written"))
 }
 

@@ -4,7 +4,7 @@
 //! it shares with the engine are the definitions of programs and of their [automata](palisade_automata::Automata). [`Certificate`] is the proof as a file.
 //!
 //! # What is checked
-//! The proof speaks of the load-buffer semantics (Abdulla, Atig, Bouajjani, Ngo, "A load-buffer semantics for total store ordering", LMCS 2018), in which the same states are reachable
+//! For PSO, proofs are about a single buffer: see [`single`]. For TSO and SC, the proof speaks of the load-buffer semantics (Abdulla, Atig, Bouajjani, Ngo, "A load-buffer semantics for total store ordering", LMCS 2018), in which the same states are reachable
 //! as under TSO: a store reaches memory at once and leaves an *own* message in its process's buffer, the value of a cell may be *propagated* to the new end of any buffer at any
 //! time, reads take their newest own message or else the oldest message of the buffer, old messages may be deleted, fences and locked instructions need the empty
 //! buffer. An element e stands for a set ⟦e⟧ of configurations: memory as far as it is named, and at least the processes named, whose buffers hold the letters named, in this order,
@@ -44,6 +44,8 @@ mod file;
 mod flow;
 mod invariant;
 mod sets;
+mod single;
+mod single_file;
 mod undo;
 
 pub use file::{Certificate, CertificateError, SCHEMA_VERSION};
@@ -57,7 +59,7 @@ use palisade_engine::{Budget, Exhausted, Task, Threads};
 use palisade_memory::Model;
 use palisade_program::running::{RoleId, System};
 use palisade_program::written::Count;
-use sets::Set;
+use sets::{Set, Sets};
 
 /// What was found out while a proof was checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -101,9 +103,14 @@ pub enum Refusal {
 
 /// Checks that a proof shows the task to be safe.
 pub fn verify(task: &Task<'_>, proof: &Proof, budget: &Budget) -> Result<Summary, Refusal> {
-    let Proof::LoadBuffers(proof) = proof;
-    if task.model == Model::Pso {
-        return Err(Refusal::Unsuited("load buffers prove nothing under PSO".into()));
+    match (proof, task.model) {
+        (Proof::LoadBuffers(_), Model::Sc | Model::Tso) | (Proof::SingleBuffer(_), Model::Pso) => {}
+        (Proof::LoadBuffers(_), Model::Pso) => {
+            return Err(Refusal::Unsuited("load buffers prove nothing under PSO".into()));
+        }
+        (Proof::SingleBuffer(_), Model::Sc | Model::Tso) => {
+            return Err(Refusal::Unsuited("a single buffer with queues is for PSO".into()));
+        }
     }
     let system = task.system(1);
     let mut exhausted = None;
@@ -117,10 +124,16 @@ pub fn verify(task: &Task<'_>, proof: &Proof, budget: &Budget) -> Result<Summary
     }
     let automata = automata
         .map_err(|trouble| Refusal::Unsuited(format!("the program has no automata ({trouble:?})")))?;
+    let proof = match proof {
+        Proof::SingleBuffer(proof) => {
+            return single::verify(&system, &automata, task.interlocked, proof, budget);
+        }
+        Proof::LoadBuffers(proof) => proof,
+    };
     let flow = Flow::new(&automata, &proof.classes, task.model)?;
     let invariant = Invariant::new(&flow, proof)?;
     let sets = read_sets(&flow, proof)?;
-    bad::check(&system, &automata, &flow, &invariant, &sets)?;
+    bad::check(&system, &automata, &Sets { flow: &flow, invariant: &invariant, sets: &sets })?;
     let mut summary = Summary::default();
     for set in &sets {
         set.check_closed(&flow, &invariant, budget, &mut summary)?;

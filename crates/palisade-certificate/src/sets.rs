@@ -1,11 +1,13 @@
 //! One set of a proof: its elements by what must be equal, and whether it is closed under predecessors.
 
+use crate::bad::{At, Bad};
 use crate::element::{Config, processes_embed};
 use crate::flow::{Flow, Limit};
 use crate::invariant::Invariant;
 use crate::undo::Undo;
 use crate::{Refusal, Summary};
 use palisade_engine::Budget;
+use palisade_engine::proof::Process;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(crate) struct Set {
@@ -127,5 +129,40 @@ impl Set {
             }
         });
         missing
+    }
+}
+
+/// All sets of a proof, with what they rest on.
+pub(crate) struct Sets<'a> {
+    pub flow: &'a Flow,
+    pub invariant: &'a Invariant,
+    pub sets: &'a [Set],
+}
+
+impl crate::bad::Sets for Sets<'_> {
+    fn populations(&self) -> Vec<Limit> {
+        self.flow.kinds.iter().map(|kind| kind.population).collect()
+    }
+
+    fn values(&self) -> &[u32] {
+        &self.flow.values
+    }
+
+    fn class(&self, kind: usize, state: usize) -> u32 {
+        self.flow.kinds[kind].class_of[state]
+    }
+
+    fn before(&self, (kind, class): At) -> &[u32] {
+        &self.flow.kinds[kind as usize].before[class as usize]
+    }
+
+    fn cover(&self, bad: &Bad) -> Result<(), String> {
+        let process = |&(kind, state): &At| Process { kind, state, word: Vec::new() };
+        let mut config =
+            Config { memory: bad.memory.clone(), processes: bad.processes.iter().map(process).collect() };
+        config.processes.sort();
+        let impossible = !self.invariant.allows_all(&config, &self.populations());
+        let covered = impossible || self.sets.iter().any(|set| set.covers(self.invariant, &config));
+        if covered { Ok(()) } else { Err(config.to_string()) }
     }
 }

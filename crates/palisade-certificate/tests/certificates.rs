@@ -22,7 +22,10 @@ fn task(program: &Program, model: Model, threads: Threads) -> Task<'_> {
 fn prove(task: &Task<'_>) -> Option<LoadBuffers> {
     let (outcome, proof) = Dual.prove(task, &Budget::unlimited(1), &Silent);
     assert_eq!(outcome.verdict == Verdict::Safe, proof.is_some(), "{:?}", outcome.verdict);
-    proof.map(|Proof::LoadBuffers(proof)| proof)
+    proof.map(|proof| match proof {
+        Proof::LoadBuffers(proof) => proof,
+        Proof::SingleBuffer(_) => panic!("load buffers prove by load buffers"),
+    })
 }
 
 fn judge(task: &Task<'_>, proof: &LoadBuffers) -> Result<Summary, Refusal> {
@@ -231,6 +234,7 @@ fn files_hold_the_proof_and_notice_changes() {
         language: "pal".into(),
         hash: "h".into(),
         model: "tso".into(),
+        interlocked: Interlocked::default(),
         threads: Threads::Each(2),
         int_range: Some((-1, 4)),
         engine: "dual".into(),

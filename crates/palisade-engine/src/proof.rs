@@ -8,6 +8,59 @@
 pub enum Proof {
     /// Sets of load-buffer configurations, closed under predecessors.
     LoadBuffers(LoadBuffers),
+    /// A set of single-buffer configurations with queues, closed under predecessors.
+    SingleBuffer(SingleBuffer),
+}
+
+/// A proof by a single buffer, for PSO: a set that holds the bad states, is closed under predecessors, and misses the initial states.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct SingleBuffer {
+    /// The least elements of the set.
+    pub elements: Vec<Snapshot>,
+}
+
+/// All configurations with at least this.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Snapshot {
+    /// What the end of the buffer holds.
+    pub memory: Vec<Cell>,
+    /// Processes.
+    pub processes: Vec<Viewer>,
+}
+
+/// What the end of the buffer holds in a cell.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Cell {
+    /// The cell.
+    pub cell: u32,
+    /// The value, by its position among the cell's values.
+    pub value: u32,
+    /// Whether no process has a store to it in a queue.
+    pub settled: bool,
+}
+
+/// A process, the positions in the buffer that it asks for, and its queues.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Viewer {
+    /// The automaton.
+    pub kind: u32,
+    /// The state; `None` for any.
+    pub state: Option<u32>,
+    /// The letters asked for, oldest first.
+    pub word: Vec<Message>,
+    /// The queues of which something is asked, by cell.
+    pub queues: Vec<Queue>,
+}
+
+/// What is asked of a queue.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Queue {
+    /// The cell.
+    pub cell: u32,
+    /// Whether the last value is the newest entry, or the queue is empty.
+    pub closed: bool,
+    /// Values that are among the entries, oldest first.
+    pub values: Vec<u32>,
 }
 
 /// A proof by load buffers: an invariant, and sets that hold the bad states, are closed under predecessors where the invariant holds, and miss the initial states.
@@ -76,7 +129,7 @@ pub struct Process {
     pub word: Vec<Message>,
 }
 
-/// A message in a load buffer.
+/// A message in a load buffer, or a position in a single buffer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Message {
     /// Whether it is the process's own store.
@@ -92,6 +145,7 @@ impl Proof {
     pub fn len(&self) -> usize {
         match self {
             Proof::LoadBuffers(proof) => proof.parts.iter().map(|part| part.elements.len()).sum(),
+            Proof::SingleBuffer(proof) => proof.elements.len(),
         }
     }
 

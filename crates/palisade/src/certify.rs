@@ -2,7 +2,7 @@
 
 use palisade_certificate::{Certificate, Refusal, Summary, verify};
 use palisade_engine::{Budget, Options, Task};
-use palisade_memory::{Interlocked, Model};
+use palisade_memory::Model;
 use palisade_program::written::Program;
 
 /// Why a certificate does not convince.
@@ -28,7 +28,7 @@ pub fn certify(
         program,
         threads: certificate.threads,
         model,
-        interlocked: Interlocked::default(),
+        interlocked: certificate.interlocked,
         options: Options::default(),
     };
     Ok(verify(&task, &certificate.proof, budget)?)

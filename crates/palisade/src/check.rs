@@ -261,6 +261,7 @@ impl Answer {
             language: input.language.name().to_owned(),
             hash: text_hash(input.source.text()),
             model: self.model.name().to_owned(),
+            interlocked: self.interlocked,
             threads: self.threads,
             int_range: input.int_range.map(|range| (range.lo, range.hi)),
             engine: self.outcome.engine.to_owned(),

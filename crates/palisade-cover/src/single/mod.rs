@@ -81,6 +81,7 @@
 mod draft;
 mod element;
 mod order;
+mod proof;
 mod setup;
 mod undo;
 mod witness;
@@ -90,12 +91,12 @@ use crate::start::{build_automata, population};
 use element::Element;
 use palisade_automata::{Automata, Population};
 use palisade_engine::{
-    Budget, Engine, Exhausted, Outcome, Progress, Reason, Stats, Suitability, Task, Verdict, Witness,
+    Budget, Engine, Exhausted, Outcome, Progress, Proof, Reason, Stats, Suitability, Task, Verdict, Witness,
 };
 use palisade_memory::Model;
 use palisade_program::running::{RoleId, System};
 use palisade_wqo::{Backward, Found, NodeId, Search};
-use setup::Setup;
+use setup::{Setup, Sharing};
 use undo::Step;
 use witness::Link;
 
@@ -116,8 +117,29 @@ impl Engine for Single {
     }
 
     fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
+        self.ask(task, budget, progress, None)
+    }
+
+    fn gives_proofs(&self) -> bool {
+        true
+    }
+
+    fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
+        let mut proof = None;
+        (self.ask(task, budget, progress, Some(&mut proof)), proof)
+    }
+}
+
+impl Single {
+    fn ask(
+        &self,
+        task: &Task<'_>,
+        budget: &Budget,
+        progress: &dyn Progress,
+        proof: Option<&mut Option<Proof>>,
+    ) -> Outcome {
         let mut stats = Stats::new();
-        let verdict = check(task, budget, progress, &mut stats).unwrap_or_else(Verdict::Unknown);
+        let verdict = check(task, budget, progress, &mut stats, proof).unwrap_or_else(Verdict::Unknown);
         Outcome { verdict, engine: self.name(), stats }
     }
 }
@@ -127,10 +149,13 @@ fn check(
     budget: &Budget,
     progress: &dyn Progress,
     stats: &mut Stats,
+    proof: Option<&mut Option<Proof>>,
 ) -> Result<Verdict, Reason> {
     let system = task.system(1);
     let automata = build_automata(task, &system, budget)?;
-    let setup = Setup::new(&automata, task.model, task.interlocked);
+    // Proofs are about each process's letters by themselves.
+    let sharing = if proof.is_some() { Sharing::PerProcess } else { Sharing::One };
+    let setup = Setup::new(&automata, task.model, task.interlocked, sharing);
     let bad = bad_combinations(&system, &automata).map_err(Reason::Unsupported)?;
     let mut search = Search::new(&setup);
     for combination in &bad {
@@ -151,7 +176,12 @@ fn check(
     count(&search, &automata, stats);
     match found {
         None => Err(Reason::Exhausted(exhausted.unwrap_or(Exhausted::Stopped))),
-        Some(Found::Closed) => Ok(Verdict::Safe),
+        Some(Found::Closed) => {
+            if let Some(proof) = proof {
+                *proof = Some(proof::proof(&setup, search.minimal_elements()));
+            }
+            Ok(Verdict::Safe)
+        }
         Some(Found::Initial(node)) => {
             let witness = unfold(task, &system, &automata, &setup, &search, &bad, node);
             witness.map(Verdict::Unsafe).ok_or_else(|| {

@@ -4,12 +4,15 @@
 //! a letter asks of the buffer must be there; its process's pointer must not be behind it, nor the process's newest store to its cell. All of these only ask for
 //! a place that is new enough, so the oldest possible place is the best one. An own letter goes to the same own letter.
 //!
+//! With a word for each process under TSO, subwords alone are compared: that is the order of proofs by load buffers.
+//!
 //! This contains the subword order on the words of a fixed number of processes (and, where letters of different processes are not ordered, that on
 //! multisets of words), which is a well-quasi-order by Higman's lemma. So it is one itself.
 
 use super::element::{Element, End, Process, Queue, Symbol};
 use super::setup::{Setup, Sharing};
 use palisade_base::Id;
+use palisade_memory::Model;
 use palisade_program::running::CellId;
 use palisade_wqo::{injects, is_subword};
 
@@ -35,7 +38,12 @@ impl Setup {
                     injects(&indices(a), &indices(b), |&of_a, &of_b| {
                         let goes = |process: usize| (process == of_a).then_some(of_b);
                         self.process_below(&a.processes[of_a], b, of_b)
-                            && self.letters_below(a, b, Some((of_a, of_b)), &goes)
+                            && match self.model {
+                                Model::Pso => self.letters_below(a, b, Some((of_a, of_b)), &goes),
+                                Model::Sc | Model::Tso => {
+                                    is_subword(&a.processes[of_a].word, &b.processes[of_b].word)
+                                }
+                            }
                     })
                 }
                 Sharing::One => self.assign(a, b, &mut Vec::new()),

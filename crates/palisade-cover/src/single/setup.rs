@@ -84,6 +84,11 @@ impl Kind {
         self.own.contains(&(state, cell, value))
     }
 
+    /// All that [`Kind::may_be_own`] allows.
+    pub fn own(&self) -> impl Iterator<Item = (StateId, CellId, ValueId)> {
+        self.own.iter().copied()
+    }
+
     /// Whether there may be so many processes of this kind.
     pub fn allows(&self, processes: usize) -> bool {
         match self.population {
@@ -121,7 +126,8 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    pub fn new(automata: &Automata, model: Model, interlocked: Interlocked) -> Setup {
+    /// Letters are in one word only if that is asked for, under TSO, with few processes.
+    pub fn new(automata: &Automata, model: Model, interlocked: Interlocked, sharing: Sharing) -> Setup {
         let mut kinds: Vec<Kind> =
             automata.automata.iter().map(|automaton| kind(automata, automaton, model, interlocked)).collect();
         let mut writers: FxHashMap<_, Vec<_>> = FxHashMap::default();
@@ -141,7 +147,8 @@ impl Setup {
             analyse(kind, model);
         }
         let sole = automata.values.ids().map(|cell| sole(automata, &kinds, cell, model)).collect();
-        let sharing = if model == Model::Tso && are_few(&kinds) { Sharing::One } else { Sharing::PerProcess };
+        let one = model == Model::Tso && sharing == Sharing::One && are_few(&kinds);
+        let sharing = if one { Sharing::One } else { Sharing::PerProcess };
         let cells = automata.values.len();
         Setup { kinds, initial: automata.initial.clone(), sole, writers, storing, cells, model, sharing }
     }

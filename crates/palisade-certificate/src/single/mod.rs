@@ -1,0 +1,178 @@
+//! Proofs for PSO, by a single buffer with queues.
+//!
+//! # The semantics
+//! After Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under weak memory models" (TACAS 2012): one buffer holds all stores that have taken effect, in
+//! the order in which they reach memory; each process has a pointer to the position whose memory it sees, which may move on at any time. A store goes to a queue of its process and
+//! cell; the oldest entry of a queue may take effect at any time: it goes to the end of the buffer. A read sees the newest entry of its process's queue for the cell, else the
+//! process's newest store to the cell in the buffer behind its pointer, else memory at the pointer. Store-store fences wait for empty queues, fences and locked instructions also for the
+//! pointer at the end. The same states are reachable as under PSO; it is enough to look at runs in which a read sees an own store in the buffer only with a store-store
+//! fence between the two. (The argument is in the header of the engine, `palisade-cover`'s `single`.)
+//!
+//! # Elements
+//! An element asks for values at the end of the buffer (*settled* ones besides for nothing in any queue of that cell), for processes at states or anywhere, for positions of the buffer
+//! at which cells hold values, in order for each process, the process's pointer being at the first or before, and for entries of queues. A *plain* letter on x has no
+//! store of its process to x behind it; an *own* letter is the newest such store; with a letter on x the queue for x is empty. A closed queue has its last
+//! value newest, or is empty if it has none.
+//!
+//! # What is checked
+//! 1. Every bad state is in some element ([`crate::bad`]), cells that the property reads being settled: nothing is pending when it is judged.
+//! 2. No element holds an initial configuration.
+//! 3. For every element, all predecessors are impossible by the forward analysis of [`flow`], or all of them in one element. The predecessors by one process suffice if the last
+//!    instruction of that process can be put at the end of every run: a read that cannot have seen the queue, a store-store fence, a fence if nothing is asked of
+//!    the process's word, a store if something is asked of its queue.
+//!
+//! Moving a pointer on never needs to be undone: before that, the configuration is in the element already. So it is before an entry of a queue takes effect that nobody waits for, unless that
+//! queue must be empty; then the element with that queue open is a predecessor.
+//!
+//! # Why it convinces
+//! By induction over the length of runs, no run from an initial configuration gets into an element: its last step (or the last instruction of one process, put there) undone, it is in
+//! an element as well.
+
+mod element;
+mod flow;
+mod undo;
+
+use crate::bad::{self, At, Bad};
+use crate::flow::Limit;
+use crate::{Refusal, Summary};
+use element::Config;
+use flow::Flow;
+use palisade_automata::Automata;
+use palisade_engine::Budget;
+use palisade_engine::proof::{SingleBuffer, Viewer};
+use palisade_memory::Interlocked;
+use palisade_program::running::System;
+use rustc_hash::FxHashMap;
+use undo::Undo;
+
+/// Checks that a proof shows a program to be safe under PSO.
+pub(crate) fn verify(
+    system: &System,
+    automata: &Automata,
+    interlocked: Interlocked,
+    proof: &SingleBuffer,
+    budget: &Budget,
+) -> Result<Summary, Refusal> {
+    let flow = Flow::new(automata, interlocked);
+    let elements: Result<Vec<Config>, Refusal> =
+        proof.elements.iter().map(|element| Config::read(&flow, element)).collect();
+    let set = Set::new(&flow, elements?);
+    bad::check(system, automata, &set)?;
+    let mut summary = Summary::default();
+    for number in 0..set.elements.len() {
+        if number % 64 == 0 {
+            budget.check(0).map_err(Refusal::Exhausted)?;
+        }
+        set.check_element(number, &mut summary)?;
+    }
+    Ok(summary)
+}
+
+/// The elements, by the states of their processes.
+struct Set<'a> {
+    flow: &'a Flow,
+    elements: Vec<Config>,
+    index: FxHashMap<Vec<At>, Vec<usize>>,
+}
+
+impl<'a> Set<'a> {
+    fn new(flow: &'a Flow, elements: Vec<Config>) -> Set<'a> {
+        let mut index: FxHashMap<_, Vec<usize>> = FxHashMap::default();
+        for (number, element) in elements.iter().enumerate() {
+            index.entry(places(element)).or_default().push(number);
+        }
+        Set { flow, elements, index }
+    }
+
+    /// Whether some element holds all of a configuration: one whose processes are at some of its places.
+    fn covers(&self, config: &Config) -> bool {
+        let places = places(config);
+        let below = |number: &usize| self.elements[*number].holds(self.flow, config);
+        if places.len() > 10 {
+            return (0..self.elements.len()).any(|number| below(&number));
+        }
+        (0..1u32 << places.len()).any(|mask| {
+            let chosen: Vec<At> =
+                (0..places.len()).filter(|place| mask >> place & 1 == 1).map(|place| places[place]).collect();
+            self.index.get(&chosen).is_some_and(|numbers| numbers.iter().any(below))
+        })
+    }
+
+    fn check_element(&self, number: usize, summary: &mut Summary) -> Result<(), Refusal> {
+        let element = &self.elements[number];
+        summary.elements += 1;
+        if !element.is_possible(self.flow) {
+            return Ok(());
+        }
+        let undo = Undo { flow: self.flow };
+        if undo.is_initial(element) {
+            return Err(Refusal::Initial(number));
+        }
+        let mut missing = None;
+        let mut closed = |all: &dyn Fn(&mut dyn FnMut(Config))| {
+            let mut first = None;
+            all(&mut |config| {
+                summary.predecessors += 1;
+                if first.is_none() && !self.covers(&config) {
+                    first = Some(config);
+                }
+            });
+            missing = first;
+            missing.is_none()
+        };
+        let by_one =
+            undo.postponable(element).into_iter().any(|actor| closed(&|give| undo.by(element, actor, give)));
+        let closed = by_one
+            || closed(&|give| {
+                (0..element.processes.len()).for_each(|actor| undo.by(element, actor, give));
+                undo.by_effects(element, give);
+                undo.by_idle_effects(element, give);
+                undo.by_others(element, give);
+            });
+        match missing {
+            Some(predecessor) if !closed => {
+                Err(Refusal::NotClosed { element: number, predecessor: format!("{predecessor:?}") })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The automata and states of the processes whose state is known, sorted.
+fn places(config: &Config) -> Vec<At> {
+    let mut places: Vec<At> = config.processes.iter().filter_map(|p| Some((p.kind, p.state?))).collect();
+    places.sort_unstable();
+    places
+}
+
+impl bad::Sets for Set<'_> {
+    fn populations(&self) -> Vec<Limit> {
+        self.flow.kinds.iter().map(|kind| kind.population).collect()
+    }
+
+    fn values(&self) -> &[u32] {
+        &self.flow.values
+    }
+
+    fn class(&self, _: usize, state: usize) -> u32 {
+        state as u32
+    }
+
+    fn before(&self, at: At) -> &[u32] {
+        self.flow.before(at)
+    }
+
+    fn cover(&self, bad: &Bad) -> Result<(), String> {
+        let process =
+            |&(kind, state): &At| Viewer { kind, state: Some(state), word: Vec::new(), queues: Vec::new() };
+        let config = Config {
+            memory: bad.memory.iter().map(|value| value.map(|value| (value, true))).collect(),
+            processes: bad.processes.iter().map(process).collect(),
+        };
+        if !config.is_possible(self.flow) || self.covers(&config) {
+            Ok(())
+        } else {
+            Err(format!("{config:?}"))
+        }
+    }
+}

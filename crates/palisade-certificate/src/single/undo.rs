@@ -1,0 +1,385 @@
+//! Undoing one step. The rules are those of the module's header.
+
+use super::element::{Config, queue_of};
+use super::flow::{Act, Edge, Flow, Kind};
+use palisade_engine::proof::{Message, Queue, Viewer};
+use std::collections::BTreeSet;
+
+pub(crate) struct Undo<'a> {
+    pub flow: &'a Flow,
+}
+
+/// Who puts something at the end of the buffer.
+#[derive(Clone, Copy)]
+enum By {
+    /// A process, by a store to a cell.
+    Store(usize, u32),
+    /// A process, by a locked instruction.
+    Locked(usize),
+}
+
+type Give<'g> = &'g mut dyn FnMut(Config);
+
+impl Undo<'_> {
+    fn kind(&self, process: &Viewer) -> &Kind {
+        &self.flow.kinds[process.kind as usize]
+    }
+
+    /// The processes whose last instruction, whatever it was, can be put at the end of the run.
+    pub fn postponable(&self, element: &Config) -> Vec<usize> {
+        let can = |process: &Viewer| {
+            let kind = self.kind(process);
+            let Some(state) = process.state.filter(|&state| !kind.is_start[state as usize]) else {
+                return false;
+            };
+            kind.into[state as usize].iter().all(|&number| {
+                let edge = &kind.edges[number];
+                match edge.act {
+                    Act::Read(cell, value) => !kind.newest.contains(&(edge.source, cell, value)),
+                    Act::Store(cell, _) => {
+                        queue_of(process, cell).is_some_and(|queue| !queue.values.is_empty())
+                    }
+                    Act::StoreFence => true,
+                    Act::Fence => process.word.is_empty(),
+                    Act::Silent | Act::Locked { .. } => false,
+                }
+            })
+        };
+        (0..element.processes.len()).filter(|&index| can(&element.processes[index])).collect()
+    }
+
+    /// The predecessors by instructions of one process of the element.
+    pub fn by(&self, element: &Config, actor: usize, give: Give<'_>) {
+        let process = &element.processes[actor];
+        let kind = self.kind(process);
+        if let Some(state) = process.state {
+            kind.into[state as usize]
+                .iter()
+                .for_each(|&number| self.edge(element, actor, &kind.edges[number], give));
+            return;
+        }
+        // It may be anywhere behind the last of the stores that are asked for.
+        for edge in &kind.edges {
+            if let Act::Store(cell, value) = edge.act
+                && queue_of(process, cell).is_some_and(|queue| queue.values.last() == Some(&value))
+            {
+                self.edge(element, actor, edge, give);
+            }
+        }
+    }
+
+    fn edge(&self, element: &Config, actor: usize, edge: &Edge, give: Give<'_>) {
+        let mut at_source = |config: Config| self.give_at(config, actor, Some(edge.source), give);
+        match &edge.act {
+            Act::Read(cell, value) => self.read(element, actor, edge.source, *cell, *value, &mut at_source),
+            Act::Store(cell, value) => {
+                if let Some(config) = self.store(element, actor, *cell, *value) {
+                    at_source(config);
+                }
+            }
+            Act::StoreFence | Act::Fence => {
+                let mut config = element.clone();
+                let at_end = edge.act == Act::StoreFence || self.put_at_end(&mut config, actor, 0, None);
+                if at_end && self.wait(&mut config, actor, edge) {
+                    at_source(config);
+                }
+            }
+            Act::Locked { .. } => self.locked(element, actor, edge, &mut |config, _| at_source(config)),
+            Act::Silent => {}
+        }
+    }
+
+    fn read(&self, element: &Config, actor: usize, source: u32, cell: u32, value: u32, give: Give<'_>) {
+        let process = &element.processes[actor];
+        let kind = self.kind(process);
+        if let Some(own) = process.word.iter().find(|letter| letter.own && letter.cell == cell) {
+            if own.value == value {
+                give(element.clone());
+            }
+            return;
+        }
+        let queue =
+            queue_of(process, cell).cloned().unwrap_or(Queue { cell, closed: false, values: Vec::new() });
+        let empty = element.is_settled(cell)
+            || process.word.iter().any(|letter| letter.cell == cell)
+            || queue.closed && queue.values.is_empty();
+        let fits = !queue.closed || queue.values.last() == Some(&value);
+        if !empty && fits && kind.newest.contains(&(source, cell, value)) {
+            let mut queue = queue.clone();
+            if queue.values.last() != Some(&value) {
+                queue.values.push(value);
+            }
+            queue.closed = true;
+            let mut config = element.clone();
+            set_queue(&mut config.processes[actor], queue);
+            give(config);
+        }
+        if !queue.values.is_empty() {
+            return;
+        }
+        let plain = Message { own: false, cell, value };
+        let mut config = element.clone();
+        let word = &mut config.processes[actor].word;
+        if word.first() != Some(&plain) {
+            word.insert(0, plain);
+        }
+        give(config);
+        if kind.ahead.contains(&(source, cell, value)) {
+            let newest = process.word.iter().position(|letter| letter.cell == cell);
+            for place in 0..=newest.unwrap_or(process.word.len()) {
+                let mut config = element.clone();
+                config.processes[actor].word.insert(place, Message { own: true, cell, value });
+                give(config);
+            }
+        }
+    }
+
+    fn store(&self, element: &Config, actor: usize, cell: u32, value: u32) -> Option<Config> {
+        let mut config = element.clone();
+        let process = &mut config.processes[actor];
+        if element.is_settled(cell) || process.word.iter().any(|letter| letter.cell == cell) {
+            return None;
+        }
+        if let Some(queue) = process.queues.iter_mut().find(|queue| queue.cell == cell) {
+            if queue.values.last() == Some(&value) {
+                queue.values.pop();
+                queue.closed = false;
+            } else if queue.closed {
+                return None;
+            }
+        }
+        Some(config)
+    }
+
+    /// Stores take effect that somebody waits for, by processes named or not.
+    pub fn by_effects(&self, element: &Config, give: Give<'_>) {
+        for (cell, value) in wanted(element) {
+            for actor in 0..element.processes.len() {
+                let process = &element.processes[actor];
+                let kind = self.kind(process);
+                let can = match process.state {
+                    Some(state) => kind.queued.contains(&(state, cell, value)),
+                    None => kind.stored.contains(&(cell, value)),
+                };
+                if can {
+                    self.effect(element.clone(), actor, cell, value, give);
+                }
+            }
+            for (number, kind) in self.flow.kinds.iter().enumerate() {
+                if kind.stored.contains(&(cell, value)) {
+                    let mut config = element.clone();
+                    config.processes.push(anywhere(number));
+                    self.effect(config, element.processes.len(), cell, value, give);
+                }
+            }
+        }
+    }
+
+    fn effect(&self, config: Config, actor: usize, cell: u32, value: u32, give: Give<'_>) {
+        let (asked, settled) = (config.memory[cell as usize].is_some(), config.is_settled(cell));
+        let state = config.processes[actor].state;
+        self.at_end(config, &[(cell, value)], By::Store(actor, cell), &mut |mut config, put| {
+            if !asked && !put {
+                return;
+            }
+            config.memory[cell as usize] = None;
+            let nothing = Queue { cell, closed: settled, values: Vec::new() };
+            let mut queue = queue_of(&config.processes[actor], cell).cloned().unwrap_or(nothing);
+            queue.values.insert(0, value);
+            set_queue(&mut config.processes[actor], queue);
+            self.give_at(config, actor, state, give);
+        });
+    }
+
+    /// Queues that must be empty took effect as a whole, nobody asking for anything in their cells.
+    pub fn by_idle_effects(&self, element: &Config, give: Give<'_>) {
+        for (actor, process) in element.processes.iter().enumerate() {
+            for queue in process.queues.iter().filter(|queue| queue.closed && queue.values.is_empty()) {
+                let cell = queue.cell;
+                let letters = process.word.iter().any(|letter| letter.cell == cell);
+                let idle = element.memory[cell as usize].is_none() && !letters;
+                if idle && self.kind(process).may_queue(process.state, cell) {
+                    let mut config = element.clone();
+                    config.processes[actor].queues.retain(|other| other.cell != cell);
+                    give(config);
+                }
+            }
+        }
+    }
+
+    /// Locked instructions of processes that are not named, or whose state is not, put something into memory that somebody waits for.
+    pub fn by_others(&self, element: &Config, give: Give<'_>) {
+        let wanted = wanted(element);
+        for (number, kind) in self.flow.kinds.iter().enumerate() {
+            for edge in &kind.edges {
+                let Act::Locked { effect, .. } = &edge.act else { continue };
+                if !effect.iter().any(|written| wanted.contains(written)) {
+                    continue;
+                }
+                let asked = effect.iter().any(|&(cell, _)| element.memory[cell as usize].is_some());
+                let mut with = element.clone();
+                with.processes.push(anywhere(number));
+                for actor in 0..with.processes.len() {
+                    let process = &with.processes[actor];
+                    if process.kind as usize != number || process.state.is_some() {
+                        continue;
+                    }
+                    let named = actor < element.processes.len();
+                    let config = if named { element.clone() } else { with.clone() };
+                    self.locked(&config, actor, edge, &mut |config, put| {
+                        if asked || put {
+                            self.give_at(config, actor, Some(edge.source), give);
+                        }
+                    });
+                }
+            }
+        }
+    }
+
+    fn locked(&self, element: &Config, actor: usize, edge: &Edge, give: &mut dyn FnMut(Config, bool)) {
+        let Act::Locked { guard, effect, .. } = &edge.act else { return };
+        self.at_end(element.clone(), effect, By::Locked(actor), &mut |mut config, put| {
+            for &(cell, _) in effect {
+                let read = guard.iter().find(|(guarded, _)| *guarded == cell);
+                let settled = config.is_settled(cell);
+                config.memory[cell as usize] = read.map(|&(_, value)| (value, settled));
+            }
+            let unwritten = |&&(cell, _): &&(u32, u32)| effect.iter().all(|&(written, _)| written != cell);
+            let guarded =
+                guard.iter().filter(unwritten).all(|&(cell, value)| self.require(&mut config, cell, value));
+            if guarded && self.wait(&mut config, actor, edge) {
+                give(config, put);
+            }
+        });
+    }
+
+    /// Nothing is in the queues that an edge waits for.
+    fn wait(&self, config: &mut Config, actor: usize, edge: &Edge) -> bool {
+        for cell in (0..self.flow.values.len() as u32).filter(|&cell| edge.act.empties(cell)) {
+            let process = &config.processes[actor];
+            if queue_of(process, cell).is_some_and(|queue| !queue.values.is_empty()) {
+                return false;
+            }
+            if self.kind(process).may_queue(Some(edge.source), cell) {
+                let process = &mut config.processes[actor];
+                set_queue(process, Queue { cell, closed: true, values: Vec::new() });
+            }
+        }
+        true
+    }
+
+    /// The end of the buffer is what was just put there: for every choice of letters that stand there. Tells whether there are any.
+    fn at_end(&self, mut config: Config, effect: &[(u32, u32)], by: By, give: &mut dyn FnMut(Config, bool)) {
+        if effect.iter().all(|&(cell, value)| self.require(&mut config, cell, value)) {
+            self.choose(config, effect, by, 0, false, give);
+        }
+    }
+
+    fn choose(
+        &self,
+        config: Config,
+        effect: &[(u32, u32)],
+        by: By,
+        process: usize,
+        put: bool,
+        give: &mut dyn FnMut(Config, bool),
+    ) {
+        let Some(viewer) = config.processes.get(process) else { return give(config, put) };
+        let word = &viewer.word;
+        // The letters from here on must stand at the end.
+        let most = match by {
+            By::Store(actor, cell) if actor == process => {
+                word.iter().position(|letter| letter.cell == cell).unwrap_or(word.len())
+            }
+            By::Locked(actor) if actor == process => 0,
+            By::Store(..) | By::Locked(_) => word.len(),
+        };
+        for first in 0..=most {
+            let begins = word.get(first).is_some_and(|l| effect.contains(&(l.cell, l.value)));
+            if first == most || begins {
+                let mut config = config.clone();
+                if self.put_at_end(&mut config, process, first, Some(by)) {
+                    self.choose(config, effect, by, process + 1, put || first < word.len(), give);
+                }
+            }
+        }
+    }
+
+    /// Letters of a process from one on stand at the end of the buffer; nothing is in the queues of their cells.
+    fn put_at_end(&self, config: &mut Config, process: usize, first: usize, by: Option<By>) -> bool {
+        let letters = config.processes[process].word.split_off(first);
+        letters.iter().all(|letter| {
+            let just_stored =
+                matches!(by, Some(By::Store(actor, cell)) if actor == process && cell == letter.cell);
+            if self.kind(&config.processes[process]).stores_to(letter.cell) {
+                let empty = Queue { cell: letter.cell, closed: true, values: Vec::new() };
+                set_queue(&mut config.processes[process], empty);
+            }
+            (!letter.own || just_stored) && self.require(config, letter.cell, letter.value)
+        })
+    }
+
+    fn require(&self, config: &mut Config, cell: u32, value: u32) -> bool {
+        match config.value(self.flow, cell) {
+            Some(held) => held == value,
+            None => {
+                config.memory[cell as usize] = Some((value, false));
+                config.allows(self.flow, cell, value)
+            }
+        }
+    }
+
+    /// Whether an initial configuration is in the element.
+    pub fn is_initial(&self, element: &Config) -> bool {
+        let starts = |process: &Viewer| {
+            let start = process.state.is_some_and(|state| self.kind(process).is_start[state as usize]);
+            start
+                && process.queues.iter().all(|queue| queue.values.is_empty())
+                && process.word.iter().all(|letter| !letter.own)
+        };
+        let mut memory: Vec<Option<u32>> =
+            element.memory.iter().map(|content| content.map(|(value, _)| value)).collect();
+        let letters = element.processes.iter().flat_map(|process| &process.word);
+        let agree = letters.into_iter().all(|letter| {
+            let value = memory[letter.cell as usize].get_or_insert(letter.value);
+            *value == letter.value
+        });
+        let mut cells = memory.iter().zip(&self.flow.initial);
+        element.processes.iter().all(starts)
+            && agree
+            && cells.all(|(value, &initial)| value.is_none_or(|value| value < initial))
+    }
+
+    /// Gives the configuration with the actor at a state, or where silent edges to it began, unless it is impossible.
+    fn give_at(&self, config: Config, actor: usize, state: Option<u32>, give: Give<'_>) {
+        let kind = config.processes[actor].kind;
+        let states = match state {
+            Some(state) => self.flow.before((kind, state)).iter().map(|&state| Some(state)).collect(),
+            None => vec![None],
+        };
+        for state in states {
+            let mut config = config.clone();
+            config.processes[actor].state = state;
+            if config.is_possible(self.flow) {
+                give(config);
+            }
+        }
+    }
+}
+
+/// What the end of the buffer must hold sooner or later.
+fn wanted(element: &Config) -> BTreeSet<(u32, u32)> {
+    let known = element.memory.iter().enumerate();
+    let known = known.filter_map(|(cell, content)| Some((cell as u32, (*content)?.0)));
+    let letters = element.processes.iter().flat_map(|process| &process.word);
+    known.chain(letters.map(|letter| (letter.cell, letter.value))).collect()
+}
+
+fn anywhere(kind: usize) -> Viewer {
+    Viewer { kind: kind as u32, state: None, word: Vec::new(), queues: Vec::new() }
+}
+
+fn set_queue(process: &mut Viewer, queue: Queue) {
+    process.queues.retain(|other| other.cell != queue.cell);
+    process.queues.push(queue);
+}

@@ -1,0 +1,235 @@
+//! Proofs of the single-buffer engine convince, under every model; proofs that lack something do not.
+
+use palisade_base::Source;
+use palisade_certificate::{Certificate, Refusal, Summary, verify};
+use palisade_conformance::{Profile, generate};
+use palisade_cover::Single;
+use palisade_engine::proof::{Message, Proof, Queue, SingleBuffer, Snapshot, Viewer};
+use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
+use palisade_memory::{Interlocked, Model};
+use palisade_program::written::Program;
+use palisade_syntax::{Language, parse};
+use std::path::Path;
+
+fn read(text: &str) -> Program {
+    parse(Language::Pal, &Source::new("p", text)).expect("the program is well formed").program
+}
+
+fn task(program: &Program, model: Model, interlocked: Interlocked) -> Task<'_> {
+    Task { program, threads: Threads::Declared, model, interlocked, options: Options::default() }
+}
+
+fn judge(task: &Task<'_>, proof: &Proof) -> Result<Summary, Refusal> {
+    verify(task, proof, &Budget::unlimited(1))
+}
+
+/// The proof for PSO of a program that is safe there.
+fn prove(task: &Task<'_>) -> SingleBuffer {
+    match Single.prove(task, &Budget::unlimited(1), &Silent) {
+        (_, Some(Proof::SingleBuffer(proof))) => proof,
+        (outcome, _) => panic!("{:?}", outcome.verdict),
+    }
+}
+
+/// Programs of the corpus that are safe under PSO.
+fn safe_programs() -> Vec<(String, Program)> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let mut found = Vec::new();
+    for expected in palisade_corpus::expectations() {
+        let text = std::fs::read_to_string(corpus.join(expected.file)).expect("the corpus is complete");
+        let program = read(&text);
+        let budget = Budget::unlimited(1).with_work(12_000);
+        let outcome = Single.check(&task(&program, Model::Pso, Interlocked::WholeBuffer), &budget, &Silent);
+        if outcome.verdict == Verdict::Safe {
+            found.push((expected.file.to_owned(), program));
+        }
+    }
+    found
+}
+
+#[test]
+fn proofs_of_the_corpus_convince() {
+    for (name, program) in safe_programs() {
+        for model in Model::ALL {
+            let task = task(&program, model, Interlocked::WholeBuffer);
+            let (outcome, proof) = Single.prove(&task, &Budget::unlimited(1), &Silent);
+            assert_eq!(outcome.verdict, Verdict::Safe, "{name} under {}", model.name());
+            if let Err(refusal) = judge(&task, &proof.expect("what is safe is proved")) {
+                panic!("{name} under {}: {refusal}", model.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn elements_cannot_be_left_out() {
+    let (mut left_out, mut missed) = (0, 0);
+    for (_, program) in safe_programs() {
+        let task = task(&program, Model::Pso, Interlocked::WholeBuffer);
+        let proof = prove(&task);
+        // All of a small proof, some of a large one.
+        for index in (0..proof.elements.len()).step_by(1 + proof.elements.len() / 20) {
+            let mut less = proof.clone();
+            less.elements.remove(index);
+            left_out += 1;
+            missed += usize::from(judge(&task, &Proof::SingleBuffer(less)).is_err());
+        }
+    }
+    // The checker may find another process whose instructions suffice, and then needs less than the engine did.
+    assert!(left_out > 100 && 20 * missed > 19 * left_out, "{missed} of {left_out} elements were missed");
+}
+
+/// Ways to ask for more or something else in an element: the set then lacks configurations.
+fn changes(element: &Snapshot) -> Vec<Snapshot> {
+    let mut changed = Vec::new();
+    let mut change = |change: &dyn Fn(&mut Snapshot)| {
+        let mut other = element.clone();
+        change(&mut other);
+        changed.push(other);
+    };
+    for place in 0..element.memory.len() {
+        change(&|other| other.memory[place].value ^= 1);
+    }
+    for (place, process) in element.processes.iter().enumerate() {
+        for letter in 0..process.word.len() {
+            change(&|other| other.processes[place].word[letter].value ^= 1);
+            change(&|other| other.processes[place].word[letter].own ^= true);
+        }
+        for (index, queue) in process.queues.iter().enumerate() {
+            for value in 0..queue.values.len() {
+                change(&|other| other.processes[place].queues[index].values[value] ^= 1);
+            }
+            if !queue.closed {
+                change(&|other| other.processes[place].queues[index].closed = true);
+            }
+        }
+        if let Some(state) = process.state {
+            change(&|other| other.processes[place].state = Some((state + 1) % 4));
+        } else {
+            change(&|other| other.processes[place].state = Some(0));
+        }
+    }
+    changed
+}
+
+#[test]
+fn no_element_can_be_changed() {
+    let texts = [
+        "shared x, y: bool; process P(i: 0..1) { if i == 0 { x = true; fence; if !y { cs0: skip; } } else { y = true; fence; if !x { cs1: skip; } } } forbid P(0)@cs0 && P(1)@cs1;",
+        "shared x, y: bool; process W { x = true; sfence; y = true; } process R { let a = y; let b = x; assert(!a || b); }",
+        "shared x, y: bool; process P { x = true; fence; y = true; fence; } forbid y && !x;",
+    ];
+    for text in texts {
+        let program = read(text);
+        let task = task(&program, Model::Pso, Interlocked::WholeBuffer);
+        let proof = prove(&task);
+        judge(&task, &Proof::SingleBuffer(proof.clone())).expect("the proof convinces");
+        assert!(!proof.elements.is_empty());
+        for index in 0..proof.elements.len() {
+            for other in changes(&proof.elements[index]) {
+                let mut changed = proof.clone();
+                changed.elements[index] = other.clone();
+                let refused = judge(&task, &Proof::SingleBuffer(changed)).is_err();
+                assert!(refused, "{text}: element {index} became {other:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let program = read("shared x: bool; process P { x = true; assert(x); }");
+    let task = task(&program, Model::Pso, Interlocked::WholeBuffer);
+    let proof = prove(&task);
+    let viewer = |kind, state| Viewer { kind, state, word: Vec::new(), queues: Vec::new() };
+    let letter = |own, cell, value| Message { own, cell, value };
+    let queue = |cell, values: &[u32]| Queue { cell, closed: true, values: values.to_vec() };
+    let wrong = [
+        viewer(3, None),
+        viewer(0, Some(99)),
+        Viewer { word: vec![letter(false, 9, 0)], ..viewer(0, Some(0)) },
+        Viewer { word: vec![letter(true, 0, 0), letter(true, 0, 1)], ..viewer(0, Some(0)) },
+        Viewer { queues: vec![queue(9, &[])], ..viewer(0, Some(0)) },
+        Viewer { queues: vec![queue(0, &[7])], ..viewer(0, Some(0)) },
+        Viewer { queues: vec![queue(0, &[]), queue(0, &[0])], ..viewer(0, Some(0)) },
+        Viewer { word: vec![letter(false, 0, 0)], queues: vec![queue(0, &[0])], ..viewer(0, Some(0)) },
+    ];
+    for process in wrong {
+        let mut changed = proof.clone();
+        changed.elements.push(Snapshot { memory: Vec::new(), processes: vec![process.clone()] });
+        assert!(judge(&task, &Proof::SingleBuffer(changed)).is_err(), "{process:?}");
+    }
+    let mut everything = proof.clone();
+    everything.elements.push(Snapshot::default());
+    assert!(matches!(judge(&task, &Proof::SingleBuffer(everything)), Err(Refusal::Initial(_))));
+    let nothing = Proof::SingleBuffer(SingleBuffer::default());
+    assert!(matches!(judge(&task, &nothing), Err(Refusal::BadMissing(_))));
+    for model in [Model::Sc, Model::Tso] {
+        let other = Task { model, ..task.clone() };
+        assert!(matches!(judge(&other, &Proof::SingleBuffer(proof.clone())), Err(Refusal::Unsuited(_))));
+    }
+}
+
+/// Every proof for a random program convinces, under all models and whatever locked instructions wait for.
+#[test]
+fn proofs_for_random_programs_convince() {
+    let seeds: u64 = std::env::var("PALISADE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let (mut convinced, mut refused) = (0, 0);
+    for (seed, profile) in (1..=seeds).flat_map(|seed| Profile::ALL.map(|profile| (seed, profile))) {
+        let program = generate(profile, seed);
+        let mut whole = None;
+        for (model, interlocked) in [
+            (Model::Sc, Interlocked::WholeBuffer),
+            (Model::Tso, Interlocked::WholeBuffer),
+            (Model::Pso, Interlocked::WholeBuffer),
+            (Model::Pso, Interlocked::OwnAddress),
+        ] {
+            let task = task(&program, model, interlocked);
+            let (outcome, proof) = Single.prove(&task, &Budget::unlimited(1).with_work(10_000), &Silent);
+            assert_eq!(outcome.verdict == Verdict::Safe, proof.is_some(), "{:?}", outcome.verdict);
+            if let Some(proof) = proof {
+                if let Err(refusal) = judge(&task, &proof) {
+                    panic!("seed {seed}, {profile:?}, {}, {interlocked:?}: {refusal}", model.name());
+                }
+                convinced += 1;
+                whole = (model == Model::Pso).then_some(proof);
+            } else if let (Verdict::Unsafe(_), Some(proof)) = (&outcome.verdict, &whole) {
+                // What is right with locked instructions that wait for everything, and wrong with others.
+                assert!(
+                    judge(&task, proof).is_err(),
+                    "seed {seed}, {profile:?}: a proof of something wrong convinces"
+                );
+                refused += 1;
+            }
+        }
+    }
+    println!("{convinced} proofs convinced, {refused} of something wrong were refused");
+    assert!(convinced > 0);
+}
+
+#[test]
+fn files_hold_the_proof() {
+    let program = read(
+        "shared x, y: bool; process W { x = true; sfence; y = true; } process R { let a = y; let b = x; assert(!a || b); }",
+    );
+    let task = task(&program, Model::Pso, Interlocked::OwnAddress);
+    let certificate = Certificate {
+        file: "p.pal".into(),
+        language: "pal".into(),
+        hash: "h".into(),
+        model: "pso".into(),
+        interlocked: Interlocked::OwnAddress,
+        threads: Threads::Declared,
+        int_range: None,
+        engine: "sb".into(),
+        proof: Proof::SingleBuffer(prove(&task)),
+    };
+    let text = certificate.to_json();
+    assert_eq!(Certificate::from_json(&text).expect("it was just written"), certificate);
+    let changed = text.replacen("\"elements\":[", "\"elements\":[{\"memory\":[],\"processes\":[]},", 1);
+    assert!(
+        Certificate::from_json(&changed).expect_err("it was changed").to_string().contains("was changed")
+    );
+    let load = text.replacen("single-buffer", "load-buffers", 1);
+    assert!(Certificate::from_json(&load).is_err(), "the proof is of another kind");
+}

@@ -1,0 +1,80 @@
+//! The search's result as a proof that others can check.
+//!
+//! Under TSO and SC an element with a word for each process is one of load buffers as well: its letters are messages that the process will read. So the proof is one by load
+//! buffers. Under PSO it is the minimal elements alone; whoever checks it does the forward analysis again.
+
+use super::element::{Content, Element, End, Process, Symbol};
+use super::setup::{Setup, Sharing, Sole};
+use palisade_engine::{Proof, proof};
+use palisade_memory::Model;
+
+/// The proof that a closed set gives.
+pub(crate) fn proof<'e>(setup: &Setup, elements: impl Iterator<Item = &'e Element>) -> Proof {
+    assert_eq!(setup.sharing, Sharing::PerProcess, "proofs are about each process's letters by themselves");
+    if setup.model == Model::Pso {
+        let mut elements: Vec<proof::Snapshot> = elements.map(snapshot).collect();
+        elements.sort_unstable();
+        return Proof::SingleBuffer(proof::SingleBuffer { elements });
+    }
+    let mut pending: Vec<proof::Pending> = Vec::new();
+    for (kind, of_kind) in setup.kinds.iter().enumerate() {
+        pending.extend(of_kind.own().map(|(state, cell, value)| proof::Pending {
+            kind: kind as u32,
+            state: state.0,
+            cell: cell.0,
+            value: value.0,
+        }));
+    }
+    pending.sort_unstable();
+    let held = setup.sole.iter_enumerated().filter_map(|(cell, sole)| match sole {
+        Sole::Many | Sole::Constant(_) => None,
+        Sole::Writer(kind, values) => {
+            let values = values.iter().map(|values| values.iter().map(|value| value.0).collect()).collect();
+            Some(proof::Held { cell: cell.0, kind: *kind, values })
+        }
+    });
+    let classes = setup.kinds.iter().map(|kind| (0..kind.incoming.len() as u32).collect()).collect();
+    let mut elements: Vec<proof::Element> = elements.map(load_buffers).collect();
+    elements.sort_unstable();
+    let parts = vec![proof::Part { tracked: None, elements }];
+    Proof::LoadBuffers(proof::LoadBuffers { classes, pending, held: held.collect(), parts })
+}
+
+fn message(symbol: &Symbol) -> proof::Message {
+    proof::Message { own: symbol.is_own(), cell: symbol.cell().0, value: symbol.value().0 }
+}
+
+fn load_buffers(element: &Element) -> proof::Element {
+    let process = |process: &Process| proof::Process {
+        kind: process.kind,
+        state: process.state.expect("only under PSO a process may be anywhere").0,
+        word: process.word.iter().rev().map(message).collect(),
+    };
+    let known = element.memory.iter().enumerate();
+    proof::Element {
+        memory: known.filter_map(|(cell, content)| Some((cell as u32, content.value()?.0))).collect(),
+        processes: element.processes.iter().map(process).collect(),
+    }
+}
+
+fn snapshot(element: &Element) -> proof::Snapshot {
+    let cell = |(cell, content): (usize, &Content)| {
+        let value = content.value()?.0;
+        Some(proof::Cell { cell: cell as u32, value, settled: content.is_settled() })
+    };
+    let queue = |queue: &super::element::Queue| proof::Queue {
+        cell: queue.cell.0,
+        closed: queue.end == End::Closed,
+        values: queue.values.iter().map(|value| value.0).collect(),
+    };
+    let process = |process: &Process| proof::Viewer {
+        kind: process.kind,
+        state: process.state.map(|state| state.0),
+        word: process.word.iter().map(message).collect(),
+        queues: process.queues.iter().map(queue).collect(),
+    };
+    proof::Snapshot {
+        memory: element.memory.iter().enumerate().filter_map(cell).collect(),
+        processes: element.processes.iter().map(process).collect(),
+    }
+}
