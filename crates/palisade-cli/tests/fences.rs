@@ -183,6 +183,40 @@ fn json() {
 }
 
 #[test]
+fn robustness() {
+    let scratch = Scratch::new("fences_robust").file(
+        "sb.pal",
+        "shared x, y: 0..1;\nprocess P { x = 1; let r = y; }\nprocess Q { y = 1; let r = x; }\n",
+    );
+    scratch.run(&["fences", "-q", "sb.pal"]).exits(0).prints(str![[r#"
+safe  sb.pal: no fences needed
+
+"#]]);
+    scratch.run(&["fences", "sb.pal", "--goal", "robustness"]).exits(0).prints(str![[r#"
+robust  sb.pal: with 2 fences
+
+fences
+  fence in P, after line 2: x = 1;
+  fence in Q, after line 3: y = 1;
+
+Without the one after line 2, P's line 2 (let r = y;) takes effect before its line 2 (x = 1;)
+...
+Without the one after line 3, Q's line 3 (let r = x;) takes effect before its line 3 (y = 1;)
+...
+TSO, engine attacks, 3 engine calls, [..] s
+
+"#]]);
+    scratch.run(&["fences", "-q", "sb.pal", "--goal", "robustness", "--only", "2"]).exits(1).prints(str![[r#"
+not-robust  sb.pal: no fence at the 1 place allowed helps: Q's line 3 (let r = x;) takes effect before its line 3 (y = 1;)
+
+"#]]);
+    let json = scratch.run(&["fences", "sb.pal", "--goal", "robustness", "--format", "json"]).exits(0).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("one JSON object");
+    assert_eq!((json["verdict"].as_str(), json["goal"].as_str()), (Some("robust"), Some("robustness")));
+    assert!(json["fence_sets"][0][1]["without"]["run"].as_array().is_some_and(|steps| steps.len() > 3));
+}
+
+#[test]
 fn usage() {
     let scratch = scratch("fences_usage");
     scratch.run(&["fences", "sb.pal", "--only", "1"]).exits(2).complains(str![[r#"

@@ -1,8 +1,8 @@
 //! Fences for programs of every input language: the sets are those of the literature, and the text with a fence is the program that was judged.
 
 use palisade::{
-    Budget, CheckOptions, FencesAnswer, FencesError, FencesOptions, Input, Language, Model, Per, Placement,
-    Silent, Source, Spot, Threads, Verdict, Which, WriteError,
+    Budget, CheckOptions, FencesAnswer, FencesError, FencesOptions, Goal, Input, Language, Model, Per,
+    Placement, Silent, Source, Spot, Threads, Verdict, Which, WriteError,
 };
 use palisade_fences::{FenceKind, Places, Wanted};
 use palisade_syntax::edit::{FenceAt, insert_fences};
@@ -144,6 +144,31 @@ forbid P@p && Q@q && P.r == 0 && Q.r == 0;
     let answer = ask(&input, &options);
     let text = answer.written(&input, 0, &Budget::unlimited(1), &Silent).expect("the fences can be written");
     assert!(text.contains("x = 1; fence; let r = y;"), "{text}");
+}
+
+/// Robustness needs fences where safety does not, and never fewer; programs that are robust need none.
+#[test]
+fn robustness() {
+    let options = FencesOptions { goal: Goal::Robustness, ..all() };
+    check(&corpus("mutex/dekker_simple.pal"), &options, "robust", &["P 8"]);
+    check(&corpus("mutex/peterson.pal"), &options, "robust", &["P 9"]);
+    check(&corpus("locks/parker.pal"), &options, "robust", &["Sleeper 11"]);
+    check(&corpus("trencher/peterson_once.trencher"), &options, "robust", &["zero 6, one 19"]);
+    check(&corpus("locks/mcs.pal"), &options, "robust", &[""]);
+    check(&corpus("mutex/peterson.fenced.pal"), &options, "robust", &[""]);
+    // Safe, for want of a property, but not robust.
+    let text = "shared x, y: 0..1;\nprocess P {\nx = 1;\nlet r = y;\n}\nprocess Q {\ny = 1;\nlet r = x;\n}\n";
+    check(&pal(text), &all(), "safe", &[""]);
+    check(&pal(text), &options, "robust", &["P 3, Q 7"]);
+    let nowhere = FencesOptions { only: vec![spot("3")], ..options.clone() };
+    let input = pal(text);
+    let answer = ask(&input, &nowhere);
+    assert_eq!(answer.word(), "not-robust");
+    assert!(answer.under_sc.is_none(), "no program is less than robust under SC");
+    let answer = ask(&input, &options);
+    let mended =
+        answer.written(&input, 0, &Budget::unlimited(1), &Silent).expect("the fences can be written");
+    check(&pal(&mended), &options, "robust", &[""]);
 }
 
 #[test]
