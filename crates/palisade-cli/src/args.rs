@@ -79,6 +79,8 @@ pub enum Command {
     Robust(RobustArgs),
     /// Which fences make a program safe, or robust?
     Fences(FencesArgs),
+    /// Read a recorded execution and tell what TSO and PSO could have made of it
+    Monitor(MonitorArgs),
     /// Print a program in another form
     Show(ShowArgs),
 }
@@ -325,6 +327,34 @@ pub struct CertifyArgs {
     /// The program, if it is not where the certificate says
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
+}
+
+const MONITOR_EXAMPLES: &str = "\
+Examples:
+  palisade monitor run.trace                    every place where TSO or PSO could break SC
+  my_recorder ./test | palisade monitor -       while it runs
+  palisade monitor run.trace --sarif out.sarif  for code scanning
+
+The first word is clean or violations. docs/traces.md describes the two forms of traces.
+Exit codes: 0 no violations, 1 violations, 2 the trace is cut off or malformed (what could be
+read is reported), 3 stopped.";
+
+/// `palisade monitor`
+#[derive(Debug, Args)]
+#[command(after_long_help = MONITOR_EXAMPLES)]
+pub struct MonitorArgs {
+    /// The trace, as text or binary (- for standard input)
+    #[arg(value_name = "TRACE")]
+    pub trace: PathBuf,
+    /// Report violations under this memory model only [default: both]
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<WeakModelArg>,
+    /// What a locked instruction waits for under PSO
+    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
+    pub interlocked: InterlockedArg,
+    /// Write the violations to a file as SARIF, for code scanning
+    #[arg(long, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
 }
 
 /// `palisade show`

@@ -12,6 +12,7 @@ mod files;
 mod interrupt;
 mod limits;
 mod meter;
+mod monitor;
 mod output;
 mod replay;
 mod robust;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Robust(args) => robust::run(args, &palisade.common, &output),
         Command::Certify(args) => certify::run(args, &palisade.common, &output),
         Command::Fences(args) => fences::run(args, &palisade.common, &output),
+        Command::Monitor(args) => monitor::run(args, &palisade.common, &output),
         Command::Show(args) => show::run(args, &output),
     };
     ExitCode::from(exit.code())

@@ -10,8 +10,11 @@
 //!
 //! *Source.* Vector clocks: Fidge 1988, Mattern 1989; by access to shared variables: Flanagan and Freund, FastTrack, PLDI 2009, section 2.
 
-/// A number of events of one process.
+/// A number of events of one process, below [`LATEST`].
 pub type Moment = u32;
+
+/// What moments do not reach.
+pub const LATEST: Moment = i32::MAX as Moment;
 
 /// How many vectors knowledge is.
 pub const VECTORS: usize = 3;
@@ -22,12 +25,20 @@ pub const LANE_STEP: usize = 8;
 /// `into` learns what `from` knows.
 #[inline(always)]
 pub fn join(into: &mut [Moment], from: &[Moment]) {
-    // Whole blocks of lanes: the loop inside has a fixed length and becomes a few vector instructions.
-    let blocks = into.chunks_exact_mut(LANE_STEP).zip(from.chunks_exact(LANE_STEP));
+    // Whole blocks of lanes, compared as signed numbers, which moments are never too large for: a few vector instructions on any host.
+    let blocks = into.as_chunks_mut::<LANE_STEP>().0.iter_mut().zip(from.as_chunks::<LANE_STEP>().0);
     for (into, from) in blocks {
-        for lane in 0..LANE_STEP {
-            into[lane] = into[lane].max(from[lane]);
-        }
+        let (a, b) = (*into, *from);
+        *into = std::array::from_fn(|lane| a[lane].cast_signed().max(b[lane].cast_signed()).cast_unsigned());
+    }
+}
+
+/// `into` knows what `from` knows, and nothing else.
+#[inline(always)]
+pub fn copy(into: &mut [Moment], from: &[Moment]) {
+    let blocks = into.as_chunks_mut::<LANE_STEP>().0.iter_mut().zip(from.as_chunks::<LANE_STEP>().0);
+    for (into, from) in blocks {
+        *into = *from;
     }
 }
 

@@ -13,6 +13,9 @@ use rustc_hash::FxHashMap;
 /// Bytes in a word.
 const WORD: u64 = 8;
 
+/// Moments in a line of the host's cache, on most hosts.
+const CACHE_LINE: usize = 16;
+
 /// No piece, no process.
 pub const NONE: u32 = u32::MAX;
 
@@ -58,6 +61,7 @@ pub struct Shadow {
     clocks: Bank,
     lanes: usize,
     unused: Vec<u32>,
+    changes: u64,
 }
 
 /// A piece with its clocks.
@@ -101,6 +105,7 @@ impl Shadow {
             clocks: Bank::new(PIECE_VECTORS, lanes),
             lanes,
             unused: Vec::new(),
+            changes: 0,
         }
     }
 
@@ -114,6 +119,22 @@ impl Shadow {
         let &first = self.words.get(&(bytes.address / WORD))?;
         let piece = &self.pieces[first as usize];
         ((u64::from(piece.from), u64::from(piece.to)) == (from, to)).then_some(first)
+    }
+
+    /// The same, with [`NONE`] for no piece, and fetches what is known of the piece.
+    #[inline(always)]
+    pub fn look_up(&self, bytes: Bytes) -> u32 {
+        let Some(piece) = self.find(bytes) else { return NONE };
+        let clocks = self.clocks.of(piece as usize);
+        // One number of each line of the host's cache. Nobody needs the sum.
+        std::hint::black_box(clocks.iter().step_by(CACHE_LINE).fold(0, |sum: u32, &moment| sum ^ moment));
+        piece
+    }
+
+    /// How often pieces were cut, merged or forgotten: as long as this stays the same, a piece that was found stays what it is.
+    #[inline(always)]
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Appends the pieces that make up the bytes.
@@ -194,6 +215,7 @@ impl Shadow {
 
     /// Cuts a piece in two; the second part, which begins at `at`, is the answer.
     fn cut(&mut self, piece: u32, at: u8) -> u32 {
+        self.changes += 1;
         let copy = self.pieces[piece as usize];
         let second = Piece { from: at, ..copy };
         let new = match self.unused.pop() {
@@ -217,6 +239,7 @@ impl Shadow {
 
     /// Makes one piece of those of each word that one store has just covered: the same is known of all of them.
     pub fn merge(&mut self, stored: Bytes) {
+        self.changes += 1;
         for word in stored.address / WORD..=(stored.end() - 1) / WORD {
             let base = word * WORD;
             let from = (stored.address.max(base) - base) as u8;
@@ -275,6 +298,7 @@ impl Shadow {
     }
 
     fn unlink(&mut self, word: u64, gone: &[u32]) {
+        self.changes += 1;
         let mut kept = Vec::new();
         let mut at = self.words.remove(&word).unwrap_or(NONE);
         while at != NONE {

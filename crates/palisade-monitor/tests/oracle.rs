@@ -99,8 +99,13 @@ fn check(shape: Shape, seed: u64) -> usize {
     let mut found = 0;
     for interlocked in [Interlocked::WholeBuffer, Interlocked::OwnAddress] {
         let mut monitor = Monitor::new(interlocked);
-        for (index, event) in events.iter().enumerate() {
-            monitor.take(&Event { instruction: Instruction(index as u32), ..*event });
+        let number =
+            |(index, event): (usize, &Event)| Event { instruction: Instruction(index as u32), ..*event };
+        let numbered: Vec<Event> = events.iter().enumerate().map(number).collect();
+        if seed.is_multiple_of(2) {
+            monitor.take_all(&numbered);
+        } else {
+            numbered.iter().for_each(|event| monitor.take(event));
         }
         let seen: BTreeSet<(Model, u32, u32, u32)> = monitor
             .violations()

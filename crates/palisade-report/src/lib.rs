@@ -7,6 +7,7 @@ mod diagnostics;
 mod explain;
 mod fences;
 mod json;
+mod monitor;
 mod notes;
 mod robustness;
 mod summary;
@@ -21,6 +22,7 @@ pub use fences::{
     FencesEnd, FencesFinding, Runs, ToldFence, fence_sets, fences_details, fences_headline, fences_json,
 };
 pub use json::{SCHEMA_VERSION, check_json, refused_json};
+pub use monitor::{MonitorFinding, Place, monitor_headline, monitor_json, monitor_sarif, monitor_text};
 pub use notes::notes;
 pub use robustness::{
     RaceFinding, RobustFinding, race_details, race_headline, race_json, robust_details, robust_headline,

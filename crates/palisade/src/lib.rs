@@ -50,6 +50,7 @@ pub use palisade_syntax::Language;
 pub use palisade_certificate as certificate;
 pub use palisade_engine as engine;
 pub use palisade_memory as memory;
+pub use palisade_monitor as monitor;
 pub use palisade_program as program;
 pub use palisade_report as report;
 pub use palisade_syntax as syntax;

@@ -19,6 +19,9 @@ const LONGEST_RECORD: usize = LONGEST_NAME + 64;
 
 const BUFFER: usize = 1 << 18;
 
+/// Events that are handed on at a time.
+const BATCH: usize = 64;
+
 /// Kinds of records: the low half of the first byte.
 mod kind {
     pub const LOAD: u8 = 0;
@@ -181,10 +184,27 @@ impl<R: Read> Records<R> {
     pub(super) fn read(
         &mut self,
         instructions: &mut Instructions,
-        take: &mut impl FnMut(&Event),
+        take: &mut impl FnMut(&[Event]),
+    ) -> Result<(), TraceError> {
+        let mut batch = Vec::with_capacity(BATCH);
+        let result = self.read_records(instructions, take, &mut batch);
+        take(&batch);
+        result
+    }
+
+    fn read_records(
+        &mut self,
+        instructions: &mut Instructions,
+        take: &mut impl FnMut(&[Event]),
+        batch: &mut Vec<Event>,
     ) -> Result<(), TraceError> {
         loop {
-            if self.filled - self.at < LONGEST_RECORD && !self.at_end {
+            let must_fill = self.filled - self.at < LONGEST_RECORD && !self.at_end;
+            if must_fill || batch.len() == BATCH {
+                take(batch);
+                batch.clear();
+            }
+            if must_fill {
                 self.fill()?;
             }
             let start = self.at;
@@ -194,7 +214,7 @@ impl<R: Read> Records<R> {
             let record = match decoded {
                 Ok(Record::Event(event)) => {
                     self.events += 1;
-                    take(&event);
+                    batch.push(event);
                     continue;
                 }
                 Ok(other) => Ok(other),

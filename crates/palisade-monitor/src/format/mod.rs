@@ -108,6 +108,11 @@ impl<R: Read> TraceReader<R> {
 
     /// Reads to the end, or to the first thing that is wrong.
     pub fn read(&mut self, mut take: impl FnMut(&Event)) -> Result<(), TraceError> {
+        self.read_batches(|events| events.iter().for_each(&mut take))
+    }
+
+    /// The same, some events at a time; never waits for input with events in hand.
+    pub fn read_batches(&mut self, mut take: impl FnMut(&[Event])) -> Result<(), TraceError> {
         match &mut self.form {
             Form::Text(lines) => lines.read(&mut self.instructions, &mut take),
             Form::Binary(records) => records.read(&mut self.instructions, &mut take),

@@ -87,7 +87,7 @@ impl<R: Read> Lines<R> {
     pub(super) fn read(
         &mut self,
         instructions: &mut Instructions,
-        take: &mut impl FnMut(&Event),
+        take: &mut impl FnMut(&[Event]),
     ) -> Result<(), TraceError> {
         let mut bytes = Vec::new();
         let mut must_end = false;
@@ -112,7 +112,7 @@ impl<R: Read> Lines<R> {
                 HEADER if number == 1 => must_end = true,
                 END => ended = true,
                 line => match self.event(line, instructions) {
-                    Ok(event) => take(&event),
+                    Ok(event) => take(&[event]),
                     // The last line of a trace that was cut off is no wonder.
                     Err(_) if must_end && bytes.last() != Some(&b'\n') => return Err(TraceError::CutOff),
                     Err(problem) => return Err(wrong(problem)),

@@ -1,0 +1,170 @@
+//! `palisade monitor`: reads a recorded execution, or one that is still running, and tells which violations of sequential consistency TSO and PSO could have added.
+//!
+//! Exit codes: 0 if there is none, 1 if there are some, 2 if the trace is cut off or malformed (what could be read is reported all the same), 3 if the reading was stopped.
+
+use crate::args::{Common, Format, MonitorArgs};
+use crate::exit::Exit;
+use crate::output::{Detail, Output};
+use crate::{files, interrupt};
+use palisade::memory::Interlocked;
+use palisade::monitor::{Monitor, Seen, TraceError, TraceReader, Violation};
+use palisade::report::{self, MonitorFinding, Place};
+use palisade::{Diagnostic, Source};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Runs the command.
+pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
+    let name = args.trace.display().to_string();
+    let input = match open(&args.trace) {
+        Ok(input) => input,
+        Err(error) => {
+            output.complain_about(&name, error);
+            return Exit::Error;
+        }
+    };
+    let start = Instant::now();
+    let stop = interrupt::stop_flag();
+    let stopped = Arc::new(AtomicBool::new(false));
+    let deadline = common.timeout.and_then(|timeout| start.checked_add(timeout));
+    let input = Stoppable { input, stop, deadline, stopped: stopped.clone() };
+    let mut monitor = Monitor::new(Interlocked::from(args.interlocked));
+    let (reader, read) = match TraceReader::new(input) {
+        Ok(mut reader) => {
+            let read = reader.read_batches(|events| monitor.take_all(events));
+            (reader, read)
+        }
+        Err(error) => {
+            let message = format!("cannot be read: {error}");
+            output.complain_about(&name, Diagnostic::error("unreadable-file", message));
+            return Exit::Error;
+        }
+    };
+    let stopped = stopped.load(Ordering::Relaxed);
+    let problem = match &read {
+        _ if stopped => Some("the reading was stopped".to_owned()),
+        Ok(()) => None,
+        Err(error) => Some(error.to_string()),
+    };
+    let mut violations = monitor.violations().sorted();
+    if let Some(model) = args.model {
+        violations.retain(|(violation, _)| violation.model == model.into());
+    }
+    let sources = sources(&violations, &reader);
+    let finding = MonitorFinding {
+        file: &name,
+        events: monitor.events(),
+        violations: &violations,
+        instructions: reader.instructions(),
+        sources: &sources,
+        problem: problem.as_deref(),
+        seconds: start.elapsed().as_secs_f64(),
+        peak_memory_bytes: palisade::engine::peak_memory_bytes(),
+    };
+    tell(&finding, output);
+    let mut exit = match (stopped, &read) {
+        (true, _) => Exit::Unknown,
+        (_, Err(_)) => Exit::Error,
+        _ if violations.is_empty() => Exit::Fine,
+        _ => Exit::Violated,
+    };
+    if let Some(problem) = &problem {
+        let id = match (&read, stopped) {
+            (_, true) => "stopped",
+            (Err(TraceError::CutOff), _) => "cut-off-trace",
+            (Err(TraceError::Io(_)), _) => "unreadable-file",
+            _ => "malformed-trace",
+        };
+        let diagnostic = Diagnostic::error(id, problem.clone())
+            .help(format!("{} events before it were read; the answer is about these", monitor.events()));
+        output.complain_about(&name, diagnostic);
+    }
+    if let Some(path) = &args.sarif {
+        let sarif = report::monitor_sarif(&finding, env!("CARGO_PKG_VERSION"));
+        if let Err(error) = files::write(path, &sarif) {
+            output.complain_about(&path.display().to_string(), error);
+            exit = Exit::Error;
+        }
+    }
+    exit
+}
+
+fn tell(finding: &MonitorFinding<'_>, output: &Output) {
+    let text = match output.format {
+        Format::Json => report::monitor_json(finding) + "\n",
+        Format::Text => {
+            let mut text = report::monitor_headline(finding, output.colour) + "\n";
+            if output.detail != Detail::Quiet {
+                text += &report::monitor_text(finding, output.width, output.colour);
+            }
+            if output.detail == Detail::Verbose {
+                let rate = finding.events as f64 / finding.seconds.max(1e-9) / 1e6;
+                text += &format!(
+                    "\n{} events in {:.2} s, {rate:.1} million per second\n",
+                    finding.events, finding.seconds
+                );
+            }
+            text
+        }
+    };
+    let _ = output.print(&text);
+}
+
+fn open(path: &Path) -> Result<Box<dyn Read>, Diagnostic> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    if path.is_dir() {
+        return Err(Diagnostic::error("is-a-folder", "this is a folder, not a file"));
+    }
+    match File::open(path) {
+        Ok(file) => Ok(Box::new(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(Diagnostic::error("no-such-file", "there is no such file or folder"))
+        }
+        Err(error) => Err(Diagnostic::error("unreadable-file", format!("cannot be read: {error}"))),
+    }
+}
+
+/// The source texts that the violations are in, as far as they are there.
+fn sources<R: Read>(violations: &[(Violation, Seen)], reader: &TraceReader<R>) -> BTreeMap<String, Source> {
+    let mut sources = BTreeMap::new();
+    for (violation, _) in violations {
+        for instruction in [violation.store, violation.previous, violation.access] {
+            if let Some(place) = Place::of(reader.instructions().name(instruction))
+                && place.file != "-"
+                && !sources.contains_key(&place.file)
+                && let Ok(text) = files::text(Path::new(&place.file))
+            {
+                sources.insert(place.file.clone(), Source::new(place.file, text));
+            }
+        }
+    }
+    sources
+}
+
+/// Input that ends when somebody asks for it or the time is up.
+struct Stoppable {
+    input: Box<dyn Read>,
+    stop: Arc<AtomicBool>,
+    deadline: Option<Instant>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Read for Stoppable {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let late = self
+            .deadline
+            .is_some_and(|deadline| deadline.saturating_duration_since(Instant::now()) == Duration::ZERO);
+        if late || self.stop.load(Ordering::Relaxed) {
+            self.stopped.store(true, Ordering::Relaxed);
+            return Ok(0);
+        }
+        self.input.read(buffer)
+    }
+}

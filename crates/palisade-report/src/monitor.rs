@@ -1,0 +1,330 @@
+//! What the monitors saw: as text with the source lines, as JSON, and as SARIF for code scanning.
+//!
+//! A violation is three instructions. Those that were seen under both models are told once, with both models.
+
+use crate::{Colour, SCHEMA_VERSION, fit, one_line};
+use palisade_base::Source;
+use palisade_memory::Model;
+use palisade_monitor::{Instruction, Instructions, Seen, Violation};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// What was seen on one trace.
+#[derive(Clone, Copy, Debug)]
+pub struct MonitorFinding<'a> {
+    /// The trace, as the user called it.
+    pub file: &'a str,
+    /// How many events were read.
+    pub events: u64,
+    /// Violations in the order in which they were seen.
+    pub violations: &'a [(Violation, Seen)],
+    /// What the trace calls its instructions.
+    pub instructions: &'a Instructions,
+    /// The source texts that are there, by the names that the trace gives them.
+    pub sources: &'a BTreeMap<String, Source>,
+    /// Why the trace could not be read to its end.
+    pub problem: Option<&'a str>,
+    /// Time taken.
+    pub seconds: f64,
+    /// The most memory in use.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// A place in a source text, as traces name it: `FILE:LINE` or `FILE:LINE:COLUMN`, perhaps followed by a text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The file.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: u32,
+    /// Its column, from 1.
+    pub column: Option<u32>,
+}
+
+impl Place {
+    /// The place that an instruction's name begins with.
+    pub fn of(name: &str) -> Option<Place> {
+        let number = |text: &str| text.parse::<u32>().ok().filter(|&number| number > 0);
+        let (rest, last) = name.split_whitespace().next()?.rsplit_once(':')?;
+        let last = number(last)?;
+        let of = |file: &str, line, column| {
+            (!file.is_empty()).then(|| Place { file: file.to_owned(), line, column })
+        };
+        match rest.rsplit_once(':').map(|(file, line)| (file, number(line))) {
+            Some((file, Some(line))) => of(file, line, Some(last)),
+            _ => of(rest, last, None),
+        }
+    }
+}
+
+/// A violation under one or both models.
+struct Grouped {
+    models: Vec<(Model, Seen)>,
+    roles: [(&'static str, Instruction); 3],
+}
+
+/// What the three instructions are called in JSON and SARIF, and what there is to say about them.
+const ROLES: [(&str, &str); 3] = [
+    ("store", "this store may still wait in its buffer"),
+    ("previous", "when another process has got here, after the store,"),
+    ("access", "and this access comes before the store"),
+];
+
+fn grouped(violations: &[(Violation, Seen)]) -> Vec<Grouped> {
+    let mut groups: Vec<Grouped> = Vec::new();
+    for &(violation, seen) in violations {
+        let instructions = [violation.store, violation.previous, violation.access];
+        let same = |group: &&mut Grouped| group.roles.map(|(_, instruction)| instruction) == instructions;
+        match groups.iter_mut().find(same) {
+            Some(group) => group.models.push((violation.model, seen)),
+            None => {
+                let [a, b, c] = [0, 1, 2].map(|index: usize| (ROLES[index].0, instructions[index]));
+                groups.push(Grouped { models: vec![(violation.model, seen)], roles: [a, b, c] });
+            }
+        }
+    }
+    groups
+}
+
+/// `violations` or `clean`.
+fn verdict(finding: &MonitorFinding<'_>) -> &'static str {
+    if finding.violations.is_empty() { "clean" } else { "violations" }
+}
+
+/// The line of a trace: verdict, file, how many. Without a line break.
+pub fn monitor_headline(finding: &MonitorFinding<'_>, colour: Colour) -> String {
+    let style = if finding.violations.is_empty() { "1;32" } else { "1;31" };
+    let word = colour.paint(style, verdict(finding));
+    let of = |model| finding.violations.iter().filter(|(violation, _)| violation.model == model).count();
+    let counts: Vec<String> = [Model::Tso, Model::Pso]
+        .into_iter()
+        .filter(|&model| of(model) > 0)
+        .map(|model| format!("{} under {}", of(model), model.name().to_uppercase()))
+        .collect();
+    let counts = if counts.is_empty() { String::new() } else { format!("{}, ", counts.join(", ")) };
+    let read = if finding.problem.is_some() { "events read" } else { "events" };
+    format!("{word}  {}: {counts}{} {read}", finding.file, finding.events)
+}
+
+/// All violations with their source lines.
+pub fn monitor_text(finding: &MonitorFinding<'_>, width: usize, colour: Colour) -> String {
+    let mut text = String::new();
+    for group in grouped(finding.violations) {
+        let models: Vec<String> = group
+            .models
+            .iter()
+            .map(|(model, seen)| {
+                let times = if seen.count == 1 { "once".to_owned() } else { format!("{} times", seen.count) };
+                format!(
+                    "{} ({times}, first at event {})",
+                    colour.paint("1", &model.name().to_uppercase()),
+                    seen.first
+                )
+            })
+            .collect();
+        writeln!(text, "\n{}", models.join(", ")).expect("writing to a string");
+        let lines: Vec<(String, String)> =
+            group.roles.iter().map(|(_, instruction)| shown(finding, *instruction)).collect();
+        let widest = |column: fn(&(String, String)) -> &String| {
+            lines.iter().map(|line| column(line).chars().count()).max().unwrap_or(0)
+        };
+        let (first, second) = (widest(|line| &line.0), widest(|line| &line.1).min(width / 2));
+        for ((place, source), (_, says)) in lines.iter().zip(ROLES) {
+            let source = fit(source, second);
+            let line = format!("  {place:<first$}  {source:<second$}  {says}");
+            writeln!(text, "{}", line.trim_end()).expect("writing to a string");
+        }
+    }
+    text
+}
+
+/// Where an instruction is, and what stands there.
+fn shown(finding: &MonitorFinding<'_>, instruction: Instruction) -> (String, String) {
+    let name = one_line(finding.instructions.name(instruction));
+    match Place::of(&name) {
+        Some(place) => {
+            let (at, text) = name.split_once(' ').unwrap_or((&name, ""));
+            let source = finding.sources.get(&place.file).map(|source| one_line(source.line(place.line)));
+            (at.to_owned(), source.filter(|line| !line.is_empty()).unwrap_or_else(|| text.to_owned()))
+        }
+        None => (name, String::new()),
+    }
+}
+
+/// What was seen as a line of JSON, without the line break.
+pub fn monitor_json(finding: &MonitorFinding<'_>) -> String {
+    let violations: Vec<Value> = grouped(finding.violations)
+        .iter()
+        .map(|group| {
+            let mut record = json!({});
+            for (role, instruction) in group.roles {
+                record[role] = place_json(finding, instruction);
+            }
+            for (model, seen) in &group.models {
+                record[model.name()] = json!({ "count": seen.count, "first_event": seen.first });
+            }
+            record
+        })
+        .collect();
+    let mut record = json!({
+        "schema_version": SCHEMA_VERSION,
+        "command": "monitor",
+        "file": finding.file,
+        "verdict": verdict(finding),
+        "events": finding.events,
+        "violations": violations,
+        "seconds": finding.seconds,
+        "peak_memory_bytes": finding.peak_memory_bytes,
+    });
+    if let Some(problem) = finding.problem {
+        record["error"] = problem.into();
+    }
+    record.to_string()
+}
+
+fn place_json(finding: &MonitorFinding<'_>, instruction: Instruction) -> Value {
+    let name = finding.instructions.name(instruction);
+    let place = Place::of(name);
+    let (_, text) = shown(finding, instruction);
+    json!({
+        "name": name,
+        "file": place.as_ref().map(|place| &place.file),
+        "line": place.as_ref().map(|place| place.line),
+        "column": place.as_ref().and_then(|place| place.column),
+        "text": text,
+    })
+}
+
+/// What was seen as SARIF 2.1.0, one result per violation and model.
+pub fn monitor_sarif(finding: &MonitorFinding<'_>, version: &str) -> String {
+    let rule = |model: Model, what: &str| {
+        json!({
+            "id": format!("{}-violation", model.name()),
+            "shortDescription": { "text": format!("{} allows what sequential consistency forbids", model.name().to_uppercase()) },
+            "fullDescription": { "text": what },
+            "defaultConfiguration": { "level": "warning" },
+        })
+    };
+    let results: Vec<Value> = finding
+        .violations
+        .iter()
+        .map(|(violation, seen)| {
+            let [store, previous, access] =
+                [violation.store, violation.previous, violation.access].map(|i| shown(finding, i));
+            let message = format!(
+                "Under {} this access can come before the store {}, although {} comes after it: no sequentially consistent execution is like that.",
+                violation.model.name().to_uppercase(),
+                told(&store),
+                told(&previous)
+            );
+            let related: Vec<Value> = [(violation.store, ROLES[0].1), (violation.previous, "what happens in between")]
+                .into_iter()
+                .filter_map(|(instruction, says)| sarif_location(finding, instruction, Some(says)))
+                .collect();
+            let mut result = json!({
+                "ruleId": format!("{}-violation", violation.model.name()),
+                "level": "warning",
+                "message": { "text": message },
+                "relatedLocations": related,
+                "occurrenceCount": seen.count,
+                "partialFingerprints": {
+                    "instructions/v1": format!("{}|{}|{}", told(&store), told(&previous), told(&access)),
+                },
+            });
+            if let Some(location) = sarif_location(finding, violation.access, None) {
+                result["locations"] = json!([location]);
+            }
+            result
+        })
+        .collect();
+    let notifications: Vec<Value> = finding
+        .problem
+        .iter()
+        .map(|problem| json!({ "level": "error", "message": { "text": format!("{}: {problem}", finding.file) } }))
+        .collect();
+    let sarif = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "palisade",
+                "version": version,
+                "rules": [
+                    rule(Model::Tso, "A store can wait in its buffer while later loads of the same process, and other processes, go on."),
+                    rule(Model::Pso, "A store can wait in its buffer while later loads and stores of the same process, and other processes, go on."),
+                ],
+            } },
+            "invocations": [{
+                "executionSuccessful": finding.problem.is_none(),
+                "toolExecutionNotifications": notifications,
+            }],
+            "results": results,
+        }],
+    });
+    serde_json::to_string_pretty(&sarif).expect("the record has only string keys") + "\n"
+}
+
+fn told((place, text): &(String, String)) -> String {
+    if text.is_empty() { place.clone() } else { format!("{place} `{text}`") }
+}
+
+fn sarif_location(
+    finding: &MonitorFinding<'_>,
+    instruction: Instruction,
+    says: Option<&str>,
+) -> Option<Value> {
+    let place = Place::of(finding.instructions.name(instruction))?;
+    let mut region = json!({ "startLine": place.line });
+    if let Some(column) = place.column {
+        region["startColumn"] = column.into();
+    }
+    let mut location = json!({
+        "physicalLocation": { "artifactLocation": { "uri": uri(&place.file) }, "region": region },
+    });
+    if let Some(says) = says {
+        location["message"] = json!({ "text": says });
+    }
+    Some(location)
+}
+
+/// A path as a relative reference or a `file` URI: SARIF wants URIs, which have no blanks and the like.
+fn uri(path: &str) -> String {
+    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~+".contains(&byte) {
+            uri.push(byte.into());
+        } else {
+            write!(uri, "%{byte:02X}").expect("writing to a string");
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places() {
+        let check = |name: &str, expected: Option<(&str, u32, Option<u32>)>| {
+            let place = expected.map(|(file, line, column)| Place { file: file.to_owned(), line, column });
+            assert_eq!(Place::of(name), place, "{name}");
+        };
+        check("a.c:12", Some(("a.c", 12, None)));
+        check("a.c:12:5", Some(("a.c", 12, Some(5))));
+        check("dir/a.c:12:5 x = 1", Some(("dir/a.c", 12, Some(5))));
+        check("c:/a.c:7", Some(("c:/a.c", 7, None)));
+        check("l1", None);
+        check("event in line 3", None);
+        check("a:0", None);
+        check(":3", None);
+        check("", None);
+    }
+
+    #[test]
+    fn uris() {
+        assert_eq!(uri("src/a b.c"), "src/a%20b.c");
+        assert_eq!(uri("/tmp/ä.c"), "file:///tmp/%C3%A4.c");
+    }
+}
