@@ -68,6 +68,9 @@ pub(crate) fn verify(
     Ok(summary)
 }
 
+/// Gives predecessors one by one.
+type Predecessors<'p> = dyn Fn(&mut dyn FnMut(Config)) + 'p;
+
 /// The elements, by the states of their processes.
 struct Set<'a> {
     flow: &'a Flow,
@@ -109,7 +112,7 @@ impl<'a> Set<'a> {
             return Err(Refusal::Initial(number));
         }
         let mut missing = None;
-        let mut closed = |all: &dyn Fn(&mut dyn FnMut(Config))| {
+        let mut closed = |all: &Predecessors<'_>| {
             let mut first = None;
             all(&mut |config| {
                 summary.predecessors += 1;
