@@ -29,6 +29,21 @@ valid  proof.json: sb.pal is safe under TSO ([..] elements, [..] predecessors ch
 }
 
 #[test]
+fn other_models_and_engines() {
+    let check = |options: &[&str], model: &str, kind: &str| {
+        let scratch = Scratch::new("certify_models").file("sb.pal", FENCED);
+        scratch.run(&[&["check", "-q", "sb.pal", "--certificate", "proof.json"], options].concat()).exits(0);
+        assert!(scratch.read("proof.json").contains(kind), "{options:?}");
+        let said = scratch.run(&["certify", "proof.json"]).exits(0).complains("").stdout;
+        assert!(said.starts_with(&format!("valid  proof.json: sb.pal is safe under {model}")), "{said}");
+    };
+    check(&["--model", "pso"], "PSO", "single-buffer");
+    check(&["--model", "pso", "--interlocked", "own-address"], "PSO", "own-address");
+    check(&["--engine", "sb"], "TSO", "load-buffers");
+    check(&["--engine", "sb", "--model", "sc"], "SC", "load-buffers");
+}
+
+#[test]
 fn a_program_that_was_changed() {
     let scratch = scratch("certify_changed").file("sb.pal", STORE_BUFFERING);
     scratch
