@@ -57,6 +57,38 @@ fn json_and_sarif() {
 }
 
 #[test]
+fn a_binary_trace_from_standard_input() {
+    use palisade::monitor::{Access, Action, BinaryWriter, Bytes, Event, Process};
+    let mut writer = BinaryWriter::new(Vec::new()).expect("memory can be written");
+    let instructions =
+        ["a.c:1", "a.c:2", "b.c:3", "b.c:4"].map(|name| writer.instruction(name).expect("written"));
+    let accesses = [(0, Access::Store, 0), (0, Access::Load, 8), (1, Access::Store, 8), (1, Access::Load, 0)];
+    for ((process, access, address), instruction) in accesses.into_iter().zip(instructions) {
+        let bytes = Bytes::new(address, 8).expect("a small access");
+        let event = Event { process: Process(process), instruction, action: Action::Access(access, bytes) };
+        writer.event(&event).expect("memory can be written");
+    }
+    let trace = writer.finish().expect("memory can be written");
+    let run = |trace: &[u8]| {
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_palisade"))
+            .args(["monitor", "-q", "-"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), trace)
+            .expect("the command reads");
+        let output = child.wait_with_output().expect("the command ends");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let whole = "violations  -: 1 under TSO, 1 under PSO, 4 events\n".to_owned();
+    assert_eq!(run(&trace), (Some(1), whole));
+    let cut = "clean  -: 3 events read\n".to_owned();
+    assert_eq!(run(&trace[..trace.len() - 4]), (Some(2), cut));
+}
+
+#[test]
 fn nothing_to_report() {
     let scratch = Scratch::new("monitor_clean").file("run.trace", "p store x\np fence\nq load x\n");
     scratch.run(&["monitor", "run.trace"]).exits(0).complains("").prints(str![[r#"

@@ -556,3 +556,83 @@ impl Waits {
         clock[pso + me] = if self == Waits::Own { clock[pso + me].max(barrier) } else { now };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events of three processes, with violations all over.
+    fn events(count: usize) -> Vec<Event> {
+        let mut state = 99u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let event = |index: usize| {
+            let bytes = Bytes { address: 8 * random(4), size: 8 };
+            let action = match random(12) {
+                0..5 => Action::Access(Access::Load, bytes),
+                5..10 => Action::Access(Access::Store, bytes),
+                10 => Action::Access(Access::Locked, bytes),
+                _ => Action::StoreFence,
+            };
+            Event { process: Process(random(3) as u32), instruction: Instruction(index as u32), action }
+        };
+        (0..count).map(event).collect()
+    }
+
+    fn seen(monitor: &Monitor) -> std::collections::BTreeSet<crate::Violation> {
+        monitor.violations().sorted().into_iter().map(|(violation, _)| violation).collect()
+    }
+
+    #[test]
+    fn old_moments_are_forgotten_and_nothing_false_is_reported() {
+        let events = events(3_000);
+        for interlocked in [Interlocked::WholeBuffer, Interlocked::OwnAddress] {
+            let mut whole = Monitor::new(interlocked);
+            whole.take_all(&events);
+            // With room for few moments only stores that waited for long are lost.
+            for latest in [20, 100, 400] {
+                let mut short = Monitor::with_latest(interlocked, latest);
+                short.take_all(&events);
+                let (short, whole) = (seen(&short), seen(&whole));
+                assert!(short.is_subset(&whole), "{latest}");
+                assert!(10 * short.len() >= 9 * whole.len(), "{latest}: {} of {}", short.len(), whole.len());
+            }
+        }
+    }
+
+    #[test]
+    fn there_may_be_many_processes() {
+        // Store buffering between each process and the next: vectors grow while events come in.
+        let mut monitor = Monitor::new(Interlocked::WholeBuffer);
+        let mut put = |process: u32, access, address: u64, instruction: u32| {
+            let bytes = Bytes { address: 8 * address, size: 8 };
+            let (process, instruction) = (Process(process), Instruction(instruction));
+            monitor.take(&Event { process, instruction, action: Action::Access(access, bytes) });
+        };
+        for pair in 0..50u32 {
+            let (x, y) = (u64::from(2 * pair), u64::from(2 * pair + 1));
+            put(2 * pair, Access::Store, x, 4 * pair);
+            put(2 * pair, Access::Load, y, 4 * pair + 1);
+            put(2 * pair + 1, Access::Store, y, 4 * pair + 2);
+            put(2 * pair + 1, Access::Load, x, 4 * pair + 3);
+        }
+        assert_eq!(monitor.violations().len(), 100, "one per pair and model");
+    }
+
+    #[test]
+    fn processes_that_were_joined_leave_their_place_to_others() {
+        let mut monitor = Monitor::new(Interlocked::WholeBuffer);
+        let bytes = Bytes { address: 0, size: 8 };
+        for child in 1..1000u32 {
+            let event =
+                |process, action| Event { process: Process(process), instruction: Instruction(0), action };
+            monitor.take(&event(0, Action::Start(Process(child))));
+            monitor.take(&event(child, Action::Access(Access::Store, bytes)));
+            monitor.take(&event(0, Action::Join(Process(child))));
+        }
+        assert_eq!(monitor.threads.len(), 2);
+        assert!(monitor.violations().is_empty());
+    }
+}
