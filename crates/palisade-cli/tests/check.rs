@@ -128,6 +128,14 @@ safe  a.pal
 unknown  a.pal: no bad state with up to 4 instances where any number is allowed
 
 "#]]);
+    // A run that breaks the program says how many threads it takes.
+    let scratch = scratch.file("b.pal", program.replace("cas(lock, 0, 1)", "lock == 0"));
+    scratch.run(&["check", "-q", "b.pal"]).exits(1).prints(str![[r#"
+unsafe  b.pal: with 2 threads, P[0] and P[1] are both at cs (line 7: forbid count(P@cs) >= 2)
+
+"#]]);
+    let json = scratch.run(&["check", "--format", "json", "b.pal"]).exits(1).stdout;
+    assert!(json.contains(r#""threads":2"#), "{json}");
 }
 
 #[test]
@@ -205,7 +213,7 @@ fn version_and_help() {
     scratch.run(&["--version"]).exits(0).prints(str!["palisade [..]\n"]);
     let short = scratch.run(&["-h"]).exits(0);
     let long = scratch.run(&["--help"]).exits(0);
-    assert!(short.stdout.lines().count() < 30 && !short.stdout.contains("Examples:"), "{}", short.stdout);
+    assert!(short.stdout.lines().count() < 40 && !short.stdout.contains("Examples:"), "{}", short.stdout);
     assert!(long.stdout.contains("Examples:") && long.stdout.contains("Exit codes:"), "{}", long.stdout);
     let check = scratch.run(&["check", "--help"]).exits(0);
     assert!(check.stdout.contains("Examples:"), "{}", check.stdout);

@@ -26,6 +26,7 @@ pub fn check_json(command: &str, finding: &Finding<'_>) -> String {
         reason,
         limits: finding.limits,
         violation: finding.evidence.as_ref().map(explain),
+        threads: finding.threads,
         seconds: finding.seconds,
         peak_memory_bytes: finding.peak_memory_bytes,
         stats: &finding.outcome.stats,
@@ -48,6 +49,8 @@ struct CheckRecord<'a> {
     limits: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     violation: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<usize>,
     seconds: f64,
     peak_memory_bytes: Option<u64>,
     #[serde(serialize_with = "counters")]

@@ -89,6 +89,8 @@ pub struct Finding<'a> {
     pub evidence: Option<Evidence<'a>>,
     /// The same run in the form that is kept in files.
     pub witness: Option<&'a WitnessFile>,
+    /// How many threads take part in the run, if there may be any number of them.
+    pub threads: Option<usize>,
 }
 
 /// The text, cut to a number of characters, with an ellipsis if something was cut off.

@@ -15,7 +15,14 @@ pub fn headline(finding: &Finding<'_>, colour: Colour) -> String {
     };
     let why = match (&finding.outcome.verdict, &finding.evidence) {
         (Verdict::Unknown(reason), _) => format!(": {reason}"),
-        (Verdict::Unsafe(_), Some(evidence)) => format!(": {}", explain(evidence)),
+        (Verdict::Unsafe(_), Some(evidence)) => {
+            let threads = match finding.threads {
+                Some(1) => "with 1 thread, ".to_owned(),
+                Some(threads) => format!("with {threads} threads, "),
+                None => String::new(),
+            };
+            format!(": {threads}{}", explain(evidence))
+        }
         (Verdict::Safe, _) => finding.limits.map_or_else(String::new, |limits| format!(": {limits}")),
         (Verdict::Unsafe(_), None) => String::new(),
     };
@@ -85,6 +92,7 @@ mod tests {
                 peak_memory_bytes: Some(3 << 20),
                 evidence: None,
                 witness: None,
+                threads: None,
             };
             assert_eq!(headline(&finding, Colour::Never), line);
             assert_eq!(details(&finding, line.starts_with("unknown")), told);

@@ -10,10 +10,11 @@ use palisade_engine::{
 };
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::running::System;
-use palisade_program::written::Program;
+use palisade_program::written::{Count, Program, Start};
 use palisade_program::{Instantiation, lower};
 use palisade_report::Evidence;
 use palisade_trace::{Origin, Replay, ReplayError, WitnessFile, replay, shorten, text_hash};
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 /// What is asked of a program.
@@ -252,6 +253,18 @@ impl Answer {
             int_range: input.int_range.map(|range| (range.lo, range.hi)),
         };
         Some(WitnessFile::new(evidence.machine, origin, evidence.run, evidence.replay))
+    }
+
+    /// How many threads take part in the run that breaks the program, if there may be any number of them.
+    pub fn threads_of_any(&self, program: &Program) -> Option<usize> {
+        let starts = program.templates.iter().filter(|template| template.start == Start::Initially);
+        let any = match self.threads {
+            Threads::Any => true,
+            Threads::Declared => starts.into_iter().any(|template| template.count == Count::Any),
+            Threads::Each(_) => false,
+        };
+        let run = &self.witness().filter(|_| any)?.run;
+        Some(run.steps.iter().map(|step| step.thread).collect::<BTreeSet<_>>().len())
     }
 
     /// The proof of `safe`, as it is kept in files.

@@ -76,6 +76,7 @@ impl Answered {
             peak_memory_bytes: self.answer.peak_memory_bytes,
             evidence: self.answer.evidence(&self.input.source),
             witness: self.witness.as_ref(),
+            threads: self.answer.threads_of_any(&self.input.program),
         };
         if output.format == Format::Json {
             return report::check_json("check", &finding) + "\n";
