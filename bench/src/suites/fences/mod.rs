@@ -180,11 +180,11 @@ impl Run {
         fences.iter().map(place).collect()
     }
 
-    /// Whether fewer questions were asked than Algorithm 2 asks; as many where one or two are enough for both.
+    /// Whether fewer questions were asked than Algorithm 2 asks, or one by both.
     fn is_quicker(&self) -> bool {
         self.printed.is_none_or(|printed| {
             let printed = printed.all as u64;
-            self.all < printed || (self.all == printed && printed <= 2)
+            self.all < printed || printed == 1
         })
     }
 

@@ -1,6 +1,7 @@
 //! Asking for fences, and putting them into the text of the program.
 
 mod oracle;
+mod room;
 mod spot;
 mod write;
 
@@ -19,8 +20,9 @@ use palisade_memory::{Machine, Model};
 use palisade_program::lower;
 use palisade_program::running::System;
 use palisade_report::{Evidence, FencesEnd, FencesFinding, ToldFence};
-use palisade_syntax::edit::{FenceAt, insert_fences};
+use palisade_syntax::edit::FenceAt;
 use palisade_trace::{Replay, Run, take};
+use room::Room;
 use std::time::Instant;
 
 /// What is asked of a program.
@@ -148,15 +150,16 @@ pub fn fences(
 
 /// The places where fences may stand: those that the options allow and that the text has room for.
 fn places(input: &Input, options: &FencesOptions) -> Result<Places, FencesError> {
-    let can_write =
-        |fence: FenceAt| insert_fences(input.language, &input.source, std::slice::from_ref(&fence)).is_ok();
+    let store_fences = options.check.model == Model::Pso;
+    let room = Room::new(input, options.placement, store_fences);
+    let can_write = |fence: FenceAt| room.is_for(fence);
     let spots =
         || options.only.iter().chain(&options.never).chain(options.weights.iter().map(|(spot, _)| spot));
     let mut unused: Vec<&Spot> = spots().collect();
     let wanted = |allows| Wanted {
         placement: options.placement,
         per: options.per,
-        store_fences: options.check.model == Model::Pso,
+        store_fences,
         can_write: &can_write,
         allows,
     };

@@ -1,0 +1,61 @@
+//! Which fences the text of a program has room for.
+//!
+//! A text is read anew whenever fences are put into it, so fences are tried many at a time: if there is room for all of a list, there is room for each.
+
+use crate::Input;
+use palisade_fences::{Placement, Places, Wanted};
+use palisade_syntax::edit::{FenceAt, FenceKind, insert_fences};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+/// The fences that can be written into a text.
+pub(super) struct Room {
+    fences: BTreeSet<FenceAt>,
+}
+
+impl Room {
+    /// Tries all fences that a placement may ask for.
+    pub(super) fn new(input: &Input, placement: Placement, store_fences: bool) -> Room {
+        let asked: RefCell<BTreeSet<FenceAt>> = RefCell::default();
+        let ask = |fence: FenceAt| {
+            asked.borrow_mut().insert(fence);
+            false
+        };
+        let wanted = Wanted {
+            placement,
+            per: palisade_fences::Per::Source,
+            store_fences,
+            can_write: &ask,
+            allows: &|_| true,
+        };
+        Places::new(&input.program, &wanted);
+        let full: Vec<FenceAt> = asked.into_inner().into_iter().collect();
+        let mut fences = BTreeSet::new();
+        fit(input, &full, &mut fences);
+        if store_fences {
+            let weak: Vec<FenceAt> =
+                fences.iter().map(|fence| FenceAt { kind: FenceKind::StoreStore, ..*fence }).collect();
+            fit(input, &weak, &mut fences);
+        }
+        Room { fences }
+    }
+
+    /// Whether there is room for a fence.
+    pub(super) fn is_for(&self, fence: FenceAt) -> bool {
+        self.fences.contains(&fence)
+    }
+}
+
+/// Adds those of the fences that can be written.
+fn fit(input: &Input, fences: &[FenceAt], fitting: &mut BTreeSet<FenceAt>) {
+    if fences.is_empty() {
+        return;
+    }
+    if insert_fences(input.language, &input.source, fences).is_ok() {
+        fitting.extend(fences);
+    } else if fences.len() > 1 {
+        let (first, second) = fences.split_at(fences.len() / 2);
+        fit(input, first, fitting);
+        fit(input, second, fitting);
+    }
+}
