@@ -76,6 +76,23 @@ enum Suite {
         #[arg(long, default_value_t = 30)]
         seconds: u64,
     },
+    /// Robustness of the corpus under TSO and PSO, or of Trencher's own files
+    Robust {
+        /// Folders with files of Trencher
+        folders: Vec<PathBuf>,
+        /// How many seconds a program may take
+        #[arg(long, default_value_t = 20)]
+        seconds: u64,
+    },
+    /// Lazy reachability: the paper's figures 6 to 11
+    Lazy {
+        /// How many seconds a program may take
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// A folder for the curves of figures 8 and 9
+        #[arg(long)]
+        curves: Option<PathBuf>,
+    },
     /// Parsing speed and memory on large generated texts of every input language
     Parse,
     /// One search, its counters on one line (used by the other suites, and for profilers)
@@ -101,6 +118,8 @@ fn main() -> Result<()> {
         Suite::Single { folders, seconds } => suites::single::run(&folders, seconds),
         Suite::Monitor { events } => suites::monitor::run(events),
         Suite::Fences { folders, seconds } => suites::fences::run(&folders, seconds),
+        Suite::Robust { folders, seconds } => suites::robust::run(&folders, seconds),
+        Suite::Lazy { seconds, curves } => suites::lazy::run(seconds, curves.as_deref()),
         Suite::Parse => suites::parse::run(),
         Suite::Search(search) => search.run(),
         Suite::Read(read) => read.run(),

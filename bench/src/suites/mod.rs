@@ -2,9 +2,11 @@
 
 pub mod cover;
 pub mod fences;
+pub mod lazy;
 pub mod litmus;
 pub mod monitor;
 pub mod parse;
+pub mod robust;
 pub mod single;
 pub mod spin;
 pub mod witness;

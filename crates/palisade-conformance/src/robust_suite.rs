@@ -47,11 +47,11 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// All profiles, TSO and both kinds of PSO, forty programs each, exact answers.
+    /// All profiles, TSO and both kinds of PSO, twenty-five programs each, exact answers.
     fn default() -> Self {
         Config {
             profiles: Profile::ALL.to_vec(),
-            programs: 40,
+            programs: 25,
             first_seed: 1,
             machines: vec![
                 (Model::Tso, Interlocked::WholeBuffer),

@@ -304,6 +304,7 @@ impl<'a> Threads<'a> {
 
     /// Where a thread can get to by local steps, with these steps.
     fn collapse(&mut self, local: Local, way: Way) -> Vec<(End, Vec<Action>)> {
+        let has_dead = |ends: &[(End, Vec<Action>)]| ends.iter().any(|(end, _)| *end == End::Dead);
         let mut ends = Vec::new();
         let mut seen = FxHashSet::default();
         let mut open = vec![(local, Vec::new())];
@@ -316,7 +317,12 @@ impl<'a> Threads<'a> {
                 continue;
             }
             if local.fault.is_some() {
-                ends.push((End::Faults, steps));
+                // A thread that would run into an error by a local step may as well stop in front of it: the others can go on.
+                match steps.split_last() {
+                    None => ends.push((End::Faults, Vec::new())),
+                    Some((_, before)) if !has_dead(&ends) => ends.push((End::Dead, before.to_vec())),
+                    Some(_) => {}
+                }
                 continue;
             }
             let actions = self.actions(&local, way);
@@ -331,7 +337,7 @@ impl<'a> Threads<'a> {
                     open.push((after.local, steps.iter().copied().chain([action]).collect()));
                 }
             }
-            if open.len() == before && !ends.iter().any(|(end, _)| *end == End::Dead) {
+            if open.len() == before && !has_dead(&ends) {
                 ends.push((End::Dead, steps));
             }
         }

@@ -1,0 +1,198 @@
+//! Lazy reachability: Figures 6 to 11 of Bouajjani, Calin, Derevenetc and Meyer, "Lazy TSO reachability" (FASE 2015).
+//!
+//! *Aims.* Figure 6: all seven programs, with no more searches under SC than the paper's column RQ. Figure 7: Lamport's fast mutex for 2 to 6 threads, of which
+//! the paper's tools did 4. Figures 8, 9 and 11: diamonds up to 200 branches and loops up to 100 stores with three searches each, and time that grows no faster than N².
+//!
+//! *How.* On one core. Time on the clock, a median of [`ROUNDS`] runs; making the run short and readable, which `palisade check` does with every run, is not in it. `growth` is log(t/t') / log(N/N') from the row before: 2
+//! means N². Rows too fast to tell are left out of it.
+
+use crate::measure::{machine, median};
+use crate::table::{Table, judged, thousands};
+use anyhow::{Context, Result, anyhow};
+use palisade_corpus::figures::{delayed_loop, diamond};
+use palisade_corpus::mutex::lamport_fast_1;
+use palisade_engine::{Budget, Engine, Options, Outcome, Silent, Task, Threads};
+use palisade_explore::Explicit;
+use palisade_memory::{Interlocked, Model};
+use palisade_program::written::Program;
+use palisade_robust::Lazy;
+use palisade_syntax::{Language, parse};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const LAZY: Lazy = Lazy { sc: &Explicit };
+/// Runs per measurement.
+const ROUNDS: usize = 3;
+/// Below this many seconds growth cannot be told.
+const TOO_FAST: f64 = 0.02;
+
+/// Figure 6: the program of the corpus, the verdict, and the paper's columns RQ, CPU and Real (ms).
+const FIGURE_6: [(&str, &str, &str, u64, u64, u64); 7] = [
+    ("Parker (non-rob)", "locks/parker.pal", "unsafe", 4, 8, 5),
+    ("Peterson (non-rob)", "mutex/peterson.pal", "unsafe", 12, 21, 13),
+    ("Dekker (non-rob)", "mutex/dekker.pal", "unsafe", 30, 171, 70),
+    ("Lamport (non-rob)", "mutex/lamport_fast_1_3.pal", "unsafe", 27, 1839, 694),
+    ("MCS lock", "locks/mcs.pal", "safe", 30, 127, 61),
+    ("CLH lock", "locks/clh.pal", "safe", 70, 10, 7),
+    ("Lock-free stack", "data-structures/lock_free_stack.pal", "safe", 14, 9, 7),
+];
+
+/// What a run came to.
+struct Measured {
+    verdict: &'static str,
+    queries: u64,
+    states: u64,
+    seconds: f64,
+}
+
+/// Runs the suite. With a folder, the curves are written there as `.svg`.
+pub fn run(seconds: u64, curves: Option<&Path>) -> Result<()> {
+    println!("{}; at most {seconds} s per program\n", machine());
+    let limit = Duration::from_secs(seconds);
+    println!("Figure 6\n");
+    figure_6(limit)?;
+    println!(
+        "\nFigure 7: Lamport's fast mutex (the paper's Memorax and Trencher ran out of memory at 5 threads)\n"
+    );
+    family("threads", &[2, 3, 4, 5, 6], None, limit, &lamport_fast_1)?;
+    println!("\nFigures 8, 10 and 11: diamonds (the paper's Memorax took 84 s at N = 50)\n");
+    let diamonds = family("N", &[5, 10, 20, 50, 100, 150, 200], Some(3), limit, &diamond)?;
+    println!("\nFigures 9 and 11: loops (the paper's CBMC took 515 s at N = 20)\n");
+    let loops = family("N", &[3, 5, 10, 20, 40, 60, 80, 100], Some(3), limit, &delayed_loop)?;
+    if let Some(folder) = curves {
+        for (name, title, points) in [
+            ("diamonds.svg", "Figure 8: diamonds with N branches", &diamonds),
+            ("loops.svg", "Figure 9: loops of N stores", &loops),
+        ] {
+            std::fs::write(folder.join(name), curve(title, points)).with_context(|| name.to_owned())?;
+        }
+    }
+    Ok(())
+}
+
+fn figure_6(limit: Duration) -> Result<()> {
+    let mut table =
+        Table::new(&["program", "verdict", "queries", "RQ", "states", "ms", "paper: CPU ms", "Real ms", ""]);
+    for (name, file, verdict, queries, cpu, real) in FIGURE_6 {
+        let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(file);
+        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let measured = measure(&text, limit)?;
+        table.row(vec![
+            name.to_owned(),
+            measured.verdict.to_owned(),
+            measured.queries.to_string(),
+            queries.to_string(),
+            thousands(measured.states),
+            format!("{:.1}", measured.seconds * 1e3),
+            cpu.to_string(),
+            real.to_string(),
+            judged(measured.verdict == verdict && measured.queries <= queries),
+        ]);
+    }
+    table.print();
+    Ok(())
+}
+
+/// A program in sizes, each of which must be found unsafe, with this many queries if a number is given. The times by size.
+fn family(
+    heading: &str,
+    sizes: &[u32],
+    queries: Option<u64>,
+    limit: Duration,
+    program: &dyn Fn(u32) -> String,
+) -> Result<Vec<(u32, f64)>> {
+    let mut table = Table::new(&[heading, "verdict", "queries", "states", "ms", "growth", ""]);
+    let mut times: Vec<(u32, f64)> = Vec::new();
+    for &size in sizes {
+        let measured = measure(&program(size), limit)?;
+        let before = times.last().filter(|(_, seconds)| *seconds >= TOO_FAST);
+        let growth = before.map(|&(other, seconds)| {
+            (measured.seconds / seconds).ln() / (f64::from(size) / f64::from(other)).ln()
+        });
+        // Threads multiply states whatever one does.
+        let slow = queries.is_some() && growth.is_some_and(|growth| growth > 2.0);
+        let as_asked = queries.is_none_or(|queries| measured.queries == queries);
+        table.row(vec![
+            size.to_string(),
+            measured.verdict.to_owned(),
+            measured.queries.to_string(),
+            thousands(measured.states),
+            format!("{:.1}", measured.seconds * 1e3),
+            growth.map_or_else(String::new, |growth| format!("{growth:.2}")),
+            judged(measured.verdict == "unsafe" && as_asked && !slow),
+        ]);
+        times.push((size, measured.seconds));
+    }
+    table.print();
+    Ok(times)
+}
+
+fn measure(text: &str, limit: Duration) -> Result<Measured> {
+    let source = palisade_base::Source::new("program", text);
+    let program = parse(Language::Pal, &source).map_err(|errors| anyhow!("{errors:?}"))?.program;
+    let mut times = Vec::new();
+    let mut last: Option<Outcome> = None;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        last = Some(LAZY.check(
+            &task(&program),
+            &Budget::unlimited(1).with_timeout(limit).with_memory(2 << 30),
+            &Silent,
+        ));
+        times.push(start.elapsed().as_secs_f64());
+    }
+    let outcome = last.context("there is at least one round")?;
+    Ok(Measured {
+        verdict: outcome.verdict.word(),
+        queries: outcome.stats.get("sc_queries").unwrap_or(0),
+        states: outcome.stats.get("states").unwrap_or(0),
+        seconds: median(times),
+    })
+}
+
+fn task(program: &Program) -> Task<'_> {
+    Task {
+        program,
+        threads: Threads::Declared,
+        model: Model::Tso,
+        interlocked: Interlocked::default(),
+        options: Options::default(),
+    }
+}
+
+/// Milliseconds over N, as a drawing.
+fn curve(title: &str, points: &[(u32, f64)]) -> String {
+    let (width, height, margin) = (480.0, 280.0, 50.0);
+    let most = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::MIN_POSITIVE, f64::max);
+    let widest = most(&mut points.iter().map(|&(n, _)| f64::from(n)));
+    let highest = most(&mut points.iter().map(|&(_, seconds)| seconds * 1e3));
+    let x = |n: u32| margin + f64::from(n) / widest * (width - 2.0 * margin);
+    let y = |seconds: f64| height - margin - seconds * 1e3 / highest * (height - 2.0 * margin);
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"{margin}\" y=\"20\" font-size=\"13\">{title}</text>\n"
+    );
+    let (left, right, bottom, top) = (margin, width - margin, height - margin, margin);
+    write!(
+        text,
+        "<path d=\"M{left} {top}V{bottom}H{right}\" fill=\"none\" stroke=\"black\"/>\n\
+         <text x=\"{left}\" y=\"{}\">{highest:.1} ms</text>\n<text x=\"{right}\" y=\"{}\" text-anchor=\"end\">N = {widest}</text>\n",
+        top - 6.0,
+        bottom + 18.0,
+    )
+    .expect("strings take everything");
+    let line: Vec<String> =
+        points.iter().map(|&(n, seconds)| format!("{:.1},{:.1}", x(n), y(seconds))).collect();
+    writeln!(
+        text,
+        "<polyline points=\"{}\" fill=\"none\" stroke=\"#0050b0\" stroke-width=\"2\"/>",
+        line.join(" ")
+    )
+    .expect("strings take everything");
+    for &(n, seconds) in points {
+        writeln!(text, "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"#0050b0\"/>", x(n), y(seconds))
+            .expect("strings take everything");
+    }
+    text + "</svg>\n"
+}

@@ -1,0 +1,102 @@
+//! Robustness: the algorithms of the literature, and Trencher's own files if a folder with them is given.
+//!
+//! *Aims.* (1) Trencher's verdicts on its own files, with at most as many questions as there are attacks (it asks one per attack). (2) Every program of
+//! the corpus with declared domains is decided under TSO and PSO in the time given.
+//!
+//! *How.* On one core. `attacks` counts triples of thread, store and load; `left` is what control flow and fences leave of them; all of these are searched for at once.
+
+use crate::measure::{machine, timed};
+use crate::table::{Table, judged, thousands};
+use anyhow::{Context, Result, anyhow};
+use palisade::{Budget, Input, Language, Model, RobustOptions, Silent, Source};
+use palisade_corpus::expectations;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What Trencher says about its files.
+const TRENCHER: &[(&str, &str)] = &[
+    ("clh-lock", "robust"),
+    ("dekker", "not-robust"),
+    ("dekker-correct", "robust"),
+    ("lamport-fast-mutex-alg1", "not-robust"),
+    ("lock-free-stack", "robust"),
+    ("mcs-lock", "robust"),
+    ("nbw-w-ar-ra", "not-robust"),
+    ("nbw-w-r", "robust"),
+    ("nbw-w-wr", "not-robust"),
+    ("parker", "not-robust"),
+    ("parker-correct", "robust"),
+    ("peterson", "not-robust"),
+    ("pso", "robust"),
+    ("simple-dekker", "not-robust"),
+    ("trf", "robust"),
+];
+
+/// Runs the suite: the folders, if there are any, else the corpus.
+pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
+    println!("{}; at most {seconds} s per program\n", machine());
+    let limit = Duration::from_secs(seconds);
+    let mut table =
+        Table::new(&["program", "model", "answer", "attacks", "left", "states", "ms", "expected", ""]);
+    if folders.is_empty() {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
+        for expectation in expectations() {
+            let input = read(&corpus.join(expectation.file))?;
+            for model in [Model::Tso, Model::Pso] {
+                row(&mut table, &input, expectation.file, model, None, limit)?;
+            }
+        }
+    }
+    for folder in folders {
+        let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+            .with_context(|| folder.display().to_string())?
+            .map(|entry| Ok(entry?.path()))
+            .collect::<Result<_>>()?;
+        files.sort();
+        for file in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "txt")) {
+            let name = file.file_stem().context("a file has a name")?.to_string_lossy().into_owned();
+            let expected = TRENCHER.iter().find(|(other, _)| *other == name).map(|&(_, verdict)| verdict);
+            row(&mut table, &read(file)?, &name, Model::Tso, expected, limit)?;
+        }
+    }
+    table.print();
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<Input> {
+    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let language = match file.extension().and_then(|extension| extension.to_str()) {
+        Some("txt") | None => Language::Trencher,
+        Some(extension) => Language::from_name(extension).context("the language is known")?,
+    };
+    palisade::read(Source::new(file.display().to_string(), text), language, None)
+        .map_err(|refused| anyhow!("{refused}"))
+}
+
+fn row(
+    table: &mut Table,
+    input: &Input,
+    name: &str,
+    model: Model,
+    expected: Option<&str>,
+    limit: Duration,
+) -> Result<()> {
+    let options = RobustOptions { model, ..RobustOptions::default() };
+    let budget = Budget::unlimited(1).with_timeout(limit).with_memory(2 << 30);
+    let (answer, _) = timed(|| palisade::robust(&input.program, &options, &budget, &Silent));
+    let answer = answer.map_err(|error| anyhow!("{name}: {error}"))?;
+    let count = |name: &str| answer.outcome.stats.get(name).unwrap_or(0);
+    let word = answer.outcome.answer.word();
+    table.row(vec![
+        name.to_owned(),
+        model.name().to_owned(),
+        word.to_owned(),
+        thousands(count("attacks")),
+        thousands(count("attacks").saturating_sub(count("attacks_discarded"))),
+        thousands(count("states")),
+        format!("{:.1}", answer.seconds * 1e3),
+        expected.unwrap_or("").to_owned(),
+        judged(expected.map_or(word != "unknown", |expected| expected == word)),
+    ]);
+    Ok(())
+}
