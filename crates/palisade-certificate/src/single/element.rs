@@ -92,7 +92,7 @@ impl Config {
         let process = |process: &Viewer| {
             let kind = &flow.kinds[process.kind as usize];
             let Some(state) = process.state else { return true };
-            let letter = |l: &Message| !l.own || kind.ahead.contains(&(state, l.cell, l.value));
+            let letter = |l: &Message| !l.own || kind.may_be_own(state, l.cell, l.value);
             let queue = |queue: &Queue| {
                 let there =
                     queue.values.iter().all(|&value| kind.queued.contains(&(state, queue.cell, value)));

@@ -1,7 +1,7 @@
 //! The automata under PSO as the checker sees them, and a forward analysis of single processes.
 //!
 //! The analysis says, for each state, what can be in a process's queues there ([`Kind::queued`]), what can be newest in them ([`Kind::newest`]), which own store can be the newest
-//! one for its cell and in the buffer, though behind the process's pointer ([`Kind::ahead`]), and what the end of the buffer can hold in a cell with one writer
+//! one for its cell and in the buffer behind the process's pointer ([`Kind::may_be_own`]) with a store-store fence since ([`Kind::ahead`]), and what the end of the buffer can hold in a cell with one writer
 //! ([`Flow::held`]). All of it follows single paths, so it holds in every run.
 
 use crate::bad::At;
@@ -66,6 +66,12 @@ impl Kind {
     /// Whether a process of this kind ever stores to a cell through its queue.
     pub fn stores_to(&self, cell: u32) -> bool {
         self.stored_cells.contains(&cell)
+    }
+
+    /// Whether a store can be the newest own one of its cell and in the buffer behind the pointer: it may have taken effect as soon as it was executed.
+    pub fn may_be_own(&self, state: u32, cell: u32, value: u32) -> bool {
+        let fact = (state, cell, value);
+        self.newest.contains(&fact) || self.ahead.contains(&fact)
     }
 
     /// Whether something can be in a queue at a state.
@@ -204,7 +210,7 @@ fn kind(automaton: &Automaton, interlocked: Interlocked) -> Kind {
 
 type Facts = FxHashSet<(u32, u32, u32)>;
 
-/// The newest stores by cell: those in queues, and those in the buffer behind the pointer, which a store-store fence has put there.
+/// The newest stores by cell: those that may still be in queues, and those that are in the buffer behind the pointer since a store-store fence.
 fn newest_stores(edges: &[Edge]) -> (Facts, Facts) {
     let mut seen: FxHashSet<(u32, u32, u32, bool)> = FxHashSet::default();
     let mut open: Vec<(u32, u32, u32, bool)> = Vec::new();

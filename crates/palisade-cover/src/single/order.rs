@@ -146,3 +146,65 @@ impl Setup {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bad::bad_combinations;
+    use palisade_automata::{Automata, Population};
+    use palisade_conformance::{Profile, generate};
+    use palisade_memory::Interlocked;
+    use palisade_program::{Instantiation, lower};
+    use palisade_wqo::Backward;
+
+    /// Elements that a search meets, whether or not others are below them.
+    fn elements(setup: &Setup, bad: &[crate::bad::Bad], most: usize) -> Vec<Element> {
+        let mut met: Vec<Element> = Vec::new();
+        for combination in bad {
+            setup.bad_elements(combination, &mut |element, _| met.push(element));
+        }
+        let mut next = 0;
+        while next < met.len() && met.len() < most {
+            let mut found = Vec::new();
+            setup.predecessors(&met[next], &mut |element, _| found.push(element));
+            met.extend(found);
+            next += 1;
+        }
+        met.truncate(most);
+        met
+    }
+
+    #[test]
+    fn the_order_is_reflexive_and_transitive_and_respects_keys() {
+        let mut related = 0;
+        for seed in 1..=60 {
+            let program = generate(Profile::Simple, seed);
+            let system = lower(&program, Instantiation { any: 1, every: None });
+            let automata = Automata::build(&system, |_| Population::Fixed(2), || true);
+            let Ok(automata) = automata else { continue };
+            let Ok(bad) = bad_combinations(&system, &automata) else { continue };
+            for model in Model::ALL {
+                for sharing in [Sharing::One, Sharing::PerProcess] {
+                    let setup = Setup::new(&automata, model, Interlocked::WholeBuffer, sharing);
+                    let met = elements(&setup, &bad, 40);
+                    let below: Vec<Vec<bool>> =
+                        met.iter().map(|a| met.iter().map(|b| setup.below(a, b)).collect()).collect();
+                    for (a, of_a) in below.iter().enumerate() {
+                        assert!(of_a[a], "{:?} is below itself", met[a]);
+                        for b in (0..met.len()).filter(|&b| of_a[b] && a != b) {
+                            related += 1;
+                            let (fewer, more) = (setup.keys(&met[a]), setup.keys(&met[b]));
+                            assert!(is_subword(&fewer, &more), "keys of {:?} and {:?}", met[a], met[b]);
+                            let initial = setup.is_initial(&met[a]) || !setup.is_initial(&met[b]);
+                            assert!(initial, "{:?} is initial, and {:?} below it", met[b], met[a]);
+                            for c in (0..met.len()).filter(|&c| below[b][c]) {
+                                assert!(of_a[c], "{:?}\n{:?}\n{:?}", met[a], met[b], met[c]);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        assert!(related > 1_000, "only {related} pairs of different elements are related");
+    }
+}

@@ -3,8 +3,8 @@
 //! The forward analysis looks at single processes, with their pending stores as sets. What it says holds in every run:
 //! 1. [`Kind::may_be_newest`]: which value can be the newest of a process's stores to a cell that have not taken effect (PSO);
 //! 2. [`Kind::may_be_queued`]: which values can be among these at all (PSO);
-//! 3. [`Kind::may_be_own`]: which value can be the newest own store that has taken effect, but not yet for the process itself. Under PSO only
-//!    stores with a store-store fence behind them are ahead of their process in this way;
+//! 3. [`Kind::may_be_own`]: which value can be the newest own store that has taken effect, but not yet for the process itself; and [`Kind::may_read_own`], where a process
+//!    may read it: under PSO only with a store-store fence behind it;
 //! 4. [`Sole`]: if one process only ever writes a cell, which values the end of the buffer can hold there at each of its states.
 
 use palisade_automata::{Automata, Automaton, Edge, Hold, Letter, Population, StateId, ValueId};
@@ -64,6 +64,7 @@ pub(crate) struct Kind {
     queued: Facts,
     queued_cells: FxHashSet<(StateId, CellId)>,
     own: Facts,
+    fenced: Facts,
 }
 
 impl Kind {
@@ -82,6 +83,10 @@ impl Kind {
 
     pub fn may_be_own(&self, state: StateId, cell: CellId, value: ValueId) -> bool {
         self.own.contains(&(state, cell, value))
+    }
+
+    pub fn may_read_own(&self, state: StateId, cell: CellId, value: ValueId) -> bool {
+        self.fenced.contains(&(state, cell, value))
     }
 
     /// All that [`Kind::may_be_own`] allows.
@@ -242,15 +247,16 @@ fn kind(automata: &Automata, automaton: &Automaton, model: Model, interlocked: I
         queued: Facts::default(),
         queued_cells: FxHashSet::default(),
         own: Facts::default(),
+        fenced: Facts::default(),
     }
 }
 
-/// Where a process's newest store to a cell is.
+/// Where a process's newest store to a cell can be, as long as it is not behind the process's pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Stage {
-    /// It has not taken effect.
-    Queued,
-    /// It is in the buffer, ahead of its process's pointer.
+    /// In its queue, or in the buffer ahead of the pointer.
+    Free,
+    /// In the buffer ahead of the pointer.
     Ahead,
 }
 
@@ -260,7 +266,7 @@ fn analyse(kind: &mut Kind, model: Model) {
     for (number, edge) in kind.edges.iter().enumerate() {
         outgoing[edge.source].push(number);
     }
-    let first = if model == Model::Pso { Stage::Queued } else { Stage::Ahead };
+    let first = if model == Model::Pso { Stage::Free } else { Stage::Ahead };
     let mut newest = FxHashSet::default();
     let mut work = Vec::new();
     let mut queued = Vec::new();
@@ -283,16 +289,17 @@ fn analyse(kind: &mut Kind, model: Model) {
                 Letter::StoreFence => Some(Stage::Ahead),
                 Letter::Fence => None,
                 Letter::Locked { .. } => {
-                    (stage == Stage::Queued && !kind.waits[number].is_for(cell)).then_some(stage)
+                    (stage == Stage::Free && !kind.waits[number].is_for(cell)).then_some(stage)
                 }
             };
             work.extend(next.map(|stage| (edge.target, cell, value, stage)));
         }
     }
     for (state, cell, value, stage) in newest {
+        kind.own.insert((state, cell, value));
         match stage {
-            Stage::Queued => kind.newest.insert((state, cell, value)),
-            Stage::Ahead => kind.own.insert((state, cell, value)),
+            Stage::Free => kind.newest.insert((state, cell, value)),
+            Stage::Ahead => kind.fenced.insert((state, cell, value)),
         };
     }
     while model == Model::Pso

@@ -200,7 +200,7 @@ impl Setup {
             return;
         }
         self.undo_read_at_pointer(&draft, actor, Symbol::plain(cell, value), finish);
-        if kind.may_be_own(edge.source, cell, value) {
+        if kind.may_read_own(edge.source, cell, value) {
             self.undo_read_of_own(&draft, actor, Symbol::own(cell, value), finish);
         }
     }
