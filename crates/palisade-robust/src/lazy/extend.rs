@@ -8,6 +8,8 @@
 //! - at qᵢ, every other instruction that is possible there, behind the stores so far;
 //! - at q₁, and at qᵢ if instᵢ is a load and i < n: the first store and a fence, then the other stores so far, and back into the program.
 //!
+//! With [`Variant::Superset`] the copy is entered only with registers that satisfy its assumptions, as far as these do not depend on loads: nobody misses a walk that must get stuck.
+//!
 //! *Guarantee* (Lemma 1). The same states with empty buffers are TSO-reachable.
 //!
 //! *Differences from the paper.* Its last rule leads back to the source of a load instᵢ; that would make the load happen twice. It has to be where the load leads (the proof of
@@ -18,8 +20,9 @@ use crate::lazy::draft::{Draft, DraftCode, Tag};
 use palisade_base::Span;
 use palisade_program::Value;
 use palisade_program::running::{
-    Address, BinaryOp, CellId, CodeId, Edge, Expr, Instr, Location, Outside, RegId, System, Type,
+    Address, BinaryOp, CellId, CodeId, Edge, Expr, Instr, Location, Outside, RegId, System, Type, UnaryOp,
 };
+use rustc_hash::FxHashMap;
 
 /// What becomes of the first instruction of σ.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -65,6 +68,14 @@ pub(crate) fn extend(draft: &mut Draft, code: CodeId, path: &[usize], variant: V
     let mut extension = Extension { system: &cells, code: draft.code_mut(code), buffer: Vec::new() };
     let last = edges.len() - 1;
     let mut at = edges[0].0.source;
+    if variant == Variant::Superset
+        && let Some(condition) = entry_condition(extension.code, edges.iter().map(|(edge, _)| &edge.instr))
+    {
+        let (source, target) = (at, extension.code.location());
+        let (instr, span) = (Instr::Assume(condition), edges[0].0.span);
+        extension.code.add(Edge { source, target, instr, span }, Tag::NOTHING);
+        at = target;
+    }
     for (index, (edge, tag)) in edges.iter().enumerate() {
         // Alternatives to this instruction, from q₁ on.
         if variant == Variant::Deleting && index > 0 {
@@ -257,6 +268,83 @@ impl Extension<'_> {
         let stored = self.step(at, self.buffer[0].store(), span, Tag::UPDATE);
         let fenced = self.step(stored, Instr::Fence, span, Tag::NOTHING);
         self.flush_from(fenced, 1, Some(target), span);
+    }
+}
+
+/// What registers must satisfy at the start of a path so that its assumptions hold, as far as these do not depend on what is loaded and cannot be an error.
+fn entry_condition<'i>(code: &DraftCode, path: impl Iterator<Item = &'i Instr>) -> Option<Expr> {
+    // What registers hold in terms of what they held at the start; `None` if that depends on memory.
+    let mut now: FxHashMap<RegId, Option<Expr>> = FxHashMap::default();
+    let mut conditions = Vec::new();
+    for instr in path {
+        match instr {
+            Instr::Assign(register, value) => _ = now.insert(*register, at_start(value, &now)),
+            Instr::Load(register, _)
+            | Instr::Havoc(register, ..)
+            | Instr::Locked { result: register, .. } => {
+                now.insert(*register, None);
+            }
+            Instr::Assume(condition) => {
+                conditions.extend(at_start(condition, &now).filter(|condition| is_harmless(code, condition)));
+            }
+            _ => {}
+        }
+    }
+    // As a tree of small depth.
+    while conditions.len() > 1 {
+        let mut joined = Vec::with_capacity(conditions.len().div_ceil(2));
+        let mut left = conditions.into_iter();
+        while let Some(a) = left.next() {
+            joined.push(match left.next() {
+                Some(b) => both(a, b),
+                None => a,
+            });
+        }
+        conditions = joined;
+    }
+    conditions.pop()
+}
+
+/// Whether evaluating an expression cannot be an error, whatever registers hold: comparisons and sums of small numbers.
+fn is_harmless(code: &DraftCode, e: &Expr) -> bool {
+    const SMALL: Value = 1 << 32;
+    let small = |value: Value| (-SMALL..=SMALL).contains(&value);
+    match e {
+        Expr::Const(value) => small(*value),
+        Expr::Reg(register) => {
+            let bounds = code.registers[*register].ty.domain.bounds();
+            bounds.is_some_and(|(lo, hi)| small(lo) && small(hi))
+        }
+        Expr::Unary(UnaryOp::Not, a) => is_harmless(code, a),
+        Expr::Unary(..) => false,
+        Expr::Binary(op, a, b) => {
+            use BinaryOp::{Add, And, Eq, Ge, Gt, Le, Lt, Ne, Or, Sub};
+            let known = matches!(op, Add | And | Eq | Ge | Gt | Le | Lt | Ne | Or | Sub);
+            known && is_harmless(code, a) && is_harmless(code, b)
+        }
+    }
+}
+
+/// An expression in terms of the registers at the start; sums with constants are kept short.
+fn at_start(value: &Expr, now: &FxHashMap<RegId, Option<Expr>>) -> Option<Expr> {
+    match value {
+        Expr::Const(_) => Some(value.clone()),
+        Expr::Reg(register) => now.get(register).cloned().unwrap_or_else(|| Some(value.clone())),
+        Expr::Unary(op, a) => Some(Expr::Unary(*op, Box::new(at_start(a, now)?))),
+        Expr::Binary(op, a, b) => {
+            let (a, b) = (at_start(a, now)?, at_start(b, now)?);
+            let sum = match (op, &a, &b) {
+                (BinaryOp::Add, Expr::Const(a), Expr::Const(b)) => a.checked_add(*b).map(Expr::Const),
+                (BinaryOp::Add, Expr::Binary(BinaryOp::Add, inner, c), Expr::Const(d)) => match **c {
+                    Expr::Const(c) => c
+                        .checked_add(*d)
+                        .map(|sum| Expr::Binary(BinaryOp::Add, inner.clone(), Box::new(Expr::Const(sum)))),
+                    _ => None,
+                },
+                _ => None,
+            };
+            Some(sum.unwrap_or_else(|| Expr::Binary(*op, Box::new(a), Box::new(b))))
+        }
     }
 }
 
