@@ -13,6 +13,7 @@
 mod measure;
 mod models;
 mod ours;
+mod plot;
 mod spin;
 mod suites;
 mod table;
@@ -50,6 +51,9 @@ enum Suite {
     Cover {
         /// Folders with `.rmm` files
         folders: Vec<PathBuf>,
+        /// A folder for the growth as curves (SVG)
+        #[arg(long)]
+        plots: Option<PathBuf>,
         /// How many seconds a run may take
         #[arg(long, default_value_t = 20)]
         seconds: u64,
@@ -114,7 +118,7 @@ fn main() -> Result<()> {
         Suite::Spin { models, rounds } => suites::spin::run(&models, rounds),
         Suite::Witness => suites::witness::run(),
         Suite::Litmus { dir } => suites::litmus::run(&dir),
-        Suite::Cover { folders, seconds } => suites::cover::run(&folders, seconds),
+        Suite::Cover { folders, plots, seconds } => suites::cover::run(&folders, seconds, plots.as_deref()),
         Suite::Single { folders, seconds } => suites::single::run(&folders, seconds),
         Suite::Monitor { events } => suites::monitor::run(events),
         Suite::Fences { folders, seconds } => suites::fences::run(&folders, seconds),

@@ -4,7 +4,7 @@ use crate::data_structures::{Produces, increasing_sequence, producer_consumer};
 use crate::expected::Safety::{Safe, Unsafe};
 use crate::figures::{delayed_loop, diamond};
 use crate::litmus::{Copies, SHAPES, litmus, store_buffering_ring};
-use crate::mutex::{burns, filter_lock, lamport_fast, lamport_fast_1, szymanski, ticket};
+use crate::mutex::{bakery, burns, filter_lock, lamport_fast, lamport_fast_1, szymanski, ticket};
 use crate::{Fences, Safety, Verdicts};
 use std::ops::RangeInclusive;
 
@@ -57,6 +57,8 @@ pub fn families() -> Vec<Family> {
             |n| filter_lock(n, Fences::Tso),
             [Some(Safe), Some(Safe), Some(Unsafe)],
         ),
+        family("bakery", 2..=3, |m| bakery(2, m, Fences::None), [Some(Safe), Some(Unsafe), Some(Unsafe)]),
+        family("bakery.fenced", 2..=3, |m| bakery(2, m, Fences::Tso), [Some(Safe), Some(Safe), Some(Safe)]),
         family("ticket", 2..=3, ticket, [Some(Safe), Some(Safe), Some(Safe)]),
         family("diamond", 2..=6, diamond, [Some(Safe), Some(Unsafe), Some(Unsafe)]),
         family("delayed_loop", 2..=4, delayed_loop, [Some(Safe), Some(Unsafe), Some(Unsafe)]),

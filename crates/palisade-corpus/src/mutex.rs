@@ -235,6 +235,64 @@ forbid count(P@cs) >= 2;
     fill(template, fences, &[("N", threads.to_string()), ("FENCES", told(fences))])
 }
 
+/// Lamport's bakery for N threads, with numbers up to a bound; a thread that finds none free starts again.
+pub fn bakery(threads: u32, numbers: u32, fences: Fences) -> String {
+    let template = r#"
+// Lamport's bakery for $N threads and numbers up to $M, $FENCES.
+// Source: L. Lamport, "A new solution of Dijkstra's concurrent programming problem", CACM 17(8), 1974.
+const N = $N;
+const M = $M;
+shared choosing[N]: bool;
+shared number[N]: 0..M;
+
+process P(i: 0..N - 1) {
+    let mine: 0..M;
+    let other: 0..M;
+    let j: 0..N;
+    loop {
+        choosing[i] = true;
+        @fence
+        mine = 0;
+        j = 0;
+        while j < N {
+            if j != i {
+                other = number[j];
+                if other > mine {
+                    mine = other;
+                }
+            }
+            j = j + 1;
+        }
+        if mine == M {
+            choosing[i] = false;
+            continue;
+        }
+        mine = mine + 1;
+        number[i] = mine;
+        @fence
+        choosing[i] = false;
+        j = 0;
+        while j < N {
+            if j != i {
+                while choosing[j] {}
+                other = number[j];
+                while other != 0 && (other < mine || other == mine && j < i) {
+                    other = number[j];
+                }
+            }
+            j = j + 1;
+        }
+    cs: skip;
+        number[i] = 0;
+    }
+}
+
+forbid count(P@cs) >= 2;
+"#;
+    let sizes = [("N", threads.to_string()), ("M", numbers.to_string()), ("FENCES", told(fences))];
+    fill(template, fences, &sizes)
+}
+
 /// The ticket lock of the Linux kernel, with tickets that wrap around.
 pub fn ticket(threads: u32) -> String {
     let template = r#"

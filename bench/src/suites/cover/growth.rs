@@ -5,13 +5,15 @@
 //! decided as expected in the time given. The first size that is not ends its family.
 
 use super::{Run, headings, parse, row};
+use crate::plot::Chart;
 use crate::table::{Table, judged, thousands};
 use anyhow::{Context, Result};
 use palisade_corpus::Fences;
 use palisade_corpus::litmus::{Copies, SHAPES, litmus};
-use palisade_corpus::mutex::{burns, filter_lock, lamport_fast, szymanski};
+use palisade_corpus::mutex::{bakery, burns, filter_lock, lamport_fast, szymanski};
 use palisade_engine::Threads;
 use palisade_syntax::Language;
+use std::path::Path;
 use std::time::Duration;
 
 /// From this many threads of each kind on the number of configurations stays the same.
@@ -20,7 +22,7 @@ const SATURATED: u32 = 4;
 /// Numbers of threads of each kind of the litmus tests.
 const SIZES: [u32; 8] = [1, 2, SATURATED, 6, 10, 20, 35, 50];
 
-/// An algorithm, and its largest sizes without fences (runs to be found) and with fences (proofs).
+/// An algorithm, what its sizes count, and its largest sizes without fences (runs to be found) and with fences (proofs).
 struct Algorithm {
     name: &'static str,
     program: fn(u32, Fences) -> String,
@@ -30,34 +32,48 @@ struct Algorithm {
     prototype: &'static [(u32, u64)],
 }
 
-const ALGORITHMS: [Algorithm; 4] = [
-    Algorithm {
-        name: "burns",
-        program: burns,
-        most_without: 10,
-        most_with: 16,
-        prototype: &[(4, 101), (5, 163), (6, 252), (8, 534)],
-    },
-    Algorithm { name: "lamport_fast", program: lamport_fast, most_without: 6, most_with: 5, prototype: &[] },
-    Algorithm { name: "filter_lock", program: filter_lock, most_without: 5, most_with: 4, prototype: &[] },
-    Algorithm { name: "szymanski", program: szymanski, most_without: 6, most_with: 6, prototype: &[] },
+const fn algorithm(
+    name: &'static str,
+    program: fn(u32, Fences) -> String,
+    most_without: u32,
+    most_with: u32,
+) -> Algorithm {
+    Algorithm { name, program, most_without, most_with, prototype: &[] }
+}
+
+const ALGORITHMS: [Algorithm; 6] = [
+    Algorithm { prototype: &[(4, 101), (5, 163), (6, 252), (8, 534)], ..algorithm("burns", burns, 10, 16) },
+    algorithm("lamport_fast", lamport_fast, 6, 5),
+    algorithm("bakery 2, numbers to", |numbers, fences| bakery(2, numbers, fences), 8, 8),
+    algorithm("bakery 3, numbers to", |numbers, fences| bakery(3, numbers, fences), 4, 4),
+    algorithm("filter_lock", filter_lock, 5, 4),
+    algorithm("szymanski", szymanski, 6, 6),
 ];
 
 /// The aim for speed and memory on large searches.
 const LEAST_SPEED: f64 = 500_000.0;
 const MOST_BYTES: u64 = 200;
 
-/// Prints the tables.
-pub fn run(limit: Duration) -> Result<()> {
+/// The runs of a family, by size.
+type Curve = (String, Vec<(u32, Run)>);
+
+/// Prints the tables, and draws the curves into a folder.
+pub fn run(limit: Duration, plots: Option<&Path>) -> Result<()> {
     println!("Litmus tests with many threads of each kind\n");
-    litmus_tests(limit)?;
+    let curves = litmus_tests(limit)?;
+    if let Some(folder) = plots {
+        draw(folder, "litmus", "Litmus tests", "threads of each kind", &curves)?;
+    }
     let mut largest: Option<(String, Run)> = None;
-    for (fences, verdict, title) in [
-        (Fences::None, "unsafe", "Mutual exclusion without fences: runs to be found"),
-        (Fences::Tso, "safe", "Mutual exclusion with fences: proofs"),
+    for (fences, verdict, title, name) in [
+        (Fences::None, "unsafe", "Mutual exclusion without fences: runs to be found", "runs"),
+        (Fences::Tso, "safe", "Mutual exclusion with fences: proofs", "proofs"),
     ] {
         println!("\n{title}\n");
-        algorithms(fences, verdict, limit, &mut largest)?;
+        let curves = algorithms(fences, verdict, limit, &mut largest)?;
+        if let Some(folder) = plots {
+            draw(folder, name, title, "threads, or largest number of the bakery", &curves)?;
+        }
     }
     let (name, run) = largest.context("there are algorithms")?;
     let speed = run.speed().unwrap_or(0.0);
@@ -73,12 +89,14 @@ pub fn run(limit: Duration) -> Result<()> {
     Ok(())
 }
 
-fn litmus_tests(limit: Duration) -> Result<()> {
+fn litmus_tests(limit: Duration) -> Result<Vec<Curve>> {
+    let mut curves = Vec::new();
     let mut table = Table::new(&headings(&["program", "of each kind"], &[""]));
     for name in ["sb", "mp", "iriw", "lb", "wrc", "rwc"] {
         let shape = SHAPES.iter().find(|shape| shape.name == name).context("the corpus has all shapes")?;
         let expected = shape.verdicts.tso.map_or("unknown", palisade_corpus::Safety::name);
         let mut saturated = None;
+        let mut curve = Vec::new();
         for size in SIZES.into_iter().map(Some).chain([None]) {
             let sizes = vec![size.unwrap_or(0); shape.threads.len()];
             let copies = if size.is_some() { Copies::Fixed(&sizes) } else { Copies::Any };
@@ -88,12 +106,38 @@ fn litmus_tests(limit: Duration) -> Result<()> {
                 saturated = Some(run.configurations);
             }
             let grows = saturated.is_some_and(|most| run.configurations > most);
+            curve.extend(size.map(|size| (size, run.clone())));
             let size = size.map_or("any".to_owned(), |size| size.to_string());
             let ok = judged(run.verdict == expected && !grows);
             table.row(row(vec![name.to_owned(), size], &run, vec![ok]));
         }
+        curves.push((name.to_owned(), curve));
     }
     table.print();
+    Ok(curves)
+}
+
+/// Draws configurations, processor time and memory by size; only runs that were decided.
+fn draw(folder: &Path, name: &str, title: &str, across: &str, curves: &[Curve]) -> Result<()> {
+    let what: [(&str, &str, fn(&Run) -> f64); 3] = [
+        ("configurations", "configurations", |run| run.configurations as f64),
+        ("seconds", "seconds of processor time", |run| run.seconds.max(0.001)),
+        ("memory", "kilobytes of tables", |run| run.bytes as f64 / 1000.0),
+    ];
+    std::fs::create_dir_all(folder)?;
+    for (suffix, upwards, value) in what {
+        let points = |(name, runs): &Curve| {
+            let decided = runs.iter().filter(|(_, run)| run.is_decided());
+            (name.clone(), decided.map(|(size, run)| (f64::from(*size), value(run))).collect())
+        };
+        let chart = Chart {
+            title: title.to_owned(),
+            across: across.to_owned(),
+            upwards: upwards.to_owned(),
+            curves: curves.iter().map(points).collect(),
+        };
+        std::fs::write(folder.join(format!("{name}-{suffix}.svg")), chart.svg())?;
+    }
     Ok(())
 }
 
@@ -102,13 +146,15 @@ fn algorithms(
     verdict: &str,
     limit: Duration,
     largest: &mut Option<(String, Run)>,
-) -> Result<()> {
-    let mut table = Table::new(&headings(&["program", "threads"], &["prototype", ""]));
+) -> Result<Vec<Curve>> {
+    let mut curves = Vec::new();
+    let mut table = Table::new(&headings(&["program", "size"], &["prototype", ""]));
     for algorithm in &ALGORITHMS {
         let (most, prototypes) = match fences {
             Fences::None => (algorithm.most_without, algorithm.prototype),
             Fences::Tso => (algorithm.most_with, [].as_slice()),
         };
+        let mut curve = Vec::new();
         for threads in 2..=most {
             let text = (algorithm.program)(threads, fences);
             let run = Run::new(&parse(Language::Pal, algorithm.name, text)?, Threads::Declared, limit);
@@ -118,14 +164,16 @@ fn algorithms(
                 vec![prototype.map_or("-".to_owned(), thousands), judged(run.verdict == verdict && fits)];
             table.row(row(vec![algorithm.name.to_owned(), threads.to_string()], &run, behind));
             let decided = run.is_decided();
+            curve.push((threads, run.clone()));
             if largest.as_ref().is_none_or(|(_, other)| other.configurations < run.configurations) {
-                *largest = Some((format!("{} with {threads} threads", algorithm.name), run));
+                *largest = Some((format!("{} {threads}", algorithm.name), run));
             }
             if !decided {
                 break;
             }
         }
+        curves.push((algorithm.name.to_owned(), curve));
     }
     table.print();
-    Ok(())
+    Ok(curves)
 }

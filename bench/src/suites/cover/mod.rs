@@ -22,16 +22,16 @@ use palisade_engine::{Budget, Engine, Options, Outcome, Silent, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
 use palisade_syntax::Language;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Runs the suite: the folders, if there are any, else the paper's tables and the growth.
-pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
+pub fn run(folders: &[PathBuf], seconds: u64, plots: Option<&Path>) -> Result<()> {
     println!("{}; at most {seconds} s per run\n", machine());
     let limit = Duration::from_secs(seconds);
     if folders.is_empty() {
         paper::run(limit)?;
-        growth::run(limit)
+        growth::run(limit, plots)
     } else {
         folder::run(folders, limit)
     }
@@ -60,7 +60,7 @@ impl Run {
     fn new(program: &Program, threads: Threads, limit: Duration) -> Run {
         let options = Options::default();
         let task = Task { program, threads, model: Model::Tso, interlocked: Interlocked::default(), options };
-        let budget = Budget::unlimited(1).with_timeout(limit).with_memory(4 << 30);
+        let budget = Budget::unlimited(1).with_timeout(limit).with_memory(8 << 30);
         let (Outcome { verdict, stats, .. }, seconds) = timed(|| Dual.check(&task, &budget, &Silent));
         let counter = |name| stats.get(name).unwrap_or(0);
         let (verdict, threads) = match verdict {
