@@ -196,7 +196,7 @@ impl Node {
         let asleep = self.sleep.iter().find(|asleep| asleep.process == branch.process);
         let tried =
             |outcome: &usize| asleep.is_some_and(|asleep| asleep.all || asleep.outcomes.contains(outcome));
-        let wanted = |outcome: &usize| branch.tree(*outcome).is_some() && !tried(outcome);
+        let wanted = |outcome: &usize| branch.wants(*outcome) && !tried(outcome);
         self.outcomes = (0..outcomes).rev().filter(wanted).collect();
         self.tried = Vec::new();
         self.outcome_count = outcomes;
@@ -205,7 +205,8 @@ impl Node {
 
     /// The first branch is done: what was tried of it is asleep from now on.
     fn finish(&mut self) {
-        let Branch { process, footprint, .. } = self.branches.remove(0);
+        let branch = self.branches.remove(0);
+        let (process, footprint) = (branch.process, branch.footprint.clone());
         let tried = std::mem::take(&mut self.tried);
         let count = self.outcome_count;
         match self.sleep.iter_mut().find(|asleep| asleep.process == process) {
@@ -274,10 +275,10 @@ impl<S: Subject> Search<'_, S> {
     /// Takes the step that the present node says.
     fn take(&mut self) {
         let node = self.nodes.last_mut().expect("there is a node for the present point");
-        let branch = &node.branches[0];
         let outcome = *node.outcomes.last().expect("there is something to try");
+        let branch = &mut node.branches[0];
         let (process, footprint) = (branch.process, branch.footprint.clone());
-        let branches = branch.tree(outcome).expect("only what is planned is tried").clone();
+        let branches = branch.take_tree(outcome, node.outcomes.len());
         let asleep = |other: &&Asleep| other.process != process && !other.footprint.conflicts(&footprint);
         let sleep = node.sleep.iter().filter(asleep).cloned().collect();
         node.tried.push(outcome);

@@ -31,15 +31,15 @@ impl Item {
     }
 }
 
-/// A branch of a tree.
-#[derive(Clone, Debug)]
+/// A branch of a tree. Trees can be as deep as executions are long, so nothing here calls itself: not even cloning and dropping.
+#[derive(Debug)]
 pub struct Branch {
     pub process: usize,
     pub footprint: Footprint,
     /// What to try behind it, by outcome.
-    pub behind: Vec<(usize, Vec<Branch>)>,
+    behind: Vec<(usize, Vec<Branch>)>,
     /// What to try behind outcomes that are not listed; `None` if these are not to be tried.
-    pub others: Option<Vec<Branch>>,
+    others: Option<Vec<Branch>>,
 }
 
 impl Branch {
@@ -48,47 +48,70 @@ impl Branch {
         Branch { process, footprint, behind: Vec::new(), others: Some(Vec::new()) }
     }
 
-    /// What to try behind an outcome, if that is to be tried.
-    pub fn tree(&self, outcome: usize) -> Option<&Vec<Branch>> {
-        self.behind.iter().find(|(of, _)| *of == outcome).map(|(_, tree)| tree).or(self.others.as_ref())
+    /// Whether an outcome is to be tried.
+    pub fn wants(&self, outcome: usize) -> bool {
+        self.others.is_some() || self.behind.iter().any(|(of, _)| *of == outcome)
     }
 
-    /// Puts a sequence behind one outcome.
-    fn insert_behind(&mut self, outcome: usize, sequence: Vec<Item>) {
-        match self.behind.iter_mut().find(|(of, _)| *of == outcome) {
-            Some((_, tree)) => insert_deeper(tree, sequence),
-            None => {
-                let tree = planned(self.others.clone(), sequence);
-                self.behind.push((outcome, tree));
-            }
+    /// Takes out what to try behind an outcome, of so many that are still to be tried.
+    pub fn take_tree(&mut self, outcome: usize, left: usize) -> Vec<Branch> {
+        match self.behind.iter().position(|(of, _)| *of == outcome) {
+            Some(listed) => self.behind.swap_remove(listed).1,
+            None if left == 1 => self.others.take().unwrap_or_default(),
+            None => self.others.as_deref().map_or_else(Vec::new, clone_tree),
         }
     }
 
-    /// Puts a sequence behind all outcomes.
-    fn insert_behind_all(&mut self, sequence: &[Item]) {
-        for (_, tree) in &mut self.behind {
-            insert_deeper(tree, sequence.to_vec());
-        }
-        self.others = Some(planned(self.others.take(), sequence.to_vec()));
+    /// All trees behind it.
+    fn trees(&self) -> impl Iterator<Item = &Vec<Branch>> {
+        self.behind.iter().map(|(_, tree)| tree).chain(&self.others)
+    }
+
+    /// The tree behind one outcome, listed from now on.
+    fn listed(&mut self, outcome: usize) -> &mut Vec<Branch> {
+        let known = self.behind.iter().position(|(of, _)| *of == outcome);
+        let index = known.unwrap_or_else(|| {
+            let tree = self.others.as_deref().map_or_else(Vec::new, clone_tree);
+            self.behind.push((outcome, tree));
+            self.behind.len() - 1
+        });
+        &mut self.behind[index].1
     }
 }
 
-/// The tree with a sequence in it, where there may be no tree yet.
-fn planned(tree: Option<Vec<Branch>>, sequence: Vec<Item>) -> Vec<Branch> {
-    match tree {
-        Some(mut tree) => {
-            insert_deeper(&mut tree, sequence);
-            tree
+impl Drop for Branch {
+    fn drop(&mut self) {
+        let mut left: Vec<Branch> = Vec::new();
+        let empty = |branch: &mut Branch, left: &mut Vec<Branch>| {
+            let listed = std::mem::take(&mut branch.behind).into_iter().flat_map(|(_, tree)| tree);
+            left.extend(listed.chain(branch.others.take().into_iter().flatten()));
+        };
+        empty(self, &mut left);
+        while let Some(mut branch) = left.pop() {
+            empty(&mut branch, &mut left);
         }
-        None => chain(sequence).into_iter().collect(),
     }
 }
 
-/// Puts a sequence into a tree behind a branch, where a leaf already leads to everything.
-fn insert_deeper(tree: &mut Vec<Branch>, sequence: Vec<Item>) {
-    if !tree.is_empty() {
-        insert(tree, sequence);
+/// A copy of a tree. The branches are listed each before those behind it, and put together again from the end of the list.
+fn clone_tree(tree: &[Branch]) -> Vec<Branch> {
+    let mut list: Vec<&Branch> = Vec::new();
+    let mut left: Vec<&Branch> = tree.iter().rev().collect();
+    while let Some(branch) = left.pop() {
+        list.push(branch);
+        let behind: Vec<&Branch> = branch.trees().flatten().collect();
+        left.extend(behind.into_iter().rev());
     }
+    let mut made: Vec<Branch> = Vec::new();
+    for branch in list.into_iter().rev() {
+        let mut take =
+            |tree: &Vec<Branch>| (0..tree.len()).filter_map(|_| made.pop()).collect::<Vec<Branch>>();
+        let behind = branch.behind.iter().map(|(outcome, tree)| (*outcome, take(tree))).collect();
+        let others = branch.others.as_ref().map(&mut take);
+        made.push(Branch { process: branch.process, footprint: branch.footprint.clone(), behind, others });
+    }
+    made.reverse();
+    made
 }
 
 /// A process whose next step was tried, or is covered by what was tried.
@@ -135,40 +158,65 @@ fn standing(process: usize, footprint: &Footprint, sequence: &[Item]) -> Standin
 }
 
 /// Puts a sequence into a tree, unless something in the tree leads to the same executions.
-pub fn insert(branches: &mut Vec<Branch>, mut sequence: Vec<Item>) {
-    if sequence.is_empty() {
-        return;
-    }
-    for branch in branches.iter_mut() {
-        match standing(branch.process, &branch.footprint, &sequence) {
-            Standing::Related => {}
-            Standing::Initial(at) => {
-                match sequence.remove(at).outcome {
-                    Some(outcome) => branch.insert_behind(outcome, sequence),
-                    None => branch.insert_behind_all(&sequence),
-                }
-                return;
+pub fn insert(branches: &mut Vec<Branch>, sequence: Vec<Item>) {
+    let mut left = vec![(branches, sequence)];
+    while let Some((branches, mut sequence)) = left.pop() {
+        if sequence.is_empty() {
+            continue;
+        }
+        let place = |branch: &Branch| standing(branch.process, &branch.footprint, &sequence);
+        let found =
+            branches.iter().map(place).enumerate().find(|(_, place)| !matches!(place, Standing::Related));
+        let Some((index, place)) = found else {
+            branches.extend(chain(sequence));
+            continue;
+        };
+        let branch = &mut branches[index];
+        let outcome = match place {
+            Standing::Initial(at) => sequence.remove(at).outcome,
+            _ => None,
+        };
+        match outcome {
+            Some(outcome) => {
+                let planned = branch.wants(outcome);
+                let tree = branch.listed(outcome);
+                deeper(tree, planned, sequence, &mut left);
             }
-            Standing::Independent => {
-                branch.insert_behind_all(&sequence);
-                return;
+            None => {
+                let planned = branch.others.is_some();
+                for (_, tree) in &mut branch.behind {
+                    deeper(tree, true, sequence.clone(), &mut left);
+                }
+                deeper(branch.others.get_or_insert_default(), planned, sequence, &mut left);
             }
         }
     }
-    branches.extend(chain(sequence));
+}
+
+/// Goes on behind a branch: where nothing is planned yet, the sequence is; a leaf already leads to everything.
+fn deeper<'t>(
+    tree: &'t mut Vec<Branch>,
+    planned: bool,
+    sequence: Vec<Item>,
+    left: &mut Vec<(&'t mut Vec<Branch>, Vec<Item>)>,
+) {
+    if !planned {
+        tree.extend(chain(sequence));
+    } else if !tree.is_empty() {
+        left.push((tree, sequence));
+    }
 }
 
 /// The tree with one way through it.
 fn chain(sequence: Vec<Item>) -> Option<Branch> {
     let mut tree: Option<Branch> = None;
     for item in sequence.into_iter().rev() {
-        let behind: Vec<Branch> = tree.take().into_iter().collect();
-        let branch =
-            Branch { process: item.process, footprint: item.footprint, behind: Vec::new(), others: None };
-        tree = Some(match item.outcome {
-            Some(outcome) => Branch { behind: vec![(outcome, behind)], ..branch },
-            None => Branch { others: Some(behind), ..branch },
-        });
+        let tail: Vec<Branch> = tree.take().into_iter().collect();
+        let (behind, others) = match item.outcome {
+            Some(outcome) => (vec![(outcome, tail)], None),
+            None => (Vec::new(), Some(tail)),
+        };
+        tree = Some(Branch { process: item.process, footprint: item.footprint, behind, others });
     }
     tree
 }

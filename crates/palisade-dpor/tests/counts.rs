@@ -205,6 +205,28 @@ fn endless_programs_are_cut() {
     assert!(summary.stopped && summary.executions == 1);
 }
 
+/// Trees are as deep as executions are long: that must not use up the stack.
+#[test]
+fn long_executions() {
+    // Each process has memory of its own and touches the shared cell now and then, so that turning a race round takes nearly all of the execution along.
+    let spin = |own: common::Expr| {
+        vec![
+            Instr::Store(own, |_| 1),
+            Instr::Set(0, |r| (r[0] + 1) % 400),
+            Instr::Jump(|r| r[0], 0),
+            Instr::Store(at!(2), |_| 1),
+            Instr::Jump(|_| 1, 0),
+        ]
+    };
+    let mut machine = Machine::new(vec![spin(at!(0)), spin(at!(1))], 2, 3, 0);
+    let mut executions = 0;
+    let summary = explore(&mut machine, Limits { steps: 4000 }, |_, _| {
+        executions += 1;
+        if executions < 4 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    assert_eq!((summary.executions, summary.cut), (4, 4));
+}
+
 struct Random(u64);
 
 impl Random {

@@ -39,7 +39,7 @@ pub struct ByMonitors;
 
 /// The first and the last length at which executions are cut.
 const SHORTEST: usize = 32;
-const LONGEST: usize = 4096;
+const LONGEST: usize = 512;
 
 /// How often the budget is asked, in executions.
 const ASK_EVERY: u64 = 16;
