@@ -85,7 +85,10 @@ fn differential_sets_under_tso() {
         assert!(met.compared > 40 && met.need_some > 8 && met.hopeless > 3, "{profile:?}: {met:?}");
     }
     let met = compare(Goal::Safety, Profile::Cyclic, seeds(60), Model::Tso, Per::Source, 32);
-    assert!(met.compared > 5 && met.need_some > 1, "{met:?}");
+    assert!(met.compared > 20 && met.need_some > 1, "{met:?}");
+    // Of these one in thirty needs fences: with more seeds some do.
+    let met = compare(Goal::Safety, Profile::Full, seeds(60), Model::Tso, Per::Source, 32);
+    assert!(met.compared > 20 && met.hopeless > 1, "{met:?}");
 }
 
 #[test]

@@ -393,3 +393,37 @@ fn every_place_is_written_where_it_is_judged() {
     }
     assert!(places_seen > 150, "{places_seen}");
 }
+
+/// The same for random programs and random sets of places.
+#[test]
+fn random_sets_are_written_where_they_are_judged() {
+    use palisade_conformance::random::Random;
+    use palisade_conformance::{Profile, generate};
+    for seed in 0..120 {
+        let profile = Profile::ALL[seed as usize % 4];
+        let input = pal(&palisade_program::print::print(&generate(profile, seed)));
+        let mut random = Random::new(seed);
+        for placement in [Placement::AfterWrites, Placement::BeforeReads, Placement::Anywhere] {
+            let wanted = Wanted {
+                placement,
+                per: Per::Source,
+                store_fences: true,
+                can_write: &|fence| insert_fences(input.language, &input.source, &[fence]).is_ok(),
+                allows: &|_| true,
+            };
+            let places = Places::new(&input.program, &wanted);
+            let mut fencing = places.no_fences();
+            for (id, place) in places.places().iter_enumerated() {
+                if random.percent(40) {
+                    fencing[id] = Some(*random.pick(place.kinds()));
+                }
+            }
+            let chosen =
+                places.places().iter_enumerated().filter_map(|(id, place)| Some(place.fence(fencing[id]?)));
+            let chosen: Vec<FenceAt> = chosen.collect();
+            let text =
+                insert_fences(input.language, &input.source, &chosen).expect("there is room for all of them");
+            assert_eq!(pal(&text).program, places.fenced(&fencing), "seed {seed}, {placement:?}\n{text}");
+        }
+    }
+}
