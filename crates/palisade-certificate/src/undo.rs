@@ -208,12 +208,10 @@ impl Undo<'_> {
         let written = |cell: u32| effect.iter().any(|&(written, _)| written == cell);
         effect.iter().for_each(|&(cell, _)| draft.memory[cell as usize] = None);
         guard.iter().all(|&(cell, value)| {
-            if written(cell) {
-                draft.memory[cell as usize] = Some(value);
-                true
-            } else {
-                self.require(draft, cell, value)
-            }
+            let held = written(cell) || self.require(draft, cell, value);
+            // What follows from where a process is behind the instruction need not follow from where it was in front of it.
+            draft.memory[cell as usize] = Some(value);
+            held
         })
     }
 

@@ -1,5 +1,5 @@
-//! Small programs in which every instruction matters: random stores, blocking reads, fences of both kinds and locked instructions over two cells, and the question
-//! whether all processes can come to their ends. Brute force decides all of them.
+//! Small programs in which every instruction matters: litmus tests of two processes with reads of own stores, fences of both kinds, locked instructions and other
+//! accesses in between. The question is whether both processes can come to their ends, reading what the litmus test says.
 
 use palisade_base::Source;
 use palisade_conformance::brute::{self, Answer, Limits};
@@ -9,36 +9,109 @@ use palisade_engine::{Budget, Engine, Options, Silent, Suitability, Task, Thread
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
 
-/// A process as text. Its reads wait for a value; it ends at `e`.
-fn process(number: usize, random: &mut Random) -> String {
-    let mut body = String::new();
-    for place in 0..random.between(2, 5) {
-        let cell = *random.pick(&["x", "y"]);
-        let (value, other) = (random.below(2), random.below(2));
-        body += &match *random.weighted(&[(8, 0), (8, 1), (4, 2), (1, 3), (1, 4), (1, 5)]) {
-            0 => format!("{cell} = {value}; "),
-            1 => format!("await {cell} == {value}; "),
-            2 => "sfence; ".to_owned(),
-            3 => "fence; ".to_owned(),
-            4 => format!("let o{place} = xchg({cell}, {value}); assume(o{place} == {other}); "),
-            _ => format!("atomic {{ x = {value}; y = {other}; }} "),
-        };
+/// An access of a litmus test: whether it stores, the cell, the value stored or waited for.
+type Access = (bool, &'static str, usize);
+
+const fn store(cell: &'static str, value: usize) -> Access {
+    (true, cell, value)
+}
+
+const fn read(cell: &'static str, value: usize) -> Access {
+    (false, cell, value)
+}
+
+/// The litmus tests of two processes with two accesses each, and what memory holds in the end.
+const SHAPES: [([[Access; 2]; 2], &str); 7] = [
+    ([[store("x", 1), read("y", 0)], [store("y", 1), read("x", 0)]], ""),
+    ([[store("x", 1), store("y", 1)], [read("y", 1), read("x", 0)]], ""),
+    ([[store("x", 1), store("y", 1)], [store("y", 2), read("x", 0)]], " && y == 2"),
+    ([[store("x", 2), store("y", 1)], [read("y", 1), store("x", 1)]], " && x == 2"),
+    ([[store("x", 1), store("y", 2)], [store("y", 1), store("x", 2)]], " && x == 1 && y == 1"),
+    ([[read("x", 1), store("y", 1)], [read("y", 1), store("x", 1)]], ""),
+    ([[store("x", 1), store("x", 2)], [read("x", 2), read("x", 1)]], ""),
+];
+
+/// Writes a process down, and keeps in mind what it has stored.
+struct Writer<'r> {
+    random: &'r mut Random,
+    text: String,
+    stored: Vec<(&'static str, usize)>,
+    registers: usize,
+}
+
+impl Writer<'_> {
+    fn access(&mut self, (stores, cell, value): Access) {
+        if stores {
+            self.text += &format!("{cell} = {value}; ");
+            self.stored.retain(|(other, _)| *other != cell);
+            self.stored.push((cell, value));
+        } else {
+            self.text += &format!("await {cell} == {value}; ");
+        }
     }
-    format!("process P{number} {{ {body}e: skip; }}\n")
+
+    /// Something in between that may or may not matter.
+    fn decorate(&mut self) {
+        let cell = *self.random.pick(&["x", "y", "z"]);
+        let (value, other) = (self.random.below(2), self.random.below(2));
+        match *self.random.weighted(&[(8, 0), (8, 1), (3, 2), (2, 3), (1, 4), (1, 5), (1, 6)]) {
+            0 => self.text += "sfence; ",
+            1 if !self.stored.is_empty() => {
+                let (cell, value) = *self.random.pick(&self.stored);
+                self.access(read(cell, value));
+            }
+            1 | 2 => self.access(store(cell, value)),
+            3 => self.access(read(cell, value)),
+            4 => self.text += "fence; ",
+            5 => {
+                let register = self.registers;
+                self.registers += 1;
+                self.text +=
+                    &format!("let o{register} = xchg({cell}, {value}); assume(o{register} == {other}); ");
+                self.stored.retain(|(other, _)| *other != cell);
+            }
+            _ => {
+                self.text += &format!("atomic {{ x = {value}; z = {other}; }} ");
+                self.stored.clear();
+            }
+        }
+    }
 }
 
 fn program(seed: u64) -> String {
     let mut random = Random::new(seed);
-    let processes = random.between(1, 3);
-    let bodies: String = (0..processes).map(|number| process(number, &mut random)).collect();
-    let ends: Vec<String> = (0..processes).map(|number| format!("P{number}@e")).collect();
-    let memory = *random.pick(&["", " && x == 0", " && x == 1 && y == 0"]);
-    format!("shared x, y: 0..1;\n{bodies}forbid {}{memory};\n", ends.join(" && "))
+    let (shape, memory) = random.pick(&SHAPES);
+    let mut text = "shared x, y, z: 0..2;\n".to_owned();
+    for (number, accesses) in shape.iter().enumerate() {
+        let mut writer =
+            Writer { random: &mut random, text: String::new(), stored: Vec::new(), registers: 0 };
+        for (place, &access) in accesses.iter().enumerate() {
+            for _ in 0..writer.random.below(if place == 0 { 2 } else { 4 }) {
+                writer.decorate();
+            }
+            writer.access(access);
+        }
+        if writer.random.percent(20) {
+            writer.decorate();
+        }
+        let body = writer.text;
+        // Some go on for ever, so that buffers can grow.
+        let body =
+            if random.percent(10) { format!("loop {{ {body}e: skip; }}") } else { format!("{body}e: skip;") };
+        text += &format!("process P{number} {{ {body} }}\n");
+    }
+    if random.percent(30) {
+        let mut writer =
+            Writer { random: &mut random, text: String::new(), stored: Vec::new(), registers: 0 };
+        (0..3).for_each(|_| writer.decorate());
+        text += &format!("process Q {{ {} }}\n", writer.text);
+    }
+    format!("{text}forbid P0@e && P1@e{memory};\n")
 }
 
 #[test]
 fn differential_programs_in_which_every_instruction_matters() {
-    let seeds = std::env::var("PALISADE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(400);
+    let seeds = std::env::var("PALISADE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(600);
     let (mut safe, mut broken) = (0, 0);
     for seed in 1..=seeds {
         let text = program(seed);
@@ -52,11 +125,12 @@ fn differential_programs_in_which_every_instruction_matters() {
             let options = Options::default();
             let task = Task { program: &program, threads: Threads::Declared, model, interlocked, options };
             let system = task.system(1);
-            let expected = match brute::check(task.machine(&system), Limits::states(100_000)) {
-                Answer::Safe => "safe",
-                Answer::Unsafe(_) => "unsafe",
-                Answer::Inconclusive => continue,
-            };
+            let expected =
+                match brute::check(task.machine(&system), Limits { states: 20_000, buffer: Some(5) }) {
+                    Answer::Safe => "safe",
+                    Answer::Unsafe(_) => "unsafe",
+                    Answer::Inconclusive => continue,
+                };
             *(if expected == "safe" { &mut safe } else { &mut broken }) += 1;
             for engine in [&Single as &dyn Engine, &Dual] {
                 if engine.suits(&task) != Suitability::No {

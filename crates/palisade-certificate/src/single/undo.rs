@@ -245,8 +245,12 @@ impl Undo<'_> {
                 config.memory[cell as usize] = read.map(|&(_, value)| (value, settled));
             }
             let unwritten = |&&(cell, _): &&(u32, u32)| effect.iter().all(|&(written, _)| written != cell);
-            let guarded =
-                guard.iter().filter(unwritten).all(|&(cell, value)| self.require(&mut config, cell, value));
+            let guarded = guard.iter().filter(unwritten).all(|&(cell, value)| {
+                let held = self.require(&mut config, cell, value);
+                // What follows from where a process is behind the instruction need not follow from where it was in front of it.
+                config.memory[cell as usize].get_or_insert((value, false));
+                held
+            });
             if guarded && self.wait(&mut config, actor, edge) {
                 give(config, put);
             }

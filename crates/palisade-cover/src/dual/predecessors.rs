@@ -183,11 +183,11 @@ impl Setup {
             draft.memory[cell.index()] = Content::ANY;
         }
         for &(cell, value) in guard {
-            if effect.iter().any(|&(written, _)| written == cell) {
-                draft.memory[cell.index()] = Content::known(value);
-            } else {
+            if effect.iter().all(|&(written, _)| written != cell) {
                 self.require(draft, cell, value)?;
             }
+            // Even if it follows from where a process is behind the instruction, it need not follow from where it was in front of it.
+            draft.memory[cell.index()] = Content::known(value);
         }
         Some(())
     }

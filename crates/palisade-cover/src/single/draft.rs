@@ -105,6 +105,16 @@ impl Setup {
         }
     }
 
+    /// Asks that the end of the buffer held a value when a locked instruction looked at it. If that follows from where a process is behind the instruction, it need not follow from where it
+    /// was in front of it, so it is written down.
+    pub fn require_in_front(&self, draft: &mut Draft, cell: CellId, value: ValueId) -> Possible {
+        self.require(draft, cell, value)?;
+        if draft.memory[cell.index()] == Content::ANY {
+            draft.memory[cell.index()] = Content::known(value);
+        }
+        Some(())
+    }
+
     /// Puts the newest letter of a process, which is the newest of its chain, at the end of the buffer.
     fn drop_letter(&self, draft: &mut Draft, process: usize, writer: Option<Writer>) -> Possible {
         let symbol = *draft.processes[process].word.last().expect("there is a letter");

@@ -87,7 +87,7 @@ impl Setup {
     }
 
     /// Whether the element says that nothing is pending in a queue.
-    fn is_empty(&self, element: &Element, process: &Process, cell: CellId) -> bool {
+    pub fn is_empty(&self, element: &Element, process: &Process, cell: CellId) -> bool {
         process.has_letter(cell)
             || element.content(cell).is_settled()
             || !self.kinds[process.kind as usize].may_have_queue(process.state, cell)

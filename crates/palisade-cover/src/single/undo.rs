@@ -316,7 +316,7 @@ impl Setup {
             }
             let mut only_read =
                 guard.iter().filter(|(cell, _)| effect.iter().all(|(written, _)| written != cell));
-            if only_read.all(|&(cell, value)| self.require(&mut draft, cell, value).is_some())
+            if only_read.all(|&(cell, value)| self.require_in_front(&mut draft, cell, value).is_some())
                 && self.empty_queues(&mut draft, actor, edge.source, kind.waits[number]).is_some()
             {
                 finish(draft, Asked::Nothing);

@@ -134,9 +134,8 @@ impl Unfolding<'_> {
         let (kind, number) = match step.act {
             Act::Effect(cell, value) => {
                 let process = step.becomes[step.actor].map(|index| &link.after.processes[index]);
-                let left = process.and_then(|process| process.queue(cell));
                 let settled = link.after.content(cell).is_settled();
-                let all = settled || left.is_some_and(|queue| queue.is_empty());
+                let all = settled || process.is_some_and(|p| self.setup.is_empty(link.after, p, cell));
                 self.take_effect_through(place, cell, (!all).then_some(value), time + 1);
                 return;
             }
