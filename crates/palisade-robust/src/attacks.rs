@@ -1,7 +1,7 @@
 //! The engine `attacks`: robustness under TSO and PSO, by one search for all attacks.
 //!
 //! *Guarantee.* `robust` is exact, and `not-robust` comes with a run; see `expand` for the argument. It ends for every program with finitely many SC states. Templates with any
-//! number of instances are tried with a few: this finds cycles, and is `unknown` otherwise.
+//! number of instances are decided if control flow rules out every attack, and otherwise tried with a few: this finds cycles, or is `unknown`.
 
 use crate::discard::Candidates;
 use crate::expand::Question;
@@ -50,6 +50,14 @@ impl RobustnessEngine for Attacks {
 fn any_number(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &mut Stats) -> Robustness {
     let told =
         |n: u32| Reason::Unsupported(format!("robust with up to {n} instances where any number is allowed"));
+    // With two instances of each of these templates the analysis of control flow already counts on others of the same kind: what it rules out, it rules out for any number.
+    let two = task.system(2);
+    if task.model == Model::Sc
+        || Candidates::new(Question::Cycle, &two, task.model, task.interlocked).is_empty()
+    {
+        stats.set("states", 0);
+        return Robustness::Robust;
+    }
     let mut reached = None;
     for any in 1..=MOST_INSTANCES {
         match fixed(task, any, budget, progress, stats) {

@@ -55,7 +55,7 @@ fn ask(system: &System) -> Vec<Sequence> {
 
 /// Extends programs of a profile a few times, and compares the states each time.
 fn check(profile: Profile, variant: Variant, least: usize) {
-    let seeds = std::env::var("PALISADE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(120);
+    let seeds = std::env::var("PALISADE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(80);
     let mut compared = 0;
     for seed in 0..seeds {
         let program = generate(profile, seed);
@@ -88,13 +88,13 @@ fn check(profile: Profile, variant: Variant, least: usize) {
 
 #[test]
 fn the_deleting_extension_keeps_the_states() {
-    check(Profile::Simple, Variant::Deleting, 40);
+    check(Profile::Simple, Variant::Deleting, 25);
 }
 
 #[test]
 fn the_other_extension_keeps_the_states() {
-    check(Profile::Simple, Variant::Superset, 40);
-    check(Profile::Cyclic, Variant::Superset, 5);
+    check(Profile::Simple, Variant::Superset, 25);
+    check(Profile::Cyclic, Variant::Superset, 3);
 }
 
 #[test]

@@ -1,0 +1,39 @@
+//! Robustness with any number of processes: robust if control flow rules out every attack, never if some number of them has a cycle.
+
+use palisade_conformance::generate::generate_parameterized;
+use palisade_conformance::robust::{Answer, check};
+use palisade_engine::{Budget, Options, Robustness, RobustnessEngine, Silent, Task, Threads};
+use palisade_memory::{Interlocked, Machine, Model};
+use palisade_program::{Instantiation, lower, print};
+use palisade_robust::Attacks;
+
+#[test]
+fn random_templates() {
+    let (mut robust, mut not_robust) = (0, 0);
+    for seed in 0..14 {
+        let program = generate_parameterized(seed);
+        for model in [Model::Tso, Model::Pso] {
+            let interlocked = Interlocked::default();
+            let options = Options::default();
+            let task = Task { program: &program, threads: Threads::Declared, model, interlocked, options };
+            let budget = Budget::unlimited(1).with_work(20_000);
+            match Attacks.check(&task, &budget, &Silent).answer {
+                Robustness::Robust => {
+                    for any in 1..=2 {
+                        let system = lower(&program, Instantiation { any, every: None });
+                        let found = check(Machine::new(&system, model), 1_000);
+                        let text = print::print(&program);
+                        assert!(
+                            !matches!(found, Answer::NotRobust(_)),
+                            "{seed} {model:?}, {any} each\n{text}"
+                        );
+                    }
+                    robust += 1;
+                }
+                Robustness::NotRobust(_) => not_robust += 1,
+                Robustness::Unknown(_) => {}
+            }
+        }
+    }
+    assert!(robust > 0 && not_robust > 2, "{robust} robust, {not_robust} not");
+}
