@@ -148,6 +148,7 @@ impl<O: Oracle> Search<'_, O> {
     fn run(&mut self, which: Which, budget: &Budget, progress: &dyn Progress) -> Result<End, O::Error> {
         while let Some(candidate) = self.candidate(which) {
             let told = Told { to: progress, doing: self.doing(&candidate), so_far: self.stats() };
+            progress.tell(&told.doing, &told.so_far);
             let program = self.places.marked(&candidate);
             let Judgement { verdict, engine, stats } = self.oracle.judge(&program, budget, &told)?;
             self.calls += 1;
