@@ -213,6 +213,16 @@ fn executions_are_counted() {
         "shared x, y: 0..1; process P { x = 1; fence; let r = y; } process Q { y = 1; fence; let r = x; }",
         3,
     );
+    // `lastzero` of Abdulla et al. (POPL 2014): (n + 3) · 2ⁿ⁻² traces; the second is longer than the first length at which executions are cut.
+    for (n, traces) in [(5, 64), (8, 704)] {
+        let text = format!(
+            "shared a[{m}]: 0..{m};
+             process Search {{ let i: 0..{n} = {n}; while a[i] != 0 {{ i = i - 1; }} }}
+             process T(j: 1..{n}) {{ a[j] = a[j - 1] + 1; }}",
+            m = n + 1
+        );
+        check(&text, traces);
+    }
     // The two choices of each process are told apart.
     check("shared x: 0..1; process P[2] { let c: 0..1 = *; x = c; }", 8);
 }

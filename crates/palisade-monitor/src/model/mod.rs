@@ -72,6 +72,9 @@ fn answer(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &mut
     let machine = task.machine(&system);
     let mut length = SHORTEST;
     loop {
+        // Executions are counted for the last length only, so that their number is that of the partial orders.
+        stats.set("executions", 0);
+        stats.set("broken_off", 0);
         let mut search =
             Search { machine, budget, progress, stats, length, end: None, not_shown: false, cut: false };
         for state in (Machine { model: Model::Sc, ..machine }).initial_states() {
