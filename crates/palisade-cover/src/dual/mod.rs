@@ -51,6 +51,9 @@
 //! only one writer holds at the writer's states. Elements that contradict them hold no reachable configuration. If a cell's content follows from its writer's
 //! state, it is not written down.
 //!
+//! # Local states
+//! The search runs on automata with bisimilar states [merged](palisade_automata::Merged); only the run that is handed out goes from state to state again.
+//!
 //! # Few processes
 //! Where this search takes long, proofs that follow only some processes are tried in turn ([`tracked`]).
 //!

@@ -32,7 +32,8 @@ pub(crate) fn proof(setup: &Setup, merged: &Merged, parts: Vec<proof::Part>) -> 
             Some(proof::Held { cell: cell.0, kind: *kind, values })
         }
     });
-    let classes = merged.classes.iter().map(|classes| classes.iter().map(|class| class.0).collect()).collect();
+    let classes =
+        merged.classes.iter().map(|classes| classes.iter().map(|class| class.0).collect()).collect();
     Proof::LoadBuffers(proof::LoadBuffers { classes, pending, held: held.collect(), parts })
 }
 
