@@ -41,7 +41,7 @@
 //!
 //! With a fixed number of threads under TSO the letters of all processes are in one word, as the positions of one buffer are. Letters of different
 //! processes need not be ordered, though: the rules below look at one process's letters at a time, except that letters at the end of the buffer are those at the end of every
-//! word. So under PSO, and for any number of threads, each process has a word of its own ([`Sharing`](setup::Sharing)).
+//! word. So under PSO, and for any number of threads, each process has a word of its own ([`Sharing`]).
 //!
 //! # Undoing steps
 //! Moving pointers on is never undone: nothing asks for a pointer that is far enough. Let p be at q₂, and q₁ → q₂ an edge.
