@@ -10,11 +10,11 @@ use crate::state::{Layout, MOST_CELLS, MOST_THREADS};
 use crate::threads::{Threads, Trouble};
 use crate::witness::unfold;
 use palisade_engine::{
-    Budget, Progress, Reason, Robustness, RobustnessEngine, RobustnessOutcome, Stats, Suitability, Task,
-    Witness,
+    Budget, Exhausted, Progress, Reason, Robustness, RobustnessEngine, RobustnessOutcome, Stats, Suitability,
+    Task, Witness,
 };
 use palisade_memory::{Machine, Model};
-use palisade_program::running::{Instr, System};
+use palisade_program::running::{CellId, Instr, System};
 use palisade_trace::Run;
 
 /// Robustness by attacks.
@@ -172,16 +172,32 @@ pub(crate) fn find<'s, T>(
 /// Why a search has no answer.
 fn reason(search: &Search<'_>, machine: Machine<'_>, found: Found) -> Reason {
     match found {
-        Found::Exhausted(what) => Reason::Exhausted(what),
-        Found::ThreadCount => Reason::ThreadCount(MOST_THREADS),
-        Found::Trouble(Trouble::Values(cell)) => Reason::Growing {
-            name: machine.system.cells[cell].name.clone(),
-            values: search.threads.values_of(cell),
+        Found::Exhausted(Exhausted::Stopped) => Reason::Exhausted(Exhausted::Stopped),
+        Found::Exhausted(what) => match suspicious(search, machine) {
+            Some(cell) => growing(search, machine, cell),
+            None => Reason::Exhausted(what),
         },
+        Found::ThreadCount => Reason::ThreadCount(MOST_THREADS),
+        Found::Trouble(Trouble::Values(cell)) => growing(search, machine, cell),
         Found::Trouble(Trouble::Calls) => Reason::CallDepth(palisade_automata::MOST_FRAMES),
         Found::Trouble(Trouble::Section) => {
             Reason::Unsupported("an atomic section goes on for too long".to_owned())
         }
         Found::Cycles(_) | Found::Nothing => unreachable!("these are answers"),
     }
+}
+
+/// When the budget runs out, this many values of a variable without a declared domain are suspicious.
+const SUSPICIOUS: usize = 64;
+
+fn suspicious(search: &Search<'_>, machine: Machine<'_>) -> Option<CellId> {
+    let undeclared = |cell: &CellId| machine.system.cells[*cell].ty.domain.bounds().is_none();
+    let most =
+        machine.system.cells.ids().filter(undeclared).max_by_key(|&cell| search.threads.values_of(cell));
+    most.filter(|&cell| search.threads.values_of(cell) >= SUSPICIOUS)
+}
+
+fn growing(search: &Search<'_>, machine: Machine<'_>, cell: CellId) -> Reason {
+    let name = machine.system.cells[cell].name.clone();
+    Reason::Growing { name, values: search.threads.values_of(cell) }
 }
