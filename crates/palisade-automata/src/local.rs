@@ -9,7 +9,8 @@
 use palisade_base::Id;
 use palisade_memory::{Action, Effect, Fault, Interlocked, Machine, Model, Section, State, Step, Thread};
 use palisade_program::Value;
-use palisade_program::running::{CellId, EdgeId, Instr, Liveness, RegId, RoleId, ThreadId};
+use palisade_program::running::{CellId, CodeId, EdgeId, Instr, Liveness, RegId, RoleId, System, ThreadId};
+use rustc_hash::FxHashSet;
 
 /// A thread state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -98,6 +99,8 @@ pub struct ThreadMachine<'a> {
     pub arming: bool,
     /// What becomes of fences.
     pub fences: Fences,
+    /// The openings of sections that can be left without an access to memory.
+    passable: FxHashSet<(CodeId, EdgeId)>,
     /// A memory whose values do not matter except for the one cell that is set before a read.
     scratch: Vec<Value>,
 }
@@ -114,6 +117,7 @@ impl<'a> ThreadMachine<'a> {
             bound,
             arming,
             fences: Fences::Wait,
+            passable: passable(machine.system),
             scratch,
         }
     }
@@ -173,6 +177,13 @@ impl<'a> ThreadMachine<'a> {
             Instr::Spawn(..) => Kind::Spawns,
             Instr::Fence if self.fences == Fences::Letters => Kind::Fences,
             Instr::StoreFence if self.fences == Fences::Letters => Kind::StoreFences,
+            // A section waits for the buffer even if it never gets to an access.
+            Instr::AtomicBegin if self.fences == Fences::Letters && outside => {
+                match self.passable.contains(&(local.thread.top().code, edge)) {
+                    true => Kind::Fences,
+                    false => Kind::Local,
+                }
+            }
             Instr::StoreFence
                 if self.machine.model == Model::Pso && local.thread.buffer.len() >= self.bound.max(1) =>
             {
@@ -208,7 +219,6 @@ impl<'a> ThreadMachine<'a> {
             Effect::Locked { cell, wrote, .. } => wrote.map(|value| (cell, value)),
             _ => None,
         };
-        // A fault inside a section happens there: its opening can be put off no longer.
         // A fault inside a section happens there: its opening can be put off no longer.
         let touched = matches!(
             effect,
@@ -246,4 +256,34 @@ impl<'a> ThreadMachine<'a> {
         }
         local
     }
+}
+
+/// The openings of sections from which some path leads to the end of the section past no access to memory. What a procedure does is not looked at: it may do nothing.
+fn passable(system: &System) -> FxHashSet<(CodeId, EdgeId)> {
+    let mut found = FxHashSet::default();
+    for (code_id, code) in system.codes.iter_enumerated() {
+        let openings = code.edges().iter_enumerated().filter(|(_, edge)| edge.instr == Instr::AtomicBegin);
+        for (opening, edge) in openings {
+            let mut seen = FxHashSet::from_iter([(edge.target, 1u32)]);
+            let mut work = vec![(edge.target, 1u32)];
+            while let Some((location, depth)) = work.pop() {
+                for next in code.edges_from(location).map(|edge| &code.edges()[EdgeId(edge)]) {
+                    let depth = match next.instr {
+                        Instr::Load(..) | Instr::Store(..) | Instr::Locked { .. } | Instr::Spawn(..) => {
+                            continue;
+                        }
+                        Instr::AtomicBegin => depth + 1,
+                        Instr::AtomicEnd => depth - 1,
+                        _ => depth,
+                    };
+                    if depth == 0 {
+                        found.insert((code_id, opening));
+                    } else if seen.insert((next.target, depth)) {
+                        work.push((next.target, depth));
+                    }
+                }
+            }
+        }
+    }
+    found
 }

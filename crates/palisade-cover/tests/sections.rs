@@ -1,0 +1,53 @@
+//! Atomic sections that never get to memory still wait for the store buffer.
+
+use palisade_base::Source;
+use palisade_cover::{Dual, Single};
+use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads};
+use palisade_memory::{Interlocked, Model};
+use palisade_syntax::{Language, parse};
+
+/// Store buffering with something between store and load.
+fn check(between: &str, expected: &str) {
+    let text = format!(
+        "shared x, y, z: 0..1;
+         proc nothing() {{ skip; }}
+         process P {{ let t: 0..1 = 0; x = 1; {between} let r = y; }}
+         process Q {{ let t: 0..1 = 0; y = 1; {between} let r = x; }}
+         final P.r == 1 || Q.r == 1;"
+    );
+    let program = parse(Language::Pal, &Source::new("p", text)).expect("the program is well formed").program;
+    for (engine, model) in [(&Dual as &dyn Engine, Model::Tso), (&Single, Model::Tso), (&Single, Model::Pso)]
+    {
+        let task = Task {
+            program: &program,
+            threads: Threads::Declared,
+            model,
+            interlocked: Interlocked::default(),
+            options: Options::default(),
+        };
+        let outcome = engine.check(&task, &Budget::unlimited(1), &Silent);
+        assert_eq!(
+            outcome.verdict.word(),
+            expected,
+            "{}, {}: {between}: {outcome:?}",
+            engine.name(),
+            model.name()
+        );
+    }
+}
+
+#[test]
+fn sections_wait_for_the_buffer() {
+    check("", "unsafe");
+    check("skip;", "unsafe");
+    check("nothing();", "unsafe");
+    check("atomic { }", "safe");
+    check("atomic { skip; }", "safe");
+    check("atomic { t = 1; }", "safe");
+    check("atomic { atomic { skip; } }", "safe");
+    check("atomic { nothing(); }", "safe");
+    check("atomic { z = 1; }", "safe");
+    check("atomic { if t == 1 { z = 1; } }", "safe");
+    check("if t == 1 { atomic { skip; } }", "unsafe");
+    check("choose { atomic { skip; } } or { skip; }", "unsafe");
+}
