@@ -119,7 +119,8 @@ fn litmus_tests(limit: Duration) -> Result<Vec<Curve>> {
 
 /// Draws configurations, processor time and memory by size; only runs that were decided.
 fn draw(folder: &Path, name: &str, title: &str, across: &str, curves: &[Curve]) -> Result<()> {
-    let what: [(&str, &str, fn(&Run) -> f64); 3] = [
+    type Quantity = (&'static str, &'static str, fn(&Run) -> f64);
+    let what: [Quantity; 3] = [
         ("configurations", "configurations", |run| run.configurations as f64),
         ("seconds", "seconds of processor time", |run| run.seconds.max(0.001)),
         ("memory", "kilobytes of tables", |run| run.bytes as f64 / 1000.0),
