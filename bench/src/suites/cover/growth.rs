@@ -137,7 +137,7 @@ fn draw(folder: &Path, name: &str, title: &str, across: &str, curves: &[Curve]) 
             upwards: upwards.to_owned(),
             curves: curves.iter().map(points).collect(),
         };
-        std::fs::write(folder.join(format!("{name}-{suffix}.svg")), chart.svg())?;
+        std::fs::write(folder.join(format!("growth-{name}-{suffix}.svg")), chart.svg())?;
     }
     Ok(())
 }
