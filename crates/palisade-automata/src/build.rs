@@ -2,17 +2,21 @@
 //!
 //! A load may return any value its cell may hold so far; a new value of a cell makes all thread states that read it be looked at again. Domains need not be
 //! declared as long as the fixpoint is finite.
+//!
+//! Values of cells without a declared domain come in rounds: those that are written in one round are read in the next. In a run the n-th store depends on at most n - 1 others, so that its
+//! value is there after n rounds; if no run has more than n stores ([`most_stores`]), the rounds end there, and what would be written later is never written.
 
 use crate::collapse::{Stop, run_on};
 use crate::explicit::{Automata, Automaton, Edge, Letter, Population, StateId, ValueId};
 use crate::local::{After, Fences, Hold, Kind, Local, ThreadMachine};
 use crate::observe::Observer;
+use crate::stores::most_stores;
 use palisade_base::IdVec;
 use palisade_memory::{Action, Machine, Model};
 use palisade_program::Value;
 use palisade_program::running::{CellId, RoleId, System};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// More values than this of a cell without a declared domain count as growth without bound.
 pub const MOST_VALUES: usize = 1 << 7;
@@ -49,6 +53,7 @@ impl Automata {
             roles: Vec::new(),
             readers: system.cells.iter().map(|_| FxHashSet::default()).collect(),
             work: VecDeque::new(),
+            put_off: BTreeSet::new(),
             machine,
         };
         builder.initial_values(system)?;
@@ -58,12 +63,20 @@ impl Automata {
         for role in started {
             builder.start(role, population(role))?;
         }
-        while let Some((role, state)) = builder.work.pop_front() {
-            builder.roles[role].waiting.remove(&state);
-            builder.expand(role, state)?;
-            if !go_on() {
-                return Err(Trouble::Stopped);
+        let mut rounds = most_stores(system, |role| population(role) == Population::Any);
+        loop {
+            while let Some((role, state)) = builder.work.pop_front() {
+                builder.roles[role].waiting.remove(&state);
+                builder.expand(role, state)?;
+                if !go_on() {
+                    return Err(Trouble::Stopped);
+                }
             }
+            if rounds == Some(0) || builder.put_off.is_empty() {
+                break;
+            }
+            rounds = rounds.map(|rounds| rounds - 1);
+            builder.next_round()?;
         }
         let values = builder.values.into_iter().map(|known| known.list.clone()).collect();
         Ok(Automata {
@@ -97,6 +110,8 @@ struct Builder<'a> {
     /// Who must be looked at again when a cell gets a new value.
     readers: IdVec<CellId, FxHashSet<(usize, StateId)>>,
     work: VecDeque<(usize, StateId)>,
+    /// Values that are not to be read before the next round, and who writes them.
+    put_off: BTreeSet<(CellId, Value, usize, StateId)>,
 }
 
 /// A locked instruction or atomic section on its way: what it has read and written so far.
@@ -122,6 +137,30 @@ impl Builder<'_> {
                 }
                 (None, None) => unreachable!("validation: a cell with arbitrary initial value has a domain"),
             }
+        }
+        Ok(())
+    }
+
+    /// The id of a value that a thread state writes; `None` if it comes in the next round.
+    fn written(
+        &mut self,
+        cell: CellId,
+        value: Value,
+        role: usize,
+        state: StateId,
+    ) -> Result<Option<ValueId>, Trouble> {
+        let declared = self.machine.machine.system.cells[cell].ty.domain.bounds().is_some();
+        if declared || self.values[cell].ids.contains_key(&value) {
+            return self.value(cell, value).map(Some);
+        }
+        self.put_off.insert((cell, value, role, state));
+        Ok(None)
+    }
+
+    fn next_round(&mut self) -> Result<(), Trouble> {
+        for (cell, value, role, state) in std::mem::take(&mut self.put_off) {
+            self.value(cell, value)?;
+            self.look_at(role, state);
         }
         Ok(())
     }
@@ -213,7 +252,10 @@ impl Builder<'_> {
                     Kind::Writes(cell) if local.hold == Hold::Outside => {
                         if let Some(after) = self.machine.step(&local, action, None) {
                             let letter = match after.write {
-                                Some((_, written)) => Letter::Write(cell, self.value(cell, written)?),
+                                Some((_, written)) => match self.written(cell, written, role, state)? {
+                                    Some(value) => Letter::Write(cell, value),
+                                    None => continue,
+                                },
                                 None => Letter::Silent,
                             };
                             self.finish(role, state, Some(after), action, |_| letter.clone())?;
@@ -351,7 +393,9 @@ impl Builder<'_> {
                 next.memory.insert(cell, value);
             }
             if let Some((cell, value)) = after.write {
-                self.value(cell, value)?;
+                if self.written(cell, value, role, state)?.is_none() {
+                    continue;
+                }
                 next.memory.insert(cell, value);
                 next.written.insert(cell, value);
             }

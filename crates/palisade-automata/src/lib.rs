@@ -16,6 +16,7 @@ mod explicit;
 mod local;
 mod merge;
 mod observe;
+mod stores;
 
 pub use build::{MOST_STATES, MOST_VALUES, Trouble};
 pub use collapse::{MOST_FRAMES, Runs, Schedule, Stop, run_on};

@@ -12,8 +12,7 @@ fn simple_programs() {
         SuiteConfig {
             profiles: vec![Profile::Simple],
             models: vec![Model::Sc, Model::Tso],
-            // The fixpoint of values does not see how often an instruction runs.
-            unknown: Unknown::IfUndeclared,
+            unknown: Unknown::Never,
             ..SuiteConfig::default()
         },
     );

@@ -11,12 +11,7 @@ use palisade_program::print::print;
 fn simple_programs() {
     check_engine(
         &Single,
-        SuiteConfig {
-            profiles: vec![Profile::Simple],
-            // The fixpoint of values does not see how often an instruction runs.
-            unknown: Unknown::IfUndeclared,
-            ..SuiteConfig::default()
-        },
+        SuiteConfig { profiles: vec![Profile::Simple], unknown: Unknown::Never, ..SuiteConfig::default() },
     );
 }
 

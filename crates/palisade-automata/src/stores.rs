@@ -1,0 +1,53 @@
+//! How many stores a run can have at most.
+
+use palisade_base::Id;
+use palisade_program::running::{CodeId, Instr, RoleId, System};
+
+/// The most stores and locked instructions of all threads together in any run; `None` if there is no such number: in loops, with recursion, with threads started at run
+/// time, or with any number of threads.
+pub(crate) fn most_stores(system: &System, is_any: impl Fn(RoleId) -> bool) -> Option<usize> {
+    let mut total = 0usize;
+    for instance in system.instances.iter() {
+        if is_any(instance.role) {
+            return None;
+        }
+        total = total.checked_add(of_code(system, system.roles[instance.role].code, &mut Vec::new())?)?;
+    }
+    Some(total)
+}
+
+/// The longest path of a procedure or process body, counted in stores. `calling` are the codes on the way here.
+fn of_code(system: &System, code_id: CodeId, calling: &mut Vec<CodeId>) -> Option<usize> {
+    if calling.contains(&code_id) {
+        return None;
+    }
+    calling.push(code_id);
+    let code = &system.codes[code_id];
+    let mut weights = Vec::new();
+    for edge in code.edges().iter() {
+        weights.push(match &edge.instr {
+            Instr::Store(..) | Instr::Locked { .. } => 1,
+            Instr::Call { code, .. } => of_code(system, *code, calling)?,
+            Instr::Spawn(..) => return None,
+            _ => 0,
+        });
+    }
+    calling.pop();
+    // Longest distances from anywhere; if they still grow after as many rounds as there are locations, a loop stores.
+    let locations = code.edges().iter().map(|edge| edge.source.index().max(edge.target.index()) + 1).max();
+    let mut longest = vec![0usize; locations.unwrap_or(0)];
+    for _ in 0..=longest.len() {
+        let mut grown = false;
+        for (edge, weight) in code.edges().iter().zip(&weights) {
+            let there = longest[edge.source.index()].checked_add(*weight)?;
+            if there > longest[edge.target.index()] {
+                longest[edge.target.index()] = there;
+                grown = true;
+            }
+        }
+        if !grown {
+            return Some(longest.into_iter().max().unwrap_or(0));
+        }
+    }
+    None
+}
