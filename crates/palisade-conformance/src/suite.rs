@@ -55,8 +55,6 @@ pub enum Unknown {
     Never,
     /// For programs with loops or recursion.
     IfCyclic,
-    /// For programs with a shared variable whose domain is not declared.
-    IfUndeclared,
     /// Everywhere.
     Always,
 }
@@ -277,9 +275,6 @@ impl Subject<'_> {
                 let allowed = match self.config.unknown {
                     Unknown::Never => false,
                     Unknown::IfCyclic => !self.profile.is_acyclic(),
-                    Unknown::IfUndeclared => {
-                        program.shared.iter().any(|shared| shared.ty.domain.bounds().is_none())
-                    }
                     Unknown::Always => true,
                 };
                 if !allowed {

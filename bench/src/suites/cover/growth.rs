@@ -44,8 +44,8 @@ const fn algorithm(
 const ALGORITHMS: [Algorithm; 6] = [
     Algorithm { prototype: &[(4, 101), (5, 163), (6, 252), (8, 534)], ..algorithm("burns", burns, 10, 16) },
     algorithm("lamport_fast", lamport_fast, 6, 5),
-    algorithm("bakery 2, numbers to", |numbers, fences| bakery(2, numbers, fences), 8, 8),
-    algorithm("bakery 3, numbers to", |numbers, fences| bakery(3, numbers, fences), 4, 4),
+    algorithm("bakery, 2 threads", |numbers, fences| bakery(2, numbers, fences), 8, 8),
+    algorithm("bakery, 3 threads", |numbers, fences| bakery(3, numbers, fences), 4, 4),
     algorithm("filter_lock", filter_lock, 5, 4),
     algorithm("szymanski", szymanski, 6, 6),
 ];
