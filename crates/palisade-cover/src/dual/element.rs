@@ -115,10 +115,22 @@ impl Element {
         self.processes.iter().map(|p| u64::from(p.kind) << 32 | u64::from(p.state.0)).collect()
     }
 
-    /// Whether each process of this element goes to one of the other's with the same state and a word above its own.
+    /// Whether each process of this element goes to one of the other's with the same state and a word above its own. Processes are sorted, so those with the same state are
+    /// neighbours, and mostly there is one of them.
     pub fn processes_below(&self, other: &Element) -> bool {
-        injects(&self.processes, &other.processes, |a, b| {
-            a.kind == b.kind && a.state == b.state && is_subword(&a.word, &b.word)
+        let key = |process: &Process| (process.kind, process.state);
+        let mut rest = &other.processes[..];
+        let mut groups = self.processes.chunk_by(|a, b| key(a) == key(b));
+        groups.all(|group| {
+            let wanted = key(&group[0]);
+            let Some(first) = rest.iter().position(|process| key(process) >= wanted) else { return false };
+            let there = rest[first..].iter().take_while(|process| key(process) == wanted).count();
+            let candidates = &rest[first..first + there];
+            rest = &rest[first + there..];
+            match group {
+                [one] => candidates.iter().any(|process| is_subword(&one.word, &process.word)),
+                several => injects(several, candidates, |a, b| is_subword(&a.word, &b.word)),
+            }
         })
     }
 }
