@@ -20,6 +20,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// More values than this of a cell without a declared domain count as growth without bound.
 pub const MOST_VALUES: usize = 1 << 7;
+/// More values than this are too many even for a declared domain: users of the automata count values with fifteen bits.
+pub const MOST_DECLARED: usize = 1 << 14;
 /// More thread states of one role than this, too.
 pub const MOST_STATES: usize = 1 << 18;
 
@@ -30,7 +32,7 @@ pub enum Trouble {
     Spawn,
     /// A thread may call deeper than this.
     CallDepth(usize),
-    /// A cell takes more and more values.
+    /// A cell takes more and more values, or its domain is too large.
     Values(CellId),
     /// A role has more and more thread states.
     States(RoleId),
@@ -173,7 +175,7 @@ impl Builder<'_> {
         let id = known.list.push(value);
         known.ids.insert(value, id);
         let declared = self.machine.machine.system.cells[cell].ty.domain.bounds().is_some();
-        if known.list.len() > MOST_VALUES && !declared {
+        if known.list.len() > if declared { MOST_DECLARED } else { MOST_VALUES } {
             return Err(Trouble::Values(cell));
         }
         let mut readers: Vec<_> = self.readers[cell].iter().copied().collect();

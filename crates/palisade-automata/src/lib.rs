@@ -18,7 +18,7 @@ mod merge;
 mod observe;
 mod stores;
 
-pub use build::{MOST_STATES, MOST_VALUES, Trouble};
+pub use build::{MOST_DECLARED, MOST_STATES, MOST_VALUES, Trouble};
 pub use collapse::{MOST_FRAMES, Runs, Schedule, Stop, run_on};
 pub use explicit::{Automata, Automaton, Edge, Letter, Population, StateId, ValueId};
 pub use local::{After, Fences, Hold, Kind, Local, ThreadMachine};

@@ -7,6 +7,13 @@ use palisade_program::written::Count;
 
 /// The automata of a task, or why there are none.
 pub(crate) fn build_automata(task: &Task<'_>, system: &System, budget: &Budget) -> Result<Automata, Reason> {
+    // Letters count cells with sixteen bits.
+    if system.cells.len() >= 1 << 16 {
+        return Err(Reason::Unsupported(format!(
+            "there are too many shared variables ({})",
+            system.cells.len()
+        )));
+    }
     let mut exhausted = None;
     let go_on = || {
         exhausted = budget.check(0).err();
@@ -35,6 +42,13 @@ fn explain(system: &System, trouble: Trouble) -> Reason {
         Trouble::Spawn => Reason::Unsupported("threads are started at run time".into()),
         Trouble::CallDepth(depth) => Reason::CallDepth(depth),
         Trouble::Stopped => Reason::Exhausted(Exhausted::Stopped),
+        Trouble::Values(cell) if system.cells[cell].ty.domain.bounds().is_some() => {
+            let name = &system.cells[cell].name;
+            Reason::Unsupported(format!(
+                "`{name}` can hold more than {} values",
+                palisade_automata::MOST_DECLARED
+            ))
+        }
         Trouble::Values(cell) => {
             Reason::Growing { name: system.cells[cell].name.clone(), values: palisade_automata::MOST_VALUES }
         }

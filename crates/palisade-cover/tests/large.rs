@@ -1,0 +1,42 @@
+//! Domains and arrays too large for the letters of the exact engines are refused, not cut off.
+
+use palisade_base::Source;
+use palisade_cover::{Dual, Single};
+use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
+use palisade_memory::{Interlocked, Model};
+use palisade_syntax::{Language, parse};
+
+fn check(text: &str, expected: &str) {
+    let program = parse(Language::Pal, &Source::new("p", text)).expect("the program is well formed").program;
+    for engine in [&Dual as &dyn Engine, &Single] {
+        let task = Task {
+            program: &program,
+            threads: Threads::Declared,
+            model: Model::Tso,
+            interlocked: Interlocked::default(),
+            options: Options::default(),
+        };
+        let found = match engine.check(&task, &Budget::unlimited(1), &Silent).verdict {
+            Verdict::Unknown(reason) => reason.to_string(),
+            verdict => verdict.word().to_owned(),
+        };
+        assert_eq!(found, expected, "{}: {text}", engine.name());
+    }
+}
+
+#[test]
+fn large_domains() {
+    let text = |most| format!("shared x: 0..{most} = *; process P {{ assert(x != {most}); }}");
+    check(&text(300), "unsafe");
+    check(&text(40_000), "`x` can hold more than 16384 values");
+    // What is not used costs nothing.
+    check("shared x: 0..40000; process P { x = 40000; assert(x == 40000); }", "safe");
+}
+
+#[test]
+fn large_arrays() {
+    check(
+        "shared a[70000]: 0..1; process P { a[69999] = 1; assert(a[0] == 0); }",
+        "there are too many shared variables (70000)",
+    );
+}
