@@ -6,11 +6,11 @@
 use crate::args::{CertifyArgs, Common, Format};
 use crate::exit::Exit;
 use crate::files::{self, Reading, Recorded};
+use crate::limits::Limits;
 use crate::output::Output;
-use crate::{interrupt, limits};
 use palisade::certificate::{Certificate, Refusal, Summary};
 use palisade::trace::text_hash;
-use palisade::{Budget, CertifyError, Diagnostic, report};
+use palisade::{CertifyError, Diagnostic, report};
 use serde_json::json;
 
 /// Runs the command.
@@ -47,10 +47,7 @@ pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
         let message = format!("{} was changed since the proof was found", input.source.name());
         output.complain_about(&name, Diagnostic::warning("program-changed", message));
     }
-    let budget = Budget::unlimited(1)
-        .with_memory(common.memory.unwrap_or_else(limits::default_memory))
-        .with_stop(interrupt::stop_flag());
-    let budget = common.timeout.map_or(budget.clone(), |timeout| budget.with_timeout(timeout));
+    let budget = Limits::new(common).budget(1);
     let judged = palisade::certify(&input.program, &certificate, &budget);
     let (verdict, exit) = match &judged {
         Ok(_) => ("valid", Exit::Fine),

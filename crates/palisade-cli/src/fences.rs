@@ -3,9 +3,9 @@
 use crate::args::{Common, FencesArgs, Format, GoalArg, PerArg, PlacementArg};
 use crate::exit::Exit;
 use crate::files::{self, Found, Reading};
+use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
-use crate::{interrupt, limits};
 use palisade::report::{self, LocalSteps, Runs};
 use palisade::{
     Budget, CheckError, CheckOptions, Diagnostic, EngineChoice, FencesAnswer, FencesError, FencesOptions,
@@ -18,26 +18,14 @@ use std::path::Path;
 pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
     let found = match files::find(std::slice::from_ref(&args.file), args.input) {
         Ok(found) => found,
-        Err(problems) => {
-            for (name, problem) in problems {
-                output.complain_about(&name, problem);
-            }
-            return Exit::Error;
-        }
+        Err(problems) => return output.complain_about_all(problems),
     };
     let [found] = found.as_slice() else {
         let error = Diagnostic::error("is-a-folder", "fences are looked for in one program at a time");
         output.complain_about(&args.file.display().to_string(), error);
         return Exit::Error;
     };
-    let budget = Budget::unlimited(common.jobs.map_or_else(limits::default_jobs, |jobs| jobs as usize))
-        .with_memory(common.memory.unwrap_or_else(limits::default_memory))
-        .with_stop(interrupt::stop_flag());
-    let budget = match common.timeout {
-        Some(timeout) => budget.with_timeout(timeout),
-        None => budget,
-    };
-    file(found, args, &budget, output)
+    file(found, args, &Limits::new(common).budget(1), output)
 }
 
 fn options(args: &FencesArgs) -> FencesOptions {
@@ -77,19 +65,10 @@ fn options(args: &FencesArgs) -> FencesOptions {
 fn file(found: &Found, args: &FencesArgs, budget: &Budget, output: &Output) -> Exit {
     let input = match files::read(found, args.input, args.int_range) {
         Reading::Program(input) => input,
-        Reading::Refused(refused) => {
-            output.complain(&output.diagnostics(&refused.source, &refused.diagnostics));
-            if output.format == Format::Json {
-                let line = report::refused_json("fences", &refused.source, &refused.diagnostics);
-                let _ = output.print(&(line + "\n"));
-            }
-            return Exit::Error;
-        }
+        Reading::Refused(refused) => return output.refuse("fences", &refused),
         Reading::Skipped => return Exit::Fine,
     };
-    if !input.warnings.is_empty() && output.detail != Detail::Quiet {
-        output.complain(&output.diagnostics(&input.source, &input.warnings));
-    }
+    output.warn(&input);
     let options = options(args);
     let meter = Meter::new(output.detail == Detail::Quiet);
     let ask = AssertUnwindSafe(|| palisade::fences(&input, &options, budget, &meter));

@@ -1,15 +1,54 @@
-//! What may be used when the user does not say: cores and memory.
+//! What may be used: as the user says, or else all cores and most of the memory.
 
+use crate::args::Common;
+use crate::interrupt;
+use palisade::Budget;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// What may be used.
+pub struct Limits {
+    timeout: Option<Duration>,
+    memory: u64,
+    /// How many threads.
+    pub jobs: usize,
+    /// Set when the user says stop.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Limits {
+    /// As the user says.
+    pub fn new(common: &Common) -> Limits {
+        Limits {
+            timeout: common.timeout,
+            memory: common.memory.unwrap_or_else(default_memory),
+            jobs: common.jobs.map_or_else(default_jobs, |jobs| jobs as usize),
+            stop: interrupt::stop_flag(),
+        }
+    }
+
+    /// The budget of one file when this many are dealt with at a time. Its time starts now.
+    pub fn budget(&self, at_a_time: usize) -> Budget {
+        let budget = Budget::unlimited(self.jobs / at_a_time)
+            .with_memory(self.memory / at_a_time as u64)
+            .with_stop(self.stop.clone());
+        match self.timeout {
+            Some(timeout) => budget.with_timeout(timeout),
+            None => budget,
+        }
+    }
+}
 
 /// One thread per core that this process may use.
-pub fn default_jobs() -> usize {
+fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Three quarters of the memory that is free now, counting the limits of control groups; without a limit where the host
 /// does not tell.
-pub fn default_memory() -> u64 {
+fn default_memory() -> u64 {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let host = read(Path::new("/proc/meminfo")).and_then(|text| available(&text));
     let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();

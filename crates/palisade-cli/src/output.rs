@@ -1,8 +1,9 @@
 //! Standard output and error: who reads them, and what happens when nobody does any more.
 
 use crate::args::{Common, Format};
+use crate::exit::Exit;
 use palisade::report::{self, Colour};
-use palisade::{Diagnostic, Source};
+use palisade::{Diagnostic, Input, Refused, Source};
 use std::io::{self, IsTerminal, Write};
 
 /// At most this many diagnostics are printed per file, unless more are asked for.
@@ -79,6 +80,29 @@ impl Output {
     pub fn diagnostics(&self, source: &Source, diagnostics: &[Diagnostic]) -> String {
         let limit = if self.detail == Detail::Verbose { usize::MAX } else { MOST_DIAGNOSTICS };
         report::diagnostics(source, diagnostics, limit, self.colour_of_errors)
+    }
+
+    /// Says what is wrong with a program that was refused; in JSON on standard output as well.
+    pub fn refuse(&self, command: &str, refused: &Refused) -> Exit {
+        self.complain(&self.diagnostics(&refused.source, &refused.diagnostics));
+        if self.format == Format::Json {
+            let line = report::refused_json(command, &refused.source, &refused.diagnostics);
+            let _ = self.print(&(line + "\n"));
+        }
+        Exit::Error
+    }
+
+    /// Prints warnings about a program that was taken.
+    pub fn warn(&self, input: &Input) {
+        if !input.warnings.is_empty() && self.detail != Detail::Quiet {
+            self.complain(&self.diagnostics(&input.source, &input.warnings));
+        }
+    }
+
+    /// Complains about files, each with its problem.
+    pub fn complain_about_all(&self, problems: Vec<(String, Diagnostic)>) -> Exit {
+        problems.into_iter().for_each(|(name, problem)| self.complain_about(&name, problem));
+        Exit::Error
     }
 
     /// Complains about something that is not in a source text.

@@ -3,9 +3,9 @@
 use crate::args::{Common, Format, RobustArgs};
 use crate::exit::Exit;
 use crate::files::{self, Found, Reading};
+use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
-use crate::{interrupt, limits};
 use palisade::report::{self, LocalSteps, RaceFinding, RobustFinding};
 use palisade::{
     Budget, Diagnostic, EngineChoice, Input, RaceAnswer, Races, RobustAnswer, RobustError, RobustOptions,
@@ -18,12 +18,7 @@ use std::path::Path;
 pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
     let found = match files::find(&args.paths, args.input) {
         Ok(found) => found,
-        Err(problems) => {
-            for (name, problem) in problems {
-                output.complain_about(&name, problem);
-            }
-            return Exit::Error;
-        }
+        Err(problems) => return output.complain_about_all(problems),
     };
     let single = found.len() == 1 && !args.paths[0].is_dir();
     if !single && (args.dot.is_some() || args.witness.is_some()) {
@@ -32,20 +27,10 @@ pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
         output.complain_about("--dot, --witness", error.help("ask about one file at a time"));
         return Exit::Error;
     }
-    let stop = interrupt::stop_flag();
+    let limits = Limits::new(common);
     let mut worst = Exit::Fine;
     for found in &found {
-        let budget = {
-            let budget =
-                Budget::unlimited(common.jobs.map_or_else(limits::default_jobs, |jobs| jobs as usize))
-                    .with_memory(common.memory.unwrap_or_else(limits::default_memory))
-                    .with_stop(stop.clone());
-            match common.timeout {
-                Some(timeout) => budget.with_timeout(timeout),
-                None => budget,
-            }
-        };
-        worst = worst.worst(file(found, args, &budget, single, output));
+        worst = worst.worst(file(found, args, &limits.budget(1), single, output));
     }
     worst
 }
@@ -54,19 +39,10 @@ pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
 fn file(found: &Found, args: &RobustArgs, budget: &Budget, single: bool, output: &Output) -> Exit {
     let input = match files::read(found, args.input, args.int_range) {
         Reading::Program(input) => input,
-        Reading::Refused(refused) => {
-            output.complain(&output.diagnostics(&refused.source, &refused.diagnostics));
-            if output.format == Format::Json {
-                let line = report::refused_json("robust", &refused.source, &refused.diagnostics);
-                let _ = output.print(&(line + "\n"));
-            }
-            return Exit::Error;
-        }
+        Reading::Refused(refused) => return output.refuse("robust", &refused),
         Reading::Skipped => return Exit::Fine,
     };
-    if !input.warnings.is_empty() && output.detail != Detail::Quiet {
-        output.complain(&output.diagnostics(&input.source, &input.warnings));
-    }
+    output.warn(&input);
     let options = RobustOptions {
         model: args.model.into(),
         interlocked: args.interlocked.into(),

@@ -22,6 +22,7 @@ mod bad;
 mod dual;
 mod single;
 mod start;
+mod symbol;
 mod timeline;
 
 pub use dual::Dual;

@@ -6,13 +6,11 @@ mod one;
 use crate::args::{CheckArgs, Common};
 use crate::exit::Exit;
 use crate::expect::Expectations;
+use crate::files;
+use crate::limits::Limits;
 use crate::output::Output;
-use crate::{files, interrupt, limits};
-use palisade::{Budget, CheckOptions, Diagnostic, EngineChoice, Options, Source};
+use palisade::{CheckOptions, Diagnostic, EngineChoice, Options, Source};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 /// Runs the command.
 pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
@@ -25,23 +23,9 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
     };
     let found = match files::find(&args.paths, args.input) {
         Ok(found) => found,
-        Err(problems) => {
-            for (name, problem) in problems {
-                output.complain_about(&name, problem);
-            }
-            return Exit::Error;
-        }
+        Err(problems) => return output.complain_about_all(problems),
     };
-    let asked = Asked {
-        args,
-        options: options(args),
-        limits: Limits {
-            timeout: common.timeout,
-            memory: common.memory.unwrap_or_else(limits::default_memory),
-            jobs: common.jobs.map_or_else(limits::default_jobs, |jobs| jobs as usize),
-            stop: interrupt::stop_flag(),
-        },
-    };
+    let asked = Asked { args, options: options(args), limits: Limits::new(common) };
     let single = expectations.is_none() && args.tsv.is_none() && !args.paths[0].is_dir();
     match found.as_slice() {
         [found] if single => one::run(found, &asked, output),
@@ -66,27 +50,6 @@ struct Asked<'a> {
     args: &'a CheckArgs,
     options: CheckOptions,
     limits: Limits,
-}
-
-/// What may be used.
-struct Limits {
-    timeout: Option<Duration>,
-    memory: u64,
-    jobs: usize,
-    stop: Arc<AtomicBool>,
-}
-
-impl Limits {
-    /// The budget of one file when this many are checked at a time. Its time starts now.
-    fn budget(&self, at_a_time: usize) -> Budget {
-        let budget = Budget::unlimited(self.jobs / at_a_time)
-            .with_memory(self.memory / at_a_time as u64)
-            .with_stop(self.stop.clone());
-        match self.timeout {
-            Some(timeout) => budget.with_timeout(timeout),
-            None => budget,
-        }
-    }
 }
 
 fn options(args: &CheckArgs) -> CheckOptions {

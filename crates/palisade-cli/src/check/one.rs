@@ -109,7 +109,7 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
     drop(meter);
     match checked {
         Checked::Answered(answered) => {
-            warn(&answered.input, output);
+            output.warn(&answered.input);
             // A reader who has gone away has seen enough: the exit code still tells the verdict.
             let _ = output.print(&answered.told(Tell::Everything, output));
             if output.detail == Detail::Verbose && output.format == Format::Text {
@@ -129,14 +129,7 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
             }
             answered.exit()
         }
-        Checked::Refused(refused) => {
-            output.complain(&output.diagnostics(&refused.source, &refused.diagnostics));
-            if output.format == Format::Json {
-                let line = report::refused_json("check", &refused.source, &refused.diagnostics);
-                let _ = output.print(&(line + "\n"));
-            }
-            Exit::Error
-        }
+        Checked::Refused(refused) => output.refuse("check", &refused),
         Checked::Skipped => Exit::Fine,
         Checked::Failed(name, error) => {
             output.complain_about(&name, failure(&error));
@@ -161,13 +154,6 @@ fn keep(path: Option<&Path>, text: Option<String>, why_not: &str, output: &Outpu
             true
         }
         _ => true,
-    }
-}
-
-/// Prints warnings about a program that was taken.
-fn warn(input: &Input, output: &Output) {
-    if !input.warnings.is_empty() && output.detail != Detail::Quiet {
-        output.complain(&output.diagnostics(&input.source, &input.warnings));
     }
 }
 

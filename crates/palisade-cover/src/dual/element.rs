@@ -1,5 +1,6 @@
 //! Elements of the search: upward-closed sets of load-buffer configurations. See the header of [`super`] for what they mean.
 
+use crate::symbol::Symbol;
 use palisade_automata::{StateId, ValueId};
 use palisade_base::Id;
 use palisade_program::running::CellId;
@@ -7,35 +8,6 @@ use palisade_wqo::{injects, is_subword};
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 use std::hash::BuildHasher;
-
-/// A letter of a word: a message, own or plain, with a cell and a value.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Symbol(u32);
-
-impl Symbol {
-    const OWN: u32 = 1 << 31;
-
-    pub fn plain(cell: CellId, value: ValueId) -> Symbol {
-        debug_assert!(cell.0 < 1 << 16 && value.0 < 1 << 15, "cells and values fit a symbol");
-        Symbol(cell.0 << 15 | value.0)
-    }
-
-    pub fn own(cell: CellId, value: ValueId) -> Symbol {
-        Symbol(Symbol::plain(cell, value).0 | Symbol::OWN)
-    }
-
-    pub fn is_own(self) -> bool {
-        self.0 & Symbol::OWN != 0
-    }
-
-    pub fn cell(self) -> CellId {
-        CellId((self.0 & !Symbol::OWN) >> 15)
-    }
-
-    pub fn value(self) -> ValueId {
-        ValueId(self.0 & 0x7FFF)
-    }
-}
 
 /// A word over messages, newest first.
 pub(crate) type Word = SmallVec<[Symbol; 6]>;

@@ -1,8 +1,9 @@
 //! Undoing steps. The rules and the argument for them are in the header of [`super`].
 
-use super::element::{Content, Element, Process, Symbol, Word};
+use super::element::{Content, Element, Process, Word};
 use super::setup::{Kind, Setup, Sole, writes};
 use crate::bad::Bad;
+use crate::symbol::Symbol;
 use palisade_automata::{Edge, Letter, StateId, ValueId};
 use palisade_base::Id;
 use palisade_program::running::CellId;

@@ -1,7 +1,8 @@
 //! The search's result as a proof that others can check: the invariants of [`super::setup`] and the minimal elements.
 
-use super::element::{Element, Process, Symbol};
+use super::element::{Element, Process};
 use super::setup::{Setup, Sole};
+use crate::symbol::Symbol;
 use palisade_automata::Merged;
 use palisade_base::Id;
 use palisade_engine::{Proof, proof};

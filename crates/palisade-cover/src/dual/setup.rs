@@ -4,7 +4,7 @@
 //! 1. [`Kind::may_be_pending`]: which values can be the newest pending own store to a cell at a state;
 //! 2. [`Sole`]: if one process only ever writes a cell, which values memory can hold there at each of its states.
 
-use super::element::Symbol;
+use crate::symbol::Symbol;
 use palisade_automata::{Automata, Edge, Letter, Population, StateId, ValueId};
 use palisade_base::{Id, IdVec};
 use palisade_memory::Model;

@@ -11,8 +11,9 @@
 //! cells: a predecessor of its own ([`Setup::undo_free_writes`]). Since that step is there, the propagations which are undone together with an instruction need not contain free letters; for the
 //! others the argument of [`super`] holds as it is.
 
-use super::element::{Content, Element, Symbol};
+use super::element::{Content, Element};
 use super::setup::{Setup, writes};
+use crate::symbol::Symbol;
 use palisade_automata::Population;
 use palisade_base::Id;
 use palisade_engine::Exhausted;

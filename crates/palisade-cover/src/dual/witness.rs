@@ -10,9 +10,10 @@
 //!
 //! Elements speak of classes of bisimilar states; the threads of the run go from state to state, which bisimulation allows from any state of a class.
 
-use super::element::{Element, Symbol, Word};
+use super::element::{Element, Word};
 use super::predecessors::Step;
 use super::setup::{Setup, is_silent};
+use crate::symbol::Symbol;
 use crate::timeline::{Event, Timeline, What};
 use palisade_automata::{Automata, Letter, Merged, StateId};
 use palisade_base::Id;

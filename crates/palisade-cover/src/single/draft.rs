@@ -1,7 +1,8 @@
 //! Elements in the making: asking things of memory, letting letters go, and the normal form. The argument is in the header of [`super`].
 
-use super::element::{Content, Element, Memory, Process, Queue, Symbol, Word, letters};
+use super::element::{Content, Element, Memory, Process, Queue, Word, letters};
 use super::setup::{Setup, Sharing, Sole};
+use crate::symbol::Symbol;
 use palisade_automata::ValueId;
 use palisade_base::Id;
 use palisade_memory::Model;

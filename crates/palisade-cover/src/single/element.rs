@@ -1,47 +1,10 @@
 //! Elements of the search: upward-closed sets of single-buffer configurations. See the header of [`super`] for what they mean.
 
+use crate::symbol::Symbol;
 use palisade_automata::{StateId, ValueId};
 use palisade_base::Id;
 use palisade_program::running::CellId;
 use smallvec::SmallVec;
-
-/// A letter: a position of the buffer at which a cell holds a value; an own one is the process's newest store to the cell.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Symbol(u32);
-
-impl Symbol {
-    const OWN: u32 = 1 << 31;
-
-    pub fn plain(cell: CellId, value: ValueId) -> Symbol {
-        debug_assert!(cell.0 < 1 << 16 && value.0 < 1 << 15, "cells and values fit a symbol");
-        Symbol(cell.0 << 15 | value.0)
-    }
-
-    pub fn own(cell: CellId, value: ValueId) -> Symbol {
-        Symbol(Symbol::plain(cell, value).0 | Symbol::OWN)
-    }
-
-    pub fn is_own(self) -> bool {
-        self.0 & Symbol::OWN != 0
-    }
-
-    pub fn cell(self) -> CellId {
-        CellId((self.0 & !Symbol::OWN) >> 15)
-    }
-
-    pub fn value(self) -> ValueId {
-        ValueId(self.0 & 0x7FFF)
-    }
-
-    /// What the cell holds at the position, whoever stored it.
-    pub fn message(self) -> (CellId, ValueId) {
-        (self.cell(), self.value())
-    }
-
-    fn bit(self) -> u64 {
-        1 << ((self.0 & !Symbol::OWN).wrapping_mul(0x9E37_79B9) >> 26)
-    }
-}
 
 /// The positions that one process asks for, oldest first.
 pub(crate) type Word = SmallVec<[Symbol; 6]>;

@@ -9,8 +9,9 @@
 //! This contains the subword order on the words of a fixed number of processes (and, where letters of different processes are not ordered, that on
 //! multisets of words), which is a well-quasi-order by Higman's lemma. So it is one itself.
 
-use super::element::{Element, End, Process, Queue, Symbol};
+use super::element::{Element, End, Process, Queue};
 use super::setup::{Setup, Sharing};
+use crate::symbol::Symbol;
 use palisade_base::Id;
 use palisade_memory::Model;
 use palisade_program::running::CellId;

@@ -3,8 +3,9 @@
 //! Under TSO and SC an element with a word for each process is one of load buffers as well: its letters are messages that the process will read. So the proof is one by load
 //! buffers. Under PSO it is the minimal elements alone; whoever checks it does the forward analysis again.
 
-use super::element::{Content, Element, End, Process, Symbol};
+use super::element::{Content, Element, End, Process};
 use super::setup::{Setup, Sharing, Sole};
+use crate::symbol::Symbol;
 use palisade_engine::{Proof, proof};
 use palisade_memory::Model;
 

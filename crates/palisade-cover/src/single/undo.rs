@@ -1,9 +1,10 @@
 //! Undoing steps. The rules and the argument for them are in the header of [`super`].
 
 use super::draft::{Draft, Possible, Writer, last_letters};
-use super::element::{Content, Element, End, Memory, Process, Queue, Symbol, Word};
+use super::element::{Content, Element, End, Memory, Process, Queue, Word};
 use super::setup::{Kind, Setup, Sharing, Wait, effect};
 use crate::bad::Bad;
+use crate::symbol::Symbol;
 use palisade_automata::{Edge, Letter, StateId, ValueId};
 use palisade_base::Id;
 use palisade_memory::Model;

@@ -8,9 +8,10 @@
 //!   element asks for take effect right before the next one to their cell that does, when a queue takes effect as a whole, or at the end;
 //! - fences and locked instructions happen at the time of their step, store-store fences at the thread's time.
 
-use super::element::{Content, Element, Symbol};
+use super::element::{Content, Element};
 use super::setup::Setup;
 use super::undo::{Act, Asked, Step};
+use crate::symbol::Symbol;
 use crate::timeline::{Event, Timeline, What, silent_path};
 use palisade_automata::{Automata, Letter, StateId, ValueId};
 use palisade_base::Id;

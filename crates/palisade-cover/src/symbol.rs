@@ -1,0 +1,43 @@
+//! Letters of words: messages, as all backward engines write them into their elements.
+
+use palisade_automata::ValueId;
+use palisade_program::running::CellId;
+
+/// A letter of a word: a message, own or plain, with a cell and a value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Symbol(u32);
+
+impl Symbol {
+    const OWN: u32 = 1 << 31;
+
+    pub fn plain(cell: CellId, value: ValueId) -> Symbol {
+        debug_assert!(cell.0 < 1 << 16 && value.0 < 1 << 15, "cells and values fit a symbol");
+        Symbol(cell.0 << 15 | value.0)
+    }
+
+    pub fn own(cell: CellId, value: ValueId) -> Symbol {
+        Symbol(Symbol::plain(cell, value).0 | Symbol::OWN)
+    }
+
+    pub fn is_own(self) -> bool {
+        self.0 & Symbol::OWN != 0
+    }
+
+    pub fn cell(self) -> CellId {
+        CellId((self.0 & !Symbol::OWN) >> 15)
+    }
+
+    pub fn value(self) -> ValueId {
+        ValueId(self.0 & 0x7FFF)
+    }
+
+    /// One of 64 bits, the same for all messages with this cell and value, whoever stored it.
+    pub fn bit(self) -> u64 {
+        1 << ((self.0 & !Symbol::OWN).wrapping_mul(0x9E37_79B9) >> 26)
+    }
+
+    /// Cell and value, whoever stored it.
+    pub fn message(self) -> (CellId, ValueId) {
+        (self.cell(), self.value())
+    }
+}
