@@ -11,25 +11,38 @@ const LAYERS: &[&str] = &[
     "palisade-memory",
     "palisade-trace",
     "palisade-syntax",
+    "palisade-export",
     "palisade-engine",
     "palisade-automata",
     "palisade-certificate",
     "palisade-conformance",
     "palisade-explore",
+    "palisade-pushdown",
     "palisade-wqo",
     "palisade-cover",
     "palisade-robust",
+    "palisade-bounded",
     "palisade-fences",
     "palisade-dpor",
     "palisade-monitor",
+    "palisade-harness",
+    "palisade-sync",
     "palisade-report",
     "palisade",
+    "palisade-serve",
     "palisade-corpus",
     "palisade-cli",
 ];
 
 /// The engines: they know neither text nor each other.
-const ENGINES: &[&str] = &["palisade-explore", "palisade-cover", "palisade-robust", "palisade-monitor"];
+const ENGINES: &[&str] = &[
+    "palisade-explore",
+    "palisade-pushdown",
+    "palisade-cover",
+    "palisade-robust",
+    "palisade-bounded",
+    "palisade-monitor",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

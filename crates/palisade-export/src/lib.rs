@@ -1,0 +1,1 @@
+//! Programs for other tools: Promela and C.

@@ -1,0 +1,1 @@
+//! Recursive programs: reachability within a number of rounds, by summaries of procedures.

@@ -1,0 +1,1 @@
+//! The playground: a local web page for checking programs.
