@@ -1,4 +1,20 @@
-//! What can be typed.
+//! What can be typed: options of every command here, the arguments of each command in a file of its own.
+
+mod certify;
+mod check;
+mod fences;
+mod monitor;
+mod replay;
+mod robust;
+mod show;
+
+pub use certify::CertifyArgs;
+pub use check::CheckArgs;
+pub use fences::{FencesArgs, GoalArg, PerArg, PlacementArg};
+pub use monitor::MonitorArgs;
+pub use replay::ReplayArgs;
+pub use robust::RobustArgs;
+pub use show::{Form, ShowArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -85,222 +101,6 @@ pub enum Command {
     Show(ShowArgs),
 }
 
-const CHECK_EXAMPLES: &str = "\
-Examples:
-  palisade check peterson.pal                   under TSO, with the best engine for it
-  palisade check peterson.pal --model sc        under sequential consistency
-  palisade check lock.pal --threads 3           three instances of every process
-  palisade check tests/ --model tso --expect expected.tsv --tsv verdicts.tsv
-  palisade check counter.txt --int-range 0..7   bound integers that would grow for ever
-
-The first word of each line is the verdict: safe, unsafe or unknown.
-Exit codes: 0 safe, 1 unsafe, 2 usage or input error, 3 unknown; with --expect, 0 if all
-verdicts are as expected and 1 if not.";
-
-/// `palisade check`
-#[derive(Debug, Args)]
-#[command(after_long_help = CHECK_EXAMPLES)]
-pub struct CheckArgs {
-    /// Programs, or folders with programs (- for standard input)
-    #[arg(required = true, value_name = "FILE|DIR")]
-    pub paths: Vec<PathBuf>,
-    /// Memory model
-    #[arg(long, value_name = "MODEL", default_value = "tso", value_parser = models())]
-    pub model: Model,
-    /// Who decides; auto takes the best for the program
-    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = engines())]
-    pub engine: String,
-    /// Longest store buffers that explicit search tries where they can grow for ever
-    #[arg(long, value_name = "N", default_value_t = palisade::Options::default().max_buffer, value_parser = buffer)]
-    pub max_buffer: usize,
-    /// Instances of every process: a number, or any
-    #[arg(long, value_name = "any|N", value_parser = threads)]
-    pub threads: Option<Threads>,
-    /// What a locked instruction waits for under PSO
-    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
-    pub interlocked: InterlockedArg,
-    /// Which states explicit search leaves out
-    #[arg(long, value_name = "LEVEL", default_value = "full")]
-    pub reduction: ReductionArg,
-    /// How often lazy reachability unrolls loops before it gives up
-    #[arg(long, value_name = "N", default_value_t = palisade::Options::default().unroll)]
-    pub unroll: usize,
-    /// Bound integers that have no declared domain
-    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
-    pub int_range: Option<IntRange>,
-    /// Input language, whatever the file's extension
-    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
-    pub input: Option<Language>,
-    /// Write the run that breaks the program to a file, for palisade replay
-    #[arg(long, value_name = "FILE")]
-    pub witness: Option<PathBuf>,
-    /// Write the proof that the program is safe to a file, for palisade certify
-    #[arg(long, value_name = "FILE")]
-    pub certificate: Option<PathBuf>,
-    /// Compare the verdicts with a table (see docs/command-line.md)
-    #[arg(long, value_name = "FILE")]
-    pub expect: Option<PathBuf>,
-    /// Write a table of files and verdicts
-    #[arg(long, value_name = "FILE")]
-    pub tsv: Option<PathBuf>,
-}
-
-/// `palisade replay`
-#[derive(Debug, Args)]
-pub struct ReplayArgs {
-    /// Witness file, as written by check --witness
-    pub witness: PathBuf,
-    /// The program, if it is not where the witness says
-    #[arg(long, value_name = "FILE")]
-    pub program: Option<PathBuf>,
-}
-
-const ROBUST_EXAMPLES: &str = "\
-Examples:
-  palisade robust mcs.pal                       robust under TSO, or a run that no SC run is like
-  palisade robust mcs.pal --model pso           under PSO
-  palisade robust dekker.txt --dot cycle.dot    the cycle as a graph for Graphviz
-
-The first word of each line is the verdict: robust, not-robust or unknown.
-Exit codes: 0 robust, 1 not robust, 2 usage or input error, 3 unknown.";
-
-/// `palisade robust`
-#[derive(Debug, Args)]
-#[command(after_long_help = ROBUST_EXAMPLES)]
-pub struct RobustArgs {
-    /// Programs, or folders with programs (- for standard input)
-    #[arg(required = true, value_name = "FILE|DIR")]
-    pub paths: Vec<PathBuf>,
-    /// Memory model
-    #[arg(long, value_name = "MODEL", default_value = "tso")]
-    pub model: WeakModelArg,
-    /// Who decides; auto takes the best for the program
-    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = robustness_engines())]
-    pub engine: String,
-    /// Look for triangular races instead: without any, a program is robust under TSO
-    #[arg(long, conflicts_with_all = ["model", "engine", "interlocked", "dot", "witness"])]
-    pub triangular: bool,
-    /// Instances of every process: a number, or any
-    #[arg(long, value_name = "any|N", value_parser = threads)]
-    pub threads: Option<Threads>,
-    /// What a locked instruction waits for under PSO
-    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
-    pub interlocked: InterlockedArg,
-    /// Bound integers that have no declared domain
-    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
-    pub int_range: Option<IntRange>,
-    /// Input language, whatever the file's extension
-    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
-    pub input: Option<Language>,
-    /// Write the cycle to a file, as a graph for Graphviz
-    #[arg(long, value_name = "FILE")]
-    pub dot: Option<PathBuf>,
-    /// Write the run to a file, for palisade replay
-    #[arg(long, value_name = "FILE")]
-    pub witness: Option<PathBuf>,
-}
-
-const FENCES_EXAMPLES: &str = "\
-Examples:
-  palisade fences peterson.pal                        a smallest set of fences, and why each is needed
-  palisade fences peterson.pal --all                  all minimal sets
-  palisade fences lock.rmm --write fenced.rmm         the program with the fences in it
-  palisade fences bakery.pal --all --place anywhere   not only after writes
-  palisade fences lock.pal --never 12 --never P@cs    but not there
-  palisade fences lock.pal --loop-weight 10           a fence in a loop costs as much as ten others
-  palisade fences lock.pal --threads any              for any number of threads
-  palisade fences mcs.pal --goal robustness           no behaviour but that of sequential consistency
-
-A PLACE is a line, LINE-LINE, a label or a process; or PROCESS@LINE, PROCESS@LABEL.
-
-The first word is the verdict of the program with the fences: safe (or robust), unsafe (or not-robust) if
-no fences help, unknown. Exit codes: 0 found, 1 no fences help, 2 usage or input error, 3 unknown.";
-
-/// `palisade fences`
-#[derive(Debug, Args)]
-#[command(after_long_help = FENCES_EXAMPLES)]
-pub struct FencesArgs {
-    /// The program (- for standard input)
-    pub file: PathBuf,
-    /// What the fences are for
-    #[arg(long, value_name = "GOAL", default_value = "safety")]
-    pub goal: GoalArg,
-    /// Where fences may stand
-    #[arg(long, value_name = "WHERE", default_value = "after-writes")]
-    pub place: PlacementArg,
-    /// Fences only beside these statements
-    #[arg(long, value_name = "PLACE", action = clap::ArgAction::Append)]
-    pub only: Vec<Spot>,
-    /// No fences beside these statements
-    #[arg(long, value_name = "PLACE", action = clap::ArgAction::Append)]
-    pub never: Vec<Spot>,
-    /// All minimal sets, not only a cheapest one
-    #[arg(long)]
-    pub all: bool,
-    /// What is one fence: a place in the source, or in one instance of a process
-    #[arg(long, value_name = "WHAT", default_value = "source")]
-    pub per: PerArg,
-    /// What a fence beside these statements costs, instead of 1
-    #[arg(long, value_name = "PLACE=COST", value_parser = weight, action = clap::ArgAction::Append)]
-    pub weight: Vec<(Spot, u64)>,
-    /// What a fence in a loop costs, instead of 1
-    #[arg(long, value_name = "COST", value_parser = cost)]
-    pub loop_weight: Option<u64>,
-    /// Write the program with the fences of the (first) set to a file
-    #[arg(long, value_name = "FILE")]
-    pub write: Option<PathBuf>,
-    /// Memory model
-    #[arg(long, value_name = "MODEL", default_value = "tso")]
-    pub model: WeakModelArg,
-    /// Who decides; auto takes the best for the program
-    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = all_engines())]
-    pub engine: String,
-    /// Longest store buffers that explicit search tries where they can grow for ever
-    #[arg(long, value_name = "N", default_value_t = palisade::Options::default().max_buffer, value_parser = buffer)]
-    pub max_buffer: usize,
-    /// Instances of every process: a number, or any
-    #[arg(long, value_name = "any|N", value_parser = threads)]
-    pub threads: Option<Threads>,
-    /// What a locked instruction waits for under PSO
-    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
-    pub interlocked: InterlockedArg,
-    /// Bound integers that have no declared domain
-    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
-    pub int_range: Option<IntRange>,
-    /// Input language, whatever the file's extension
-    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
-    pub input: Option<Language>,
-}
-
-/// What fences are for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum GoalArg {
-    /// No run breaks a property
-    Safety,
-    /// Every run is like a sequentially consistent one
-    Robustness,
-}
-
-/// Where fences may stand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum PlacementArg {
-    /// Behind statements that store to shared memory
-    AfterWrites,
-    /// In front of statements that load from it
-    BeforeReads,
-    /// Between any two statements
-    Anywhere,
-}
-
-/// What is one fence.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum PerArg {
-    /// A place in one instance of a process
-    Instance,
-    /// A place in the source
-    Source,
-}
-
 /// Models that can add behaviour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum WeakModelArg {
@@ -315,87 +115,6 @@ impl From<WeakModelArg> for Model {
         match arg {
             WeakModelArg::Tso => Model::Tso,
             WeakModelArg::Pso => Model::Pso,
-        }
-    }
-}
-
-/// `palisade certify`
-#[derive(Debug, Args)]
-pub struct CertifyArgs {
-    /// Certificate file, as written by check --certificate
-    pub certificate: PathBuf,
-    /// The program, if it is not where the certificate says
-    #[arg(long, value_name = "FILE")]
-    pub program: Option<PathBuf>,
-}
-
-const MONITOR_EXAMPLES: &str = "\
-Examples:
-  palisade monitor run.trace                    every place where TSO or PSO could break SC
-  my_recorder ./test | palisade monitor -       while it runs
-  palisade monitor run.trace --sarif out.sarif  for code scanning
-
-The first word is clean or violations. docs/traces.md describes the two forms of traces.
-Exit codes: 0 no violations, 1 violations, 2 the trace is cut off or malformed (what could be
-read is reported), 3 stopped.";
-
-/// `palisade monitor`
-#[derive(Debug, Args)]
-#[command(after_long_help = MONITOR_EXAMPLES)]
-pub struct MonitorArgs {
-    /// The trace, as text or binary (- for standard input)
-    #[arg(value_name = "TRACE")]
-    pub trace: PathBuf,
-    /// Report violations under this memory model only [default: both]
-    #[arg(long, value_name = "MODEL")]
-    pub model: Option<WeakModelArg>,
-    /// What a locked instruction waits for under PSO
-    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
-    pub interlocked: InterlockedArg,
-    /// Write the violations to a file as SARIF, for code scanning
-    #[arg(long, value_name = "FILE")]
-    pub sarif: Option<PathBuf>,
-}
-
-/// `palisade show`
-#[derive(Debug, Args)]
-pub struct ShowArgs {
-    /// The program (- for standard input)
-    pub file: PathBuf,
-    /// In which form
-    #[arg(long = "as", value_name = "FORM")]
-    pub form: Form,
-    /// Input language, whatever the file's extension
-    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
-    pub input: Option<Language>,
-}
-
-/// Forms of a program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Form {
-    /// Palisade's own language
-    Pal,
-    /// Control flow as a graph for Graphviz
-    Dot,
-}
-
-/// Which states explicit search leaves out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum ReductionArg {
-    /// None
-    None,
-    /// Only those between local steps
-    Local,
-    /// All that cannot matter
-    Full,
-}
-
-impl From<ReductionArg> for Reduction {
-    fn from(arg: ReductionArg) -> Reduction {
-        match arg {
-            ReductionArg::None => Reduction::None,
-            ReductionArg::Local => Reduction::Local,
-            ReductionArg::Full => Reduction::Full,
         }
     }
 }
@@ -428,26 +147,6 @@ fn languages() -> impl TypedValueParser<Value = Language> {
         .map(|name| Language::from_name(&name).expect("a possible value"))
 }
 
-fn all_engines() -> PossibleValuesParser {
-    let mut names: Vec<&str> = palisade::engines().iter().map(|engine| engine.name()).collect();
-    names.extend(palisade::engines::robustness_engines().iter().map(|engine| engine.name()));
-    names.insert(0, "auto");
-    let mut known = std::collections::HashSet::new();
-    names.retain(|name| known.insert(*name));
-    PossibleValuesParser::new(names)
-}
-
-fn engines() -> PossibleValuesParser {
-    PossibleValuesParser::new(
-        std::iter::once("auto").chain(palisade::engines().iter().map(|engine| engine.name())),
-    )
-}
-
-fn robustness_engines() -> PossibleValuesParser {
-    let engines = palisade::engines::robustness_engines();
-    PossibleValuesParser::new(std::iter::once("auto").chain(engines.iter().map(|engine| engine.name())))
-}
-
 /// More instances of a process than this are a slip of the finger.
 const MOST_INSTANCES: u32 = 4096;
 /// More threads than this no host has cores for.
@@ -460,15 +159,6 @@ fn threads(text: &str) -> Result<Threads, String> {
             up_to(MOST_INSTANCES, text).map(Threads::Each).map_err(|expected| format!("{expected}, or `any`"))
         }
     }
-}
-
-fn weight(text: &str) -> Result<(Spot, u64), String> {
-    let (place, number) = text.rsplit_once('=').ok_or("a weight is written PLACE=COST, e.g. 12=5")?;
-    Ok((place.parse()?, cost(number)?))
-}
-
-fn cost(text: &str) -> Result<u64, String> {
-    up_to(1_000_000, text).map(u64::from)
 }
 
 fn jobs(text: &str) -> Result<u32, String> {

@@ -1,0 +1,90 @@
+//! The arguments of `palisade check`.
+
+use super::*;
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  palisade check peterson.pal                   under TSO, with the best engine for it
+  palisade check peterson.pal --model sc        under sequential consistency
+  palisade check lock.pal --threads 3           three instances of every process
+  palisade check tests/ --model tso --expect expected.tsv --tsv verdicts.tsv
+  palisade check counter.txt --int-range 0..7   bound integers that would grow for ever
+
+The first word of each line is the verdict: safe, unsafe or unknown.
+Exit codes: 0 safe, 1 unsafe, 2 usage or input error, 3 unknown; with --expect, 0 if all
+verdicts are as expected and 1 if not.";
+
+/// `palisade check`
+#[derive(Debug, Args)]
+#[command(after_long_help = CHECK_EXAMPLES)]
+pub struct CheckArgs {
+    /// Programs, or folders with programs (- for standard input)
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub paths: Vec<PathBuf>,
+    /// Memory model
+    #[arg(long, value_name = "MODEL", default_value = "tso", value_parser = models())]
+    pub model: Model,
+    /// Who decides; auto takes the best for the program
+    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = engines())]
+    pub engine: String,
+    /// Longest store buffers that explicit search tries where they can grow for ever
+    #[arg(long, value_name = "N", default_value_t = palisade::Options::default().max_buffer, value_parser = buffer)]
+    pub max_buffer: usize,
+    /// Instances of every process: a number, or any
+    #[arg(long, value_name = "any|N", value_parser = threads)]
+    pub threads: Option<Threads>,
+    /// What a locked instruction waits for under PSO
+    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
+    pub interlocked: InterlockedArg,
+    /// Which states explicit search leaves out
+    #[arg(long, value_name = "LEVEL", default_value = "full")]
+    pub reduction: ReductionArg,
+    /// How often lazy reachability unrolls loops before it gives up
+    #[arg(long, value_name = "N", default_value_t = palisade::Options::default().unroll)]
+    pub unroll: usize,
+    /// Bound integers that have no declared domain
+    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
+    pub int_range: Option<IntRange>,
+    /// Input language, whatever the file's extension
+    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
+    pub input: Option<Language>,
+    /// Write the run that breaks the program to a file, for palisade replay
+    #[arg(long, value_name = "FILE")]
+    pub witness: Option<PathBuf>,
+    /// Write the proof that the program is safe to a file, for palisade certify
+    #[arg(long, value_name = "FILE")]
+    pub certificate: Option<PathBuf>,
+    /// Compare the verdicts with a table (see docs/command-line.md)
+    #[arg(long, value_name = "FILE")]
+    pub expect: Option<PathBuf>,
+    /// Write a table of files and verdicts
+    #[arg(long, value_name = "FILE")]
+    pub tsv: Option<PathBuf>,
+}
+
+/// Which states explicit search leaves out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ReductionArg {
+    /// None
+    None,
+    /// Only those between local steps
+    Local,
+    /// All that cannot matter
+    Full,
+}
+
+impl From<ReductionArg> for Reduction {
+    fn from(arg: ReductionArg) -> Reduction {
+        match arg {
+            ReductionArg::None => Reduction::None,
+            ReductionArg::Local => Reduction::Local,
+            ReductionArg::Full => Reduction::Full,
+        }
+    }
+}
+
+fn engines() -> PossibleValuesParser {
+    PossibleValuesParser::new(
+        std::iter::once("auto").chain(palisade::engines().iter().map(|engine| engine.name())),
+    )
+}

@@ -1,0 +1,122 @@
+//! The arguments of `palisade fences`.
+
+use super::*;
+
+const FENCES_EXAMPLES: &str = "\
+Examples:
+  palisade fences peterson.pal                        a smallest set of fences, and why each is needed
+  palisade fences peterson.pal --all                  all minimal sets
+  palisade fences lock.rmm --write fenced.rmm         the program with the fences in it
+  palisade fences bakery.pal --all --place anywhere   not only after writes
+  palisade fences lock.pal --never 12 --never P@cs    but not there
+  palisade fences lock.pal --loop-weight 10           a fence in a loop costs as much as ten others
+  palisade fences lock.pal --threads any              for any number of threads
+  palisade fences mcs.pal --goal robustness           no behaviour but that of sequential consistency
+
+A PLACE is a line, LINE-LINE, a label or a process; or PROCESS@LINE, PROCESS@LABEL.
+
+The first word is the verdict of the program with the fences: safe (or robust), unsafe (or not-robust) if
+no fences help, unknown. Exit codes: 0 found, 1 no fences help, 2 usage or input error, 3 unknown.";
+
+/// `palisade fences`
+#[derive(Debug, Args)]
+#[command(after_long_help = FENCES_EXAMPLES)]
+pub struct FencesArgs {
+    /// The program (- for standard input)
+    pub file: PathBuf,
+    /// What the fences are for
+    #[arg(long, value_name = "GOAL", default_value = "safety")]
+    pub goal: GoalArg,
+    /// Where fences may stand
+    #[arg(long, value_name = "WHERE", default_value = "after-writes")]
+    pub place: PlacementArg,
+    /// Fences only beside these statements
+    #[arg(long, value_name = "PLACE", action = clap::ArgAction::Append)]
+    pub only: Vec<Spot>,
+    /// No fences beside these statements
+    #[arg(long, value_name = "PLACE", action = clap::ArgAction::Append)]
+    pub never: Vec<Spot>,
+    /// All minimal sets, not only a cheapest one
+    #[arg(long)]
+    pub all: bool,
+    /// What is one fence: a place in the source, or in one instance of a process
+    #[arg(long, value_name = "WHAT", default_value = "source")]
+    pub per: PerArg,
+    /// What a fence beside these statements costs, instead of 1
+    #[arg(long, value_name = "PLACE=COST", value_parser = weight, action = clap::ArgAction::Append)]
+    pub weight: Vec<(Spot, u64)>,
+    /// What a fence in a loop costs, instead of 1
+    #[arg(long, value_name = "COST", value_parser = cost)]
+    pub loop_weight: Option<u64>,
+    /// Write the program with the fences of the (first) set to a file
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+    /// Memory model
+    #[arg(long, value_name = "MODEL", default_value = "tso")]
+    pub model: WeakModelArg,
+    /// Who decides; auto takes the best for the program
+    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = all_engines())]
+    pub engine: String,
+    /// Longest store buffers that explicit search tries where they can grow for ever
+    #[arg(long, value_name = "N", default_value_t = palisade::Options::default().max_buffer, value_parser = buffer)]
+    pub max_buffer: usize,
+    /// Instances of every process: a number, or any
+    #[arg(long, value_name = "any|N", value_parser = threads)]
+    pub threads: Option<Threads>,
+    /// What a locked instruction waits for under PSO
+    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
+    pub interlocked: InterlockedArg,
+    /// Bound integers that have no declared domain
+    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
+    pub int_range: Option<IntRange>,
+    /// Input language, whatever the file's extension
+    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
+    pub input: Option<Language>,
+}
+
+/// What fences are for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum GoalArg {
+    /// No run breaks a property
+    Safety,
+    /// Every run is like a sequentially consistent one
+    Robustness,
+}
+
+/// Where fences may stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum PlacementArg {
+    /// Behind statements that store to shared memory
+    AfterWrites,
+    /// In front of statements that load from it
+    BeforeReads,
+    /// Between any two statements
+    Anywhere,
+}
+
+/// What is one fence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum PerArg {
+    /// A place in one instance of a process
+    Instance,
+    /// A place in the source
+    Source,
+}
+
+fn weight(text: &str) -> Result<(Spot, u64), String> {
+    let (place, number) = text.rsplit_once('=').ok_or("a weight is written PLACE=COST, e.g. 12=5")?;
+    Ok((place.parse()?, cost(number)?))
+}
+
+fn cost(text: &str) -> Result<u64, String> {
+    up_to(1_000_000, text).map(u64::from)
+}
+
+fn all_engines() -> PossibleValuesParser {
+    let mut names: Vec<&str> = palisade::engines().iter().map(|engine| engine.name()).collect();
+    names.extend(palisade::engines::robustness_engines().iter().map(|engine| engine.name()));
+    names.insert(0, "auto");
+    let mut known = std::collections::HashSet::new();
+    names.retain(|name| known.insert(*name));
+    PossibleValuesParser::new(names)
+}

@@ -1,0 +1,53 @@
+//! The arguments of `palisade robust`.
+
+use super::*;
+
+const ROBUST_EXAMPLES: &str = "\
+Examples:
+  palisade robust mcs.pal                       robust under TSO, or a run that no SC run is like
+  palisade robust mcs.pal --model pso           under PSO
+  palisade robust dekker.txt --dot cycle.dot    the cycle as a graph for Graphviz
+
+The first word of each line is the verdict: robust, not-robust or unknown.
+Exit codes: 0 robust, 1 not robust, 2 usage or input error, 3 unknown.";
+
+/// `palisade robust`
+#[derive(Debug, Args)]
+#[command(after_long_help = ROBUST_EXAMPLES)]
+pub struct RobustArgs {
+    /// Programs, or folders with programs (- for standard input)
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub paths: Vec<PathBuf>,
+    /// Memory model
+    #[arg(long, value_name = "MODEL", default_value = "tso")]
+    pub model: WeakModelArg,
+    /// Who decides; auto takes the best for the program
+    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = robustness_engines())]
+    pub engine: String,
+    /// Look for triangular races instead: without any, a program is robust under TSO
+    #[arg(long, conflicts_with_all = ["model", "engine", "interlocked", "dot", "witness"])]
+    pub triangular: bool,
+    /// Instances of every process: a number, or any
+    #[arg(long, value_name = "any|N", value_parser = threads)]
+    pub threads: Option<Threads>,
+    /// What a locked instruction waits for under PSO
+    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
+    pub interlocked: InterlockedArg,
+    /// Bound integers that have no declared domain
+    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
+    pub int_range: Option<IntRange>,
+    /// Input language, whatever the file's extension
+    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
+    pub input: Option<Language>,
+    /// Write the cycle to a file, as a graph for Graphviz
+    #[arg(long, value_name = "FILE")]
+    pub dot: Option<PathBuf>,
+    /// Write the run to a file, for palisade replay
+    #[arg(long, value_name = "FILE")]
+    pub witness: Option<PathBuf>,
+}
+
+fn robustness_engines() -> PossibleValuesParser {
+    let engines = palisade::engines::robustness_engines();
+    PossibleValuesParser::new(std::iter::once("auto").chain(engines.iter().map(|engine| engine.name())))
+}
