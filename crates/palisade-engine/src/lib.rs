@@ -60,12 +60,31 @@ pub struct Options {
     pub reduction: Reduction,
     /// Lazy reachability: how often loops are unrolled before the answer is `unknown`.
     pub unroll: usize,
+    /// Bounded rounds: how many rounds each process has (see [`Bound`]).
+    pub rounds: Bound,
+    /// Bounded store age: how many rounds of its process a store stays in the buffer beyond the one it was made in.
+    pub age: Bound,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { max_buffer: 8, reduction: Reduction::Full, unroll: 3 }
+        Options {
+            max_buffer: 8,
+            reduction: Reduction::Full,
+            unroll: 3,
+            rounds: Bound::Fixed(2),
+            age: Bound::Fixed(2),
+        }
     }
+}
+
+/// The bound of an engine that looks at part of the runs only.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Bound {
+    /// This one.
+    Fixed(u32),
+    /// One after the other, until one is enough or the budget runs out.
+    Auto,
 }
 
 /// Which states an explicit search may leave out.

@@ -49,6 +49,10 @@ pub enum Reason {
     InstanceBound(u32),
     /// Some thread calls deeper than this.
     CallDepth(usize),
+    /// No bad state in runs in which every process has at most this many rounds.
+    Rounds(u32),
+    /// No bad state in runs in which no store stays in its buffer for more than this many further rounds of its process.
+    StoreAge(u32),
     /// More threads than this are alive at once.
     ThreadCount(usize),
     /// The values of this variable seem to grow without bound.
@@ -72,6 +76,10 @@ impl fmt::Display for Reason {
                 write!(f, "no bad state with up to {bound} instances where any number is allowed")
             }
             Reason::CallDepth(bound) => write!(f, "no bad state with up to {bound} nested calls"),
+            Reason::Rounds(bound) => {
+                write!(f, "safe up to {bound} round{}", if *bound == 1 { "" } else { "s" })
+            }
+            Reason::StoreAge(bound) => write!(f, "safe up to store age {bound}"),
             Reason::ThreadCount(bound) => {
                 write!(f, "no bad state with up to {bound} processes alive at once")
             }

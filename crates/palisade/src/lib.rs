@@ -41,7 +41,7 @@ pub use robust::{RaceAnswer, RobustAnswer, RobustError, RobustOptions, robust, t
 
 pub use palisade_base::{Diagnostic, Severity, Source, Span};
 pub use palisade_engine::{
-    Budget, Note, Options, Outcome, Progress, Races, Reason, Reduction, Robustness, Silent, Stats, Threads,
+    Bound, Budget, Note, Options, Outcome, Progress, Races, Reason, Reduction, Robustness, Silent, Stats, Threads,
     Verdict,
 };
 pub use palisade_fences::{Per, Placement, Which};

@@ -42,6 +42,12 @@ pub struct CheckArgs {
     /// How often lazy reachability unrolls loops before it gives up
     #[arg(long, value_name = "N", default_value_t = palisade::Options::default().unroll)]
     pub unroll: usize,
+    /// Rounds of every process that the engine rounds looks at; auto: more and more
+    #[arg(long, value_name = "K|auto", default_value = "2", value_parser = bound)]
+    pub rounds: Bound,
+    /// Rounds that stores may stay in their buffers for the engine age; auto: more and more
+    #[arg(long, value_name = "K|auto", default_value = "2", value_parser = bound)]
+    pub age: Bound,
     /// Bound integers that have no declared domain
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
     pub int_range: Option<IntRange>,

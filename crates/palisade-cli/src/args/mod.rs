@@ -18,7 +18,7 @@ pub use show::{Form, ShowArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use palisade::{IntRange, Interlocked, Language, Model, Reduction, Spot, Threads};
+use palisade::{Bound, IntRange, Interlocked, Language, Model, Reduction, Spot, Threads};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -169,6 +169,19 @@ fn buffer(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&length| length > 0).ok_or_else(|| "expected a number from 1".to_owned())
 }
 
+/// More rounds than this are a slip of the finger.
+const MOST_ROUNDS: u32 = 255;
+
+fn bound(text: &str) -> Result<Bound, String> {
+    match text {
+        "auto" => Ok(Bound::Auto),
+        _ => {
+            let number = text.parse().ok().filter(|number| *number <= MOST_ROUNDS).map(Bound::Fixed);
+            number.ok_or_else(|| format!("expected a number from 0 to {MOST_ROUNDS}, or `auto`"))
+        }
+    }
+}
+
 fn up_to(most: u32, text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|number| (1..=most).contains(number));
     number.ok_or_else(|| format!("expected a number from 1 to {most}"))
@@ -203,6 +216,11 @@ mod tests {
         assert_eq!(threads("3"), Ok(Threads::Each(3)));
         for wrong in ["0", "-1", "4097", "99999999999", "all", ""] {
             assert!(threads(wrong).is_err() && jobs(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(bound("auto"), Ok(Bound::Auto));
+        assert_eq!(bound("0"), Ok(Bound::Fixed(0)));
+        for wrong in ["-1", "256", "any", ""] {
+            assert!(bound(wrong).is_err(), "{wrong}");
         }
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
         for wrong in ["0", "-1", "NaN", "inf", "1e300", "ten", ""] {

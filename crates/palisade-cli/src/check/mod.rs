@@ -66,6 +66,8 @@ fn options(args: &CheckArgs) -> CheckOptions {
             max_buffer: args.max_buffer,
             reduction: args.reduction.into(),
             unroll: args.unroll,
+            rounds: args.rounds,
+            age: args.age,
         },
     }
 }
