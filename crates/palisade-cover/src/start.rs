@@ -3,10 +3,28 @@
 use palisade_automata::{Automata, Population, Trouble};
 use palisade_engine::{Budget, Exhausted, Reason, Task, Threads};
 use palisade_program::running::{RoleId, System};
-use palisade_program::written::Count;
+use palisade_program::written::{Count, Program};
+use std::sync::Arc;
 
-/// The automata of a task, or why there are none.
-pub(crate) fn build_automata(task: &Task<'_>, system: &System, budget: &Budget) -> Result<Automata, Reason> {
+/// Automata, with what they are of.
+struct Built {
+    program: Program,
+    threads: Threads,
+    automata: Arc<Automata>,
+}
+
+/// The automata of a task, or why there are none. Engines side by side build them once.
+pub(crate) fn build_automata(
+    task: &Task<'_>,
+    system: &System,
+    budget: &Budget,
+) -> Result<Arc<Automata>, Reason> {
+    if let Some(built) = budget.learned::<Built>()
+        && built.threads == task.threads
+        && built.program == *task.program
+    {
+        return Ok(built.automata.clone());
+    }
     // Letters count cells with sixteen bits.
     if system.cells.len() >= 1 << 16 {
         return Err(Reason::Unsupported(format!(
@@ -20,10 +38,13 @@ pub(crate) fn build_automata(task: &Task<'_>, system: &System, budget: &Budget) 
         exhausted.is_none()
     };
     let automata = Automata::build(system, |role| population(task, system, role), go_on);
-    match (automata, exhausted) {
-        (_, Some(exhausted)) => Err(Reason::Exhausted(exhausted)),
-        (automata, None) => automata.map_err(|trouble| explain(system, trouble)),
-    }
+    let automata = match (automata, exhausted) {
+        (_, Some(exhausted)) => return Err(Reason::Exhausted(exhausted)),
+        (automata, None) => Arc::new(automata.map_err(|trouble| explain(system, trouble))?),
+    };
+    let built = Built { program: task.program.clone(), threads: task.threads, automata: automata.clone() };
+    budget.learn(Arc::new(built));
+    Ok(automata)
 }
 
 /// How many threads run a role.

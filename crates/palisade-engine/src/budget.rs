@@ -1,5 +1,7 @@
 //! How much an engine may use: time, memory, cores, and a way to stop it.
 
+use crate::race::Seat;
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,6 +15,8 @@ pub struct Budget {
     work: u64,
     jobs: usize,
     stop: Arc<AtomicBool>,
+    /// The place among others who share the budget.
+    seat: Option<Seat>,
 }
 
 /// What ran out.
@@ -32,7 +36,8 @@ impl Budget {
     /// No limits but this many jobs.
     pub fn unlimited(jobs: usize) -> Budget {
         let (memory, work) = (u64::MAX, u64::MAX);
-        Budget { deadline: None, timeout: None, memory, work, jobs: jobs.max(1), stop: Arc::default() }
+        let (deadline, timeout, seat) = (None, None, None);
+        Budget { deadline, timeout, memory, work, jobs: jobs.max(1), stop: Arc::default(), seat }
     }
 
     /// Limits the time, from now on.
@@ -60,6 +65,38 @@ impl Budget {
         self
     }
 
+    /// Limits the time to this from now on, if it was not less before.
+    pub fn at_most(self, timeout: Duration) -> Budget {
+        match self.deadline {
+            Some(deadline) if deadline <= Instant::now() + timeout => self,
+            _ => self.with_timeout(timeout),
+        }
+    }
+
+    /// Uses so many threads of the host.
+    pub fn with_jobs(mut self, jobs: usize) -> Budget {
+        self.jobs = jobs;
+        self
+    }
+
+    /// Shares the budget with others.
+    pub(crate) fn with_seat(mut self, seat: Seat) -> Budget {
+        self.seat = Some(seat);
+        self
+    }
+
+    /// Keeps something for the other engines that work on the same question, if there are any.
+    pub fn learn<T: Any + Send + Sync>(&self, what: Arc<T>) {
+        if let Some(seat) = &self.seat {
+            seat.learn(what);
+        }
+    }
+
+    /// What an engine that works on the same question has learned. It need not be about the very program at hand: engines may ask each other about others.
+    pub fn learned<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.seat.as_ref()?.learned_by_now()
+    }
+
     /// How many threads of the host may be used.
     pub fn jobs(&self) -> usize {
         self.jobs
@@ -85,8 +122,10 @@ impl Budget {
         if self.stop.load(Ordering::Relaxed) {
             return Err(Exhausted::Stopped);
         }
-        if bytes_in_use > self.memory {
-            return Err(Exhausted::Memory(self.memory));
+        match &self.seat {
+            Some(seat) => seat.check(bytes_in_use, self.memory)?,
+            None if bytes_in_use > self.memory => return Err(Exhausted::Memory(self.memory)),
+            None => {}
         }
         match (self.deadline, self.timeout) {
             (Some(deadline), Some(timeout)) if Instant::now() >= deadline => Err(Exhausted::Time(timeout)),

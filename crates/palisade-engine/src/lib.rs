@@ -8,6 +8,7 @@
 
 mod budget;
 pub mod proof;
+mod race;
 mod reach;
 mod robustness;
 mod stats;
@@ -15,6 +16,7 @@ mod verdict;
 
 pub use budget::{Budget, Exhausted};
 pub use proof::Proof;
+pub use race::{Entered, Race};
 pub use reach::{Reachability, Reached};
 pub use robustness::{RaceOutcome, Races, Robustness, RobustnessEngine, RobustnessOutcome};
 pub use stats::{Stats, peak_memory_bytes};
@@ -138,7 +140,7 @@ pub trait Engine: Send + Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
 
-    /// Whether it is worth trying on the task, and how sure it is to decide it. `auto` takes the first of the best.
+    /// Whether it is worth trying on the task, and how sure it is to decide it.
     fn suits(&self, task: &Task<'_>) -> Suitability;
 
     /// Answers within the budget.
@@ -160,7 +162,7 @@ pub trait Engine: Send + Sync {
 pub enum Suitability {
     /// It cannot even try.
     No,
-    /// It can, but others are made for such tasks: `auto` asks it only if there are none.
+    /// It can, but others are made for such tasks: `auto` asks it last, and gives it less time.
     Reluctant,
     /// It may find a bug, or decide with luck.
     Tries,
@@ -172,6 +174,11 @@ pub enum Suitability {
 pub trait Progress: Send + Sync {
     /// What is being tried and what the counters say now.
     fn tell(&self, doing: &str, stats: &Stats);
+
+    /// The same where several engines work side by side: which one it is, by its number and its name.
+    fn tell_of(&self, _lane: usize, _engine: &str, doing: &str, stats: &Stats) {
+        self.tell(doing, stats);
+    }
 
     /// Something that is worth keeping for those who want to know how the answer came about.
     fn note(&self, _note: &Note) {}

@@ -1,12 +1,13 @@
 //! Asking an engine, and believing no run that the trusted machine does not take.
 
 use crate::Input;
+use crate::auto::{self, Said};
 use crate::engines::{self, engines};
 use palisade_base::Source;
 use palisade_certificate::Certificate;
 use palisade_engine::{
-    Budget, Engine, Exhausted, Options, Outcome, Progress, Proof, Reason, Silent, Stats, Task, Threads,
-    Verdict, Witness, peak_memory_bytes,
+    Budget, Engine, Options, Outcome, Progress, Proof, Silent, Task, Threads, Verdict, Witness,
+    peak_memory_bytes,
 };
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::running::System;
@@ -62,6 +63,8 @@ pub enum EngineChoice {
 pub struct Answer {
     /// The verdict, who gave it and what was counted.
     pub outcome: Outcome,
+    /// What the other engines had found out by then.
+    pub others: Vec<Outcome>,
     /// The memory model.
     pub model: Model,
     /// What locked instructions wait for under PSO.
@@ -80,7 +83,7 @@ pub struct Answer {
 
 /// A run with the running form of the program that has it.
 #[derive(Clone, Debug)]
-struct Replayed {
+pub(crate) struct Replayed {
     system: System,
     replay: Replay,
 }
@@ -134,9 +137,11 @@ pub fn check(
             known: engines().iter().map(|engine| engine.name()).collect(),
         })?],
     };
-    let Asked { outcome, replayed, proof } = ask_all(&engines, &task, budget, progress, options.prove)?;
+    let Said { asked: Asked { outcome, replayed, proof }, others } =
+        auto::ask_all(&engines, &task, budget, progress, options.prove)?;
     Ok(Answer {
         outcome,
+        others,
         model: options.model,
         interlocked: options.interlocked,
         seconds: start.elapsed().as_secs_f64(),
@@ -156,55 +161,16 @@ pub fn check_simply(program: &Program, options: CheckOptions) -> Answer {
     check(program, &options, &Budget::unlimited(jobs), &Silent).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// How many states or configurations each of several engines gets before any of them gets more.
-const FIRST_SHARE: u64 = 1 << 17;
-
 /// What an engine said, with the run that goes with `unsafe` and the proof that goes with `safe`.
 #[derive(Debug)]
-struct Asked {
-    outcome: Outcome,
-    replayed: Option<Replayed>,
-    proof: Option<Proof>,
-}
-
-/// Asks the engines until one knows the answer or the budget runs out: first all of them with a small share of work, so that none has to wait for another
-/// that takes long, then again without. If none knows, the first one says why.
-fn ask_all(
-    engines: &[&dyn Engine],
-    task: &Task<'_>,
-    budget: &Budget,
-    progress: &dyn Progress,
-    prove: bool,
-) -> Result<Asked, CheckError> {
-    let unknown = |outcome| Asked { outcome, replayed: None, proof: None };
-    let mut first_unknown = None;
-    let mut asked = engines.to_vec();
-    let shares = if engines.len() > 1 { vec![FIRST_SHARE, u64::MAX] } else { vec![u64::MAX] };
-    for share in shares {
-        let mut not_finished = Vec::new();
-        for engine in asked {
-            let said = ask(engine, task, &budget.clone().with_work(share), progress, prove)?;
-            let Verdict::Unknown(reason) = &said.outcome.verdict else { return Ok(said) };
-            match reason.what_ran_out() {
-                Some(Exhausted::Work(_)) => not_finished.push(engine),
-                Some(Exhausted::Time(_) | Exhausted::Stopped) => {
-                    return Ok(unknown(first_unknown.unwrap_or(said.outcome)));
-                }
-                // Another engine may need less memory.
-                Some(Exhausted::Memory(_)) | None => _ = first_unknown.get_or_insert(said.outcome),
-            }
-        }
-        asked = not_finished;
-    }
-    let nobody = || {
-        let why = Reason::Unsupported("no engine can handle this program".to_owned());
-        Outcome { verdict: Verdict::Unknown(why), engine: "auto", stats: Stats::new() }
-    };
-    Ok(unknown(first_unknown.unwrap_or_else(nobody)))
+pub(crate) struct Asked {
+    pub(crate) outcome: Outcome,
+    pub(crate) replayed: Option<Replayed>,
+    pub(crate) proof: Option<Proof>,
 }
 
 /// Asks one engine, and believes no run that the trusted machine does not take.
-fn ask(
+pub(crate) fn ask(
     engine: &dyn Engine,
     task: &Task<'_>,
     budget: &Budget,
@@ -298,7 +264,7 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palisade_engine::Suitability;
+    use palisade_engine::{Stats, Suitability};
     use palisade_memory::{Action, Step};
     use palisade_program::running::{EdgeId, ThreadId};
     use palisade_syntax::{Language, parse};
@@ -352,50 +318,6 @@ mod tests {
         check(0, &[step(1)], Err("step 1 is not possible"));
         check(0, &[step(0), step(1)], Err("nothing is wrong"));
         check(0, &[], Err("nothing is wrong"));
-    }
-
-    /// Says `safe` after so much work, or that it never knows.
-    struct Worker(&'static str, Option<u64>);
-
-    impl Engine for Worker {
-        fn name(&self) -> &'static str {
-            self.0
-        }
-        fn suits(&self, _: &Task<'_>) -> Suitability {
-            Suitability::Tries
-        }
-        fn check(&self, _: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
-            let verdict = match self.1.map(|work| budget.check_work(work)) {
-                Some(Ok(())) => Verdict::Safe,
-                Some(Err(what)) => Verdict::Unknown(Reason::Exhausted(what)),
-                None => Verdict::Unknown(Reason::Unsupported(self.0.to_owned())),
-            };
-            Outcome { verdict, engine: self.0, stats: Stats::new() }
-        }
-    }
-
-    #[test]
-    fn nobody_waits_for_an_engine_that_takes_long() {
-        let program = Program::default();
-        let task = Task {
-            program: &program,
-            threads: Threads::Declared,
-            model: Model::Sc,
-            interlocked: Interlocked::default(),
-            options: Options::default(),
-        };
-        let check = |work: [Option<u64>; 2], engine: &str, verdict: &str| {
-            let [a, b] = [Worker("a", work[0]), Worker("b", work[1])];
-            let asked = ask_all(&[&a, &b], &task, &Budget::unlimited(1), &Silent, false);
-            let outcome = asked.expect("nothing to replay").outcome;
-            assert_eq!((outcome.engine, outcome.verdict.word()), (engine, verdict), "{work:?}");
-        };
-        let (little, much) = (Some(FIRST_SHARE), Some(FIRST_SHARE + 1));
-        check([little, little], "a", "safe");
-        check([much, little], "b", "safe");
-        check([much, much], "a", "safe");
-        check([None, much], "b", "safe");
-        check([None, None], "a", "unknown");
     }
 
     #[test]

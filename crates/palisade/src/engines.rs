@@ -15,7 +15,7 @@ pub fn named(name: &str) -> Option<&'static dyn Engine> {
     engines().iter().copied().find(|engine| engine.name() == name)
 }
 
-/// The engines that can try the task, those that decide it first, otherwise in the order of [`engines()`]; reluctant ones only if there are no others.
+/// The engines that can try the task, those that decide it first and reluctant ones last, otherwise in the order of [`engines()`].
 pub fn suited(task: &Task<'_>) -> Vec<&'static dyn Engine> {
     best_first(engines(), task)
 }
@@ -43,9 +43,6 @@ pub fn suited_to_prove(task: &Task<'_>) -> Vec<&'static dyn Engine> {
 fn best_first<'e>(engines: &[&'e dyn Engine], task: &Task<'_>) -> Vec<&'e dyn Engine> {
     let suits = engines.iter().map(|&engine| (engine.suits(task), engine));
     let mut suited: Vec<_> = suits.filter(|(suits, _)| *suits != Suitability::No).collect();
-    if suited.iter().any(|(suits, _)| *suits > Suitability::Reluctant) {
-        suited.retain(|(suits, _)| *suits > Suitability::Reluctant);
-    }
     suited.sort_by_key(|(suits, _)| std::cmp::Reverse(*suits));
     suited.into_iter().map(|(_, engine)| engine).collect()
 }
@@ -92,7 +89,7 @@ mod tests {
         check(&[No, Tries, Tries], &["b", "c"]);
         check(&[Tries, Decides, Decides], &["b", "c", "a"]);
         check(&[Decides, No, Decides], &["a", "c"]);
-        check(&[Reluctant, Tries, No], &["b"]);
+        check(&[Reluctant, Tries, No], &["b", "a"]);
         check(&[No, Reluctant, Reluctant], &["b", "c"]);
     }
 

@@ -25,6 +25,7 @@
 //!
 //! What is absent: nothing here reads files or prints, and no engine is named outside [`engines`](mod@engines).
 
+mod auto;
 mod certify;
 mod check;
 pub mod engines;
@@ -41,8 +42,8 @@ pub use robust::{RaceAnswer, RobustAnswer, RobustError, RobustOptions, robust, t
 
 pub use palisade_base::{Diagnostic, Severity, Source, Span};
 pub use palisade_engine::{
-    Bound, Budget, Note, Options, Outcome, Progress, Races, Reason, Reduction, Robustness, Silent, Stats, Threads,
-    Verdict,
+    Bound, Budget, Note, Options, Outcome, Progress, Races, Reason, Reduction, Robustness, Silent, Stats,
+    Threads, Verdict,
 };
 pub use palisade_fences::{Per, Placement, Which};
 pub use palisade_memory::{Interlocked, Model};

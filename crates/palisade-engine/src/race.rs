@@ -1,0 +1,343 @@
+//! Engines side by side on one question, within one budget.
+//!
+//! A [`Race`] has a seat for each engine, the most promising first. Engines take turns on as many host threads as the budget has jobs: whoever has computed least, for its
+//! weight, goes next, so that with n seats of one weight on j threads nobody is slower than n/j times its own pace. They share the memory of the budget: when it is full, the last seat that holds more
+//! than half of its part gives up its own, and may try again when it has the memory to itself. And they share what they have [learned](Budget::learn).
+//!
+//! An engine notices nothing of all this: it asks its [`Budget`] whether to go on, and may wait for the answer.
+
+use crate::{Budget, Exhausted};
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long an engine computes before somebody else has a turn.
+const TURN: Duration = Duration::from_millis(5);
+
+/// Engines side by side.
+#[derive(Clone, Debug)]
+pub struct Race {
+    shared: Arc<Shared>,
+}
+
+/// A place in a race.
+#[derive(Clone, Debug)]
+pub(crate) struct Seat {
+    shared: Arc<Shared>,
+    index: usize,
+}
+
+struct Shared {
+    /// Set when somebody knows the answer.
+    over: AtomicBool,
+    /// The bytes that each seat holds.
+    bytes: Vec<AtomicU64>,
+    /// Seats that gave up their memory for others.
+    evicted: Vec<AtomicBool>,
+    turns: Mutex<Turns>,
+    changed: Condvar,
+    learned: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+}
+
+#[derive(Debug)]
+struct Turns {
+    /// How many may compute at a time.
+    most: usize,
+    /// What each seat does, and how long it has computed, divided by its weight.
+    seats: Vec<(Place, Duration)>,
+    weights: Vec<u32>,
+}
+
+/// What a seat is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// Nothing yet, or nothing any more.
+    Away,
+    /// It would go on if it were its turn.
+    Waits,
+    /// It computes, since then.
+    Computes(Instant),
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("over", &self.over).field("turns", &self.turns).finish_non_exhaustive()
+    }
+}
+
+impl Race {
+    /// A race with a seat for each of these weights on so many host threads.
+    pub fn new(weights: &[u32], jobs: usize) -> Race {
+        let seats = weights.len();
+        let turns = Turns {
+            most: jobs.max(1),
+            seats: vec![(Place::Away, Duration::ZERO); seats],
+            weights: weights.iter().map(|&weight| weight.max(1)).collect(),
+        };
+        let shared = Shared {
+            over: AtomicBool::new(false),
+            bytes: (0..seats).map(|_| AtomicU64::new(0)).collect(),
+            evicted: (0..seats).map(|_| AtomicBool::new(false)).collect(),
+            turns: Mutex::new(turns),
+            changed: Condvar::new(),
+            learned: Mutex::default(),
+        };
+        Race { shared: Arc::new(shared) }
+    }
+
+    /// The budget of a seat: the whole budget, shared with the others. An engine that uses it must be [let in](Race::enter).
+    pub fn budget(&self, seat: usize, budget: &Budget) -> Budget {
+        // Where there are more threads than seats, an engine that can use several may.
+        let jobs = (budget.jobs() + 1).saturating_sub(self.shared.bytes.len()).max(1);
+        budget.clone().with_jobs(jobs).with_seat(Seat { shared: self.shared.clone(), index: seat })
+    }
+
+    /// Waits for the seat's first turn. The seat is free again when the guard is dropped.
+    pub fn enter(&self, seat: usize) -> Entered<'_> {
+        let mut turns = self.shared.lock();
+        turns.seats[seat].0 = Place::Waits;
+        turns.next();
+        drop(self.shared.wait(turns, seat));
+        Entered { race: self, seat }
+    }
+
+    /// Somebody knows the answer: all others are to stop.
+    pub fn finish(&self) {
+        let _turns = self.shared.lock();
+        self.shared.over.store(true, Ordering::Relaxed);
+        self.shared.changed.notify_all();
+    }
+
+    /// Whether the seat had to give up its memory for others.
+    pub fn was_evicted(&self, seat: usize) -> bool {
+        self.shared.evicted[seat].load(Ordering::Relaxed)
+    }
+}
+
+/// A seat that is taken.
+#[derive(Debug)]
+pub struct Entered<'r> {
+    race: &'r Race,
+    seat: usize,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        let shared = &self.race.shared;
+        shared.bytes[self.seat].store(0, Ordering::Relaxed);
+        let mut turns = shared.lock();
+        turns.leave(self.seat, Place::Away);
+        shared.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until it is the seat's turn, or the race is over.
+    fn wait<'t>(&self, mut turns: MutexGuard<'t, Turns>, seat: usize) -> MutexGuard<'t, Turns> {
+        self.changed.notify_all();
+        while turns.seats[seat].0 == Place::Waits && !self.over.load(Ordering::Relaxed) {
+            turns = self.changed.wait(turns).unwrap_or_else(PoisonError::into_inner);
+        }
+        turns
+    }
+}
+
+impl Turns {
+    /// The seat stops computing, and others may.
+    fn leave(&mut self, seat: usize, to: Place) {
+        if let Place::Computes(since) = self.seats[seat].0 {
+            self.seats[seat].1 += since.elapsed() / self.weights[seat];
+        }
+        self.seats[seat].0 = to;
+        self.next();
+    }
+
+    /// Lets those compute who have computed least, the first seats first.
+    fn next(&mut self) {
+        let computing = self.seats.iter().filter(|(place, _)| matches!(place, Place::Computes(_))).count();
+        for _ in computing..self.most {
+            let waiting = self.seats.iter_mut().filter(|(place, _)| *place == Place::Waits);
+            let Some((place, _)) = waiting.min_by_key(|(_, computed)| *computed) else { break };
+            *place = Place::Computes(Instant::now());
+        }
+    }
+}
+
+impl Seat {
+    /// Whether to go on, given the bytes in use and the most that all may use. Waits if it is somebody else's turn.
+    pub(crate) fn check(&self, bytes: u64, most: u64) -> Result<(), Exhausted> {
+        let shared = &*self.shared;
+        shared.bytes[self.index].store(bytes, Ordering::Relaxed);
+        self.make_room(most)?;
+        self.take_turns();
+        if shared.over.load(Ordering::Relaxed) { Err(Exhausted::Stopped) } else { Ok(()) }
+    }
+
+    /// Chooses who gives up its memory if it is full.
+    fn make_room(&self, most: u64) -> Result<(), Exhausted> {
+        // Those who have been told to give up will have done so soon.
+        let held = self.shared.bytes.iter().zip(&self.shared.evicted).map(|(bytes, evicted)| {
+            if evicted.load(Ordering::Relaxed) { 0 } else { bytes.load(Ordering::Relaxed) }
+        });
+        let held: Vec<u64> = held.collect();
+        let all = held.iter().fold(0u64, |all, &bytes| all.saturating_add(bytes));
+        let holders = held.iter().filter(|&&bytes| bytes > 0).count().max(1) as u64;
+        if all > most {
+            let last = held.iter().rposition(|&bytes| bytes > all / holders / 2);
+            if let Some(last) = last {
+                let alone = holders == 1;
+                self.shared.evicted[last].store(!alone, Ordering::Relaxed);
+                if last == self.index {
+                    return Err(Exhausted::Memory(most));
+                }
+            }
+        }
+        match self.shared.evicted[self.index].load(Ordering::Relaxed) {
+            true => Err(Exhausted::Memory(most)),
+            false => Ok(()),
+        }
+    }
+
+    fn take_turns(&self) {
+        let mut turns = self.shared.lock();
+        let (place, _) = turns.seats[self.index];
+        let others_wait = turns.seats.iter().any(|(place, _)| *place == Place::Waits);
+        match place {
+            Place::Computes(since) if others_wait && since.elapsed() >= TURN => {
+                turns.leave(self.index, Place::Waits);
+                drop(self.shared.wait(turns, self.index));
+            }
+            // Another thread of the same engine has given up the turn.
+            Place::Waits => drop(self.shared.wait(turns, self.index)),
+            Place::Computes(_) | Place::Away => {}
+        }
+    }
+
+    pub(crate) fn learn<T: Any + Send + Sync>(&self, what: Arc<T>) {
+        self.learned().insert(TypeId::of::<T>(), what);
+    }
+
+    pub(crate) fn learned_by_now<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.learned().get(&TypeId::of::<T>()).cloned()?.downcast().ok()
+    }
+
+    fn learned(&self) -> MutexGuard<'_, HashMap<TypeId, Arc<dyn Any + Send + Sync>>> {
+        self.shared.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_compute_at_a_time_than_there_are_jobs() {
+        let check = |seats: usize, jobs: usize| {
+            let race = Race::new(&vec![1; seats], jobs);
+            let (now, most) = (AtomicU64::new(0), AtomicU64::new(0));
+            std::thread::scope(|scope| {
+                for seat in 0..seats {
+                    let (race, now, most) = (&race, &now, &most);
+                    scope.spawn(move || {
+                        let budget = race.budget(seat, &Budget::unlimited(jobs));
+                        let _entered = race.enter(seat);
+                        for _ in 0..50 {
+                            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                            std::hint::black_box((0..20_000u64).sum::<u64>());
+                            now.fetch_sub(1, Ordering::SeqCst);
+                            assert_eq!(budget.check(0), Ok(()));
+                        }
+                    });
+                }
+            });
+            let most = most.into_inner();
+            assert!(most <= jobs as u64, "{most} of {seats} at a time on {jobs}");
+        };
+        check(1, 1);
+        check(4, 1);
+        check(5, 2);
+        check(2, 8);
+    }
+
+    #[test]
+    fn turns_go_by_weight() {
+        let mut turns =
+            Turns { most: 1, seats: vec![(Place::Waits, Duration::ZERO); 2], weights: vec![4, 1] };
+        let mut taken = [0, 0];
+        for _ in 0..100 {
+            turns.next();
+            let seat = turns.seats.iter().position(|(place, _)| *place != Place::Waits).expect("somebody");
+            taken[seat] += 1;
+            // A turn of a second.
+            turns.seats[seat].1 += Duration::from_secs(1) / turns.weights[seat];
+            turns.seats[seat].0 = Place::Waits;
+        }
+        assert_eq!(taken, [80, 20]);
+    }
+
+    #[test]
+    fn the_answer_stops_all_others() {
+        let race = Race::new(&[1; 3], 1);
+        std::thread::scope(|scope| {
+            for seat in 0..2 {
+                let race = &race;
+                scope.spawn(move || {
+                    let budget = race.budget(seat, &Budget::unlimited(1));
+                    let _entered = race.enter(seat);
+                    while budget.check(0).is_ok() {}
+                    assert_eq!(budget.check(0), Err(Exhausted::Stopped));
+                });
+            }
+            let entered = race.enter(2);
+            race.finish();
+            drop(entered);
+        });
+    }
+
+    #[test]
+    fn the_last_that_holds_its_part_makes_room() {
+        let check = |held: [u64; 3], expected: [bool; 3]| {
+            let race = Race::new(&[1; 3], 3);
+            let budget = Budget::unlimited(3).with_memory(100);
+            let budgets: Vec<Budget> = (0..3).map(|seat| race.budget(seat, &budget)).collect();
+            for (budget, bytes) in budgets.iter().zip(held) {
+                let _ = budget.check(bytes);
+            }
+            let go_on: Vec<bool> =
+                budgets.iter().zip(held).map(|(budget, bytes)| budget.check(bytes).is_ok()).collect();
+            assert_eq!(go_on, expected, "{held:?}");
+        };
+        check([30, 30, 30], [true, true, true]);
+        check([40, 40, 40], [true, true, false]);
+        check([60, 50, 1], [true, false, true]);
+        check([101, 0, 0], [false, true, true]);
+    }
+
+    #[test]
+    fn whoever_is_alone_has_all_the_memory_and_no_second_chance() {
+        let race = Race::new(&[1; 2], 2);
+        let budget = race.budget(0, &Budget::unlimited(2).with_memory(100));
+        assert_eq!(budget.check(100), Ok(()));
+        assert_eq!(budget.check(101), Err(Exhausted::Memory(100)));
+        assert!(!race.was_evicted(0));
+    }
+
+    #[test]
+    fn what_one_learns_all_know() {
+        let race = Race::new(&[1; 2], 1);
+        let [a, b] = [0, 1].map(|seat| race.budget(seat, &Budget::unlimited(1)));
+        assert_eq!(b.learned::<u32>(), None);
+        a.learn(Arc::new(7u32));
+        assert_eq!((b.learned::<u32>(), b.learned::<u64>()), (Some(Arc::new(7)), None));
+        let alone = Budget::unlimited(1);
+        alone.learn(Arc::new(7u32));
+        assert_eq!(alone.learned::<u32>(), None);
+    }
+}

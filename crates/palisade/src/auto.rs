@@ -1,0 +1,411 @@
+//! Several engines, one answer.
+//!
+//! First every engine that is made for such programs gets a taste of the question, one after the other: most programs are small, and then who answers does not depend on
+//! timing. What is not small is asked of all engines side by side ([`Race`]): the first who knows the answer stops the others. An engine that had to make room for others tries once more
+//! when it has the memory to itself, so that whatever one engine decides alone is decided here.
+
+use crate::CheckError;
+use crate::check::{Asked, ask};
+use palisade_engine::{
+    Budget, Engine, Exhausted, Note, Outcome, Progress, Race, Reason, Stats, Suitability, Task, Verdict,
+};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+/// How many states or configurations an engine may look at in its taste of the question, and how long it may take.
+const TASTE: (u64, Duration) = (1 << 12, Duration::from_millis(100));
+/// The same where only one engine is made for the program: it may use all jobs, which it may not side by side with others.
+const MEAL: (u64, Duration) = (1 << 20, Duration::from_secs(2));
+/// What those who are made for the program may compute while a reluctant engine computes 1.
+const WEIGHT: u32 = 4;
+/// Engines recurse over programs as deeply as the main thread does.
+const STACK: usize = 16 << 20;
+
+/// The answer, and what the other engines had found out by then.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) asked: Asked,
+    pub(crate) others: Vec<Outcome>,
+}
+
+/// Asks the engines, the most promising first, until one knows the answer or the budget runs out. If none knows, the first one says why.
+pub(crate) fn ask_all(
+    engines: &[&dyn Engine],
+    task: &Task<'_>,
+    budget: &Budget,
+    progress: &dyn Progress,
+    prove: bool,
+) -> Result<Said, CheckError> {
+    match engines {
+        [] => Ok(Said { asked: nobody(), others: Vec::new() }),
+        [engine] => Ok(Said { asked: ask(*engine, task, budget, progress, prove)?, others: Vec::new() }),
+        _ => {
+            let eager = engines.iter().filter(|engine| engine.suits(task) > Suitability::Reluctant).count();
+            let weights: Vec<u32> =
+                (0..engines.len()).map(|seat| if seat < eager { WEIGHT } else { 1 }).collect();
+            let race = Race::new(&weights, budget.jobs());
+            Question { engines, eager, task, budget, progress, prove, race: &race }.answer()
+        }
+    }
+}
+
+fn nobody() -> Asked {
+    let why = Reason::Unsupported("no engine can handle this program".to_owned());
+    let outcome = Outcome { verdict: Verdict::Unknown(why), engine: "auto", stats: Stats::new() };
+    Asked { outcome, replayed: None, proof: None }
+}
+
+struct Question<'q> {
+    engines: &'q [&'q dyn Engine],
+    /// How many of them, from the first on, are not reluctant.
+    eager: usize,
+    task: &'q Task<'q>,
+    budget: &'q Budget,
+    progress: &'q dyn Progress,
+    prove: bool,
+    race: &'q Race,
+}
+
+impl Question<'_> {
+    fn answer(&self) -> Result<Said, CheckError> {
+        let seats = self.engines.len();
+        let mut said: Vec<Option<Asked>> = (0..seats).map(|_| None).collect();
+        let mut open = Vec::new();
+        for seat in 0..self.eager {
+            let asked = self.ask(seat, &self.taste(seat))?;
+            if knows(&asked) {
+                return Ok(told(said, seat, asked));
+            }
+            if self.budget.check(0).is_err() {
+                said[seat] = Some(asked);
+                return Ok(unknown(said));
+            }
+            if ran_out(&asked).is_some() {
+                open.push(seat);
+            }
+            said[seat] = Some(asked);
+        }
+        open.extend(self.eager..seats);
+        if let [seat] = open.as_slice() {
+            let asked = self.ask(*seat, self.budget)?;
+            return Ok(self.last_word(said, *seat, asked));
+        }
+        if let Some((seat, asked)) = self.side_by_side(&open, &mut said)? {
+            return Ok(told(said, seat, asked));
+        }
+        for seat in open.into_iter().filter(|&seat| self.race.was_evicted(seat)) {
+            if self.budget.check(0).is_err() {
+                break;
+            }
+            let asked = self.ask(seat, self.budget)?;
+            if knows(&asked) {
+                return Ok(told(said, seat, asked));
+            }
+            said[seat] = Some(asked);
+        }
+        Ok(unknown(said))
+    }
+
+    fn taste(&self, seat: usize) -> Budget {
+        let budget = self.race.budget(seat, self.budget);
+        let (budget, (work, time)) = match self.eager {
+            1 => (budget.with_jobs(self.budget.jobs()), MEAL),
+            _ => (budget, TASTE),
+        };
+        budget.with_work(work).at_most(time)
+    }
+
+    /// All of these at once. Whoever knows the answer first, if anybody does; what the others say is kept.
+    fn side_by_side(
+        &self,
+        open: &[usize],
+        said: &mut [Option<Asked>],
+    ) -> Result<Option<(usize, Asked)>, CheckError> {
+        let first = Mutex::new(None);
+        let results: Vec<(usize, Result<Asked, CheckError>)> = std::thread::scope(|scope| {
+            let runners: Vec<_> = open
+                .iter()
+                .map(|&seat| {
+                    let first = &first;
+                    let run = move || {
+                        // Also if the engine panics: nobody is to wait for it.
+                        let _finish = Finish { race: self.race, seat, first };
+                        let _entered = self.race.enter(seat);
+                        let asked = self.ask(seat, &self.race.budget(seat, self.budget));
+                        if !asked.as_ref().is_ok_and(|asked| !knows(asked)) {
+                            first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(seat);
+                        }
+                        (seat, asked)
+                    };
+                    std::thread::Builder::new()
+                        .stack_size(STACK)
+                        .spawn_scoped(scope, run)
+                        .expect("the host lets a process have a thread per engine")
+                })
+                .collect();
+            let ended = runners.into_iter().map(|runner| runner.join());
+            // All have to end before a panic goes on.
+            let ended: Vec<_> = ended.collect();
+            ended
+                .into_iter()
+                .map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        });
+        let first = first.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut winner = None;
+        for (seat, asked) in results {
+            // A run that does not replay is a bug in Palisade, whatever the others say.
+            let asked = asked?;
+            match Some(seat) == first {
+                true => winner = Some((seat, asked)),
+                false => said[seat] = Some(asked),
+            }
+        }
+        Ok(winner)
+    }
+
+    fn ask(&self, seat: usize, budget: &Budget) -> Result<Asked, CheckError> {
+        let engine = self.engines[seat];
+        let lane = Lane { number: seat, engine: engine.name(), progress: self.progress };
+        ask(engine, self.task, budget, &lane, self.prove)
+    }
+
+    /// The word of the only engine that was left.
+    fn last_word(&self, mut said: Vec<Option<Asked>>, seat: usize, asked: Asked) -> Said {
+        if knows(&asked) {
+            return told(said, seat, asked);
+        }
+        said[seat] = Some(asked);
+        unknown(said)
+    }
+}
+
+/// Ends the race when the seat has an answer, or none can come any more.
+struct Finish<'r> {
+    race: &'r Race,
+    seat: usize,
+    first: &'r Mutex<Option<usize>>,
+}
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        let first = *self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        if first == Some(self.seat) || std::thread::panicking() {
+            self.race.finish();
+        }
+    }
+}
+
+fn knows(asked: &Asked) -> bool {
+    !matches!(asked.outcome.verdict, Verdict::Unknown(_))
+}
+
+fn ran_out(asked: &Asked) -> Option<Exhausted> {
+    match &asked.outcome.verdict {
+        Verdict::Unknown(reason) => reason.what_ran_out(),
+        Verdict::Safe | Verdict::Unsafe(_) => None,
+    }
+}
+
+/// The answer of one engine. What engines say that were stopped counts too.
+fn told(said: Vec<Option<Asked>>, seat: usize, asked: Asked) -> Said {
+    let others = said.into_iter().enumerate().filter(|(other, _)| *other != seat);
+    Said { asked, others: others.filter_map(|(_, asked)| Some(asked?.outcome)).collect() }
+}
+
+/// Nobody knows: the first engine that would have gone on says why, or else the first that has a reason at all.
+fn unknown(said: Vec<Option<Asked>>) -> Said {
+    let mut said: Vec<Asked> = said.into_iter().flatten().collect();
+    let would_go_on = |asked: &Asked| match ran_out(asked) {
+        Some(Exhausted::Time(_) | Exhausted::Memory(_) | Exhausted::Stopped) => 0,
+        None => 1,
+        Some(Exhausted::Work(_)) => 2,
+    };
+    let Some(best) = (0..said.len()).min_by_key(|&index| would_go_on(&said[index])) else {
+        return Said { asked: nobody(), others: Vec::new() };
+    };
+    let asked = said.remove(best);
+    Said { asked, others: said.into_iter().map(|asked| asked.outcome).collect() }
+}
+
+/// Tells which engine it is that tells.
+struct Lane<'p> {
+    number: usize,
+    engine: &'static str,
+    progress: &'p dyn Progress,
+}
+
+impl Progress for Lane<'_> {
+    fn tell(&self, doing: &str, stats: &Stats) {
+        self.progress.tell_of(self.number, self.engine, doing, stats);
+    }
+
+    fn note(&self, note: &Note) {
+        self.progress.note(note);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palisade_engine::{Options, Silent, Threads};
+    use palisade_memory::{Interlocked, Model};
+    use palisade_program::written::Program;
+
+    /// Says `safe` after so much work, or that it never knows; holds so many bytes.
+    struct Worker {
+        name: &'static str,
+        suits: Suitability,
+        work: Option<u64>,
+        bytes: u64,
+    }
+
+    impl Worker {
+        fn new(name: &'static str, work: Option<u64>, bytes: u64) -> Worker {
+            Worker { name, suits: Suitability::Tries, work, bytes }
+        }
+
+        fn reluctant(self) -> Worker {
+            Worker { suits: Suitability::Reluctant, ..self }
+        }
+    }
+
+    impl Engine for Worker {
+        fn name(&self) -> &'static str {
+            self.name
+        }
+        fn suits(&self, _: &Task<'_>) -> Suitability {
+            self.suits
+        }
+        fn check(&self, _: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
+            let go_on = |done| budget.check(self.bytes).and(budget.check_work(done));
+            let verdict = match self.work {
+                None => Verdict::Unknown(Reason::Unsupported(self.name.to_owned())),
+                Some(work) => {
+                    let ran_out = (0..=work).find_map(|done| go_on(done).err());
+                    ran_out.map_or(Verdict::Safe, |what| Verdict::Unknown(Reason::Exhausted(what)))
+                }
+            };
+            Outcome { verdict, engine: self.name, stats: Stats::new() }
+        }
+    }
+
+    fn ask_workers(workers: &[Worker], budget: &Budget) -> Said {
+        let program = Program::default();
+        let task = Task {
+            program: &program,
+            threads: Threads::Declared,
+            model: Model::Sc,
+            interlocked: Interlocked::default(),
+            options: Options::default(),
+        };
+        let engines: Vec<&dyn Engine> = workers.iter().map(|worker| worker as &dyn Engine).collect();
+        ask_all(&engines, &task, budget, &Silent, false).expect("nothing to replay")
+    }
+
+    const LITTLE: Option<u64> = Some(TASTE.0);
+    const MUCH: Option<u64> = Some(TASTE.0 + 1);
+    const FOR_EVER: Option<u64> = Some(u64::MAX);
+
+    #[test]
+    fn nobody_waits_for_an_engine_that_takes_long() {
+        let check = |work: [Option<u64>; 2], engine: &str, verdict: &str| {
+            for jobs in 1..=3 {
+                let workers = [Worker::new("a", work[0], 0), Worker::new("b", work[1], 0)];
+                let outcome = ask_workers(&workers, &Budget::unlimited(jobs)).asked.outcome;
+                assert_eq!((outcome.engine, outcome.verdict.word()), (engine, verdict), "{work:?}");
+            }
+        };
+        check([LITTLE, LITTLE], "a", "safe");
+        check([MUCH, LITTLE], "b", "safe");
+        check([None, MUCH], "b", "safe");
+        check([FOR_EVER, MUCH], "b", "safe");
+        check([MUCH, FOR_EVER], "a", "safe");
+        check([None, None], "a", "unknown");
+    }
+
+    #[test]
+    fn reluctant_engines_are_asked_when_the_others_do_not_know_at_once() {
+        let check = |eager: Option<u64>, reluctant: Option<u64>, engine: &str| {
+            let workers = [Worker::new("a", eager, 0), Worker::new("b", reluctant, 0).reluctant()];
+            let outcome = ask_workers(&workers, &Budget::unlimited(1)).asked.outcome;
+            assert_eq!(outcome.engine, engine, "{eager:?} {reluctant:?}");
+        };
+        check(MUCH, LITTLE, "a");
+        check(None, LITTLE, "b");
+        check(FOR_EVER, MUCH, "b");
+    }
+
+    #[test]
+    fn the_others_are_stopped_and_say_so() {
+        let workers = [Worker::new("a", FOR_EVER, 0), Worker::new("b", MUCH, 0), Worker::new("c", None, 0)];
+        let said = ask_workers(&workers, &Budget::unlimited(1));
+        assert_eq!(said.asked.outcome.engine, "b");
+        let others: Vec<_> = said.others.iter().map(|other| (other.engine, other.verdict.clone())).collect();
+        let unsupported = Reason::Unsupported("c".to_owned());
+        let stopped = Reason::Exhausted(Exhausted::Stopped);
+        assert_eq!(others, [("a", Verdict::Unknown(stopped)), ("c", Verdict::Unknown(unsupported))]);
+    }
+
+    #[test]
+    fn who_makes_room_tries_again_with_all_the_memory() {
+        // Together they hold too much; the first never knows, the second needs what the first holds.
+        let check = |bytes: [u64; 2], verdict: &str| {
+            let workers = [Worker::new("a", Some(TASTE.0 * 4), bytes[0]), Worker::new("b", MUCH, bytes[1])];
+            let budget = Budget::unlimited(2).with_memory(100);
+            assert_eq!(ask_workers(&workers, &budget).asked.outcome.verdict.word(), verdict, "{bytes:?}");
+        };
+        check([60, 60], "safe");
+        check([200, 60], "safe");
+        check([60, 200], "safe");
+        check([200, 200], "unknown");
+    }
+
+    #[test]
+    fn time_is_for_all_of_them_together() {
+        let workers =
+            [Worker::new("a", None, 0), Worker::new("b", FOR_EVER, 0), Worker::new("c", FOR_EVER, 0)];
+        let budget = Budget::unlimited(1).with_timeout(Duration::from_millis(300));
+        let outcome = ask_workers(&workers, &budget).asked.outcome;
+        let Verdict::Unknown(reason) = &outcome.verdict else { panic!("nobody can know") };
+        assert!(matches!(reason.what_ran_out(), Some(Exhausted::Time(_))), "{reason}");
+        assert_eq!(outcome.engine, "b", "who would have gone on says why there is no answer");
+    }
+
+    #[test]
+    fn a_panic_goes_on_when_all_others_have_ended() {
+        struct Panics;
+        impl Engine for Panics {
+            fn name(&self) -> &'static str {
+                "panics"
+            }
+            fn suits(&self, _: &Task<'_>) -> Suitability {
+                Suitability::Tries
+            }
+            fn check(&self, _: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
+                match budget.check_work(TASTE.0 + 1) {
+                    Ok(()) => panic!("on purpose"),
+                    Err(what) => {
+                        let verdict = Verdict::Unknown(Reason::Exhausted(what));
+                        Outcome { verdict, engine: "panics", stats: Stats::new() }
+                    }
+                }
+            }
+        }
+        let program = Program::default();
+        let task = Task {
+            program: &program,
+            threads: Threads::Declared,
+            model: Model::Sc,
+            interlocked: Interlocked::default(),
+            options: Options::default(),
+        };
+        let worker = Worker::new("a", FOR_EVER, 0);
+        let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            ask_all(&[&worker, &Panics], &task, &Budget::unlimited(2), &Silent, false)
+        }));
+        let panic = asked.expect_err("the panic is not swallowed");
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"on purpose"));
+    }
+}
