@@ -1,0 +1,217 @@
+//! The log: what the runtime inside a program tells about an execution.
+//!
+//! A log is a sequence of records of 16 bytes, two numbers of 64 bits each, the lowest byte first. `runtime/log.h` says the same in C.
+//!
+//! | bits | first number | second number |
+//! |---|---|---|
+//! | 0 to 47 | address | return address of the instruction's call into the runtime |
+//! | 48 to 55 | size in bytes | low 8 bits of the thread |
+//! | 56 to 60, 56 to 59 | kind | high 4 bits of the thread |
+//! | 61 to 63, 60 to 63 | memory order | flags |
+//!
+//! *Invariants.*
+//! 1. Every decision of the scheduler gives exactly one record with [`CHOSEN`], of the thread that was chosen. So the threads of these records are the schedule.
+//! 2. Where footprints are asked for, a record with [`PENDING`] tells what a thread will do when it is chosen next. It comes before the next decision, and again when the
+//!    thread gets ready or has to wait ([`WAITS`]).
+//! 3. Threads have the same number in all executions of a session: that of who started them and as how manieth.
+
+/// Bytes of a record.
+pub const RECORD: usize = 16;
+
+/// The record is of a thread that the scheduler chose; without it a record belongs to the step before.
+pub const CHOSEN: u8 = 1;
+/// It has not happened: the thread will do it when it is chosen.
+pub const PENDING: u8 = 2;
+/// With [`PENDING`]: it cannot be chosen now.
+pub const WAITS: u8 = 4;
+/// With [`PENDING`]: the step is one that may have to wait (taking a lock, joining a thread).
+pub const MAY_WAIT: u8 = 8;
+
+/// What a record says.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Kind {
+    /// A load.
+    Load,
+    /// A store.
+    Store,
+    /// A locked instruction that reads and writes. Operations of locks, semaphores and the like are these, at the address of the object.
+    Locked,
+    /// A locked instruction that wrote nothing.
+    LockedLoad,
+    /// A fence; by its order, one that only compilers and happens-before know about.
+    Fence,
+    /// A store-store fence.
+    StoreFence,
+    /// Starts the thread whose number is in the address.
+    Start,
+    /// Has waited for the thread whose number is in the address.
+    Join,
+    /// Memory is given back; its size is where other records have the return address.
+    Free,
+    /// A step without any effect on memory: sleeping, yielding, the end of a wait.
+    Pause,
+    /// The thread has ended.
+    Ended,
+    /// Something that cannot be followed happened: the address says what.
+    Note,
+    /// A thread that cannot go on when nobody can: as with [`PENDING`].
+    Stuck,
+    /// The process ends: the address holds the exit code.
+    Exit,
+    /// Text follows: so many bytes as the address says, padded to whole records; the size says what it is about.
+    Text,
+    /// The execution is over. A text with how it ended follows at once.
+    End,
+}
+
+impl Kind {
+    const ALL: [Kind; 16] = [
+        Kind::Load,
+        Kind::Store,
+        Kind::Locked,
+        Kind::LockedLoad,
+        Kind::Fence,
+        Kind::StoreFence,
+        Kind::Start,
+        Kind::Join,
+        Kind::Free,
+        Kind::Pause,
+        Kind::Ended,
+        Kind::Note,
+        Kind::Stuck,
+        Kind::Exit,
+        Kind::Text,
+        Kind::End,
+    ];
+}
+
+/// How an access takes part in synchronisation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Order {
+    /// It does not.
+    Plain,
+    /// An access of a `volatile` object.
+    Volatile,
+    /// Atomic, and no more.
+    Relaxed,
+    /// It sees what happened before the store that it sees.
+    Acquire,
+    /// What happened before it is seen by whoever sees it.
+    Release,
+    /// Both.
+    AcqRel,
+    /// Both, and in one order with all others of this kind.
+    SeqCst,
+}
+
+impl Order {
+    const ALL: [Order; 7] = [
+        Order::Plain,
+        Order::Volatile,
+        Order::Relaxed,
+        Order::Acquire,
+        Order::Release,
+        Order::AcqRel,
+        Order::SeqCst,
+    ];
+
+    /// Whether what it sees happens before what comes next.
+    pub fn acquires(self) -> bool {
+        matches!(self, Order::Acquire | Order::AcqRel | Order::SeqCst)
+    }
+
+    /// Whether what came before happens before what sees it.
+    pub fn releases(self) -> bool {
+        matches!(self, Order::Release | Order::AcqRel | Order::SeqCst)
+    }
+}
+
+/// A record.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Record {
+    /// What it says.
+    pub kind: Kind,
+    /// How it synchronises.
+    pub order: Order,
+    /// Whose.
+    pub thread: u16,
+    /// [`CHOSEN`] and so on.
+    pub flags: u8,
+    /// How many bytes are accessed.
+    pub size: u8,
+    /// Where.
+    pub address: u64,
+    /// From where in the program the runtime was called.
+    pub place: u64,
+}
+
+const ADDRESS: u64 = (1 << 48) - 1;
+
+impl Record {
+    /// Reads a record; `None` if it is not one.
+    pub fn decode(bytes: &[u8; RECORD]) -> Option<Record> {
+        let number = |at: usize| {
+            let bytes: [u8; 8] = bytes[at..at + 8].try_into().expect("half of a record is eight bytes");
+            u64::from_le_bytes(bytes)
+        };
+        let (first, second) = (number(0), number(8));
+        Some(Record {
+            kind: *Kind::ALL.get((first >> 56 & 31) as usize)?,
+            order: *Order::ALL.get((first >> 61) as usize)?,
+            thread: (second >> 48 & 0xfff) as u16,
+            flags: (second >> 60) as u8,
+            size: (first >> 48 & 0xff) as u8,
+            address: first & ADDRESS,
+            place: second & ADDRESS,
+        })
+    }
+
+    /// The bytes of a record.
+    pub fn encode(&self) -> [u8; RECORD] {
+        let order = Order::ALL.iter().position(|order| *order == self.order).expect("all orders are listed");
+        let first = self.address & ADDRESS
+            | u64::from(self.size) << 48
+            | (self.kind as u64) << 56
+            | (order as u64) << 61;
+        let second =
+            self.place & ADDRESS | u64::from(self.thread & 0xfff) << 48 | u64::from(self.flags) << 60;
+        let mut bytes = [0; RECORD];
+        bytes[..8].copy_from_slice(&first.to_le_bytes());
+        bytes[8..].copy_from_slice(&second.to_le_bytes());
+        bytes
+    }
+
+    /// Whether the scheduler chose the thread for it.
+    pub fn is_chosen(&self) -> bool {
+        self.flags & CHOSEN != 0
+    }
+
+    /// Whether it has not happened yet.
+    pub fn is_pending(&self) -> bool {
+        self.flags & PENDING != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_survive() {
+        for kind in Kind::ALL {
+            for order in Order::ALL {
+                let record = Record {
+                    kind,
+                    order,
+                    thread: 4095,
+                    flags: CHOSEN | MAY_WAIT,
+                    size: 64,
+                    address: 0x7fff_ffff_fff8,
+                    place: 0x5555_5555_5123,
+                };
+                assert_eq!(Record::decode(&record.encode()), Some(record));
+            }
+        }
+        assert_eq!(Record::decode(&[0xff; RECORD]), None);
+    }
+}
