@@ -14,8 +14,18 @@ use serde::{Deserialize, Serialize};
 /// The version of the form.
 pub const SCHEMA_VERSION: u32 = 1;
 
+/// What certificates call a kind of proof.
+pub fn kind(proof: &Proof) -> &'static str {
+    match proof {
+        Proof::LoadBuffers(_) => LOAD_BUFFERS,
+        Proof::SingleBuffer(_) => SINGLE_BUFFER,
+        Proof::AllStates => ALL_STATES,
+    }
+}
+
 const LOAD_BUFFERS: &str = "load-buffers";
 const SINGLE_BUFFER: &str = "single-buffer";
+const ALL_STATES: &str = "all-states";
 const OWN_ADDRESS: &str = "own-address";
 
 /// A proof with what it is a proof of.
@@ -85,7 +95,13 @@ struct File {
 enum AnyBody {
     Load(Body),
     Single(SingleBody),
+    All(AllStates),
 }
+
+/// Nothing need be said.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AllStates {}
 
 #[derive(Serialize, Deserialize)]
 struct Program {
@@ -122,14 +138,15 @@ type Actor = (u32, u32, Vec<(u8, u32, u32)>);
 impl Certificate {
     /// The file's text.
     pub fn to_json(&self) -> String {
-        let (kind, body) = match &self.proof {
-            Proof::LoadBuffers(proof) => (LOAD_BUFFERS, AnyBody::Load(Body::of(proof))),
-            Proof::SingleBuffer(proof) => (SINGLE_BUFFER, AnyBody::Single(SingleBody::of(proof))),
+        let body = match &self.proof {
+            Proof::LoadBuffers(proof) => AnyBody::Load(Body::of(proof)),
+            Proof::SingleBuffer(proof) => AnyBody::Single(SingleBody::of(proof)),
+            Proof::AllStates => AnyBody::All(AllStates {}),
         };
         let digest = digest(&body);
         let file = File {
             schema_version: SCHEMA_VERSION,
-            kind: kind.to_owned(),
+            kind: kind(&self.proof).to_owned(),
             program: Program {
                 file: self.file.clone(),
                 language: self.language.clone(),
@@ -157,7 +174,7 @@ impl Certificate {
             return Err(CertificateError::Version(version.schema_version));
         }
         let file: File = serde_json::from_str(text)?;
-        if ![LOAD_BUFFERS, SINGLE_BUFFER].contains(&&file.kind[..]) {
+        if ![LOAD_BUFFERS, SINGLE_BUFFER, ALL_STATES].contains(&&file.kind[..]) {
             return Err(CertificateError::Unknown(file.kind));
         }
         if digest(&file.proof) != file.digest {
@@ -166,6 +183,7 @@ impl Certificate {
         let proof = match (&file.kind[..], file.proof) {
             (LOAD_BUFFERS, AnyBody::Load(body)) => Proof::LoadBuffers(body.proof()),
             (SINGLE_BUFFER, AnyBody::Single(body)) => Proof::SingleBuffer(body.proof()),
+            (ALL_STATES, AnyBody::All(AllStates {})) => Proof::AllStates,
             _ => return Err(CertificateError::Unknown(file.kind)),
         };
         let interlocked = match file.interlocked.as_deref() {

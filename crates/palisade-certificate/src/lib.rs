@@ -4,7 +4,7 @@
 //! it shares with the engine are the definitions of programs and of their [automata](palisade_automata::Automata). [`Certificate`] is the proof as a file.
 //!
 //! # What is checked
-//! For PSO, proofs are about a single buffer: see [`single`]. For TSO and SC, the proof speaks of the load-buffer semantics (Abdulla, Atig, Bouajjani, Ngo, "A load-buffer semantics for total store ordering", LMCS 2018), in which the same states are reachable
+//! Where there are finitely many states, a proof may say no more than that: then all of them are visited here, see [`states`]. For PSO, proofs are about a single buffer: see [`single`]. For TSO and SC, the proof speaks of the load-buffer semantics (Abdulla, Atig, Bouajjani, Ngo, "A load-buffer semantics for total store ordering", LMCS 2018), in which the same states are reachable
 //! as under TSO: a store reaches memory at once and leaves an *own* message in its process's buffer, the value of a cell may be *propagated* to the new end of any buffer at any
 //! time, reads take their newest own message or else the oldest message of the buffer, old messages may be deleted, fences and locked instructions need the empty
 //! buffer. An element e stands for a set ⟦e⟧ of configurations: memory as far as it is named, and at least the processes named, whose buffers hold the letters named, in this order,
@@ -46,9 +46,10 @@ mod invariant;
 mod sets;
 mod single;
 mod single_file;
+mod states;
 mod undo;
 
-pub use file::{Certificate, CertificateError, SCHEMA_VERSION};
+pub use file::{Certificate, CertificateError, SCHEMA_VERSION, kind};
 
 use element::Config;
 use flow::Flow;
@@ -64,9 +65,9 @@ use sets::{Set, Sets};
 /// What was found out while a proof was checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
-    /// How many elements there are.
+    /// How many elements, or states, there are.
     pub elements: usize,
-    /// How many predecessors were looked up.
+    /// How many predecessors, or successors, were looked up.
     pub predecessors: u64,
 }
 
@@ -96,6 +97,9 @@ pub enum Refusal {
         /// What is missing.
         predecessor: String,
     },
+    /// A bad state is reachable.
+    #[error("a bad state is reachable")]
+    BadReached,
     /// The budget ran out.
     #[error("the check ran {0}")]
     Exhausted(Exhausted),
@@ -104,6 +108,7 @@ pub enum Refusal {
 /// Checks that a proof shows the task to be safe.
 pub fn verify(task: &Task<'_>, proof: &Proof, budget: &Budget) -> Result<Summary, Refusal> {
     match (proof, task.model) {
+        (Proof::AllStates, _) => return states::verify(task, budget),
         (Proof::LoadBuffers(_), Model::Sc | Model::Tso) | (Proof::SingleBuffer(_), Model::Pso) => {}
         (Proof::LoadBuffers(_), Model::Pso) => {
             return Err(Refusal::Unsuited("load buffers prove nothing under PSO".into()));
@@ -129,6 +134,7 @@ pub fn verify(task: &Task<'_>, proof: &Proof, budget: &Budget) -> Result<Summary
             return single::verify(&system, &automata, task.interlocked, proof, budget);
         }
         Proof::LoadBuffers(proof) => proof,
+        Proof::AllStates => return states::verify(task, budget),
     };
     let flow = Flow::new(&automata, &proof.classes, task.model)?;
     let invariant = Invariant::new(&flow, proof)?;

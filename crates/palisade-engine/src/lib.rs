@@ -147,14 +147,25 @@ pub trait Engine: Send + Sync {
     fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome;
 
     /// Whether it can prove `safe` to others.
-    fn gives_proofs(&self) -> bool {
-        false
+    fn proofs(&self) -> Proofs {
+        Proofs::None
     }
 
     /// Answers within the budget, and proves `safe` if the engine can.
     fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
         (self.check(task, budget, progress), None)
     }
+}
+
+/// What an engine can show for `safe`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Proofs {
+    /// Nothing.
+    None,
+    /// That visiting all states is enough: whoever checks it does the work again, without reductions.
+    ByVisitingAll,
+    /// An argument that is checked piece by piece.
+    Argued,
 }
 
 /// How well an engine suits a task.

@@ -10,6 +10,8 @@ pub enum Proof {
     LoadBuffers(LoadBuffers),
     /// A set of single-buffer configurations with queues, closed under predecessors.
     SingleBuffer(SingleBuffer),
+    /// There are finitely many states: whoever visits them all sees that none is bad.
+    AllStates,
 }
 
 /// A proof by a single buffer, for PSO: a set that holds the bad states, is closed under predecessors, and misses the initial states.
@@ -141,15 +143,16 @@ pub struct Message {
 }
 
 impl Proof {
-    /// How many elements it has.
+    /// How many elements are listed in it.
     pub fn len(&self) -> usize {
         match self {
             Proof::LoadBuffers(proof) => proof.parts.iter().map(|part| part.elements.len()).sum(),
             Proof::SingleBuffer(proof) => proof.elements.len(),
+            Proof::AllStates => 0,
         }
     }
 
-    /// Whether it has no elements: nothing bad can be reached, whatever the order of steps.
+    /// Whether no elements are listed.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

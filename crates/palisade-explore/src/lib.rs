@@ -34,8 +34,8 @@ use judge::Judge;
 use layout::Layout;
 use palisade_automata::ThreadMachine;
 use palisade_engine::{
-    Budget, Engine, Exhausted, Options, Outcome, Progress, Reachability, Reached, Reason, Reduction, Stats,
-    Suitability, Task, Verdict, Witness,
+    Budget, Engine, Exhausted, Options, Outcome, Progress, Proof, Proofs, Reachability, Reached, Reason,
+    Reduction, Stats, Suitability, Task, Verdict, Witness,
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::running::{CellId, Instr, System};
@@ -73,6 +73,16 @@ impl Engine for Explicit {
         let verdict =
             if task.is_parameterized() { run.any_number() } else { run.fixed(1, task.options.max_buffer) };
         Outcome { verdict, engine: self.name(), stats: run.searches.stats }
+    }
+
+    fn proofs(&self) -> Proofs {
+        Proofs::ByVisitingAll
+    }
+
+    fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
+        let outcome = self.check(task, budget, progress);
+        let proof = (outcome.verdict == Verdict::Safe).then_some(Proof::AllStates);
+        (outcome, proof)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{Finding, explain};
 use palisade_base::{Diagnostic, Severity, Source};
-use palisade_engine::{Stats, Verdict};
+use palisade_engine::{Outcome, Stats, Verdict};
 use palisade_trace::WitnessFile;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -30,6 +30,12 @@ pub fn check_json(command: &str, finding: &Finding<'_>) -> String {
         seconds: finding.seconds,
         peak_memory_bytes: finding.peak_memory_bytes,
         stats: &finding.outcome.stats,
+        others: finding.others.iter().map(OtherRecord::of).collect(),
+        certified: finding.certified.map(|certified| CertifiedRecord {
+            kind: certified.kind,
+            elements: certified.elements,
+            seconds: certified.seconds,
+        }),
         witness: finding.witness,
     };
     serde_json::to_string(&record).expect("the record has only string keys")
@@ -55,8 +61,39 @@ struct CheckRecord<'a> {
     peak_memory_bytes: Option<u64>,
     #[serde(serialize_with = "counters")]
     stats: &'a Stats,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    others: Vec<OtherRecord<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certified: Option<CertifiedRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     witness: Option<&'a WitnessFile>,
+}
+
+/// What another engine had found out.
+#[derive(Serialize)]
+struct OtherRecord<'a> {
+    engine: &'a str,
+    reached: String,
+    #[serde(serialize_with = "counters")]
+    stats: &'a Stats,
+}
+
+impl OtherRecord<'_> {
+    fn of(outcome: &Outcome) -> OtherRecord<'_> {
+        let reached = match &outcome.verdict {
+            Verdict::Unknown(reason) => reason.to_string(),
+            verdict => verdict.word().to_owned(),
+        };
+        OtherRecord { engine: outcome.engine, reached, stats: &outcome.stats }
+    }
+}
+
+/// How the proof was checked.
+#[derive(Serialize)]
+struct CertifiedRecord {
+    kind: &'static str,
+    elements: u64,
+    seconds: f64,
 }
 
 /// Counters as an object, in their own order.

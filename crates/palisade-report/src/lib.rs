@@ -91,6 +91,21 @@ pub struct Finding<'a> {
     pub witness: Option<&'a WitnessFile>,
     /// How many threads take part in the run, if there may be any number of them.
     pub threads: Option<usize>,
+    /// What the other engines had found out by then.
+    pub others: &'a [Outcome],
+    /// How the proof of `safe` was checked.
+    pub certified: Option<Certified>,
+}
+
+/// A proof that was checked.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Certified {
+    /// What kind of proof it is, as certificates call it.
+    pub kind: &'static str,
+    /// How many elements or states were looked at.
+    pub elements: u64,
+    /// How long that took.
+    pub seconds: f64,
 }
 
 /// The text, cut to a number of characters, with an ellipsis if something was cut off.

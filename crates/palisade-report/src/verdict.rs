@@ -1,7 +1,7 @@
 //! A verdict as text: the line that scripts read, and the details below it.
 
 use crate::{Colour, Finding, explain};
-use palisade_engine::{Stats, Verdict};
+use palisade_engine::{Outcome, Stats, Verdict};
 use palisade_memory::Model;
 use std::fmt::Write;
 
@@ -23,7 +23,12 @@ pub fn headline(finding: &Finding<'_>, colour: Colour) -> String {
             };
             format!(": {threads}{}", explain(evidence))
         }
-        (Verdict::Safe, _) => finding.limits.map_or_else(String::new, |limits| format!(": {limits}")),
+        (Verdict::Safe, _) => match (finding.certified, finding.limits) {
+            (Some(_), Some(limits)) => format!(": {limits}, proof checked"),
+            (Some(_), None) => ": proof checked".to_owned(),
+            (None, Some(limits)) => format!(": {limits}"),
+            (None, None) => String::new(),
+        },
         (Verdict::Unsafe(_), None) => String::new(),
     };
     format!("{}  {}{why}", colour.paint(style, word), finding.file)
@@ -34,7 +39,34 @@ pub fn headline(finding: &Finding<'_>, colour: Colour) -> String {
 /// In brief: model, engine, the first counter, time. In full: every counter and the peak memory as well.
 pub fn details(finding: &Finding<'_>, full: bool) -> String {
     let Finding { model, outcome, seconds, peak_memory_bytes, .. } = *finding;
-    account(model, outcome.engine, &outcome.stats, seconds, peak_memory_bytes, full)
+    let mut text = account(model, outcome.engine, &outcome.stats, seconds, peak_memory_bytes, full);
+    if let Some(certified) = finding.certified {
+        write!(
+            text,
+            "; proof of {} elements checked in {:.2} s",
+            grouped(certified.elements),
+            certified.seconds
+        )
+        .expect("writing to a string");
+    }
+    for other in finding.others.iter().filter(|_| full) {
+        text.push_str("\n  ");
+        text.push_str(&reached(other));
+    }
+    text
+}
+
+/// What an engine had found out when another one gave the answer.
+fn reached(outcome: &Outcome) -> String {
+    let mut text = format!("{}: ", outcome.engine);
+    match &outcome.verdict {
+        Verdict::Unknown(reason) => text.push_str(&reason.to_string()),
+        verdict => text.push_str(verdict.word()),
+    }
+    for (name, value) in outcome.stats.iter().take(1) {
+        write!(text, ", {} {}", grouped(value), name.replace('_', " ")).expect("writing to a string");
+    }
+    text
 }
 
 /// The same for any kind of answer.
@@ -74,7 +106,7 @@ fn grouped(value: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palisade_engine::{Outcome, Reason};
+    use palisade_engine::Reason;
 
     #[test]
     fn lines() {
@@ -93,6 +125,8 @@ mod tests {
                 evidence: None,
                 witness: None,
                 threads: None,
+                others: &[],
+                certified: None,
             };
             assert_eq!(headline(&finding, Colour::Never), line);
             assert_eq!(details(&finding, line.starts_with("unknown")), told);

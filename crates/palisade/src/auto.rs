@@ -41,9 +41,9 @@ pub(crate) fn ask_all(
         [] => Ok(Said { asked: nobody(), others: Vec::new() }),
         [engine] => Ok(Said { asked: ask(*engine, task, budget, progress, prove)?, others: Vec::new() }),
         _ => {
-            let eager = engines.iter().filter(|engine| engine.suits(task) > Suitability::Reluctant).count();
-            let weights: Vec<u32> =
-                (0..engines.len()).map(|seat| if seat < eager { WEIGHT } else { 1 }).collect();
+            let eager = |engine: &&dyn Engine| engine.suits(task) > Suitability::Reluctant;
+            let eager: Vec<bool> = engines.iter().map(eager).collect();
+            let weights: Vec<u32> = eager.iter().map(|&eager| if eager { WEIGHT } else { 1 }).collect();
             let race = Race::new(&weights, budget.jobs());
             Question { engines, eager, task, budget, progress, prove, race: &race }.answer()
         }
@@ -58,8 +58,8 @@ fn nobody() -> Asked {
 
 struct Question<'q> {
     engines: &'q [&'q dyn Engine],
-    /// How many of them, from the first on, are not reluctant.
-    eager: usize,
+    /// Which of them are not reluctant.
+    eager: Vec<bool>,
     task: &'q Task<'q>,
     budget: &'q Budget,
     progress: &'q dyn Progress,
@@ -72,7 +72,7 @@ impl Question<'_> {
         let seats = self.engines.len();
         let mut said: Vec<Option<Asked>> = (0..seats).map(|_| None).collect();
         let mut open = Vec::new();
-        for seat in 0..self.eager {
+        for seat in (0..seats).filter(|&seat| self.eager[seat]) {
             let asked = self.ask(seat, &self.taste(seat))?;
             if knows(&asked) {
                 return Ok(told(said, seat, asked));
@@ -86,7 +86,7 @@ impl Question<'_> {
             }
             said[seat] = Some(asked);
         }
-        open.extend(self.eager..seats);
+        open.extend((0..seats).filter(|&seat| !self.eager[seat]));
         if let [seat] = open.as_slice() {
             let asked = self.ask(*seat, self.budget)?;
             return Ok(self.last_word(said, *seat, asked));
@@ -109,7 +109,7 @@ impl Question<'_> {
 
     fn taste(&self, seat: usize) -> Budget {
         let budget = self.race.budget(seat, self.budget);
-        let (budget, (work, time)) = match self.eager {
+        let (budget, (work, time)) = match self.eager.iter().filter(|eager| **eager).count() {
             1 => (budget.with_jobs(self.budget.jobs()), MEAL),
             _ => (budget, TASTE),
         };

@@ -4,16 +4,16 @@ use crate::Input;
 use crate::auto::{self, Said};
 use crate::engines::{self, engines};
 use palisade_base::Source;
-use palisade_certificate::Certificate;
+use palisade_certificate::{Certificate, Refusal, verify};
 use palisade_engine::{
-    Budget, Engine, Options, Outcome, Progress, Proof, Silent, Task, Threads, Verdict, Witness,
+    Budget, Engine, Options, Outcome, Progress, Proof, Reason, Silent, Task, Threads, Verdict, Witness,
     peak_memory_bytes,
 };
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::running::System;
 use palisade_program::written::{Count, Program, Start};
 use palisade_program::{Instantiation, lower};
-use palisade_report::Evidence;
+use palisade_report::{Certified, Evidence};
 use palisade_trace::{Origin, Replay, ReplayError, WitnessFile, replay, shorten, text_hash};
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -33,6 +33,8 @@ pub struct CheckOptions {
     pub options: Options,
     /// Whether `safe` is to come with a proof, if some engine can give one.
     pub prove: bool,
+    /// Whether the proof is to be checked at once: then there is no `safe` without a proof that convinces.
+    pub certify: bool,
 }
 
 impl Default for CheckOptions {
@@ -44,6 +46,7 @@ impl Default for CheckOptions {
             engine: EngineChoice::default(),
             options: Options::default(),
             prove: false,
+            certify: false,
         }
     }
 }
@@ -75,6 +78,8 @@ pub struct Answer {
     pub peak_memory_bytes: Option<u64>,
     /// The proof that goes with `safe`, if one was asked for and the engine gives proofs.
     pub proof: Option<Proof>,
+    /// How the proof was checked, if that was asked for.
+    pub certified: Option<Certified>,
     /// How often the templates were instantiated.
     pub threads: Threads,
     /// The run, taken on the trusted machine; present if and only if the verdict is `unsafe`.
@@ -110,6 +115,17 @@ pub enum CheckError {
         /// What is wrong with the run.
         error: ReplayError,
     },
+    /// An engine's proof does not convince.
+    #[error(
+        "engine `{engine}` says `safe`, but its proof does not convince: {refusal}. \
+         This is a bug in Palisade, and there is no verdict; please report it with the program"
+    )]
+    ProofRefused {
+        /// The engine.
+        engine: &'static str,
+        /// What is wrong with the proof.
+        refusal: Refusal,
+    },
 }
 
 /// Checks a program within a budget.
@@ -130,18 +146,24 @@ pub fn check(
         options: options.options.clone(),
     };
     let engines = match &options.engine {
-        EngineChoice::Auto if options.prove => engines::suited_to_prove(&task),
+        EngineChoice::Auto if options.prove || options.certify => engines::suited_to_prove(&task),
         EngineChoice::Auto => engines::suited(&task),
         EngineChoice::Named(name) => vec![engines::named(name).ok_or_else(|| CheckError::NoSuchEngine {
             name: name.clone(),
             known: engines().iter().map(|engine| engine.name()).collect(),
         })?],
     };
-    let Said { asked: Asked { outcome, replayed, proof }, others } =
-        auto::ask_all(&engines, &task, budget, progress, options.prove)?;
+    let prove = options.prove || options.certify;
+    let Said { asked: Asked { mut outcome, replayed, proof }, others } =
+        auto::ask_all(&engines, &task, budget, progress, prove)?;
+    let certified = match options.certify {
+        true => certify(&task, &mut outcome, proof.as_ref(), budget, progress)?,
+        false => None,
+    };
     Ok(Answer {
         outcome,
         others,
+        certified,
         model: options.model,
         interlocked: options.interlocked,
         seconds: start.elapsed().as_secs_f64(),
@@ -159,6 +181,40 @@ pub fn check(
 pub fn check_simply(program: &Program, options: CheckOptions) -> Answer {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     check(program, &options, &Budget::unlimited(jobs), &Silent).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Checks the proof of `safe`. If there is none, or the budget runs out, the answer becomes unknown.
+fn certify(
+    task: &Task<'_>,
+    outcome: &mut Outcome,
+    proof: Option<&Proof>,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Option<Certified>, CheckError> {
+    if outcome.verdict != Verdict::Safe {
+        return Ok(None);
+    }
+    let engine = outcome.engine;
+    let Some(proof) = proof else {
+        let why = format!("engine `{engine}` says safe, but it gives no proof that could be checked");
+        outcome.verdict = Verdict::Unknown(Reason::Unsupported(why));
+        return Ok(None);
+    };
+    progress.tell("checking the proof", &outcome.stats);
+    let start = Instant::now();
+    match verify(task, proof, budget) {
+        Ok(summary) => Ok(Some(Certified {
+            kind: palisade_certificate::kind(proof),
+            elements: summary.elements as u64,
+            seconds: start.elapsed().as_secs_f64(),
+        })),
+        Err(Refusal::Exhausted(what)) => {
+            let reached = format!("engine `{engine}` says safe, but its proof was not checked to the end");
+            outcome.verdict = Verdict::Unknown(Reason::exhausted(what, Some(Reason::Unsupported(reached))));
+            Ok(None)
+        }
+        Err(refusal) => Err(CheckError::ProofRefused { engine, refusal }),
+    }
 }
 
 /// What an engine said, with the run that goes with `unsafe` and the proof that goes with `safe`.

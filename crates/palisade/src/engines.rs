@@ -1,6 +1,6 @@
 //! The engines there are. A new engine is one more line in [`engines()`].
 
-use palisade_engine::{Engine, RobustnessEngine, Suitability, Task};
+use palisade_engine::{Engine, Proofs, RobustnessEngine, Suitability, Task};
 
 /// All engines, the preferred one first.
 pub fn engines() -> &'static [&'static dyn Engine] {
@@ -33,10 +33,11 @@ pub fn suited_for_robustness(task: &Task<'_>) -> Vec<&'static dyn RobustnessEngi
     suited
 }
 
-/// The engines that can try the task and give proofs; all that can try it if none of these does.
+/// The engines that can try the task and give proofs, those whose proofs are easy to check first; all that can try it if none gives proofs.
 pub fn suited_to_prove(task: &Task<'_>) -> Vec<&'static dyn Engine> {
-    let proving: Vec<_> = engines().iter().copied().filter(|engine| engine.gives_proofs()).collect();
-    let suited = best_first(&proving, task);
+    let proving: Vec<_> = engines().iter().copied().filter(|engine| engine.proofs() > Proofs::None).collect();
+    let mut suited = best_first(&proving, task);
+    suited.sort_by_key(|engine| std::cmp::Reverse(engine.proofs()));
     if suited.is_empty() { best_first(engines(), task) } else { suited }
 }
 

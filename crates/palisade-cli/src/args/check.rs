@@ -60,6 +60,9 @@ pub struct CheckArgs {
     /// Write the proof that the program is safe to a file, for palisade certify
     #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
+    /// Check the proof at once: no safe without a proof that convinces
+    #[arg(long)]
+    pub certify: bool,
     /// Compare the verdicts with a table (see docs/command-line.md)
     #[arg(long, value_name = "FILE")]
     pub expect: Option<PathBuf>,

@@ -55,6 +55,7 @@ struct Asked<'a> {
 fn options(args: &CheckArgs) -> CheckOptions {
     CheckOptions {
         prove: args.certificate.is_some(),
+        certify: args.certify,
         model: args.model,
         interlocked: args.interlocked.into(),
         threads: args.threads.unwrap_or_default(),

@@ -77,6 +77,8 @@ impl Answered {
             evidence: self.answer.evidence(&self.input.source),
             witness: self.witness.as_ref(),
             threads: self.answer.threads_of_any(&self.input.program),
+            others: &self.answer.others,
+            certified: self.answer.certified,
         };
         if output.format == Format::Json {
             return report::check_json("check", &finding) + "\n";
@@ -161,7 +163,7 @@ fn keep(path: Option<&Path>, text: Option<String>, why_not: &str, output: &Outpu
 pub(super) fn failure(error: &CheckError) -> Diagnostic {
     let id = match error {
         CheckError::NoSuchEngine { .. } => "no-such-engine",
-        CheckError::ReplayFailed { .. } => "internal-error",
+        CheckError::ReplayFailed { .. } | CheckError::ProofRefused { .. } => "internal-error",
     };
     Diagnostic::error(id, error.to_string())
 }

@@ -72,7 +72,7 @@ use crate::start::{build_automata, population};
 use element::Element;
 use palisade_automata::{Automata, Population};
 use palisade_engine::{
-    Budget, Engine, Outcome, Progress, Proof, Reason, Stats, Suitability, Task, Verdict, Witness,
+    Budget, Engine, Outcome, Progress, Proof, Proofs, Reason, Stats, Suitability, Task, Verdict, Witness,
 };
 use palisade_memory::Model;
 use palisade_program::running::{CellId, RoleId, System};
@@ -106,8 +106,8 @@ impl Engine for Dual {
         self.ask(task, budget, progress, false).0
     }
 
-    fn gives_proofs(&self) -> bool {
-        true
+    fn proofs(&self) -> Proofs {
+        Proofs::Argued
     }
 
     fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {

@@ -91,7 +91,7 @@ use crate::start::{build_automata, population};
 use element::Element;
 use palisade_automata::{Automata, Population};
 use palisade_engine::{
-    Budget, Engine, Exhausted, Outcome, Progress, Proof, Reason, Stats, Suitability, Task, Verdict, Witness,
+    Budget, Engine, Exhausted, Outcome, Progress, Proof, Proofs, Reason, Stats, Suitability, Task, Verdict, Witness,
 };
 use palisade_memory::Model;
 use palisade_program::running::{RoleId, System};
@@ -120,8 +120,8 @@ impl Engine for Single {
         self.ask(task, budget, progress, None)
     }
 
-    fn gives_proofs(&self) -> bool {
-        true
+    fn proofs(&self) -> Proofs {
+        Proofs::Argued
     }
 
     fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
