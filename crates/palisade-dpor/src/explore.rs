@@ -19,6 +19,7 @@
 //! *Invariants*: (1) the subject is where the last node of the stack is; (2) the process whose step is being tried at a node is its first branch.
 
 use crate::footprint::Footprint;
+use crate::plan::{Choice, Sleeper};
 use crate::wakeup::{Asleep, Branch, Item, insert};
 use std::ops::ControlFlow;
 
@@ -44,6 +45,54 @@ pub trait Subject {
 
     /// Goes back to where it was after so many steps of the present execution.
     fn rewind(&mut self, steps: usize);
+
+    /// What the search is going to do from here: these steps, and then any that are not steps of processes asleep. For subjects to which it is dear to go back: they can
+    /// make all of it at once.
+    fn plan(&mut self, choices: Vec<Choice>, asleep: Vec<Sleeper>) {
+        let _ = (choices, asleep);
+    }
+
+    /// The process that the subject would like to take the next step, where it is free.
+    fn prefers(&mut self) -> Option<usize> {
+        None
+    }
+
+    /// Whether a process is ready after the steps of a sequence, taken from a point of the present execution on, each when its turn comes. `taken` are the steps of the execution from that
+    /// point on; the subject is back behind them afterwards. The sequence comes with what its steps touch, and the process with what it waits to touch.
+    fn ready_after(
+        &mut self,
+        from: usize,
+        sequence: &[(Choice, &Footprint)],
+        (process, footprint): (usize, &Footprint),
+        taken: &[Choice],
+    ) -> bool {
+        let _ = footprint;
+        self.rewind(from);
+        let mut ready = true;
+        for (choice, _) in sequence {
+            ready = matches!(self.next(choice.process), Next::Ready(_));
+            if !ready {
+                break;
+            }
+            self.step(choice.process, choice.outcome);
+        }
+        ready = ready && matches!(self.next(process), Next::Ready(_));
+        self.rewind(from);
+        for choice in taken {
+            self.step(choice.process, choice.outcome);
+        }
+        ready
+    }
+
+    /// Whether the execution was broken off by the subject itself where it is now, so that what would come is not known.
+    fn is_cut(&self) -> bool {
+        false
+    }
+
+    /// Whether the subject is broken, so that the search cannot go on: it did not do the same again.
+    fn is_broken(&self) -> bool {
+        false
+    }
 }
 
 /// What a process would do next.
@@ -62,11 +111,13 @@ pub enum Next {
 pub struct Limits {
     /// Executions are cut after so many steps.
     pub steps: usize,
+    /// The search stops after so many executions.
+    pub executions: u64,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { steps: usize::MAX }
+        Limits { steps: usize::MAX, executions: u64::MAX }
     }
 }
 
@@ -116,14 +167,16 @@ pub struct Summary {
     pub broken_off: u64,
     /// Steps taken.
     pub steps: u64,
-    /// Whether the search was stopped before its end.
+    /// Whether the search was stopped before its end: by whoever sees the executions, or by the limit of their number.
     pub stopped: bool,
+    /// Whether the search was stopped because the subject did not do the same again.
+    pub broken: bool,
 }
 
 impl Summary {
     /// Whether every trace was seen.
     pub fn is_complete(&self) -> bool {
-        self.cut == 0 && !self.stopped
+        self.cut == 0 && !self.stopped && !self.broken
     }
 }
 
@@ -140,10 +193,16 @@ pub fn explore<S: Subject>(
         nodes: vec![Node::default()],
         born: Vec::new(),
         counts: Vec::new(),
+        limits,
         summary: Summary::default(),
     };
     loop {
-        match search.descend(limits) {
+        let ended = search.descend();
+        if search.subject.is_broken() {
+            search.summary.broken = true;
+            break;
+        }
+        match ended {
             Some(ended) => {
                 search.summary.executions += 1;
                 search.summary.cut += u64::from(ended == Ended::Cut);
@@ -152,10 +211,18 @@ pub fn explore<S: Subject>(
                     break;
                 }
                 search.turn_races_round();
+                if search.subject.is_broken() {
+                    search.summary.broken = true;
+                    break;
+                }
             }
             None => search.summary.broken_off += 1,
         }
         if !search.backtrack() {
+            break;
+        }
+        if search.summary.executions >= limits.executions {
+            search.summary.stopped = true;
             break;
         }
     }
@@ -172,6 +239,7 @@ struct Search<'a, S> {
     born: Vec<(usize, usize)>,
     /// How many steps each process has taken.
     counts: Vec<usize>,
+    limits: Limits,
     summary: Summary,
 }
 
@@ -224,34 +292,54 @@ impl Node {
 
 impl<S: Subject> Search<'_, S> {
     /// Takes steps until the execution has ended; `None` if it is not worth going on.
-    fn descend(&mut self, limits: Limits) -> Option<Ended> {
+    fn descend(&mut self) -> Option<Ended> {
         loop {
-            let mut ready = (0..self.subject.processes())
+            let ready: Vec<(usize, Footprint)> = (0..self.subject.processes())
                 .filter_map(|process| match self.subject.next(process) {
                     Next::Ready(footprint) => Some((process, footprint)),
                     Next::Nothing | Next::Waiting(_) => None,
                 })
-                .peekable();
-            if ready.peek().is_none() {
-                return Some(Ended::Complete);
+                .collect();
+            if ready.is_empty() {
+                return Some(if self.subject.is_cut() { Ended::Cut } else { Ended::Complete });
             }
-            if self.steps.len() >= limits.steps {
+            if self.steps.len() >= self.limits.steps {
                 return Some(Ended::Cut);
             }
             let node = self.nodes.last_mut().expect("there is a node for the present point");
             if node.branches.is_empty() {
                 let asleep =
                     |process: usize| node.sleep.iter().any(|asleep| asleep.all && asleep.process == process);
-                // The one that has taken the fewest steps: an execution that is cut has something of everybody.
-                let awake = ready.filter(|(process, _)| !asleep(*process));
-                let (process, footprint) =
-                    awake.min_by_key(|(process, _)| self.counts.get(*process).copied().unwrap_or(0))?;
+                // Who is wished for, or the one that has taken the fewest steps: an execution that is cut has something of everybody.
+                let wish = self.subject.prefers();
+                let awake = ready.into_iter().filter(|(process, _)| !asleep(*process));
+                let (process, footprint) = awake.min_by_key(|(process, _)| {
+                    (wish != Some(*process), self.counts.get(*process).copied().unwrap_or(0))
+                })?;
                 node.branches.push(Branch::leaf(process, footprint));
+                if wish.is_some_and(|wish| wish != process) {
+                    self.tell_plan(None);
+                }
             }
             if !self.try_branches() {
                 return None;
             }
         }
+    }
+
+    /// Tells the subject what is going to be tried from the present node on, with which outcome of the first step if that is known.
+    fn tell_plan(&mut self, outcome: Option<usize>) {
+        let node = self.nodes.last().expect("there is a node for the present point");
+        let Some(branch) = node.branches.first() else { return };
+        let mut asleep: Vec<Sleeper> = (node.sleep.iter().filter(|asleep| asleep.all))
+            .map(|asleep| Sleeper { process: asleep.process, footprint: asleep.footprint.clone() })
+            .collect();
+        let mut choices = Vec::new();
+        for (process, outcome, footprint) in branch.first_way(outcome) {
+            asleep.retain(|other| other.process != process && !other.footprint.conflicts(footprint));
+            choices.push(Choice { process, outcome });
+        }
+        self.subject.plan(choices, asleep);
     }
 
     /// Takes the first step that the branches of the present node say. False if there is nothing left to try.
@@ -374,10 +462,10 @@ impl<S: Subject> Search<'_, S> {
     /// Has the second step of a race tried before the first, unless that would lead to executions already seen.
     fn try_before(&mut self, race: usize, process: usize, footprint: Footprint, position: usize) {
         let sequence = self.sequence(race, process, footprint, position);
-        let node = &mut self.nodes[race];
-        if !node.sleep.iter().any(|asleep| asleep.covers(&sequence)) {
-            insert(&mut node.branches, sequence);
+        if self.nodes[race].sleep.iter().any(|asleep| asleep.covers(&sequence)) {
+            return;
         }
+        insert(&mut self.nodes[race].branches, sequence);
     }
 
     /// Turns the race of a step that waits round: with the latest conflicting step before which the process is ready.
@@ -391,29 +479,18 @@ impl<S: Subject> Search<'_, S> {
                 continue;
             }
             let sequence = self.sequence(race, process, footprint.clone(), position);
-            if self.is_possible(race, &sequence) {
+            let choice = |process: usize, outcome: usize| Choice { process, outcome };
+            let before: Vec<(Choice, &Footprint)> = sequence[..sequence.len() - 1]
+                .iter()
+                .map(|item| (choice(item.process, item.outcome.unwrap_or(0)), &item.footprint))
+                .collect();
+            let taken: Vec<Choice> =
+                self.steps[race..].iter().map(|step| choice(step.process, step.outcome)).collect();
+            if self.subject.ready_after(race, &before, (process, footprint), &taken) {
                 self.try_before(race, process, footprint.clone(), position);
                 return;
             }
         }
-    }
-
-    /// Whether the steps of a sequence can be taken from a point of the execution on, each when its turn comes. The subject is back where it was afterwards.
-    fn is_possible(&mut self, from: usize, sequence: &[Item]) -> bool {
-        self.subject.rewind(from);
-        let mut possible = true;
-        for (index, item) in sequence.iter().enumerate() {
-            possible = matches!(self.subject.next(item.process), Next::Ready(_));
-            if !possible || index + 1 == sequence.len() {
-                break;
-            }
-            self.subject.step(item.process, item.outcome.unwrap_or(0));
-        }
-        self.subject.rewind(from);
-        for step in &self.steps[from..] {
-            self.subject.step(step.process, step.outcome);
-        }
-        possible
     }
 
     /// Goes back to the last point where something is left to try, and takes that step. False if there is none.
@@ -436,11 +513,14 @@ impl<S: Subject> Search<'_, S> {
                     continue;
                 }
                 self.subject.rewind(position);
+                self.tell_plan(None);
                 if !self.try_branches() {
                     continue;
                 }
             } else {
+                let outcome = node.outcomes.last().copied();
                 self.subject.rewind(position);
+                self.tell_plan(outcome);
                 self.take();
             }
             return true;

@@ -54,9 +54,13 @@ impl Footprint {
 
 impl Touch {
     fn conflicts(&self, other: &Touch) -> bool {
-        let writes = self.mode == Mode::Write || other.mode == Mode::Write;
+        (self.mode == Mode::Write || other.mode == Mode::Write) && self.overlaps(other)
+    }
+
+    /// Whether some of it is the same memory.
+    pub fn overlaps(&self, other: &Touch) -> bool {
         let (a, b) = (self.address, other.address);
-        writes && a < b.saturating_add(other.size) && b < a.saturating_add(self.size)
+        a < b.saturating_add(other.size) && b < a.saturating_add(self.size)
     }
 }
 

@@ -5,11 +5,20 @@
 //!
 //! - `footprint.rs`: what steps touch, and when two of them conflict;
 //! - `wakeup.rs`: the trees of steps that have still to be tried;
-//! - `explore.rs`: the search.
+//! - `explore.rs`: the search;
+//! - `plan.rs`: what the search tells a subject ahead of time;
+//! - `executions.rs`: the search for programs that can only be run from their start: a process of the operating system, threads;
+//! - `preemptions.rs`: all schedules of such a program with few preemptions.
 
+mod executions;
 mod explore;
 mod footprint;
+mod plan;
+mod preemptions;
 mod wakeup;
 
+pub use executions::{Executions, Recording, Request, Then, explore_executions};
 pub use explore::{Ended, Execution, Limits, Next, Step, Subject, Summary, explore};
 pub use footprint::{Footprint, Mode, Touch};
+pub use plan::{Choice, Sleeper};
+pub use preemptions::{Within, explore_preemptions};

@@ -62,6 +62,21 @@ impl Branch {
         }
     }
 
+    /// The steps that are tried first, this branch's with the given outcome, if any.
+    pub fn first_way(&self, mut outcome: Option<usize>) -> Vec<(usize, usize, &Footprint)> {
+        let mut way = Vec::new();
+        let mut branch = Some(self);
+        while let Some(at) = branch {
+            let first = || at.behind.iter().map(|(of, _)| *of).min();
+            let wanted =
+                outcome.take().or_else(|| if at.others.is_some() { Some(0) } else { first() }).unwrap_or(0);
+            way.push((at.process, wanted, &at.footprint));
+            let listed = at.behind.iter().find(|(of, _)| *of == wanted).map(|(_, tree)| tree);
+            branch = listed.or(at.others.as_ref()).and_then(|tree| tree.first());
+        }
+        way
+    }
+
     /// All trees behind it.
     fn trees(&self) -> impl Iterator<Item = &Vec<Branch>> {
         self.behind.iter().map(|(_, tree)| tree).chain(&self.others)

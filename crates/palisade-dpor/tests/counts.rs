@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::random::{Random, Shape, random_program};
 use common::{Instr, Machine, all_traces, trace_of};
 use palisade_dpor::{Limits, Summary, explore};
 use std::collections::BTreeSet;
@@ -196,12 +197,13 @@ fn locks() {
 fn endless_programs_are_cut() {
     let spin = vec![Instr::Load(0, at!(0)), Instr::Jump(|r| i64::from(r[0] == 0), 0)];
     let mut machine = Machine::new(vec![spin, vec![Instr::Store(at!(0), |_| 1)]], 2, 1, 0);
-    let summary = explore(&mut machine, Limits { steps: 6 }, |_, execution| {
+    let summary = explore(&mut machine, Limits { steps: 6, ..Limits::default() }, |_, execution| {
         assert!(execution.steps.len() <= 6);
         ControlFlow::Continue(())
     });
     assert!(summary.cut > 0 && !summary.is_complete(), "{summary:?}");
-    let summary = explore(&mut machine, Limits { steps: 6 }, |_, _| ControlFlow::Break(()));
+    let summary =
+        explore(&mut machine, Limits { steps: 6, ..Limits::default() }, |_, _| ControlFlow::Break(()));
     assert!(summary.stopped && summary.executions == 1);
 }
 
@@ -220,83 +222,11 @@ fn long_executions() {
     };
     let mut machine = Machine::new(vec![spin(at!(0)), spin(at!(1))], 2, 3, 0);
     let mut executions = 0;
-    let summary = explore(&mut machine, Limits { steps: 4000 }, |_, _| {
+    let summary = explore(&mut machine, Limits { steps: 4000, ..Limits::default() }, |_, _| {
         executions += 1;
         if executions < 4 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     assert_eq!((summary.executions, summary.cut), (4, 4));
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % n
-    }
-}
-
-/// What random programs may do besides loads and stores.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Shape {
-    Plain,
-    Choices,
-    Locks,
-    Spawns,
-}
-
-fn random_program(shape: Shape, random: &mut Random) -> Machine {
-    let addresses: [common::Expr; 4] = [|_| 0, |_| 1, |_| 2, |r| (r[0] & 1) + (r[1] & 1)];
-    let values: [common::Expr; 3] = [|_| 1, |r| r[0] + 1, |r| r[1] ^ 1];
-    let processes = 2 + random.below(2) as usize;
-    let spawned = usize::from(shape == Shape::Spawns) * (1 + random.below(2) as usize);
-    let mut codes = Vec::new();
-    for index in 0..processes + spawned {
-        let mut code = Vec::new();
-        let length = if processes + spawned == 2 { 2 + random.below(3) } else { 1 + random.below(2) };
-        for _ in 0..length {
-            let address = addresses[random.below(4) as usize];
-            let value = values[random.below(3) as usize];
-            let access = match random.below(9) {
-                0..4 => Instr::Load(random.below(2) as usize, address),
-                4..8 => Instr::Store(address, value),
-                _ => Instr::Cas(1, address, |_| 0, value),
-            };
-            code.push(access);
-            match (shape, random.below(4)) {
-                (_, 0) => {
-                    // Over the next step, depending on what was read.
-                    let to = code.len() + 2;
-                    code.push(match to {
-                        _ if random.below(2) == 0 => Instr::Jump(|r| r[0], to),
-                        _ => Instr::Jump(|r| r[1], to),
-                    });
-                }
-                (Shape::Choices, 1) => code.push(Instr::Choose(random.below(2) as usize, 2)),
-                _ => {}
-            }
-        }
-        if shape == Shape::Locks && random.below(3) > 0 {
-            let lock: common::Expr = if random.below(2) == 0 { |_| 0 } else { |_| 1 };
-            let at = random.below(code.len() as u64) as usize;
-            let jumps = |instr: &Instr| matches!(instr, Instr::Jump(..));
-            if !code.iter().any(jumps) {
-                code.insert(at, Instr::Lock(lock));
-                if random.below(3) == 0 && code.len() < 6 {
-                    code.insert(at + 1, Instr::Lock(if random.below(2) == 0 { |_| 0 } else { |_| 1 }));
-                }
-                code.push(Instr::Unlock(lock));
-            }
-        }
-        if index < spawned && !code.iter().any(|instr| matches!(instr, Instr::Jump(..))) {
-            let at = 1 + random.below(code.len() as u64) as usize;
-            code.insert(at, Instr::Spawn(processes + index));
-        }
-        codes.push(code);
-    }
-    Machine::new(codes, processes, 4, 2)
 }
 
 fn check_random(shape: Shape) {

@@ -3,6 +3,8 @@
 //! - [`Event`]s say what an execution did to memory; [`Monitor`] takes them one by one and collects [`Violations`].
 //! - [`TraceReader`] reads recorded executions, [`BinaryWriter`] and [`TextWriter`] write them.
 //!
+//! - [`actions`] says which events an atomic operation of C, C++ or Rust is, by its memory order.
+//!
 //! - [`ByMonitors`] decides whether model programs are robust, by running all partial orders of their executions under the monitors.
 //!
 //! What is absent: no file is read here, and nothing decides how an execution comes about.
@@ -12,6 +14,7 @@ mod event;
 mod format;
 mod model;
 mod monitor;
+mod ordering;
 mod shadow;
 mod violations;
 
@@ -19,4 +22,5 @@ pub use event::{Access, Action, Bytes, Event, Instruction, LARGEST_ACCESS, MOST_
 pub use format::{BinaryWriter, Instructions, TextWriter, TraceError, TraceReader};
 pub use model::ByMonitors;
 pub use monitor::Monitor;
+pub use ordering::{Operation, actions};
 pub use violations::{Seen, Violation, Violations};

@@ -1,1 +1,131 @@
-//! Recursive programs: reachability within a number of rounds, by summaries of procedures.
+//! Sequentially consistent programs with recursive procedures, within a number of rounds (`--engine pushdown`).
+//!
+//! *Problem.* Is a bad state reachable under SC, if each process runs in at most K rounds? Processes have procedures that call themselves, so their stacks have no greatest height.
+//!
+//! *Guarantee.* `unsafe` comes with a run. `safe` holds for any number of rounds and stacks of any height. `unknown` with [`Reason::Rounds`] is an exact answer about K rounds: no run in which
+//! every process has at most K rounds is bad. Without a bound on the rounds the question is undecidable (two stacks are enough), so there the number of rounds grows until more rounds add nothing
+//! or the budget runs out.
+//!
+//! *How it is made*
+//!
+//! | file | idea |
+//! |---|---|
+//! | [`calls`] | which programs are recursive, which start threads |
+//! | [`rules`] | threads as pushdown systems; every rule is a step of the trusted machine |
+//! | [`saturate`](mod@saturate) | all stacks a thread can reach when it runs alone, as an automaton |
+//! | [`language`] | sets of stacks in normal form |
+//! | [`contexts`] | rounds of all threads, level by level |
+//! | [`views`] | what properties see of sets of stacks |
+//! | [`witness`] | back to a run of the machine |
+
+mod calls;
+mod contexts;
+mod intern;
+mod language;
+mod rules;
+mod saturate;
+mod views;
+mod witness;
+
+pub use calls::{is_recursive, spawns};
+
+use contexts::{Contexts, Counters, Found, Interrupted};
+use palisade_engine::{
+    Bound, Budget, Engine, Outcome, Progress, Reason, Stats, Suitability, Task, Verdict, Witness,
+};
+use palisade_memory::Model;
+use witness::NoRun;
+
+/// The engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pushdown;
+
+/// Threads that may be started in a run with stacks.
+const MOST_STARTED: usize = 8;
+
+impl Engine for Pushdown {
+    fn name(&self) -> &'static str {
+        "pushdown"
+    }
+
+    fn suits(&self, task: &Task<'_>) -> Suitability {
+        if task.model != Model::Sc || task.is_parameterized() {
+            return Suitability::No;
+        }
+        match is_recursive(&task.system(1)) {
+            true => Suitability::Tries,
+            false => Suitability::Reluctant,
+        }
+    }
+
+    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
+        let mut stats = Stats::new();
+        let verdict = match refusal(task) {
+            Some(why) => Verdict::Unknown(Reason::Unsupported(why)),
+            None => by_rounds(task, budget, progress, &mut stats),
+        };
+        Outcome { verdict, engine: self.name(), stats }
+    }
+}
+
+/// Why the engine does not take a task.
+fn refusal(task: &Task<'_>) -> Option<String> {
+    if task.model != Model::Sc {
+        return Some(format!(
+            "the engine `pushdown` knows sequential consistency only, not {}; `--engine rounds` translates TSO for it",
+            task.model.name()
+        ));
+    }
+    task.is_parameterized().then(|| "the engine `pushdown` does not take any number of processes".to_owned())
+}
+
+fn by_rounds(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &mut Stats) -> Verdict {
+    let system = task.system(1);
+    let machine = task.machine(&system);
+    let most_rounds = match task.options.rounds {
+        Bound::Fixed(rounds) => rounds,
+        Bound::Auto => u32::MAX,
+    };
+    let tell = |counters: &Counters| {
+        let doing = format!("searching runs with up to {} rounds per process", counters.level);
+        let mut stats = Stats::new();
+        stats.set("states", counters.edges);
+        progress.tell(&doing, &stats);
+    };
+    let mut contexts = Contexts::new(machine, MOST_STARTED, task.options.reduction, budget, &tell);
+    let found = contexts.search(most_rounds);
+    let verdict = match found {
+        Ok(Found::Nothing) if contexts.too_many_threads || contexts.rules.too_many_started => {
+            Verdict::Unknown(Reason::ThreadCount(system.instances.len() + MOST_STARTED))
+        }
+        Ok(Found::Nothing) => Verdict::Safe,
+        Ok(Found::NothingUpTo(rounds)) => Verdict::Unknown(Reason::Rounds(rounds)),
+        Ok(Found::Bad(last, target)) => match witness::run(&mut contexts, last, &target) {
+            Ok(run) => Verdict::Unsafe(Witness { instantiation: task.instantiation(1), run }),
+            Err(NoRun::TooLong(steps)) => Verdict::Unknown(Reason::Unsupported(format!(
+                "a bad state is reachable, but the shortest run that was found has {steps} steps or more, which is too long to be shown"
+            ))),
+            Err(NoRun::Interrupted(interrupted)) => Verdict::Unknown(reason(interrupted, None)),
+        },
+        Err(interrupted) => {
+            let reached = contexts.counters.level.checked_sub(1).filter(|&rounds| rounds > 0);
+            Verdict::Unknown(reason(interrupted, reached))
+        }
+    };
+    let (frames, memories) = contexts.rules.counts();
+    stats.set("states", contexts.counters.edges);
+    stats.set("rounds", contexts.counters.level.into());
+    stats.set("contexts", contexts.counters.rounds);
+    stats.set("global_sets", contexts.met.len() as u64);
+    stats.set("stack_sets", contexts.languages.len() as u64);
+    stats.set("frames", frames as u64);
+    stats.set("memories", memories as u64);
+    verdict
+}
+
+fn reason(interrupted: Interrupted, reached: Option<u32>) -> Reason {
+    match interrupted {
+        Interrupted::Exhausted(what) => Reason::exhausted(what, reached.map(Reason::Rounds)),
+        Interrupted::Growing(growing) => Reason::Growing { name: growing.name, values: growing.values },
+    }
+}

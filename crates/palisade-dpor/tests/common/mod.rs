@@ -1,5 +1,7 @@
 //! A small machine to try the search on, and the slow and obvious way to count traces.
 
+pub mod random;
+
 use palisade_dpor::{Footprint, Mode, Next, Step, Subject};
 use std::collections::BTreeSet;
 
@@ -8,6 +10,7 @@ pub type Expr = fn(&[i64]) -> i64;
 
 /// Instructions. Accesses to memory, locks and joins are steps; the rest happens along with the step before.
 #[derive(Clone)]
+#[allow(dead_code, reason = "not every test uses every instruction")]
 pub enum Instr {
     /// `r = memory[a]`
     Load(usize, Expr),
@@ -47,6 +50,7 @@ struct State {
 }
 
 /// A program that can be run step by step.
+#[derive(Clone)]
 pub struct Machine {
     codes: Vec<Vec<Instr>>,
     states: Vec<State>,
@@ -56,7 +60,7 @@ pub struct Machine {
 
 const REGISTERS: usize = 8;
 /// Locks are memory behind this.
-const LOCKS: u64 = 1000;
+pub const LOCKS: u64 = 1000;
 
 impl Machine {
     /// The first `processes` codes run from the start.

@@ -135,7 +135,7 @@ impl Search<'_> {
     fn run(&mut self, state: palisade_memory::State) {
         let memory = state.memory.as_slice().to_vec();
         let mut subject = subject::Model::new(Machine { model: Model::Sc, ..self.machine }, state);
-        let limits = Limits { steps: self.length };
+        let limits = Limits { steps: self.length, ..Limits::default() };
         let mut executions = 0;
         let summary = explore(&mut subject, limits, |subject, execution| {
             executions += 1;

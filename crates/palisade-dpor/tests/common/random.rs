@@ -1,0 +1,77 @@
+//! Random programs for the small machine.
+
+use super::{Expr, Instr, Machine};
+
+/// Pseudo-random numbers.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % n
+    }
+}
+
+/// What random programs may do besides loads and stores.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Shape {
+    Plain,
+    Choices,
+    Locks,
+    Spawns,
+}
+
+/// A random program.
+pub fn random_program(shape: Shape, random: &mut Random) -> Machine {
+    let addresses: [Expr; 4] = [|_| 0, |_| 1, |_| 2, |r| (r[0] & 1) + (r[1] & 1)];
+    let values: [Expr; 3] = [|_| 1, |r| r[0] + 1, |r| r[1] ^ 1];
+    let processes = 2 + random.below(2) as usize;
+    let spawned = usize::from(shape == Shape::Spawns) * (1 + random.below(2) as usize);
+    let mut codes = Vec::new();
+    for index in 0..processes + spawned {
+        let mut code = Vec::new();
+        let length = if processes + spawned == 2 { 2 + random.below(3) } else { 1 + random.below(2) };
+        for _ in 0..length {
+            let address = addresses[random.below(4) as usize];
+            let value = values[random.below(3) as usize];
+            let access = match random.below(9) {
+                0..4 => Instr::Load(random.below(2) as usize, address),
+                4..8 => Instr::Store(address, value),
+                _ => Instr::Cas(1, address, |_| 0, value),
+            };
+            code.push(access);
+            match (shape, random.below(4)) {
+                (_, 0) => {
+                    // Over the next step, depending on what was read.
+                    let to = code.len() + 2;
+                    code.push(match to {
+                        _ if random.below(2) == 0 => Instr::Jump(|r| r[0], to),
+                        _ => Instr::Jump(|r| r[1], to),
+                    });
+                }
+                (Shape::Choices, 1) => code.push(Instr::Choose(random.below(2) as usize, 2)),
+                _ => {}
+            }
+        }
+        if shape == Shape::Locks && random.below(3) > 0 {
+            let lock: Expr = if random.below(2) == 0 { |_| 0 } else { |_| 1 };
+            let at = random.below(code.len() as u64) as usize;
+            let jumps = |instr: &Instr| matches!(instr, Instr::Jump(..));
+            if !code.iter().any(jumps) {
+                code.insert(at, Instr::Lock(lock));
+                if random.below(3) == 0 && code.len() < 6 {
+                    code.insert(at + 1, Instr::Lock(if random.below(2) == 0 { |_| 0 } else { |_| 1 }));
+                }
+                code.push(Instr::Unlock(lock));
+            }
+        }
+        if index < spawned && !code.iter().any(|instr| matches!(instr, Instr::Jump(..))) {
+            let at = 1 + random.below(code.len() as u64) as usize;
+            code.insert(at, Instr::Spawn(processes + index));
+        }
+        codes.push(code);
+    }
+    Machine::new(codes, processes, 4, 2)
+}

@@ -1,0 +1,350 @@
+//! Programs with stacks, within a number of rounds.
+//!
+//! *Problem.* Can a bad state be reached if each thread runs in at most K *rounds*? A round is a stretch of a run in which one thread takes all the steps (a context); rounds of different
+//! threads may follow each other in any order. This is the notion of Atig, Bouajjani and Parlato ("Getting rid of store buffers in TSO analysis", CAV 2011, section 2.4): every thread has at
+//! most K rounds. It covers K turns of all threads one after the other, and more.
+//!
+//! *Source.* Qadeer and Rehof ("Context-bounded model checking of concurrent software", TACAS 2005). A thread that runs alone from a regular set of stacks, with known memory, reaches
+//! regular sets of stacks, one for each memory it may leave behind. So a search over (memory, one regular set per thread) decides; only memories that are really left behind are met, as in
+//! the lazy sequentialization of La Torre, Madhusudan and Parlato (CAV 2009).
+//!
+//! *Guarantee.* Exact for K rounds, with stacks of any height and with values from finite domains. If the sets are closed under further rounds, the answer holds for any number of rounds.
+//!
+//! *Differences from the paper.*
+//! 1. The paper bounds the rounds of all threads together, here each thread has its own: the search goes on level by level, where level K holds what K rounds per thread reach.
+//! 2. Sets of stacks are kept in normal form, so that they are compared and looked up by number; what a thread makes of a set and a memory is computed once.
+//! 3. Stacks whose top frame only passes through local steps are left out at the end of a round (`Views::passes_through`).
+//! 4. A thread that was the last to run need not run again: what it would reach it has reached in the same round.
+//! 5. Threads may be started. Those that a round starts are part of what it leaves behind, up to a bound.
+
+use crate::intern::Interner;
+use crate::language::{Language, LanguageId};
+use crate::rules::{Growing, MemoryId, Rules};
+use crate::saturate::{Saturation, saturate};
+use crate::views::{Sample, Samples, Views, bad_combination};
+use palisade_engine::{Budget, Exhausted, Reduction};
+use palisade_memory::Machine;
+use palisade_program::running::RoleId;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// What is known of all threads between two rounds.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Global {
+    pub memory: MemoryId,
+    /// What each thread runs, and the stacks it may have; in the order of their creation.
+    pub threads: Vec<(RoleId, LanguageId)>,
+}
+
+/// A global set of states that was met, and how.
+pub(crate) struct Met {
+    pub global: Global,
+    /// How many rounds each thread has had.
+    used: Vec<u32>,
+    /// The one before, and the thread that ran.
+    pub parent: Option<(usize, usize)>,
+}
+
+/// What a round may leave behind.
+#[derive(Clone, Debug)]
+struct Left {
+    memory: MemoryId,
+    started: Rc<[RoleId]>,
+    stacks: LanguageId,
+}
+
+/// What became of a round.
+#[derive(Clone)]
+enum Round {
+    Fault,
+    Leaves(Rc<[Left]>),
+}
+
+/// What the search found.
+pub(crate) enum Found {
+    /// After this many rounds of some thread: the last set of states, and what is bad.
+    Bad(usize, Target),
+    /// No number of rounds leads to a bad state.
+    Nothing,
+    /// This many rounds lead to no bad state; more may.
+    NothingUpTo(u32),
+}
+
+/// What is bad.
+pub(crate) enum Target {
+    /// This thread runs into a fault when it runs next.
+    Fault(usize),
+    /// A property is violated: for each thread the bottom of its stack and whether there is nothing above it.
+    Property(Vec<Sample>),
+}
+
+/// Why a search ended without an answer.
+#[derive(Clone, Debug)]
+pub(crate) enum Interrupted {
+    Exhausted(Exhausted),
+    Growing(Growing),
+}
+
+/// Counters of a search.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Counters {
+    /// Edges of all saturated automata.
+    pub edges: u64,
+    /// Rounds computed.
+    pub rounds: u64,
+    /// The level that is being searched.
+    pub level: u32,
+}
+
+/// The search.
+pub(crate) struct Contexts<'a, 'c> {
+    pub rules: Rules<'a>,
+    pub languages: Interner<LanguageId, Language>,
+    pub met: Vec<Met>,
+    pub counters: Counters,
+    views: Views,
+    samples: Samples,
+    reduction: Reduction,
+    budget: &'c Budget,
+    tell: &'c dyn Fn(&Counters),
+    /// For each global set of states the least numbers of rounds it was met with.
+    known: FxHashMap<Global, Vec<Vec<u32>>>,
+    rounds: FxHashMap<(LanguageId, MemoryId), Round>,
+    own_bytes: u64,
+    /// The most threads that may ever be started.
+    most_threads: usize,
+    /// Whether more were wanted.
+    pub too_many_threads: bool,
+}
+
+impl<'a, 'c> Contexts<'a, 'c> {
+    /// A search of a program under SC, where at most so many threads are started.
+    pub fn new(
+        machine: Machine<'a>,
+        most_started: usize,
+        reduction: Reduction,
+        budget: &'c Budget,
+        tell: &'c dyn Fn(&Counters),
+    ) -> Contexts<'a, 'c> {
+        Contexts {
+            rules: Rules::new(machine, most_started),
+            languages: Interner::new(),
+            met: Vec::new(),
+            counters: Counters::default(),
+            views: Views::new(machine.system),
+            samples: Samples::default(),
+            reduction,
+            budget,
+            tell,
+            known: FxHashMap::default(),
+            rounds: FxHashMap::default(),
+            own_bytes: 0,
+            most_threads: machine.system.instances.len() + most_started,
+            too_many_threads: false,
+        }
+    }
+
+    /// Searches level by level up to the most rounds given.
+    pub fn search(&mut self, most_rounds: u32) -> Result<Found, Interrupted> {
+        let machine = self.rules.machine();
+        let mut queue: VecDeque<(usize, usize)> = VecDeque::new();
+        let mut later: Vec<(usize, usize)> = Vec::new();
+        for state in machine.initial_states() {
+            let memory = self.rules.memory_id(state.memory.as_slice().to_vec());
+            let roles: Vec<RoleId> = machine.system.instances.iter().map(|instance| instance.role).collect();
+            let threads = roles.iter().map(|&role| (role, self.start(role))).collect();
+            let used = vec![0; roles.len()];
+            if let Some(target) = self.meet(Global { memory, threads }, used, None, &mut queue) {
+                return Ok(Found::Bad(self.met.len() - 1, target));
+            }
+        }
+        self.counters.level = 1;
+        loop {
+            while let Some((at, thread)) = queue.pop_front() {
+                if self.met[at].used[thread] >= self.counters.level {
+                    later.push((at, thread));
+                    continue;
+                }
+                if let Some((last, target)) = self.run(at, thread, &mut queue)? {
+                    return Ok(Found::Bad(last, target));
+                }
+            }
+            if later.is_empty() {
+                return Ok(Found::Nothing);
+            }
+            if self.counters.level >= most_rounds {
+                let closed = self.is_closed(&later)?;
+                return Ok(if closed { Found::Nothing } else { Found::NothingUpTo(most_rounds) });
+            }
+            self.counters.level += 1;
+            queue.extend(later.drain(..));
+        }
+    }
+
+    /// Whether one more round of these threads leads nowhere new.
+    fn is_closed(&mut self, more: &[(usize, usize)]) -> Result<bool, Interrupted> {
+        for &(at, thread) in more {
+            let global = self.met[at].global.clone();
+            let Round::Leaves(left) = self.round(global.threads[thread].1, global.memory)? else {
+                return Ok(false);
+            };
+            for left in left.iter() {
+                match self.after(&global, thread, left) {
+                    Some(next) if self.known.contains_key(&next) => {}
+                    _ => return Ok(false),
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The set with only the start of a process body.
+    fn start(&mut self, role: RoleId) -> LanguageId {
+        let start = self.rules.start(role);
+        self.languages.id(Language::single(start))
+    }
+
+    /// One thread runs. The last set of states and what is bad there, if anything.
+    fn run(
+        &mut self,
+        at: usize,
+        thread: usize,
+        queue: &mut VecDeque<(usize, usize)>,
+    ) -> Result<Option<(usize, Target)>, Interrupted> {
+        let global = self.met[at].global.clone();
+        let left = match self.round(global.threads[thread].1, global.memory)? {
+            Round::Fault => return Ok(Some((at, Target::Fault(thread)))),
+            Round::Leaves(left) => left,
+        };
+        for left in left.iter() {
+            let Some(next) = self.after(&global, thread, left) else {
+                self.too_many_threads = true;
+                continue;
+            };
+            let mut used = self.met[at].used.clone();
+            used[thread] += 1;
+            used.resize(next.threads.len(), 0);
+            if let Some(target) = self.meet(next, used, Some((at, thread)), queue) {
+                return Ok(Some((self.met.len() - 1, target)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The global set after a round; `None` if there are too many threads.
+    fn after(&mut self, global: &Global, thread: usize, left: &Left) -> Option<Global> {
+        let mut next = Global { memory: left.memory, threads: global.threads.clone() };
+        next.threads[thread].1 = left.stacks;
+        for &role in left.started.iter() {
+            let start = self.start(role);
+            next.threads.push((role, start));
+        }
+        (next.threads.len() <= self.most_threads).then_some(next)
+    }
+
+    /// Notes a global set of states, unless it was met with no more rounds, and judges it.
+    fn meet(
+        &mut self,
+        global: Global,
+        used: Vec<u32>,
+        parent: Option<(usize, usize)>,
+        queue: &mut VecDeque<(usize, usize)>,
+    ) -> Option<Target> {
+        let is_new = match self.known.get_mut(&global) {
+            Some(known) => {
+                let covers = |a: &[u32], b: &[u32]| a.iter().zip(b).all(|(a, b)| a <= b);
+                if known.iter().any(|other| covers(other, &used)) {
+                    return None;
+                }
+                known.retain(|other| !covers(&used, other));
+                known.push(used.clone());
+                false
+            }
+            None => {
+                self.known.insert(global.clone(), vec![used.clone()]);
+                true
+            }
+        };
+        let index = self.met.len();
+        let last = parent.map(|(_, thread)| thread);
+        queue.extend(
+            (0..global.threads.len()).filter(|&thread| Some(thread) != last).map(|thread| (index, thread)),
+        );
+        let target = if is_new { self.judge(&global) } else { None };
+        self.own_bytes += 200 + 60 * global.threads.len() as u64;
+        self.met.push(Met { global, used, parent });
+        target
+    }
+
+    fn judge(&mut self, global: &Global) -> Option<Target> {
+        if !self.views.any {
+            return None;
+        }
+        let mut threads: Vec<Rc<[Sample]>> = Vec::with_capacity(global.threads.len());
+        for &(role, stacks) in &global.threads {
+            let samples = self
+                .samples
+                .entry(stacks)
+                .or_insert_with(|| self.views.samples(role, &self.rules, self.languages.get(stacks)).into());
+            threads.push(Rc::clone(samples));
+        }
+        let slices: Vec<&[Sample]> = threads.iter().map(Rc::as_ref).collect();
+        let chosen = bad_combination(self.rules.machine(), self.rules.memory(global.memory), &slices)?;
+        Some(Target::Property(slices.iter().zip(chosen).map(|(samples, i)| samples[i].clone()).collect()))
+    }
+
+    /// What a thread with one of these stacks makes of a memory.
+    fn round(&mut self, stacks: LanguageId, memory: MemoryId) -> Result<Round, Interrupted> {
+        if let Some(known) = self.rounds.get(&(stacks, memory)) {
+            return Ok(known.clone());
+        }
+        let saturation = self.saturate(stacks, memory)?;
+        self.counters.rounds += 1;
+        let round = if saturation.fault.is_some() {
+            Round::Fault
+        } else {
+            let mut left = Vec::new();
+            for id in saturation.controls() {
+                let control = Rc::clone(self.rules.control(id));
+                if control.returning.is_some() {
+                    continue;
+                }
+                let (rules, views, reduction) = (&mut self.rules, &self.views, self.reduction);
+                let waits = |symbol| {
+                    !rules.symbol(symbol).holds()
+                        && (reduction == Reduction::None || !views.passes_through(rules, symbol))
+                };
+                if let Some(language) = saturation.stacks(id, waits) {
+                    let known = self.languages.len();
+                    let bytes = language.bytes();
+                    let stacks = self.languages.id(language);
+                    if self.languages.len() > known {
+                        self.own_bytes += 2 * bytes;
+                    }
+                    left.push(Left { memory: control.memory, started: Rc::clone(&control.started), stacks });
+                }
+            }
+            Round::Leaves(left.into())
+        };
+        self.rounds.insert((stacks, memory), round.clone());
+        Ok(round)
+    }
+
+    /// The saturated automaton of a round.
+    pub fn saturate(&mut self, stacks: LanguageId, memory: MemoryId) -> Result<Saturation, Interrupted> {
+        let stacks = Rc::clone(self.languages.get(stacks));
+        let own = self.own_bytes;
+        let (budget, tell, counters) = (self.budget, self.tell, &mut self.counters);
+        let mut edges = 0;
+        let mut go_on = |rules: &Rules<'_>, more: u64| {
+            edges += more;
+            counters.edges += more;
+            tell(counters);
+            budget.check(own + rules.bytes() + 200 * edges).map_err(Interrupted::Exhausted)?;
+            budget.check_work(counters.edges).map_err(Interrupted::Exhausted)?;
+            rules.check_growth().map_err(Interrupted::Growing)
+        };
+        saturate(&mut self.rules, &stacks, memory, &mut go_on)
+    }
+}

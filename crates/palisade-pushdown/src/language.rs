@@ -1,0 +1,290 @@
+//! Sets of stacks, as finite automata in normal form.
+//!
+//! A stack is a word of frames, top first. Its last letter is the frame of a process body, which occurs nowhere else; so one accepting state without edges is enough.
+//!
+//! *Guarantee.* Equal sets have equal [`Language`]s: automata are deterministic, minimal, and numbered breadth first in the order of their letters.
+//!
+//! *Cost.* The subset construction is exponential at worst; in stacks of threads it hardly ever adds a state. Minimisation is Moore's refinement where only states with a moved successor are
+//! looked at again and the largest part of a class keeps its name (Hopcroft), so that a chain of n states takes n log n steps.
+
+use crate::rules::SymbolId;
+use palisade_base::define_id;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+define_id!(
+    /// A set of stacks.
+    LanguageId
+);
+
+/// The accepting state of every automaton.
+pub(crate) const END: u32 = u32::MAX;
+
+/// A set of stacks: for each state its edges, sorted by letter. The first state is the start.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Language {
+    pub edges: Vec<Vec<(SymbolId, u32)>>,
+}
+
+impl Language {
+    /// The one stack with only this frame.
+    pub fn single(symbol: SymbolId) -> Language {
+        Language { edges: vec![vec![(symbol, END)]] }
+    }
+
+    /// Normal form of the set accepted by an automaton with this start, whose edges `successors` adds to a list. Every state must reach the end.
+    pub fn of(
+        start: Vec<(SymbolId, u32)>,
+        mut successors: impl FnMut(u32, &mut Vec<(SymbolId, u32)>),
+    ) -> Language {
+        let mut numbers: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
+        let mut sets: VecDeque<Vec<u32>> = VecDeque::new();
+        let mut edges: Vec<Vec<(SymbolId, u32)>> = Vec::new();
+        let mut outgoing = start;
+        // The start is no set of states, since only some of its edges may count.
+        let mut named = 1;
+        loop {
+            outgoing.sort_unstable();
+            outgoing.dedup();
+            let mut row: Vec<(SymbolId, u32)> = Vec::new();
+            for group in outgoing.chunk_by(|a, b| a.0 == b.0) {
+                let set: Vec<u32> = group.iter().map(|&(_, state)| state).collect();
+                let number = if set == [END] {
+                    END
+                } else {
+                    debug_assert!(!set.contains(&END), "the frame of a process body is always the last");
+                    *numbers.entry(set).or_insert_with_key(|set| {
+                        sets.push_back(set.clone());
+                        named += 1;
+                        named - 1
+                    })
+                };
+                row.push((group[0].0, number));
+            }
+            edges.push(row);
+            let Some(set) = sets.pop_front() else { break };
+            outgoing.clear();
+            set.iter().for_each(|&state| successors(state, &mut outgoing));
+        }
+        minimal(&edges)
+    }
+
+    /// Whether it holds a stack, given top first.
+    #[cfg(test)]
+    fn contains(&self, word: &[SymbolId]) -> bool {
+        let step = |state: u32, letter: &SymbolId| {
+            let row = self.edges.get(state as usize)?;
+            row.iter().find(|(symbol, _)| symbol == letter).map(|&(_, to)| to)
+        };
+        word.iter().try_fold(0, step) == Some(END)
+    }
+
+    /// The bottoms of its stacks: each bottom frame, and the second frame from below of some stack that has more; `None` if the bottom is the whole stack.
+    pub fn bottoms(&self) -> Vec<(SymbolId, Option<SymbolId>)> {
+        let mut found = Vec::new();
+        let last =
+            |state: usize| self.edges[state].iter().filter(|&&(_, to)| to == END).map(|&(symbol, _)| symbol);
+        found.extend(last(0).map(|symbol| (symbol, None)));
+        let mut above: Vec<Option<SymbolId>> = vec![None; self.edges.len()];
+        for &(symbol, to) in self.edges.iter().flatten().filter(|&&(_, to)| to != END) {
+            above[to as usize].get_or_insert(symbol);
+        }
+        for (state, above) in above.into_iter().enumerate() {
+            if above.is_some() {
+                found.extend(last(state).map(|symbol| (symbol, above)));
+            }
+        }
+        found
+    }
+
+    /// A shortest stack of the set with this bottom, alone or not.
+    pub fn shortest_word(&self, bottom: SymbolId, alone: bool) -> Vec<SymbolId> {
+        if alone {
+            return vec![bottom];
+        }
+        // Breadth first over states; how each was reached with at least one letter.
+        let mut reached: Vec<Option<(u32, SymbolId)>> = vec![None; self.edges.len()];
+        let mut queue = VecDeque::from([0]);
+        let mut seen_start = false;
+        while let Some(state) = queue.pop_front() {
+            let is_start = state == 0 && !std::mem::replace(&mut seen_start, true);
+            if !is_start && self.edges[state as usize].contains(&(bottom, END)) {
+                let mut word = vec![bottom];
+                let mut at = state;
+                loop {
+                    let (from, symbol) = reached[at as usize].expect("reached with a letter");
+                    word.push(symbol);
+                    if from == 0 {
+                        break;
+                    }
+                    at = from;
+                }
+                word.reverse();
+                return word;
+            }
+            for &(symbol, to) in &self.edges[state as usize] {
+                if to != END && reached[to as usize].is_none() {
+                    reached[to as usize] = Some((state, symbol));
+                    queue.push_back(to);
+                }
+            }
+        }
+        panic!("no stack of the set has this bottom")
+    }
+
+    /// Roughly how much memory it takes.
+    pub fn bytes(&self) -> u64 {
+        self.edges.iter().map(|row| 24 + 8 * row.len() as u64).sum::<u64>() + 100
+    }
+}
+
+/// The minimal automaton of a deterministic one, in normal form.
+fn minimal(edges: &[Vec<(SymbolId, u32)>]) -> Language {
+    let classes = classes(edges);
+    let class = |state: u32| if state == END { END } else { classes[state as usize] };
+    let mut number: FxHashMap<u32, u32> = FxHashMap::default();
+    number.insert(class(0), 0);
+    let mut queue = VecDeque::from([0u32]);
+    let mut rows = Vec::new();
+    while let Some(state) = queue.pop_front() {
+        let mut row = Vec::with_capacity(edges[state as usize].len());
+        for &(symbol, to) in &edges[state as usize] {
+            if to == END {
+                row.push((symbol, END));
+                continue;
+            }
+            let fresh = number.len() as u32;
+            let to_number = *number.entry(class(to)).or_insert(fresh);
+            if to_number == fresh {
+                queue.push_back(to);
+            }
+            row.push((symbol, to_number));
+        }
+        rows.push(row);
+    }
+    Language { edges: rows }
+}
+
+/// For each state the class of states that accept the same.
+fn classes(edges: &[Vec<(SymbolId, u32)>]) -> Vec<u32> {
+    let mut into: Vec<Vec<u32>> = vec![Vec::new(); edges.len()];
+    for (from, row) in edges.iter().enumerate() {
+        for &(_, to) in row.iter().filter(|(_, to)| *to != END) {
+            into[to as usize].push(from as u32);
+        }
+    }
+    let mut class = vec![0u32; edges.len()];
+    let mut members: Vec<Vec<u32>> = vec![(0..edges.len() as u32).collect()];
+    let mut dirty: Vec<u32> = members[0].clone();
+    while !dirty.is_empty() {
+        let mut by_class: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        for state in std::mem::take(&mut dirty) {
+            by_class.entry(class[state as usize]).or_default().push(state);
+        }
+        let mut touched: Vec<(u32, Vec<u32>)> = by_class.into_iter().collect();
+        touched.sort_unstable();
+        let mut moved: Vec<u32> = Vec::new();
+        // Signatures are taken before any class of this round changes its name.
+        let mut split: Vec<(u32, Vec<Vec<u32>>)> = Vec::new();
+        for (old, mut states) in touched {
+            states.sort_unstable();
+            states.dedup();
+            let mut groups: FxHashMap<Vec<(SymbolId, u32)>, Vec<u32>> = FxHashMap::default();
+            for &state in &states {
+                let named = |&(symbol, to): &(SymbolId, u32)| {
+                    (symbol, if to == END { END } else { class[to as usize] })
+                };
+                groups.entry(edges[state as usize].iter().map(named).collect()).or_default().push(state);
+            }
+            let mut groups: Vec<Vec<u32>> = groups.into_values().collect();
+            // No successor of the others has moved, so they still agree, and with none of these.
+            if states.len() < members[old as usize].len() {
+                let mut is_dirty: Vec<u32> = states;
+                is_dirty.sort_unstable();
+                let others = members[old as usize].iter().copied();
+                groups.push(others.filter(|state| is_dirty.binary_search(state).is_err()).collect());
+            }
+            split.push((old, groups));
+        }
+        for (old, mut groups) in split {
+            groups.sort_unstable_by_key(|group| (std::cmp::Reverse(group.len()), group[0]));
+            let mut groups = groups.into_iter();
+            members[old as usize] = groups.next().expect("a class has members");
+            for group in groups {
+                let name = members.len() as u32;
+                group.iter().for_each(|&state| class[state as usize] = name);
+                moved.extend(&group);
+                members.push(group);
+            }
+        }
+        for state in moved {
+            dirty.extend(&into[state as usize]);
+        }
+        dirty.sort_unstable();
+        dirty.dedup();
+    }
+    class
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The language of an automaton: edges as (from, letter, to), the start is 0, -1 the end.
+    fn language(edges: &[(u32, u32, i64)]) -> Language {
+        let end = |to: i64| if to < 0 { END } else { to as u32 };
+        let from = |state: u32| {
+            let edges = edges.iter().filter(move |edge| edge.0 == state);
+            edges.map(move |&(_, letter, to)| (SymbolId(letter), end(to))).collect::<Vec<_>>()
+        };
+        Language::of(from(0), |state, out| out.extend(from(state)))
+    }
+
+    fn word(letters: &[u32]) -> Vec<SymbolId> {
+        letters.iter().copied().map(SymbolId).collect()
+    }
+
+    #[test]
+    fn equal_sets_have_equal_forms() {
+        // 1* 0, written with one, two and three states.
+        let one = language(&[(0, 1, 0), (0, 0, -1)]);
+        let two = language(&[(0, 1, 1), (0, 0, -1), (1, 1, 0), (1, 0, -1)]);
+        let three =
+            language(&[(0, 1, 1), (0, 1, 2), (0, 0, -1), (1, 1, 2), (1, 0, -1), (2, 1, 2), (2, 0, -1)]);
+        assert_eq!(one, two);
+        assert_eq!(one, three);
+        assert_eq!(one.edges.len(), 1);
+        assert!(one.contains(&word(&[0])) && one.contains(&word(&[1, 1, 1, 0])));
+        assert!(!one.contains(&word(&[1])) && !one.contains(&word(&[0, 0])));
+    }
+
+    #[test]
+    fn different_sets_have_different_forms() {
+        let even = language(&[(0, 1, 1), (0, 0, -1), (1, 1, 0)]);
+        let odd = language(&[(0, 1, 1), (1, 1, 0), (1, 0, -1)]);
+        assert_ne!(even, odd);
+        assert_eq!(even.edges.len(), 2);
+        assert!(even.contains(&word(&[1, 1, 0])) && !even.contains(&word(&[1, 0])));
+    }
+
+    #[test]
+    fn a_chain_stays_a_chain() {
+        let n = 500;
+        let mut edges: Vec<(u32, u32, i64)> = (0..n).map(|state| (state, 1, i64::from(state) + 1)).collect();
+        edges.push((n, 0, -1));
+        assert_eq!(language(&edges).edges.len(), n as usize + 1);
+    }
+
+    #[test]
+    fn bottoms_tell_whether_there_is_more() {
+        let set = language(&[(0, 1, 1), (0, 0, -1), (1, 1, 1), (1, 2, -1)]);
+        let bottoms = set.bottoms();
+        assert_eq!(bottoms, [(SymbolId(0), None), (SymbolId(2), Some(SymbolId(1)))]);
+        assert_eq!(set.shortest_word(SymbolId(2), false), word(&[1, 2]));
+        let deep = language(&[(0, 1, 1), (1, 3, 2), (2, 0, -1)]);
+        assert_eq!(deep.shortest_word(SymbolId(0), false), word(&[1, 3, 0]));
+        let around = language(&[(0, 1, 0), (0, 0, -1)]);
+        assert_eq!(around.bottoms(), [(SymbolId(0), None), (SymbolId(0), Some(SymbolId(1)))]);
+        assert_eq!(around.shortest_word(SymbolId(0), false), word(&[1, 0]));
+    }
+}
