@@ -16,6 +16,7 @@ mod monitor;
 mod output;
 mod replay;
 mod robust;
+mod shell;
 mod show;
 
 use args::{Command, Palisade};
@@ -34,6 +35,8 @@ fn main() -> ExitCode {
         Command::Fences(args) => fences::run(args, &palisade.common, &output),
         Command::Monitor(args) => monitor::run(args, &palisade.common, &output),
         Command::Show(args) => show::run(args, &output),
+        Command::Completions(args) => shell::completions(args, &output),
+        Command::Man(args) => shell::man(args, &output),
     };
     ExitCode::from(exit.code())
 }

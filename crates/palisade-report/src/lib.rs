@@ -7,9 +7,11 @@ mod diagnostics;
 mod explain;
 mod fences;
 mod json;
+mod junit;
 mod monitor;
 mod notes;
 mod robustness;
+mod sarif;
 mod summary;
 mod table;
 mod verdict;
@@ -22,12 +24,14 @@ pub use fences::{
     FencesEnd, FencesFinding, Runs, ToldFence, fence_sets, fences_details, fences_headline, fences_json,
 };
 pub use json::{SCHEMA_VERSION, check_json, refused_json};
+pub use junit::{TestCase, TestResult, junit};
 pub use monitor::{MonitorFinding, Place, monitor_headline, monitor_json, monitor_sarif, monitor_text};
 pub use notes::notes;
 pub use robustness::{
     RaceFinding, RobustFinding, race_details, race_headline, race_json, robust_details, robust_headline,
     robust_json,
 };
+pub use sarif::{Problem, Scanned, check_sarif};
 pub use summary::{Disagreement, FileResult, summary};
 pub use verdict::{details, headline};
 pub use witness::{LocalSteps, witness};

@@ -6,6 +6,7 @@ mod fences;
 mod monitor;
 mod replay;
 mod robust;
+mod shell;
 mod show;
 
 pub use certify::CertifyArgs;
@@ -14,6 +15,7 @@ pub use fences::{FencesArgs, GoalArg, PerArg, PlacementArg};
 pub use monitor::MonitorArgs;
 pub use replay::ReplayArgs;
 pub use robust::RobustArgs;
+pub use shell::{CompletionsArgs, ManArgs};
 pub use show::{Form, ShowArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -99,6 +101,10 @@ pub enum Command {
     Monitor(MonitorArgs),
     /// Print a program in another form
     Show(ShowArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man(ManArgs),
 }
 
 /// Models that can add behaviour.

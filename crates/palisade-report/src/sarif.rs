@@ -1,0 +1,159 @@
+//! SARIF 2.1.0, which code-scanning services read: what `check` found, and the pieces that all such files share.
+
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// A file's answer, as far as code scanning is interested.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scanned {
+    /// The file.
+    pub file: String,
+    /// What is wrong with it.
+    pub problem: Problem,
+    /// What is wrong, in a sentence.
+    pub message: String,
+    /// Line and column, counted from 1.
+    pub place: Option<(u32, u32)>,
+    /// The run that shows it: the place of each step in the source, and what it does.
+    pub run: Vec<(Option<(u32, u32)>, String)>,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Problem {
+    /// A run breaks the program.
+    Unsafe,
+    /// It is not known whether one does.
+    Unknown,
+    /// The file is no program.
+    Refused,
+}
+
+impl Problem {
+    const ALL: [Problem; 3] = [Problem::Unsafe, Problem::Unknown, Problem::Refused];
+
+    fn id(self) -> &'static str {
+        match self {
+            Problem::Unsafe => "unsafe",
+            Problem::Unknown => "unknown",
+            Problem::Refused => "refused",
+        }
+    }
+
+    fn level(self) -> &'static str {
+        match self {
+            Problem::Unsafe | Problem::Refused => "error",
+            Problem::Unknown => "note",
+        }
+    }
+
+    fn describe(self) -> &'static str {
+        match self {
+            Problem::Unsafe => "A run of the program under the memory model reaches a bad state.",
+            Problem::Unknown => "It is not known whether the program can reach a bad state.",
+            Problem::Refused => "The file is not a program that can be checked.",
+        }
+    }
+}
+
+/// The answers of `check` that are not `safe`.
+pub fn check_sarif(scanned: &[Scanned], version: &str) -> String {
+    let rules = Problem::ALL.map(|problem| {
+        json!({
+            "id": problem.id(),
+            "shortDescription": { "text": problem.describe() },
+            "defaultConfiguration": { "level": problem.level() },
+        })
+    });
+    let results = scanned.iter().map(|scanned| {
+        let steps = scanned.run.iter().map(|(place, text)| {
+            let mut location = location(&scanned.file, *place);
+            location["message"] = json!({ "text": text });
+            json!({ "location": location })
+        });
+        let mut result = json!({
+            "ruleId": scanned.problem.id(),
+            "level": scanned.problem.level(),
+            "message": { "text": scanned.message },
+            "locations": [location(&scanned.file, scanned.place)],
+        });
+        if !scanned.run.is_empty() {
+            result["codeFlows"] = json!([{ "threadFlows": [{ "locations": steps.collect::<Vec<_>>() }] }]);
+        }
+        result
+    });
+    document(version, rules.to_vec(), results.collect(), json!({ "executionSuccessful": true }))
+}
+
+/// A file with one run of the tool.
+pub(crate) fn document(version: &str, rules: Vec<Value>, results: Vec<Value>, invocation: Value) -> String {
+    let sarif = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": { "name": "palisade", "version": version, "rules": rules } },
+            "invocations": [invocation],
+            "results": results,
+        }],
+    });
+    serde_json::to_string_pretty(&sarif).expect("the record has only string keys") + "\n"
+}
+
+/// A place in a file.
+pub(crate) fn location(file: &str, place: Option<(u32, u32)>) -> Value {
+    let mut physical = json!({ "artifactLocation": { "uri": uri(file) } });
+    if let Some((line, column)) = place {
+        physical["region"] = json!({ "startLine": line, "startColumn": column });
+    }
+    json!({ "physicalLocation": physical })
+}
+
+/// A path as a relative reference or a `file` URI: SARIF wants URIs, which have no blanks and the like.
+pub(crate) fn uri(path: &str) -> String {
+    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~+".contains(&byte) {
+            uri.push(byte.into());
+        } else {
+            write!(uri, "%{byte:02X}").expect("writing to a string");
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_have_places_and_runs() {
+        let scanned = Scanned {
+            file: "a b.pal".into(),
+            problem: Problem::Unsafe,
+            message: "P and Q are both at cs".into(),
+            place: Some((3, 1)),
+            run: vec![(Some((5, 2)), "P: x = 1".into()), (None, "P: x reaches memory".into())],
+        };
+        let text = check_sarif(&[scanned], "1.0");
+        let sarif: Value = serde_json::from_str(&text).expect("SARIF is JSON");
+        let result = &sarif["runs"][0]["results"][0];
+        assert_eq!(result["ruleId"], "unsafe");
+        let physical = &result["locations"][0]["physicalLocation"];
+        assert_eq!(physical["artifactLocation"]["uri"], "a%20b.pal");
+        assert_eq!(physical["region"], json!({ "startLine": 3, "startColumn": 1 }));
+        let steps = &result["codeFlows"][0]["threadFlows"][0]["locations"];
+        assert_eq!(steps[0]["location"]["message"]["text"], "P: x = 1");
+        assert_eq!(steps[1]["location"]["physicalLocation"]["region"], Value::Null);
+        let rules = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().expect("rules");
+        assert!(rules.iter().any(|rule| rule["id"] == result["ruleId"]));
+    }
+
+    #[test]
+    fn paths_become_references() {
+        for (path, expected) in
+            [("a/b.pal", "a/b.pal"), ("/a/b c.pal", "file:///a/b%20c.pal"), ("ü", "%C3%BC"), ("a#b", "a%23b")]
+        {
+            assert_eq!(uri(path), expected);
+        }
+    }
+}
