@@ -45,7 +45,7 @@ pub struct Frame {
     pub code: CodeId,
     /// Where it is; for a caller, where it goes on after the call.
     pub location: Location,
-    /// What its registers hold, by [`RegId`].
+    /// What its registers hold, by [`RegId`]. The private variables are with the procedure that runs; those of its callers are 0.
     pub registers: Vec<Value>,
     /// The caller's register for the result.
     pub result: Option<RegId>,
@@ -98,9 +98,10 @@ impl Thread {
 }
 
 impl Frame {
-    /// The frame of a body that is entered with arguments.
+    /// The frame of a body that is entered with arguments, with private variables 0.
     pub fn enter(system: &System, code: CodeId, args: &[Value], result: Option<RegId>) -> Frame {
-        let mut registers = args.to_vec();
+        let mut registers = vec![0; system.privates];
+        registers.extend_from_slice(args);
         registers.resize(system.codes[code].registers.len(), 0);
         Frame { code, location: system.codes[code].entry, registers, result }
     }

@@ -311,19 +311,23 @@ impl Machine<'_> {
                 Ok(Effect::Local)
             }
             Instr::AtomicEnd => {
-                let depth = state.section.expect("invariant 5: atomic sections are nested properly").depth;
+                let depth = state.section.expect("invariant 6: atomic sections are nested properly").depth;
                 state.section = (depth > 1).then_some(Section { holder: id, depth: depth - 1 });
                 Ok(Effect::Local)
             }
             Instr::Call { code, args, result } => {
                 let args = self.arguments(*code, args, &old)?;
-                thread.frames.push(Frame::enter(system, *code, &args, *result));
+                let mut frame = Frame::enter(system, *code, &args, *result);
+                let (own, handed_on) = (&mut thread.frames[depth - 1].registers, &mut frame.registers);
+                own[..system.privates].swap_with_slice(&mut handed_on[..system.privates]);
+                thread.frames.push(frame);
                 Ok(Effect::Local)
             }
             Instr::Return(value) => {
                 let value = value.as_ref().map_or(Ok(0), |value| value.eval(&old))?;
                 let callee = thread.frames.pop().expect("a thread has a frame");
                 let caller = thread.frames.last_mut().expect("only procedures return");
+                caller.registers[..system.privates].copy_from_slice(&callee.registers[..system.privates]);
                 let value = system.codes[callee.code].result.map_or(Ok(value), |ty| fit(ty, value))?;
                 if let Some(register) = callee.result {
                     set(caller, register, value)?;
@@ -364,7 +368,7 @@ impl Machine<'_> {
         args: &[palisade_program::running::Expr],
         registers: &[Value],
     ) -> Result<Vec<Value>, Stop> {
-        let params = self.system.codes[code].registers.iter();
+        let params = self.system.codes[code].registers.iter().skip(self.system.privates);
         args.iter().zip(params).map(|(arg, param)| fit(param.ty, arg.eval(registers)?)).collect()
     }
 }

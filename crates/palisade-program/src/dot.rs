@@ -22,8 +22,13 @@ fn cluster(text: &mut String, system: &System, id: CodeId, code: &Code) {
     let title = match role {
         Some(role) => format!("process {}", role.name),
         None => {
-            let params: Vec<&str> =
-                code.registers.iter().take(code.params).map(|r| r.name.as_str()).collect();
+            let params: Vec<&str> = code
+                .registers
+                .iter()
+                .skip(system.privates)
+                .take(code.params)
+                .map(|r| r.name.as_str())
+                .collect();
             format!("procedure {}({})", code.name, params.join(", "))
         }
     };

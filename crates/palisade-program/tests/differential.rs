@@ -347,6 +347,7 @@ impl Generator {
         };
         Program {
             shared: vec![shared("x", None), shared("a", Some(3)), shared("y", None)],
+            privates: Vec::new(),
             procedures: vec![procedure],
             templates: vec![template],
             properties: Vec::new(),

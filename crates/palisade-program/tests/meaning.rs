@@ -152,3 +152,37 @@ fn peterson_is_right_without_store_buffers() {
         &["2 0"],
     );
 }
+
+#[test]
+fn private_variables_belong_to_a_process_and_the_procedures_it_calls() {
+    // The procedure sees what the process put there, and the process what the procedure left there.
+    check(
+        "shared x, y; private p: 0..9; proc twice() { p = 2 * p; } process P { p = 3; twice(); twice(); x = p; y = 1; }",
+        &["value 12 is outside the declared domain"],
+    );
+    // Every process has its own, and starts with 0.
+    check(
+        "shared x, y; private p; proc set(v) { p = p + v; } process P { set(1); x = p; } process Q { set(2); y = p; }",
+        &["1 2"],
+    );
+    // Deeper calls hand it on and back.
+    check(
+        "shared x, y; private p; proc down(n) { p = p + 1; if n > 0 { down(n - 1); } y = p; } process P { down(3); x = p; }",
+        &["4 4"],
+    );
+    // What stands left of a call is read before it.
+    check(
+        "shared x, y; private p; proc next() -> int { p = p + 1; return p; } process P { x = p + 10 * next(); y = next() + 10 * p; }",
+        &["10 22"],
+    );
+    check(
+        "shared x, y; private p; proc next() -> int { p = p + 1; return p; } proc f(a, b) -> int { return a + 10 * b; } \
+         process P { x = f(p, next()); if p == 1 && next() == 2 && p == 2 { y = 1; } }",
+        &["10 1"],
+    );
+    // A spawned process starts with 0, too.
+    check(
+        "shared x, y; private p; process P { p = 5; spawn Q; x = p; } process Q on spawn { y = p; }",
+        &["5 0"],
+    );
+}

@@ -370,3 +370,22 @@ fn very_large_programs_are_refused() {
         ],
     );
 }
+
+#[test]
+fn private_variables() {
+    check("shared x; private p, q: 0..3; proc f(n) { p = n; } process P { q = p; f(q); x = q; }", &[]);
+    check(
+        "shared x; private p, x, p; private q: 1..2; proc f(p) { } process P { let q; p[0] = 1; x = &q; cas(p, 0, 1); } forbid P.p == 1;",
+        &[
+            "1:22 shadowed-name: the private variable `x` has the name of a shared variable",
+            "1:25 duplicate-name: the private variable `p` is declared twice",
+            "1:36 outside-domain: `q` starts at 0, which is outside its domain",
+            "1:52 shadowed-name: the parameter `p` has the name of a private variable",
+            "1:75 shadowed-name: the register `q` has the name of a private variable",
+            "1:78 not-an-array: `p` is a register, not an array",
+            "1:93 not-shared: `q` is a register: registers have no address",
+            "1:100 not-shared: `p` is a register: `cas` works on shared variables only",
+            "1:121 unknown-register: the process `P` has no register `p`",
+        ],
+    );
+}

@@ -448,6 +448,7 @@ final P.r == 1 || Q.r == 1;
             templates: (0..2)
                 .map(|i| TemplateInfo { name: names[i as usize].to_owned(), roles: vec![RoleId(i)] })
                 .collect(),
+            privates: 0,
             instances: (0..2)
                 .map(|i| Instance { role: RoleId(i), name: names[i as usize].to_owned() })
                 .collect(),

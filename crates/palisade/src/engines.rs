@@ -4,7 +4,13 @@ use palisade_engine::{Engine, Proofs, RobustnessEngine, Suitability, Task};
 
 /// All engines, the preferred one first.
 pub fn engines() -> &'static [&'static dyn Engine] {
-    &[&palisade_explore::Explicit, &palisade_cover::Dual, &palisade_cover::Single, LAZY]
+    &[
+        &palisade_explore::Explicit,
+        &palisade_cover::Dual,
+        &palisade_cover::Single,
+        LAZY,
+        &palisade_pushdown::Pushdown,
+    ]
 }
 
 /// Lazy reachability, with explicit search under SC.

@@ -76,7 +76,7 @@ pub(super) struct Body<'p> {
 
 impl<'p> Body<'p> {
     fn new(globals: &'p Globals<'p>, kind: Kind) -> Body<'p> {
-        Body {
+        let mut body = Body {
             scope: Scope { globals, locals: FxHashMap::default() },
             kind,
             registers: IdVec::new(),
@@ -92,7 +92,16 @@ impl<'p> Body<'p> {
             atomic_depth: 0,
             label_passed: false,
             span: Span::NONE,
-        }
+        };
+        globals.privates.iter().for_each(|private| body.declare(&private.name, private.ty));
+        body
+    }
+
+    /// Whether an expression reads a private variable.
+    pub(super) fn reads_private(&self, value: &Expr) -> bool {
+        let mut found = false;
+        value.registers(&mut |register| found |= register.index() < self.scope.globals.privates.len());
+        found
     }
 
     fn finish(mut self, name: &Name, block: &'p [Stmt], params: usize, result: Option<Type>) -> Code {

@@ -4,7 +4,7 @@ use super::{fold, instances};
 use crate::Value;
 use crate::running::{Cell, CellId, CodeId, Expr as Running, Fault, TemplateId};
 use crate::written::{
-    BinaryOp, Expr, ExprKind, Init, InitValue, PlaceKind, Procedure, Program, Shared, Type,
+    BinaryOp, Expr, ExprKind, Init, InitValue, PlaceKind, Private, Procedure, Program, Shared, Type,
 };
 use palisade_base::{Id, IdVec};
 use rustc_hash::FxHashMap;
@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 /// The global names of a program.
 pub(crate) struct Globals<'p> {
     pub(super) shared: FxHashMap<&'p str, Memory>,
+    pub(super) privates: &'p [Private],
     pub(super) procedures: FxHashMap<&'p str, (CodeId, &'p Procedure)>,
     pub(super) templates: FxHashMap<&'p str, TemplateId>,
     first_procedure: CodeId,
@@ -52,6 +53,7 @@ impl<'p> Globals<'p> {
         let procedures = program.procedures.iter().enumerate();
         Globals {
             shared: layout(&program.shared),
+            privates: &program.privates,
             procedures: procedures
                 .map(|(i, p)| (p.name.as_str(), (CodeId::from_index(roles + i), p)))
                 .collect(),

@@ -7,7 +7,7 @@
 //! 2. In `p = e` the right side comes first, then the index or pointer of `p`, then the store. A locked instruction evaluates its operands,
 //!    then its address, then it happens.
 //! 3. Registers are read late, when the instruction that needs them runs. Nothing can change them in between: only the
-//!    own code assigns them, and no expression does.
+//!    own code assigns them, and no expression does. Calls change private variables, so these are read before a call in the same expression.
 //!
 //! *How.* There is one code per template and combination of parameter values (a role), in which the parameters are constants, so that
 //! `flag[1 - i]` is a cell and `if i == 0` is decided. `resolve` gives every name its meaning and folds
@@ -58,6 +58,7 @@ pub fn lower(program: &Program, instantiation: Instantiation) -> System {
         codes: IdVec::new(),
         roles: IdVec::new(),
         templates: IdVec::new(),
+        privates: program.privates.len(),
         instances: IdVec::new(),
         properties: Vec::new(),
     };

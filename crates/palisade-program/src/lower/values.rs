@@ -186,16 +186,22 @@ impl Body<'_> {
             .collect()
     }
 
-    /// Makes sure that an expression that may fault does so before what comes later, if that may never come back.
+    /// Makes sure that an expression that may fault does so before what comes later, if that may never come back; and that it reads private variables before a call
+    /// changes them.
     pub(super) fn settle(&mut self, value: Expr, later: Effect) -> Expr {
-        if later == Effect::Acts { self.settle_faults(value, Span::NONE) } else { value }
+        match later {
+            Effect::Acts if self.reads_private(&value) => self.evaluate_now(value, Span::NONE),
+            Effect::Acts => self.settle_faults(value, Span::NONE),
+            Effect::Pure | Effect::Loads => value,
+        }
     }
 
     /// Evaluates an expression now if it may fault.
     pub(super) fn settle_faults(&mut self, value: Expr, span: Span) -> Expr {
-        if !fold::can_fault(&value) {
-            return value;
-        }
+        if fold::can_fault(&value) { self.evaluate_now(value, span) } else { value }
+    }
+
+    fn evaluate_now(&mut self, value: Expr, span: Span) -> Expr {
         let register = self.temporary(Domain::Int);
         self.emit(Instr::Assign(register, value), span);
         Expr::Reg(register)

@@ -14,7 +14,7 @@ mod stmt;
 pub use names::{RESERVED, is_legal_name};
 
 use crate::written::{
-    Count, Domain, Expr, ExprKind, Init, InitValue, Outside, Param, Procedure, Program, Property,
+    Count, Domain, Expr, ExprKind, Init, InitValue, Outside, Param, Private, Procedure, Program, Property,
     PropertyKind, Shared, Start, Template, Type,
 };
 use std::fmt::{self, Write};
@@ -41,6 +41,14 @@ impl Printer {
         while let Some(first) = rest.first() {
             let together = rest.iter().take_while(|shared| declared_alike(first, shared)).count();
             rest = self.shared(rest, together)?;
+        }
+        let mut rest = &program.privates[..];
+        if !rest.is_empty() {
+            self.blank_line();
+        }
+        while let Some(first) = rest.first() {
+            let together = rest.iter().take_while(|private| private.ty == first.ty).count();
+            rest = self.privates(rest, together)?;
         }
         for procedure in &program.procedures {
             self.blank_line();
@@ -97,6 +105,26 @@ impl Printer {
             }
         }
         self.out.push_str(";\n");
+        Ok(&variables[printed..])
+    }
+
+    /// The same for private variables.
+    fn privates<'p>(
+        &mut self,
+        variables: &'p [Private],
+        together: usize,
+    ) -> Result<&'p [Private], fmt::Error> {
+        let start = self.out.len();
+        write!(self.out, "private {}", variables[0].name)?;
+        let mut printed = 1;
+        for variable in &variables[1..together] {
+            if self.out.len() - start + variable.name.as_str().len() > WIDTH - 20 {
+                break;
+            }
+            write!(self.out, ", {}", variable.name)?;
+            printed += 1;
+        }
+        writeln!(self.out, "{};", Annotation(variables[0].ty))?;
         Ok(&variables[printed..])
     }
 

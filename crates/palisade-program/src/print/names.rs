@@ -4,6 +4,7 @@
 pub const RESERVED: &[&str] = &[
     "const",
     "shared",
+    "private",
     "process",
     "proc",
     "forbid",

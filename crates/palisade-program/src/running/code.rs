@@ -12,8 +12,9 @@ use std::ops::Range;
 pub struct Code {
     /// Name of the template or procedure.
     pub name: String,
-    /// Registers. Those of a procedure begin with its parameters. All start at 0 when a process starts or a procedure is
-    /// entered, except parameters.
+    /// Registers. The private variables come first, then a procedure's parameters. All start at 0 when a process starts or a procedure is
+    /// entered, except parameters and,
+    /// in procedures, private variables.
     pub registers: IdVec<RegId, Register>,
     /// How many of the registers are parameters (0 for roles, whose parameters are constants).
     pub params: usize,

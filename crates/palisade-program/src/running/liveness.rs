@@ -22,7 +22,8 @@ impl Liveness {
         for property in &system.properties {
             observed_registers(system, &property.bad, &mut observed);
         }
-        let analyse = |(id, code): (CodeId, &Code)| dead_registers(code, &observed[id.index()]);
+        let analyse =
+            |(id, code): (CodeId, &Code)| dead_registers(code, system.privates, &observed[id.index()]);
         let dead = system.codes.iter_enumerated().map(analyse).collect();
         Liveness { dead, observed: observed.into() }
     }
@@ -53,7 +54,7 @@ fn observed_registers(system: &System, condition: &Condition, observed: &mut [Ve
 }
 
 /// Backward data flow to the least fixpoint: live before = (live after − written) ∪ read.
-fn dead_registers(code: &Code, observed: &[RegId]) -> IdVec<Location, Vec<RegId>> {
+fn dead_registers(code: &Code, privates: usize, observed: &[RegId]) -> IdVec<Location, Vec<RegId>> {
     let registers = code.registers.len();
     let mut live = vec![vec![false; registers]; code.location_count()];
     for at in &mut live {
@@ -66,7 +67,7 @@ fn dead_registers(code: &Code, observed: &[RegId]) -> IdVec<Location, Vec<RegId>
     let mut work: Vec<Location> = (0..code.location_count()).map(Location::from_index).collect();
     while let Some(location) = work.pop() {
         for &id in &into[location.index()] {
-            if flow(code, id, observed, &mut live) {
+            if flow(code, id, privates, observed, &mut live) {
                 work.push(code.edges()[id].source);
             }
         }
@@ -80,13 +81,18 @@ fn dead_registers(code: &Code, observed: &[RegId]) -> IdVec<Location, Vec<RegId>
 }
 
 /// Lets what is live behind an edge flow to its source. Whether anything changed there.
-fn flow(code: &Code, id: EdgeId, observed: &[RegId], live: &mut [Vec<bool>]) -> bool {
+///
+/// A call takes the private variables away and brings them back, perhaps changed; a return hands them back.
+fn flow(code: &Code, id: EdgeId, privates: usize, observed: &[RegId], live: &mut [Vec<bool>]) -> bool {
     let edge = &code.edges()[id];
     let mut before = live[edge.target.index()].clone();
     if let Some(register) = edge.instr.written_register()
         && !observed.contains(&register)
     {
         before[register.index()] = false;
+    }
+    if matches!(edge.instr, Instr::Call { .. } | Instr::Return(_)) {
+        before[..privates].fill(true);
     }
     edge.instr.read_registers(&mut |register| before[register.index()] = true);
     let at = &mut live[edge.source.index()];

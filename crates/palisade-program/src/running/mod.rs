@@ -5,7 +5,8 @@
 //! 2. Expressions on edges are pure: they read registers of the own code only.
 //! 3. The edges of a code are sorted by source location.
 //! 4. The exit of a code has no edges.
-//! 5. `AtomicBegin` and `AtomicEnd` edges are nested properly on every path of a code.
+//! 5. The first [`System::privates`] registers of all codes have the same types.
+//! 6. `AtomicBegin` and `AtomicEnd` edges are nested properly on every path of a code.
 
 mod code;
 mod eval;
@@ -65,6 +66,9 @@ pub struct System {
     pub roles: IdVec<RoleId, Role>,
     /// The templates' names and parameter domains, for `spawn`.
     pub templates: IdVec<TemplateId, TemplateInfo>,
+    /// How many private variables there are. They are the first registers of every code, with the same types; a call hands them to the procedure and a return hands
+    /// them back.
+    pub privates: usize,
     /// The processes that exist at the start.
     pub instances: IdVec<ThreadId, Instance>,
     /// What must not happen, besides faults.

@@ -1,7 +1,7 @@
 //! The statements of processes and procedures.
 
 use super::Report;
-use super::declarations::{check_type, domain_help, hides_shared, is_empty};
+use super::declarations::{check_type, domain_help, hides_private, hides_shared, is_empty};
 use super::names::{BodyNames, Names, declared_twice};
 use crate::written::{
     Expr, ExprKind, Name, Param, PlaceKind, Procedure, Start, Stmt, StmtKind, Template, Type,
@@ -229,11 +229,16 @@ impl<'a> Body<'a, '_> {
         if let Some(&shared) = self.names.shared.get(name.as_str()) {
             self.report.push(hides_shared("register", name, shared));
         }
+        if let Some(&private) = self.names.privates.get(name.as_str()) {
+            self.report.push(hides_private("register", name, private));
+        }
     }
 
     /// Whether a name is a register or parameter; complains if its `let` is still to come.
     pub(super) fn is_local(&mut self, name: &'a Name) -> bool {
-        if self.params.contains_key(name.as_str()) || self.declared.contains(name.as_str()) {
+        let text = name.as_str();
+        let private = self.names.privates.contains_key(text);
+        if private || self.params.contains_key(text) || self.declared.contains(text) {
             return true;
         }
         let Some(&declaration) = self.body.registers.get(name.as_str()) else { return false };
@@ -257,7 +262,8 @@ impl<'a> Body<'a, '_> {
         let message = format!("there is no variable or register `{name}`");
         let diagnostic = Diagnostic::error("unknown-name", message).at(name.span(), "");
         let locals = self.declared.iter().copied().chain(self.params.keys().copied());
-        let candidates = locals.chain(self.names.shared.keys().copied());
+        let privates = self.names.privates.keys().copied();
+        let candidates = locals.chain(privates).chain(self.names.shared.keys().copied());
         let mut diagnostic = self.report.suggest(diagnostic, name.as_str(), candidates);
         if diagnostic.help.is_none() {
             let help = format!("declare it: `shared {name};` or `let {name} = …;`");

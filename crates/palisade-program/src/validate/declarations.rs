@@ -5,7 +5,8 @@ use super::{Report, limits};
 use crate::Value;
 use crate::lower::globals::{NotConstant, cell_count, constant};
 use crate::written::{
-    Count, Domain, Expr, ExprKind, Init, InitValue, Param, PlaceKind, Program, Shared, Start, Template, Type,
+    Count, Domain, Expr, ExprKind, Init, InitValue, Param, PlaceKind, Private, Program, Shared, Start,
+    Template, Type,
 };
 use palisade_base::{Diagnostic, Span};
 use rustc_hash::FxHashMap;
@@ -13,6 +14,7 @@ use rustc_hash::FxHashMap;
 /// Checks all declarations.
 pub(super) fn check(program: &Program, names: &Names<'_>, report: &mut Report) {
     program.shared.iter().for_each(|variable| check_shared(variable, names, report));
+    program.privates.iter().for_each(|private| check_private(private, report));
     check_cells(&program.shared, report);
     check_initial_states(&program.shared, report);
     for procedure in &program.procedures {
@@ -52,6 +54,16 @@ fn check_shared(variable: &Shared, names: &Names<'_>, report: &mut Report) {
             }
             each.iter().for_each(|init| check_initial_value(variable, init, names, report));
         }
+    }
+}
+
+fn check_private(private: &Private, report: &mut Report) {
+    let Private { name, ty, .. } = private;
+    check_type(*ty, name.as_str(), name.span(), report);
+    if !ty.domain.contains(0) && !is_empty(ty.domain) {
+        let message = format!("`{name}` starts at 0, which is outside its domain");
+        let diagnostic = Diagnostic::error("outside-domain", message).at(name.span(), "");
+        report.push(diagnostic.help(domain_help(ty.domain)));
     }
 }
 
@@ -183,6 +195,9 @@ fn check_params(params: &[Param], names: &Names<'_>, report: &mut Report) {
         if let Some(&shared) = names.shared.get(param.name.as_str()) {
             report.push(hides_shared("parameter", &param.name, shared));
         }
+        if let Some(&private) = names.privates.get(param.name.as_str()) {
+            report.push(hides_private("parameter", &param.name, private));
+        }
     }
 }
 
@@ -192,6 +207,14 @@ pub(super) fn hides_shared(what: &str, name: &crate::written::Name, shared: Span
         .at(name.span(), "")
         .at(shared, "the shared variable")
         .help("give it another name, so that everyone sees which accesses are loads and stores")
+}
+
+/// A register or parameter has the name of a private variable.
+pub(super) fn hides_private(what: &str, name: &crate::written::Name, private: Span) -> Diagnostic {
+    Diagnostic::error("shadowed-name", format!("the {what} `{name}` has the name of a private variable"))
+        .at(name.span(), "")
+        .at(private, "the private variable")
+        .help("give it another name")
 }
 
 /// Whether a domain holds nothing, which is reported where it is declared.

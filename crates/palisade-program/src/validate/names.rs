@@ -1,5 +1,6 @@
 //! The names of a program: what there is to refer to.
 
+use super::declarations::hides_shared;
 use super::{Report, limits};
 use crate::lower::globals::{Memory, layout};
 use crate::written::{Name, Param, Procedure, Program, Stmt, StmtKind, Template};
@@ -12,6 +13,8 @@ pub(super) struct Names<'p> {
     pub(super) memory: FxHashMap<&'p str, Memory>,
     /// Where the shared variables are declared.
     pub(super) shared: FxHashMap<&'p str, Span>,
+    /// Where the private variables are declared.
+    pub(super) privates: FxHashMap<&'p str, Span>,
     pub(super) procedures: FxHashMap<&'p str, &'p Procedure>,
     pub(super) templates: FxHashMap<&'p str, (&'p Template, BodyNames<'p>)>,
 }
@@ -40,6 +43,7 @@ impl<'p> Names<'p> {
         let mut names = Names {
             memory: layout(&program.shared),
             shared: FxHashMap::default(),
+            privates: FxHashMap::default(),
             procedures: FxHashMap::default(),
             templates: FxHashMap::default(),
         };
@@ -49,6 +53,14 @@ impl<'p> Names<'p> {
                 None => {
                     names.shared.insert(variable.name.as_str(), variable.name.span());
                 }
+            }
+        }
+        for private in &program.privates {
+            let name = &private.name;
+            match (names.privates.get(name.as_str()), names.shared.get(name.as_str())) {
+                (Some(&first), _) => report.push(declared_twice("private variable", name, first)),
+                (None, Some(&shared)) => report.push(hides_shared("private variable", name, shared)),
+                (None, None) => _ = names.privates.insert(name.as_str(), name.span()),
             }
         }
         for procedure in &program.procedures {

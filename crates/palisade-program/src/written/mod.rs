@@ -56,6 +56,8 @@ pub struct Program {
     /// Shared variables and arrays. Their cells are laid out in this order; the first cell has address 1, so that 0 is
     /// no cell's address and can serve as the null pointer.
     pub shared: Vec<Shared>,
+    /// Variables of which every process has its own; its procedures see them too.
+    pub privates: Vec<Private>,
     /// Procedures, callable from every process.
     pub procedures: Vec<Procedure>,
     /// Process templates.
@@ -75,6 +77,17 @@ pub struct Shared {
     pub ty: Type,
     /// What the cells hold at the start.
     pub init: Init,
+    /// The whole declaration.
+    pub origin: Origin,
+}
+
+/// A variable of which every process has its own. It is like a register that the process and all procedures it calls have in common, and starts at 0.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Private {
+    /// Its name.
+    pub name: Name,
+    /// What it can hold; 0 among others.
+    pub ty: Type,
     /// The whole declaration.
     pub origin: Origin,
 }

@@ -5,8 +5,8 @@ use super::slips;
 use super::token::{Sign, TokenKind, Word};
 use palisade_base::{Diagnostic, Origin, Span};
 use palisade_program::written::{
-    Count, Domain, Expr, Init, InitValue, Name, Outside, Param, Procedure, Property, PropertyKind, Shared,
-    Start, Template, Type,
+    Count, Domain, Expr, Init, InitValue, Name, Outside, Param, Private, Procedure, Property, PropertyKind,
+    Shared, Start, Template, Type,
 };
 
 impl Parser<'_> {
@@ -23,6 +23,7 @@ impl Parser<'_> {
         let parsed = match self.current.kind {
             TokenKind::Word(Word::Const) => self.constant_item(),
             TokenKind::Word(Word::Shared) => self.shared_item(),
+            TokenKind::Word(Word::Private) => self.private_item(),
             TokenKind::Word(Word::Proc) => self.procedure_item(),
             TokenKind::Word(Word::Process) => self.process_item(),
             TokenKind::Word(Word::Forbid) => self.property_item(PropertyKind::Forbid),
@@ -100,6 +101,27 @@ impl Parser<'_> {
             let init = init.clone();
             self.program.shared.push(Shared { name, len, ty, init, origin });
         }
+        Ok(())
+    }
+
+    /// `private x, y: 0..3;`
+    fn private_item(&mut self) -> Parse<()> {
+        let start = self.current.span;
+        self.advance();
+        let mut declared: Vec<Name> = Vec::new();
+        loop {
+            self.grow(2)?;
+            let (symbol, name) = self.name("the name of a private variable")?;
+            self.declare(symbol, name.span());
+            declared.push(name);
+            if !self.eat(Sign::Comma) {
+                break;
+            }
+        }
+        let ty = if self.eat(Sign::Colon) { self.ty()? } else { Type::INT };
+        self.semicolon()?;
+        let origin = Origin(self.since(start));
+        self.program.privates.extend(declared.into_iter().map(|name| Private { name, ty, origin }));
         Ok(())
     }
 

@@ -119,7 +119,7 @@ pub(super) fn item_help(word: &str) -> String {
         _ => match suggest::nearest(word, ITEMS.iter().map(|w| w.text())) {
             Some(near) => return did_you_mean(near),
             None => {
-                "a program consists of `const`, `shared`, `proc`, `process`, `forbid` and `final` items; statements go into a `process`"
+                "a program consists of `const`, `shared`, `private`, `proc`, `process`, `forbid` and `final` items; statements go into a `process`"
             }
         },
     };
@@ -130,7 +130,8 @@ fn did_you_mean(near: &str) -> String {
     format!("did you mean `{near}`?")
 }
 
-const ITEMS: &[Word] = &[Word::Const, Word::Shared, Word::Process, Word::Proc, Word::Forbid, Word::Final];
+const ITEMS: &[Word] =
+    &[Word::Const, Word::Shared, Word::Private, Word::Process, Word::Proc, Word::Forbid, Word::Final];
 
 const STATEMENTS: &[Word] = &[
     Word::Let,

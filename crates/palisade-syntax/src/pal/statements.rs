@@ -33,7 +33,7 @@ impl Parser<'_> {
                     self.advance();
                     return Ok(block);
                 }
-                TokenKind::Word(Word::Shared | Word::Const) => {
+                TokenKind::Word(Word::Shared | Word::Private | Word::Const) => {
                     let diagnostic = Diagnostic::error(
                         "misplaced-declaration",
                         format!(

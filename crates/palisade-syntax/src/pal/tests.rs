@@ -128,7 +128,7 @@ fn slips_of_people_who_know_c() {
         "#define N 3\nprocess P {}",
         &[
             "1:1 unexpected-character: `#` means nothing here | comments start with `//`; constants are declared with `const N = 3;`",
-            "1:2 unexpected-token: expected an item, found `define` | a program consists of `const`, `shared`, `proc`, `process`, `forbid` and `final` items; statements go into a `process`",
+            "1:2 unexpected-token: expected an item, found `define` | a program consists of `const`, `shared`, `private`, `proc`, `process`, `forbid` and `final` items; statements go into a `process`",
         ],
     );
     check(

@@ -53,6 +53,7 @@ texts! {
     Word {
         Const "const",
         Shared "shared",
+        Private "private",
         Process "process",
         Proc "proc",
         Forbid "forbid",
@@ -102,7 +103,8 @@ texts! {
 impl Word {
     /// Whether an item of the program starts with it.
     pub fn starts_item(self) -> bool {
-        matches!(self, Word::Const | Word::Shared | Word::Process | Word::Proc | Word::Forbid | Word::Final)
+        use Word::{Const, Final, Forbid, Private, Proc, Process, Shared};
+        matches!(self, Const | Shared | Private | Process | Proc | Forbid | Final)
     }
 }
 

@@ -8,9 +8,16 @@ use proptest::prelude::*;
 
 /// Any program that `.pal` can express.
 pub fn program() -> BoxedStrategy<Program> {
-    (vec(shared(), 0..6), vec(procedure(), 0..3), vec(template(), 0..3), vec(property(), 0..3))
-        .prop_map(|(shared, procedures, templates, properties)| Program {
+    (
+        vec(shared(), 0..6),
+        vec(private(), 0..4),
+        vec(procedure(), 0..3),
+        vec(template(), 0..3),
+        vec(property(), 0..3),
+    )
+        .prop_map(|(shared, privates, procedures, templates, properties)| Program {
             shared,
+            privates,
             procedures,
             templates,
             properties,
@@ -41,6 +48,10 @@ fn ty() -> BoxedStrategy<Type> {
     ];
     let outside = prop_oneof![4 => Just(Outside::Fault), 1 => Just(Outside::Block)];
     (domain, outside).prop_map(|(domain, outside)| Type { domain, outside }).boxed()
+}
+
+fn private() -> BoxedStrategy<Private> {
+    (name(), ty()).prop_map(|(name, ty)| Private { name, ty, origin: Origin::NONE }).boxed()
 }
 
 fn shared() -> BoxedStrategy<Shared> {
