@@ -1,7 +1,7 @@
 //! One search by the explicit engine in a process of its own, so that its time and memory are its own.
 
 use crate::models::Model;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
 use palisade_base::Source;
 use palisade_engine::{
@@ -27,7 +27,7 @@ pub struct Search {
     pub reduction: Level,
     /// Threads of the host
     #[arg(long, default_value_t = 1)]
-    pub jobs: usize,
+    pub workers: usize,
 }
 
 /// How much is left out.
@@ -122,7 +122,7 @@ impl Search {
         let program = program(self.program)?;
         let task = task(&program, self.model.model(), self.reduction.reduction());
         let start = Instant::now();
-        let Outcome { verdict, stats, .. } = Explicit.check(&task, &Budget::unlimited(self.jobs), &Silent);
+        let Outcome { verdict, stats, .. } = Explicit.check(&task, &Budget::unlimited(self.workers), &Silent);
         let seconds = start.elapsed().as_secs_f64();
         let peak = peak_memory_bytes().unwrap_or(0);
         println!("{} {} peak_bytes={peak} seconds={seconds:.6}", verdict.word(), counters(&stats));
@@ -131,10 +131,9 @@ impl Search {
 
     /// The command that does the same in a process of its own.
     pub fn command(self) -> Result<Command> {
-        let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
-        command.args(["search", &self.program.to_string(), "--model", self.model.name()]);
-        command.args(["--reduction", self.reduction.name(), "--jobs", &self.jobs.to_string()]);
-        Ok(command)
+        let (program, workers) = (self.program.to_string(), self.workers.to_string());
+        let (model, reduction) = (self.model.name(), self.reduction.name());
+        crate::again(&["search", &program, "--model", model, "--reduction", reduction, "--workers", &workers])
     }
 }
 

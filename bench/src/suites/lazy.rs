@@ -18,7 +18,7 @@ use palisade_program::written::Program;
 use palisade_robust::Lazy;
 use palisade_syntax::{Language, parse};
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const LAZY: Lazy = Lazy { sc: &Explicit };
@@ -75,9 +75,8 @@ fn figure_6(limit: Duration) -> Result<()> {
     let mut table =
         Table::new(&["program", "verdict", "queries", "RQ", "states", "ms", "paper: CPU ms", "Real ms", ""]);
     for (name, file, verdict, queries, cpu, real) in FIGURE_6 {
-        let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(file);
-        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let measured = measure(&text, limit)?;
+        let text = palisade_corpus::text(file).with_context(|| format!("the corpus has no {file}"))?;
+        let measured = measure(text, limit)?;
         table.row(vec![
             name.to_owned(),
             measured.verdict.to_owned(),

@@ -1,5 +1,6 @@
 //! The suites.
 
+pub mod auto;
 pub mod cover;
 pub mod fences;
 pub mod lazy;

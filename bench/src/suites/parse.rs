@@ -13,7 +13,6 @@ use palisade_base::Source;
 use palisade_engine::peak_memory_bytes;
 use palisade_syntax::Language;
 use std::fmt::Write;
-use std::process::Command;
 
 /// One text, read in this process.
 #[derive(Args, Clone, Copy, Debug)]
@@ -62,8 +61,7 @@ fn row(language: Language, size: usize) -> Result<Vec<String>> {
     let mut times = Vec::new();
     let mut last = None;
     for _ in 0..3 {
-        let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
-        let line = output(command.args(["read", language.name(), &size.to_string()]))?;
+        let line = output(&mut crate::again(&["read", language.name(), &size.to_string()])?)?;
         let fields = parse_line(&line).with_context(|| format!("not the output of a reader: {line}"))?;
         times.push(fields.2);
         last = Some(fields);

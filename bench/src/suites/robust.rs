@@ -5,6 +5,7 @@
 //!
 //! *How.* On one core. `attacks` counts triples of thread, store and load; `left` is what control flow and fences leave of them; all of these are searched for at once.
 
+use crate::corpus;
 use crate::measure::{machine, timed};
 use crate::table::{Table, judged, thousands};
 use anyhow::{Context, Result, anyhow};
@@ -39,9 +40,8 @@ pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
     let mut table =
         Table::new(&["program", "model", "answer", "attacks", "left", "states", "ms", "expected", ""]);
     if folders.is_empty() {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
         for expectation in expectations() {
-            let input = read(&corpus.join(expectation.file))?;
+            let input = corpus::read(expectation.file)?;
             for model in [Model::Tso, Model::Pso] {
                 row(&mut table, &input, expectation.file, model, None, limit)?;
             }
@@ -65,11 +65,7 @@ pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
 
 fn read(file: &Path) -> Result<Input> {
     let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
-    let language = match file.extension().and_then(|extension| extension.to_str()) {
-        Some("txt") | None => Language::Trencher,
-        Some(extension) => Language::from_name(extension).context("the language is known")?,
-    };
-    palisade::read(Source::new(file.display().to_string(), text), language, None)
+    palisade::read(Source::new(file.display().to_string(), text), Language::Trencher, None)
         .map_err(|refused| anyhow!("{refused}"))
 }
 

@@ -7,6 +7,7 @@
 //! these names, which can be had by naming their folder; the corpus has the same algorithms in our words. Seconds are processor time, in steps of 10 ms.
 
 use super::cover::folder::{collect, stem};
+use crate::corpus;
 use crate::measure::{machine, timed};
 use crate::table::{Table, judged, thousands};
 use anyhow::{Context, Result, anyhow};
@@ -46,9 +47,8 @@ pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
     let limit = Duration::from_secs(seconds);
     let mut rows = Vec::new();
     if folders.is_empty() {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
         for expectation in expectations() {
-            let program = parse(Language::Pal, &corpus.join(expectation.file))?;
+            let program = corpus::read(expectation.file)?.program;
             let name = stem(Path::new(expectation.file));
             let theirs =
                 OUR_NAMES.iter().find(|(ours, _)| *ours == name).map_or(name.as_str(), |(_, name)| name);

@@ -159,7 +159,7 @@ fn in_folder(models: &[Model], rounds: usize, folder: &std::path::Path) -> Resul
 fn compare(model: Model, reduce: Reduce, rounds: usize, folder: &std::path::Path) -> Result<Compared> {
     let verifier = Verifier::new(model, reduce, folder)?;
     let reduction = if reduce == Reduce::Yes { Level::Full } else { Level::Local };
-    let search = Search { program: model, model: Memory::Sc, reduction, jobs: 1 };
+    let search = Search { program: model, model: Memory::Sc, reduction, workers: 1 };
     let theirs = verifier.run()?;
     let ours = found(search)?;
     ensure!(theirs.errors == 0 && ours.verdict == "safe", "{model}: Spin {theirs:?}, ours {ours:?}");
@@ -182,7 +182,7 @@ fn compare(model: Model, reduce: Reduce, rounds: usize, folder: &std::path::Path
 
 /// Times on the clock of the same search with one job and with two, alternating.
 fn second_job(program: Model, reduction: Level, rounds: usize) -> Result<(f64, f64)> {
-    let search = |jobs| Search { program, model: Memory::Sc, reduction, jobs };
+    let search = |workers| Search { program, model: Memory::Sc, reduction, workers };
     let (mut one, mut two) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         one.push(found(search(1))?.seconds);

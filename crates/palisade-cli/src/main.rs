@@ -3,6 +3,7 @@
 //! Each command has its file; [`args`] says what can be typed, [`exit`] what the exit codes mean.
 
 mod args;
+mod bench;
 mod certify;
 mod check;
 mod exit;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Fences(args) => fences::run(args, &palisade.common, &output),
         Command::Monitor(args) => monitor::run(args, &palisade.common, &output),
         Command::Show(args) => show::run(args, &output),
+        Command::Bench(args) => bench::run(args, &output),
         Command::Completions(args) => shell::completions(args, &output),
         Command::Man(args) => shell::man(args, &output),
     };

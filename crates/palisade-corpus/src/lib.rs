@@ -4,7 +4,7 @@
 //! ([`expectations()`]). Programs that exist in many sizes are generated here by template ([`families()`]); the sizes that are also kept as files
 //! are listed in [`generated()`], and a test sees to it that the two agree.
 //!
-//! What is absent: nothing here reads, runs or checks a program. This crate is for tests and benchmarks.
+//! The texts of all files are in the library ([`texts()`]). What is absent: nothing here runs or checks a program.
 
 pub mod data_structures;
 mod expected;
@@ -14,10 +14,12 @@ mod files;
 pub mod litmus;
 pub mod mutex;
 mod template;
+mod texts;
 
 pub use expected::{Expectation, Safety, Verdicts, expectations};
 pub use families::{Family, families};
 pub use files::generated;
+pub use texts::{text, texts};
 
 /// Whether a program has the fences that TSO needs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -3,13 +3,13 @@
 //! The paper says how many processes there are, not always of which kind; the numbers of each kind are those of the files published with its tool.
 
 use super::{Run, headings, parse, row};
+use crate::corpus;
 use crate::table::{Table, judged, thousands};
 use anyhow::{Context, Result};
 use palisade_corpus::litmus::{Copies, SHAPES, litmus};
 use palisade_engine::Threads;
 use palisade_program::written::Program;
 use palisade_syntax::Language;
-use std::path::Path;
 use std::time::Duration;
 
 /// Where the program of a row is.
@@ -82,12 +82,7 @@ fn table(rows: &[Row], limit: Duration) -> Result<()> {
 
 fn program(from: &From) -> Result<Program> {
     match from {
-        From::File(path) => {
-            let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus"));
-            let text =
-                std::fs::read_to_string(corpus.join(path)).with_context(|| format!("corpus/{path}"))?;
-            parse(Language::Pal, path, text)
-        }
+        From::File(path) => Ok(corpus::read(path)?.program),
         From::Litmus(name, copies) => {
             let shape =
                 SHAPES.iter().find(|shape| shape.name == *name).context("the corpus has all shapes")?;

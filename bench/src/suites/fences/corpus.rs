@@ -1,6 +1,7 @@
 //! All minimal sets of the programs of the corpus with up to three processes.
 
-use super::{Goal, Run, corpus_folder, read};
+use super::{Goal, Run};
+use crate::corpus;
 use crate::table::{Table, judged};
 use anyhow::Result;
 use palisade_corpus::expectations;
@@ -21,7 +22,7 @@ pub fn run(limit: Duration) -> Result<()> {
     let mut table = Table::new(&["program", "per process", "seconds", "in the source", "seconds", ""]);
     let mut slowest: f64 = 0.0;
     for file in expectations().iter().map(|expectation| expectation.file) {
-        let input = read(&corpus_folder().join(file))?;
+        let input = corpus::read(file)?;
         if lower(&input.program, Instantiation::declared(2)).instances.len() > MOST_PROCESSES {
             continue;
         }

@@ -209,7 +209,3 @@ fn read(path: &Path) -> Result<Input> {
     let name = path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
     palisade::read(Source::new(name, text), language, None).map_err(|refused| anyhow!("{refused}"))
 }
-
-fn corpus_folder() -> PathBuf {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus")).to_owned()
-}

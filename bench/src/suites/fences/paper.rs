@@ -1,6 +1,7 @@
 //! The programs of the paper's Table 1, from the corpus, beside what is said there.
 
-use super::{Goal, Run, corpus_folder, read};
+use super::{Goal, Run};
+use crate::corpus;
 use crate::table::{Table, judged};
 use anyhow::Result;
 use palisade_fences::Per;
@@ -52,7 +53,7 @@ pub fn run(limit: Duration) -> Result<()> {
     ]);
     let (mut ours, mut printed) = (0, 0);
     for (name, file, sets, _, paper) in TABLE_1 {
-        let input = read(&corpus_folder().join(file))?;
+        let input = corpus::read(file)?;
         let run = Run::new(&input, Goal::Safety, Per::Instance, limit, true)?;
         let ok = run.told() == sets && run.is_quicker() && run.printed.is_some();
         ours += run.all;

@@ -101,6 +101,8 @@ pub enum Command {
     Monitor(MonitorArgs),
     /// Print a program in another form
     Show(ShowArgs),
+    /// Measure Palisade: the tables and figures of the papers beside our own
+    Bench(palisade_bench::BenchArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
     /// Print the manual page

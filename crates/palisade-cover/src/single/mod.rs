@@ -91,7 +91,8 @@ use crate::start::{build_automata, population};
 use element::Element;
 use palisade_automata::{Automata, Population};
 use palisade_engine::{
-    Budget, Engine, Exhausted, Outcome, Progress, Proof, Proofs, Reason, Stats, Suitability, Task, Verdict, Witness,
+    Budget, Engine, Exhausted, Outcome, Progress, Proof, Proofs, Reason, Stats, Suitability, Task, Verdict,
+    Witness,
 };
 use palisade_memory::Model;
 use palisade_program::running::{RoleId, System};

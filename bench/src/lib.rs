@@ -1,0 +1,198 @@
+//! `palisade bench`: measures Palisade against other tools and against its own aims.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `models/` | mutual exclusion algorithms, each as `.pal` and as Promela |
+//! | `suites/` | one file per suite: what is run, and the table it prints |
+//! | `ours.rs`, `spin.rs` | running a search in a process of its own, and reading what it says |
+//! | `corpus.rs` | programs of the corpus |
+//! | `measure.rs` | time of child processes, medians, facts about the machine |
+//! | `table.rs` | tables in plain text |
+//!
+//! Every figure is a ratio of two numbers from the same run of a suite, so that it depends on the machine as little as possible.
+
+mod corpus;
+mod measure;
+mod models;
+mod ours;
+mod plot;
+mod spin;
+mod suites;
+mod table;
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use models::Model;
+use std::path::PathBuf;
+use std::process::Command;
+
+const EXAMPLES: &str = "\
+Examples:
+  palisade bench --quick                    the tables and figures of the papers, in less than two minutes
+  palisade bench cover --plots figures      one suite, with its curves as pictures
+  palisade bench fences > bench/runs/$(date +%F)-fences.txt
+
+Tables say ok where an aim is reached and SHORT where it is not.";
+
+/// `palisade bench`
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
+pub struct BenchArgs {
+    /// A small version of every suite that needs nothing but Palisade, in less than two minutes
+    #[arg(long, required = true)]
+    quick: bool,
+    /// One suite, as a whole
+    #[command(subcommand)]
+    suite: Option<Suite>,
+}
+
+/// This very command, with these arguments behind `bench`, in a process of its own.
+fn again(args: &[&str]) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+    command.arg("bench").args(args);
+    Ok(command)
+}
+
+#[derive(Debug, Subcommand)]
+enum Suite {
+    /// All engines side by side against each of them alone, on the corpus
+    Auto {
+        /// How many seconds a program may take
+        #[arg(long, default_value_t = 20)]
+        seconds: u64,
+    },
+    /// SC search against Spin's verifier: states, speed, memory; and the gain from a second job
+    Spin {
+        /// Models to run, e.g. lamport-3; all of the suite if none is given
+        models: Vec<Model>,
+        /// How often each measurement is taken; the median counts
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+    },
+    /// Runs that break algorithms without fences under TSO and PSO: how long they are, and how long a shortest one is
+    Witness,
+    /// A folder of litmus tests: time per test, and agreement with its `expected.tsv`
+    Litmus {
+        /// The folder
+        dir: PathBuf,
+    },
+    /// The load-buffer engine: the paper's tables and growth with the number of threads; or all `.rmm` files below some folders
+    Cover {
+        /// Folders with `.rmm` files
+        folders: Vec<PathBuf>,
+        /// A folder for the growth as curves (SVG)
+        #[arg(long)]
+        plots: Option<PathBuf>,
+        /// How many seconds a run may take
+        #[arg(long, default_value_t = 20)]
+        seconds: u64,
+    },
+    /// The single-buffer engine under TSO and PSO, beside load buffers and Memorax: the corpus, or all `.rmm` files below some folders
+    Single {
+        /// Folders with `.rmm` files
+        folders: Vec<PathBuf>,
+        /// How many seconds a run may take
+        #[arg(long, default_value_t = 20)]
+        seconds: u64,
+    },
+    /// The monitors on long traces: events per second, and growth with the length
+    Monitor {
+        /// The longest trace, in events
+        #[arg(long, default_value_t = 1_000_000_000)]
+        events: u64,
+    },
+    /// Minimal fences: the paper's table, the corpus, and how many programs are judged; or files published with other tools
+    Fences {
+        /// Folders with `.rmm` files, or files of Trencher
+        folders: Vec<PathBuf>,
+        /// How many seconds a program may take
+        #[arg(long, default_value_t = 30)]
+        seconds: u64,
+    },
+    /// Robustness of the corpus under TSO and PSO, or of Trencher's own files
+    Robust {
+        /// Folders with files of Trencher
+        folders: Vec<PathBuf>,
+        /// How many seconds a program may take
+        #[arg(long, default_value_t = 20)]
+        seconds: u64,
+    },
+    /// Lazy reachability: the paper's figures 6 to 11
+    Lazy {
+        /// How many seconds a program may take
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// A folder for the curves of figures 8 and 9
+        #[arg(long)]
+        curves: Option<PathBuf>,
+    },
+    /// Parsing speed and memory on large generated texts of every input language
+    Parse,
+    /// One search, its counters on one line (used by the other suites, and for profilers)
+    Search(ours::Search),
+    /// One generated text, read in this process (used by the parse suite, and for profilers)
+    Read(suites::parse::Read),
+    /// Prints a model
+    Show {
+        /// The model
+        model: Model,
+        /// As Promela instead of `.pal`
+        #[arg(long)]
+        promela: bool,
+    },
+}
+
+/// Runs a suite and prints its tables.
+pub fn run(args: &BenchArgs) -> Result<()> {
+    match &args.suite {
+        Some(suite) => suite.run(),
+        None => quick(),
+    }
+}
+
+/// The suites that reproduce tables and figures of the papers, with little time for each program.
+fn quick() -> Result<()> {
+    println!("{}\n", measure::machine());
+    let suites: [(&str, &dyn Fn() -> Result<()>); 8] = [
+        ("auto: all engines side by side", &|| suites::auto::run(1)),
+        ("cover: load buffers (LMCS 2018, Tables 1 and 2)", &|| suites::cover::run(&[], 1, None)),
+        ("single: single buffer (TACAS 2012)", &|| suites::single::run(&[], 1)),
+        ("fences: minimal fences (TACAS 2012, Table 1)", &|| suites::fences::run(&[], 2)),
+        ("robust: robustness of the corpus", &|| suites::robust::run(&[], 1)),
+        ("lazy: lazy reachability (FASE 2015, Figures 6 to 11)", &|| suites::lazy::run(2, None)),
+        ("monitor: monitors (TACAS 2011)", &|| suites::monitor::run(10_000_000)),
+        ("witness: runs and their length", &|| suites::witness::run()),
+    ];
+    for (title, suite) in suites {
+        println!("== {title}\n");
+        suite()?;
+        println!();
+    }
+    Ok(())
+}
+
+impl Suite {
+    fn run(&self) -> Result<()> {
+        match self {
+            Suite::Auto { seconds } => suites::auto::run(*seconds),
+            Suite::Spin { models, rounds } => suites::spin::run(models, *rounds),
+            Suite::Witness => suites::witness::run(),
+            Suite::Litmus { dir } => suites::litmus::run(dir),
+            Suite::Cover { folders, plots, seconds } => {
+                suites::cover::run(folders, *seconds, plots.as_deref())
+            }
+            Suite::Single { folders, seconds } => suites::single::run(folders, *seconds),
+            Suite::Monitor { events } => suites::monitor::run(*events),
+            Suite::Fences { folders, seconds } => suites::fences::run(folders, *seconds),
+            Suite::Robust { folders, seconds } => suites::robust::run(folders, *seconds),
+            Suite::Lazy { seconds, curves } => suites::lazy::run(*seconds, curves.as_deref()),
+            Suite::Parse => suites::parse::run(),
+            Suite::Search(search) => search.run(),
+            Suite::Read(read) => read.run(),
+            Suite::Show { model, promela } => {
+                print!("{}", if *promela { model.promela() } else { model.pal() });
+                Ok(())
+            }
+        }
+    }
+}

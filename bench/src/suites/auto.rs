@@ -1,0 +1,152 @@
+//! All engines side by side (`--engine auto`) against each of them alone; and what it costs to have proofs checked.
+//!
+//! *Aims.* (1) `auto` decides whatever some engine decides. (2) Over the corpus it takes at most twice the time of the best engine for each program. (3) Proofs and their check cost at
+//! most as much again as the answer.
+//!
+//! *How.* Every program of the corpus under every model, with all cores; the least of five times on the clock counts, as what disturbs a measurement only adds to it.
+
+use crate::corpus;
+use crate::measure::machine;
+use crate::table::{Table, judged};
+use anyhow::Result;
+use palisade::{Answer, Budget, CheckOptions, EngineChoice, Input, Model, Silent, engines};
+use palisade_corpus::expectations;
+use std::time::{Duration, Instant};
+
+/// How often each measurement is taken.
+const ROUNDS: usize = 5;
+/// Rows are shown where the best engine takes longer than this.
+const WORTH_A_ROW: f64 = 2e-3;
+
+/// Runs the suite.
+pub fn run(seconds: u64) -> Result<()> {
+    println!("{}; at most {seconds} s per run; rows where the best engine takes 2 ms or more\n", machine());
+    let limit = Duration::from_secs(seconds);
+    let mut table =
+        Table::new(&["program", "model", "best", "ms", "auto", "ms", "ratio", "certified", "ratio"]);
+    let mut totals = Totals::default();
+    for file in expectations().iter().map(|expectation| expectation.file) {
+        let input = corpus::read(file)?;
+        for model in Model::ALL {
+            let row = Row::measure(&input, model, limit)?;
+            totals.add(&row);
+            if row.best.as_ref().is_none_or(|best| best.1 >= WORTH_A_ROW) {
+                table.row(row.cells(file, model));
+            }
+        }
+    }
+    table.print();
+    totals.print();
+    Ok(())
+}
+
+struct Row {
+    /// The fastest engine that decides, and its time.
+    best: Option<(&'static str, f64)>,
+    /// Who answered, if anybody did, and the time.
+    auto: (Option<&'static str>, f64),
+    /// Whether the answer came with a checked proof if it is `safe`, and the time.
+    certified: (bool, f64),
+}
+
+impl Row {
+    fn measure(input: &Input, model: Model, limit: Duration) -> Result<Row> {
+        let options = |engine, certify| CheckOptions { model, engine, certify, ..CheckOptions::default() };
+        let mut best: Option<(&'static str, f64)> = None;
+        for engine in engines() {
+            let named = options(EngineChoice::Named(engine.name().to_owned()), false);
+            let (answer, seconds) = least(input, &named, limit)?;
+            if answer.outcome.verdict.word() != "unknown" && best.is_none_or(|(_, least)| seconds < least) {
+                best = Some((engine.name(), seconds));
+            }
+        }
+        let (auto, seconds) = least(input, &options(EngineChoice::Auto, false), limit)?;
+        let decided = (auto.outcome.verdict.word() != "unknown").then_some(auto.outcome.engine);
+        let (proved, with_proof) = least(input, &options(EngineChoice::Auto, true), limit)?;
+        let ok = proved.outcome.verdict.word() == auto.outcome.verdict.word();
+        Ok(Row { best, auto: (decided, seconds), certified: (ok, with_proof) })
+    }
+
+    fn cells(&self, file: &str, model: Model) -> Vec<String> {
+        let (best, least) = self.best.unwrap_or(("nobody", f64::NAN));
+        let ms = |seconds: f64| format!("{:.1}", seconds * 1e3);
+        vec![
+            file.to_owned(),
+            model.name().to_owned(),
+            best.to_owned(),
+            ms(least),
+            self.auto.0.unwrap_or("nobody").to_owned(),
+            ms(self.auto.1),
+            format!("{:.2}", self.auto.1 / least),
+            ms(self.certified.1),
+            format!("{:.2}", self.certified.1 / self.auto.1),
+        ]
+    }
+}
+
+/// The answer, and the least of some times.
+fn least(input: &Input, options: &CheckOptions, limit: Duration) -> Result<(Answer, f64)> {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut least = f64::INFINITY;
+    let mut rounds = 0;
+    loop {
+        let start = Instant::now();
+        let budget = Budget::unlimited(jobs).with_timeout(limit).with_memory(4 << 30);
+        let answer = palisade::check(&input.program, options, &budget, &Silent)?;
+        least = least.min(start.elapsed().as_secs_f64());
+        rounds += 1;
+        // Long runs are not disturbed by much.
+        if rounds == ROUNDS || least > 0.5 {
+            return Ok((answer, least));
+        }
+    }
+}
+
+#[derive(Default)]
+struct Totals {
+    rows: usize,
+    missed: usize,
+    uncertified: usize,
+    best: f64,
+    auto: f64,
+    certified: f64,
+}
+
+impl Totals {
+    fn add(&mut self, row: &Row) {
+        self.rows += 1;
+        match (row.best, row.auto.0) {
+            (Some((_, least)), Some(_)) => {
+                self.best += least;
+                self.auto += row.auto.1;
+                self.certified += row.certified.1;
+                self.uncertified += usize::from(!row.certified.0);
+            }
+            (Some(_), None) => self.missed += 1,
+            (None, _) => {}
+        }
+    }
+
+    fn print(&self) {
+        let (auto, certified) = (self.auto / self.best, self.certified / self.auto);
+        println!();
+        println!(
+            "{} questions; {} that one engine decides alone and auto does not  {}",
+            self.rows,
+            self.missed,
+            judged(self.missed == 0)
+        );
+        println!(
+            "all together: best engine each {:.0} ms, auto {:.0} ms: {auto:.2} times  {}",
+            self.best * 1e3,
+            self.auto * 1e3,
+            judged(auto <= 2.0)
+        );
+        println!(
+            "with proofs checked {:.0} ms: {certified:.2} times, {} answers without  {}",
+            self.certified * 1e3,
+            self.uncertified,
+            judged(certified <= 2.0 && self.uncertified == 0)
+        );
+    }
+}

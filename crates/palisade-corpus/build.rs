@@ -1,0 +1,43 @@
+//! Puts the programs of `corpus/` into the library, so that they are there wherever the library is.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// The endings of programs.
+const LANGUAGES: [&str; 4] = ["pal", "rmm", "litmus", "trencher"];
+
+fn main() {
+    let corpus = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../corpus");
+    println!("cargo::rerun-if-changed={}", corpus.display());
+    let mut files = Vec::new();
+    collect(&corpus, &mut files);
+    files.sort();
+    let mut code = String::from("&[\n");
+    for file in files {
+        let name =
+            file.strip_prefix(&corpus).expect("it is below the folder").to_str().expect("a plain name");
+        let name = name.replace('\\', "/");
+        writeln!(
+            code,
+            "    ({name:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/../../corpus/\", {name:?}))),"
+        )
+        .expect("writing to a string");
+    }
+    code.push(']');
+    let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("texts.rs");
+    fs::write(out, code).expect("cargo's folder can be written");
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    for entry in fs::read_dir(folder).expect("the corpus is there") {
+        let path = entry.expect("the folder can be read").path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| LANGUAGES.iter().any(|known| extension == *known))
+        {
+            files.push(path);
+        }
+    }
+}
