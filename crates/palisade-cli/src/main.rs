@@ -9,6 +9,7 @@ mod exit;
 mod expect;
 mod fences;
 mod files;
+mod html;
 mod interrupt;
 mod limits;
 mod meter;
@@ -16,6 +17,7 @@ mod monitor;
 mod output;
 mod replay;
 mod robust;
+mod serve;
 mod show;
 
 use args::{Command, Palisade};
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         Command::Certify(args) => certify::run(args, &palisade.common, &output),
         Command::Fences(args) => fences::run(args, &palisade.common, &output),
         Command::Monitor(args) => monitor::run(args, &palisade.common, &output),
+        Command::Serve(args) => serve::run(args, &palisade.common, &output),
         Command::Show(args) => show::run(args, &output),
     };
     ExitCode::from(exit.code())

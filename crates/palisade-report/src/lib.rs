@@ -6,10 +6,12 @@ mod cycle;
 mod diagnostics;
 mod explain;
 mod fences;
+pub mod html;
 mod json;
 mod monitor;
 mod notes;
 mod robustness;
+mod story;
 mod summary;
 mod table;
 mod verdict;
@@ -28,6 +30,7 @@ pub use robustness::{
     RaceFinding, RobustFinding, race_details, race_headline, race_json, robust_details, robust_headline,
     robust_json,
 };
+pub use story::{StepInWords, step_in_words};
 pub use summary::{Disagreement, FileResult, summary};
 pub use verdict::{details, headline};
 pub use witness::{LocalSteps, witness};

@@ -60,6 +60,9 @@ pub struct CheckArgs {
     /// Write the proof that the program is safe to a file, for palisade certify
     #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
+    /// Write the answers to a file as a web page, with runs to step through
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Compare the verdicts with a table (see docs/command-line.md)
     #[arg(long, value_name = "FILE")]
     pub expect: Option<PathBuf>,

@@ -6,6 +6,7 @@ mod fences;
 mod monitor;
 mod replay;
 mod robust;
+mod serve;
 mod show;
 
 pub use certify::CertifyArgs;
@@ -14,6 +15,7 @@ pub use fences::{FencesArgs, GoalArg, PerArg, PlacementArg};
 pub use monitor::MonitorArgs;
 pub use replay::ReplayArgs;
 pub use robust::RobustArgs;
+pub use serve::ServeArgs;
 pub use show::{Form, ShowArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -97,6 +99,8 @@ pub enum Command {
     Fences(FencesArgs),
     /// Read a recorded execution and tell what TSO and PSO could have made of it
     Monitor(MonitorArgs),
+    /// A web page on this machine to write and check programs in
+    Serve(ServeArgs),
     /// Print a program in another form
     Show(ShowArgs),
 }
