@@ -1,1 +1,5 @@
-//! Store buffers away: translations of TSO programs to SC programs, with a bound on rounds or on the age of stores.
+//! Store buffers away: from TSO to SC with a bound on rounds or on the age of stores.
+
+mod translate;
+
+pub use translate::{Bounded, Translation, translate, translate_age, translate_rounds};

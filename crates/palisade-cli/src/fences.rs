@@ -3,10 +3,11 @@
 use crate::args::{Common, FencesArgs, Format, GoalArg, PerArg, PlacementArg};
 use crate::exit::Exit;
 use crate::files::{self, Found, Reading};
+use crate::html::{Page, subject};
 use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
-use palisade::report::{self, LocalSteps, Runs};
+use palisade::report::{self, LocalSteps, Runs, html};
 use palisade::{
     Budget, CheckError, CheckOptions, Diagnostic, EngineChoice, FencesAnswer, FencesError, FencesOptions,
     Goal, Input, Options, OracleError, Per, Placement, RobustError, Which, WriteError,
@@ -87,7 +88,11 @@ fn file(found: &Found, args: &FencesArgs, budget: &Budget, output: &Output) -> E
             return Exit::Error;
         }
     };
-    tell(&input, &answer, output);
+    let mut page = Page::new(args.html.as_deref());
+    tell(&input, &answer, &mut page, output);
+    if !page.write(output) {
+        return Exit::Error;
+    }
     let exit = match answer.word() {
         "safe" | "robust" => Exit::Fine,
         "unknown" => Exit::Unknown,
@@ -100,9 +105,10 @@ fn file(found: &Found, args: &FencesArgs, budget: &Budget, output: &Output) -> E
 }
 
 /// Prints the answer.
-fn tell(input: &Input, answer: &FencesAnswer, output: &Output) {
+fn tell(input: &Input, answer: &FencesAnswer, page: &mut Page<'_>, output: &Output) {
     let limits = input.int_range.map(|range| format!("with integers in {range}"));
     let finding = answer.finding(input, limits.as_deref());
+    page.add(|number| html::fences(subject(input), &finding, number));
     if output.format == Format::Json {
         let _ = output.print(&(report::fences_json(&finding, input.language.name()) + "\n"));
         return;

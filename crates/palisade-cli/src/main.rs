@@ -10,6 +10,7 @@ mod exit;
 mod expect;
 mod fences;
 mod files;
+mod html;
 mod interrupt;
 mod limits;
 mod meter;
@@ -18,6 +19,7 @@ mod output;
 mod replay;
 mod robust;
 mod shell;
+mod serve;
 mod show;
 
 use args::{Command, Palisade};
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Command::Certify(args) => certify::run(args, &palisade.common, &output),
         Command::Fences(args) => fences::run(args, &palisade.common, &output),
         Command::Monitor(args) => monitor::run(args, &palisade.common, &output),
+        Command::Serve(args) => serve::run(args, &palisade.common, &output),
         Command::Show(args) => show::run(args, &output),
         Command::Bench(args) => bench::run(args, &output),
         Command::Completions(args) => shell::completions(args, &output),

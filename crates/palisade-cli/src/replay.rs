@@ -6,9 +6,10 @@
 use crate::args::{Common, Format, ReplayArgs};
 use crate::exit::Exit;
 use crate::files::{self, Reading, Recorded};
+use crate::html::{Page, subject};
 use crate::output::{Detail, Output};
 use palisade::program::lower;
-use palisade::report::{self, Evidence, LocalSteps};
+use palisade::report::{self, Evidence, LocalSteps, html};
 use palisade::trace::{WitnessError, WitnessFile};
 use palisade::{Diagnostic, Input};
 use serde_json::json;
@@ -44,8 +45,12 @@ pub fn run(args: &ReplayArgs, common: &Common, output: &Output) -> Exit {
         let message = format!("{} was changed since the witness was found", input.source.name());
         output.complain_about(&name, Diagnostic::warning("program-changed", message));
     }
-    let told = tell(&name, &witness, &input, common, output);
+    let mut page = Page::new(args.html.as_deref());
+    let told = tell(&name, &witness, &input, &mut page, common, output);
     let _ = output.print(&told.text);
+    if told.exit == Exit::Fine && !page.write(output) {
+        return Exit::Error;
+    }
     told.exit
 }
 
@@ -55,7 +60,14 @@ struct Told {
     exit: Exit,
 }
 
-fn tell(name: &str, witness: &WitnessFile, input: &Input, common: &Common, output: &Output) -> Told {
+fn tell(
+    name: &str,
+    witness: &WitnessFile,
+    input: &Input,
+    page: &mut Page<'_>,
+    common: &Common,
+    output: &Output,
+) -> Told {
     let system = lower(&input.program, witness.instantiation());
     let verified = witness
         .verify(&system)
@@ -82,6 +94,7 @@ fn tell(name: &str, witness: &WitnessFile, input: &Input, common: &Common, outpu
         Ok((machine, run, replay)) => {
             let evidence = Evidence { source: &input.source, machine, run: &run, replay: &replay };
             let why = report::explain(&evidence);
+            page.add(|_| html::replay(subject(input), name, &evidence));
             if common.format == Format::Json {
                 return Told { text: record("valid", None, Some(&why)), exit: Exit::Fine };
             }

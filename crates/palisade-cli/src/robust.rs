@@ -3,10 +3,11 @@
 use crate::args::{Common, Format, RobustArgs};
 use crate::exit::Exit;
 use crate::files::{self, Found, Reading};
+use crate::html::{Page, subject};
 use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
-use palisade::report::{self, LocalSteps, RaceFinding, RobustFinding};
+use palisade::report::{self, LocalSteps, RaceFinding, RobustFinding, html};
 use palisade::{
     Budget, Diagnostic, EngineChoice, Input, RaceAnswer, Races, RobustAnswer, RobustError, RobustOptions,
     Robustness,
@@ -29,17 +30,28 @@ pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
     }
     let limits = Limits::new(common);
     let mut worst = Exit::Fine;
+    let mut page = Page::new(args.html.as_deref());
     for found in &found {
-        worst = worst.worst(file(found, args, &limits.budget(1), single, output));
+        worst = worst.worst(file(found, args, &limits.budget(1), single, output, &mut page));
     }
-    worst
+    if page.write(output) { worst } else { Exit::Error }
 }
 
-/// Asks about one file.
-fn file(found: &Found, args: &RobustArgs, budget: &Budget, single: bool, output: &Output) -> Exit {
+/// Asks about one file. What there is to show goes to the page.
+fn file(
+    found: &Found,
+    args: &RobustArgs,
+    budget: &Budget,
+    single: bool,
+    output: &Output,
+    page: &mut Page<'_>,
+) -> Exit {
     let input = match files::read(found, args.input, args.int_range) {
         Reading::Program(input) => input,
-        Reading::Refused(refused) => return output.refuse("robust", &refused),
+        Reading::Refused(refused) => {
+            page.refuse(&refused.source, &refused.diagnostics);
+            return output.refuse("robust", &refused);
+        }
         Reading::Skipped => return Exit::Fine,
     };
     output.warn(&input);
@@ -65,8 +77,8 @@ fn file(found: &Found, args: &RobustArgs, budget: &Budget, single: bool, output:
     drop(meter);
     let name = input.source.name();
     match answer {
-        Ok(Ok(Told::Robust(answer))) => tell(&input, &answer, args, single, output),
-        Ok(Ok(Told::Race(answer))) => tell_race(&input, &answer, single, output),
+        Ok(Ok(Told::Robust(answer))) => tell(&input, &answer, args, single, output, page),
+        Ok(Ok(Told::Race(answer))) => tell_race(&input, &answer, single, output, page),
         Ok(Err(error)) => {
             let id = match error {
                 RobustError::NoSuchEngine { .. } => "no-such-engine",
@@ -91,7 +103,7 @@ enum Told {
 }
 
 /// Tells the answer about triangular races in one file.
-fn tell_race(input: &Input, answer: &RaceAnswer, single: bool, output: &Output) -> Exit {
+fn tell_race(input: &Input, answer: &RaceAnswer, single: bool, output: &Output, page: &mut Page<'_>) -> Exit {
     let finding = RaceFinding {
         file: input.source.name(),
         outcome: &answer.outcome,
@@ -99,6 +111,7 @@ fn tell_race(input: &Input, answer: &RaceAnswer, single: bool, output: &Output) 
         peak_memory_bytes: answer.peak_memory_bytes,
         evidence: answer.evidence(&input.source),
     };
+    page.add(|number| html::race(subject(input), &finding, number));
     let mut text = match output.format {
         Format::Json => report::race_json(&finding) + "\n",
         Format::Text => report::race_headline(&finding, output.colour) + "\n",
@@ -120,7 +133,14 @@ fn tell_race(input: &Input, answer: &RaceAnswer, single: bool, output: &Output) 
 }
 
 /// Tells the answer about one file.
-fn tell(input: &Input, answer: &RobustAnswer, args: &RobustArgs, single: bool, output: &Output) -> Exit {
+fn tell(
+    input: &Input,
+    answer: &RobustAnswer,
+    args: &RobustArgs,
+    single: bool,
+    output: &Output,
+    page: &mut Page<'_>,
+) -> Exit {
     let witness = answer.witness_file(input);
     let limits = input.int_range.map(|range| format!("with integers in {range}"));
     let evidence = answer
@@ -137,6 +157,7 @@ fn tell(input: &Input, answer: &RobustAnswer, args: &RobustArgs, single: bool, o
         evidence,
         witness: witness.as_ref(),
     };
+    page.add(|number| html::robust(subject(input), &finding, number));
     let _ = output.print(&text(&finding, single, output));
     let dot =
         evidence.map(|(evidence, happens_before, cycle)| report::cycle_dot(&evidence, happens_before, cycle));

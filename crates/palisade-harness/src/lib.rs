@@ -1,5 +1,24 @@
 //! Runs C, C++ and Rust programs under a scheduler of its own and records what they do to memory.
 //!
-//! - [`log`]: what the runtime inside a program tells.
+//! - [`compile`], [`asm`]: how programs are compiled;
+//! - [`runtime`]: what is linked into programs, as C sources;
+//! - [`log`], [`stream`]: what the runtime tells;
+//! - [`process`]: the program as a process that forks for every execution;
+//! - [`schedule`]: how threads take turns, and the files that schedules are kept in;
+//! - [`execution`], [`races`]: what one execution shows;
+//! - [`session`]: many executions, and everything that was found once;
+//! - [`symbols`]: source lines.
+//!
+//! What is absent: nothing here prints. Violations are found by `palisade-monitor`.
 
+pub mod asm;
+pub mod compile;
+pub mod execution;
 pub mod log;
+pub mod process;
+pub mod races;
+pub mod runtime;
+pub mod schedule;
+pub mod session;
+pub mod stream;
+pub mod symbols;

@@ -103,7 +103,7 @@ pub fn cycle_dot(evidence: &Evidence<'_>, happens_before: &HappensBefore, cycle:
     text
 }
 
-fn why(evidence: &Evidence<'_>, arrow: &Arrow) -> String {
+pub(crate) fn why(evidence: &Evidence<'_>, arrow: &Arrow) -> String {
     let name = |cell: CellId| &evidence.machine.system.cells[cell].name;
     match arrow.cell {
         Some(cell) => format!("{} of {}", arrow.relation.name(), name(cell)),

@@ -76,8 +76,17 @@ pub enum FencesEnd<'a> {
 
 /// The line of a file: verdict, file, and what is needed or why nothing helps. Without a line break.
 pub fn fences_headline(finding: &FencesFinding<'_>, colour: Colour) -> String {
-    let limits = finding.limits.map_or_else(String::new, |limits| format!(", {limits}"));
-    let (style, why) = match &finding.end {
+    let style = match finding.end {
+        FencesEnd::Complete => "1;32",
+        FencesEnd::WrongUnderSc(_) | FencesEnd::NotAllowed(_) | FencesEnd::NotKnownUnderSc(..) => "1;31",
+        FencesEnd::Unknown(_) => "1;33",
+    };
+    format!("{}  {}: {}", colour.paint(style, finding.word), finding.file, fences_why(finding))
+}
+
+/// What is needed, or why nothing helps.
+pub(crate) fn fences_why(finding: &FencesFinding<'_>) -> String {
+    match &finding.end {
         FencesEnd::Complete => {
             let least = finding.sets.iter().map(Vec::len).min().unwrap_or(0);
             let fences = match least {
@@ -90,15 +99,15 @@ pub fn fences_headline(finding: &FencesFinding<'_>, colour: Colour) -> String {
                 1 => ", 1 minimal set".to_owned(),
                 sets => format!(", {sets} minimal sets"),
             };
-            ("1;32", format!("{fences}{sets}{limits}"))
+            let limits = finding.limits.map_or_else(String::new, |limits| format!(", {limits}"));
+            format!("{fences}{sets}{limits}")
         }
         FencesEnd::WrongUnderSc(run) => {
-            ("1;31", format!("no fences can help, it is wrong under SC too: {}", explain(run)))
+            format!("no fences can help, it is wrong under SC too: {}", explain(run))
         }
-        FencesEnd::NotAllowed(run) => ("1;31", format!("no fence {} helps: {}", allowed(finding), told(run))),
+        FencesEnd::NotAllowed(run) => format!("no fence {} helps: {}", allowed(finding), told(run)),
         FencesEnd::NotKnownUnderSc(run, reason) => {
-            let why = format!("no fence {} helps: {}; under SC: {reason}", allowed(finding), told(run));
-            ("1;31", why)
+            format!("no fence {} helps: {}; under SC: {reason}", allowed(finding), told(run))
         }
         FencesEnd::Unknown(reason) => {
             let sets = match finding.sets.len() {
@@ -108,10 +117,9 @@ pub fn fences_headline(finding: &FencesFinding<'_>, colour: Colour) -> String {
                 1 => "; a minimal set is known, there may be others".to_owned(),
                 sets => format!("; {sets} minimal sets are known, there may be others"),
             };
-            ("1;33", format!("{reason}{sets}"))
+            format!("{reason}{sets}")
         }
-    };
-    format!("{}  {}: {why}", colour.paint(style, finding.word), finding.file)
+    }
 }
 
 fn allowed(finding: &FencesFinding<'_>) -> String {
@@ -123,7 +131,7 @@ fn allowed(finding: &FencesFinding<'_>) -> String {
 }
 
 /// What a run shows.
-fn told(evidence: &Evidence<'_>) -> String {
+pub(crate) fn told(evidence: &Evidence<'_>) -> String {
     if evidence.replay.violation.is_some() {
         return explain(evidence);
     }
@@ -201,7 +209,7 @@ pub fn fences_details(finding: &FencesFinding<'_>, full: bool) -> String {
 }
 
 /// `fence in P, after line 9: turn = 1 - i;`
-fn describe(source: &Source, fence: &ToldFence<'_>) -> String {
+pub(crate) fn describe(source: &Source, fence: &ToldFence<'_>) -> String {
     let statement = one_line(source.slice(fence.place.span));
     format!("{} in {}, {}: {statement}", word(fence.kind), fence.place.process, spot(source, fence.place))
 }
@@ -214,7 +222,7 @@ fn spot(source: &Source, place: &Place) -> String {
 }
 
 /// `with only an sfence`
-fn instead(weaker: FenceKind) -> String {
+pub(crate) fn instead(weaker: FenceKind) -> String {
     format!("with only an {}", word(weaker))
 }
 
@@ -225,7 +233,7 @@ fn side(side: Side) -> &'static str {
     }
 }
 
-fn word(kind: FenceKind) -> &'static str {
+pub(crate) fn word(kind: FenceKind) -> &'static str {
     match kind {
         FenceKind::Full => "fence",
         FenceKind::StoreStore => "sfence",

@@ -6,12 +6,14 @@ mod cycle;
 mod diagnostics;
 mod explain;
 mod fences;
+pub mod html;
 mod json;
 mod junit;
 mod monitor;
 mod notes;
 mod robustness;
 mod sarif;
+mod story;
 mod summary;
 mod table;
 mod verdict;
@@ -32,6 +34,7 @@ pub use robustness::{
     robust_json,
 };
 pub use sarif::{Problem, Scanned, check_sarif};
+pub use story::{StepInWords, step_in_words};
 pub use summary::{Disagreement, FileResult, summary};
 pub use verdict::{details, headline};
 pub use witness::{LocalSteps, witness};

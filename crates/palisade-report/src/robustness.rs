@@ -29,17 +29,25 @@ pub struct RobustFinding<'a> {
 
 /// The line of a file: verdict, file, and why. Without a line break.
 pub fn robust_headline(finding: &RobustFinding<'_>, colour: Colour) -> String {
-    let (style, why) = match (&finding.outcome.answer, finding.evidence) {
-        (Robustness::Robust, _) => {
-            ("1;32", finding.limits.map_or_else(String::new, |limits| format!(": {limits}")))
-        }
-        (Robustness::NotRobust(_), Some((evidence, happens_before, cycle))) => {
-            ("1;31", format!(": {}", explain_cycle(&evidence, happens_before, cycle)))
-        }
-        (Robustness::NotRobust(_), None) => ("1;31", String::new()),
-        (Robustness::Unknown(reason), _) => ("1;33", format!(": {reason}")),
+    let style = match finding.outcome.answer {
+        Robustness::Robust => "1;32",
+        Robustness::NotRobust(_) => "1;31",
+        Robustness::Unknown(_) => "1;33",
     };
+    let why = robust_why(finding).map_or_else(String::new, |why| format!(": {why}"));
     format!("{}  {}{why}", colour.paint(style, finding.outcome.answer.word()), finding.file)
+}
+
+/// Which instruction overtakes which, why it is unknown, or what `robust` is limited to.
+pub(crate) fn robust_why(finding: &RobustFinding<'_>) -> Option<String> {
+    match (&finding.outcome.answer, finding.evidence) {
+        (Robustness::Robust, _) => finding.limits.map(str::to_owned),
+        (Robustness::NotRobust(_), Some((evidence, happens_before, cycle))) => {
+            Some(explain_cycle(&evidence, happens_before, cycle))
+        }
+        (Robustness::NotRobust(_), None) => None,
+        (Robustness::Unknown(reason), _) => Some(reason.to_string()),
+    }
 }
 
 /// How the answer came about; see [`crate::details`].
@@ -118,13 +126,23 @@ pub struct RaceFinding<'a> {
 
 /// The line of a file: verdict, file, and why. Without a line break.
 pub fn race_headline(finding: &RaceFinding<'_>, colour: Colour) -> String {
-    let (style, why) = match (&finding.outcome.answer, finding.evidence) {
-        (Races::Free, _) => ("1;32", ": no triangular race, so the program is robust".to_owned()),
-        (Races::Race(_), Some((evidence, race))) => ("1;31", format!(": {}", explain_race(&evidence, race))),
-        (Races::Race(_), None) => ("1;31", String::new()),
-        (Races::Unknown(reason), _) => ("1;33", format!(": {reason}")),
+    let style = match finding.outcome.answer {
+        Races::Free => "1;32",
+        Races::Race(_) => "1;31",
+        Races::Unknown(_) => "1;33",
     };
+    let why = race_why(finding).map_or_else(String::new, |why| format!(": {why}"));
     format!("{}  {}{why}", colour.paint(style, finding.outcome.answer.word()), finding.file)
+}
+
+/// What races with what, or why it is unknown.
+pub(crate) fn race_why(finding: &RaceFinding<'_>) -> Option<String> {
+    match (&finding.outcome.answer, finding.evidence) {
+        (Races::Free, _) => Some("no triangular race, so the program is robust".to_owned()),
+        (Races::Race(_), Some((evidence, race))) => Some(explain_race(&evidence, race)),
+        (Races::Race(_), None) => None,
+        (Races::Unknown(reason), _) => Some(reason.to_string()),
+    }
 }
 
 /// How the answer came about; see [`crate::details`].

@@ -13,25 +13,29 @@ pub fn headline(finding: &Finding<'_>, colour: Colour) -> String {
         Verdict::Unsafe(_) => "1;31",
         Verdict::Unknown(_) => "1;33",
     };
-    let why = match (&finding.outcome.verdict, &finding.evidence) {
-        (Verdict::Unknown(reason), _) => format!(": {reason}"),
+    let why = why(finding).map_or_else(String::new, |why| format!(": {why}"));
+    format!("{}  {}{why}", colour.paint(style, word), finding.file)
+}
+
+/// What is bad, why it is unknown, or what `safe` is limited to.
+pub(crate) fn why(finding: &Finding<'_>) -> Option<String> {
+    match (&finding.outcome.verdict, &finding.evidence) {
+        (Verdict::Unknown(reason), _) => Some(reason.to_string()),
         (Verdict::Unsafe(_), Some(evidence)) => {
             let threads = match finding.threads {
                 Some(1) => "with 1 thread, ".to_owned(),
                 Some(threads) => format!("with {threads} threads, "),
                 None => String::new(),
             };
-            format!(": {threads}{}", explain(evidence))
+            Some(format!("{threads}{}", explain(evidence)))
         }
         (Verdict::Safe, _) => match (finding.certified, finding.limits) {
-            (Some(_), Some(limits)) => format!(": {limits}, proof checked"),
-            (Some(_), None) => ": proof checked".to_owned(),
-            (None, Some(limits)) => format!(": {limits}"),
-            (None, None) => String::new(),
+            (Some(_), Some(limits)) => Some(format!("{limits}, proof checked")),
+            (Some(_), None) => Some("proof checked".to_owned()),
+            (None, limits) => limits.map(str::to_owned),
         },
-        (Verdict::Unsafe(_), None) => String::new(),
-    };
-    format!("{}  {}{why}", colour.paint(style, word), finding.file)
+        (Verdict::Unsafe(_), None) => None,
+    }
 }
 
 /// How much to tell about how the answer came about.
@@ -91,7 +95,7 @@ pub(crate) fn account(
 }
 
 /// `1,234,567`
-fn grouped(value: u64) -> String {
+pub(crate) fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

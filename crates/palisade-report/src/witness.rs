@@ -5,14 +5,11 @@
 //! names, effects and buffers are cut and memory is left to the effects.
 //! Steps that overtook a store are marked with `*` and explained below the table.
 
-use crate::explain::enumeration;
+use crate::story::Story;
 use crate::table::{self, Align, Column};
-use crate::{Colour, Evidence, fit, one_line};
-use palisade_base::Id;
-use palisade_memory::{Action, Effect, Pending, State};
-use palisade_program::running::{CellId, CodeId, Condition, Edge, Instr, Location, RegId, System, ThreadId};
-use palisade_trace::{Links, links};
-use std::collections::BTreeSet;
+use crate::{Colour, Evidence, fit};
+use palisade_memory::{Pending, State};
+use palisade_program::running::{CellId, ThreadId};
 
 /// What becomes of steps that touch no shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -36,11 +33,11 @@ const MOST_NOTES: usize = 12;
 
 /// The run as a table, with notes below it about steps that overtook stores.
 pub fn witness(evidence: &Evidence<'_>, local: LocalSteps, width: usize, colour: Colour) -> String {
-    let links = links(evidence.run, evidence.replay);
-    let teller = Teller { evidence, links: &links, watched: watched_places(evidence.machine.system) };
+    let teller = Teller { evidence, story: Story::new(evidence) };
+    let story = &teller.story;
     let steps = evidence.run.steps.len();
     let shown: Vec<usize> = (0..steps)
-        .filter(|&step| local == LocalSteps::Shown || step + 1 == steps || !teller.is_local(step))
+        .filter(|&step| local == LocalSteps::Shown || step + 1 == steps || !story.is_local(step))
         .collect();
     let columns = teller.layout(&shown, width);
 
@@ -48,7 +45,7 @@ pub fn witness(evidence: &Evidence<'_>, local: LocalSteps, width: usize, colour:
     for (row, line) in table::lines(&columns).into_iter().enumerate() {
         // The heading and the initial state come before the first step.
         let step = row.checked_sub(2).map(|index| shown[index]);
-        let reordered = step.is_some_and(|step| !links.overtakes[step].is_empty());
+        let reordered = step.is_some_and(|step| !story.links.overtakes[step].is_empty());
         let painted = match () {
             () if row == 0 => colour.paint("1", &line),
             () if reordered => colour.paint("33", &line),
@@ -57,7 +54,7 @@ pub fn witness(evidence: &Evidence<'_>, local: LocalSteps, width: usize, colour:
         text.push_str(&painted);
         text.push('\n');
     }
-    let notes = teller.notes();
+    let notes = story.notes();
     if !notes.is_empty() {
         text.push('\n');
     }
@@ -76,33 +73,9 @@ pub fn witness(evidence: &Evidence<'_>, local: LocalSteps, width: usize, colour:
     text
 }
 
-/// The places that properties ask about.
-fn watched_places(system: &System) -> BTreeSet<(CodeId, Location)> {
-    fn collect(condition: &Condition, system: &System, places: &mut BTreeSet<(CodeId, Location)>) {
-        match condition {
-            Condition::At(thread, location) => {
-                places.insert((system.roles[system.instances[*thread].role].code, *location));
-            }
-            Condition::Count(counted) => {
-                places.extend(counted.iter().map(|&(role, location)| (system.roles[role].code, location)));
-            }
-            Condition::Unary(_, a) => collect(a, system, places),
-            Condition::Binary(_, a, b) => {
-                collect(a, system, places);
-                collect(b, system, places);
-            }
-            Condition::Const(_) | Condition::Cell(_) | Condition::Register(..) => {}
-        }
-    }
-    let mut places = BTreeSet::new();
-    system.properties.iter().for_each(|property| collect(&property.bad, system, &mut places));
-    places
-}
-
 struct Teller<'a> {
     evidence: &'a Evidence<'a>,
-    links: &'a Links,
-    watched: BTreeSet<(CodeId, Location)>,
+    story: Story<'a>,
 }
 
 impl Teller<'_> {
@@ -120,7 +93,7 @@ impl Teller<'_> {
             match arrangement {
                 0 => {
                     let first = columns.len();
-                    columns.extend(self.cells().into_iter().map(|cell| self.cell_column(cell, shown)));
+                    columns.extend(self.story.cells().into_iter().map(|cell| self.cell_column(cell, shown)));
                     if let Some(column) = columns.get_mut(first) {
                         column.heading.insert_str(0, "memory ");
                     }
@@ -150,15 +123,17 @@ impl Teller<'_> {
             let cells = std::iter::once(first.to_owned()).chain(shown.iter().map(|&step| cell(step)));
             Column::new(heading, align, cells.collect())
         };
-        let mark = |step: usize| if self.links.overtakes[step].is_empty() { ' ' } else { '*' };
+        let mark = |step: usize| if self.story.links.overtakes[step].is_empty() { ' ' } else { '*' };
         vec![
             column("step ", Align::Right, "0 ", &|step| format!("{}{}", step + 1, mark(step))),
             column("process", Align::Left, "", &|step| {
                 self.evidence.name(self.evidence.run.steps[step].thread)
             }),
-            column("line", Align::Right, "", &|step| self.line(step)),
-            column("instruction", Align::Left, "(start)", &|step| fit(&self.source(step), WIDEST_SOURCE)),
-            column("effect", Align::Left, "", &|step| self.effect(step)),
+            column("line", Align::Right, "", &|step| self.story.line(step)),
+            column("instruction", Align::Left, "(start)", &|step| {
+                fit(&self.story.source(step), WIDEST_SOURCE)
+            }),
+            column("effect", Align::Left, "", &|step| self.story.effect(step)),
         ]
     }
 
@@ -188,12 +163,13 @@ impl Teller<'_> {
     /// Memory by its changes; the first row tells all cells that matter and are not 0.
     fn memory_column(&self, shown: &[usize]) -> Column {
         let tell = |state: &State, cells: &[CellId]| {
-            let told: Vec<String> = cells.iter().map(|&cell| self.told(cell, state.memory[cell])).collect();
+            let told: Vec<String> =
+                cells.iter().map(|&cell| self.story.told(cell, state.memory[cell])).collect();
             told.join(" ")
         };
         let states = &self.evidence.replay.states;
         let nonzero: Vec<CellId> =
-            self.cells().into_iter().filter(|&cell| states[0].memory[cell] != 0).collect();
+            self.story.cells().into_iter().filter(|&cell| states[0].memory[cell] != 0).collect();
         let changes = |&step: &usize| {
             let (before, after) = (&states[step], &states[step + 1]);
             let changed: Vec<CellId> =
@@ -217,15 +193,11 @@ impl Teller<'_> {
             .buffer
             .iter()
             .map(|entry| match entry {
-                Pending::Store(cell, value) => self.told(*cell, *value),
+                Pending::Store(cell, value) => self.story.told(*cell, *value),
                 Pending::Barrier => "|".to_owned(),
             })
             .collect();
         fit(&entries.join(" "), WIDEST_BUFFER)
-    }
-
-    fn told(&self, cell: CellId, value: i64) -> String {
-        format!("{}={value}", self.evidence.machine.system.cells[cell].name)
     }
 
     /// The threads that have something in their buffer at some time.
@@ -235,149 +207,6 @@ impl Teller<'_> {
             states.iter().any(|state| state.threads.get(*thread).is_some_and(|t| !t.buffer.is_empty()))
         };
         self.evidence.last_state().threads.ids().filter(waits).collect()
-    }
-
-    /// The cells that the run reads or writes.
-    fn cells(&self) -> Vec<CellId> {
-        let touched = self.evidence.replay.effects.iter().filter_map(|effect| match *effect {
-            Effect::ReadMemory(cell, _)
-            | Effect::ReadBuffer(cell, _)
-            | Effect::Buffered(cell, _)
-            | Effect::Wrote(cell, _)
-            | Effect::Updated(cell, _)
-            | Effect::Locked { cell, .. } => Some(cell),
-            _ => None,
-        });
-        touched.collect::<BTreeSet<CellId>>().into_iter().collect()
-    }
-
-    /// The edge that a step takes; none for an update.
-    fn edge(&self, step: usize) -> Option<&Edge> {
-        let taken = self.evidence.run.steps[step];
-        let Action::Execute { edge, .. } = taken.action else { return None };
-        let top = self.evidence.replay.states[step].threads[taken.thread].top();
-        Some(&self.evidence.machine.system.codes[top.code].edges()[edge])
-    }
-
-    /// Whether a step touches nothing shared, closes or opens no atomic section, and leads to no place that is watched.
-    fn is_local(&self, step: usize) -> bool {
-        let matters =
-            |edge: &Edge| matches!(edge.instr, Instr::AtomicBegin | Instr::AtomicEnd | Instr::Havoc(..));
-        self.evidence.replay.effects[step] == Effect::Local
-            && !self.edge(step).is_some_and(matters)
-            && self.reached(step).is_none()
-    }
-
-    /// The place that is watched and reached in a step, by its label.
-    fn reached(&self, step: usize) -> Option<&str> {
-        let thread = self.evidence.run.steps[step].thread;
-        let place = |state: &State| {
-            let top = state.threads[thread].top();
-            (top.code, top.location)
-        };
-        let (before, after) = (&self.evidence.replay.states[step], &self.evidence.replay.states[step + 1]);
-        let (code, location) = place(after);
-        if place(before) == (code, location) || !self.watched.contains(&(code, location)) {
-            return None;
-        }
-        let code = &self.evidence.machine.system.codes[code];
-        let label = code.labels.iter().find(|(_, at)| *at == location);
-        Some(label.map_or("end", |(label, _)| label.as_str()))
-    }
-
-    fn line(&self, step: usize) -> String {
-        let position = self.edge(step).and_then(|edge| self.evidence.source.position(edge.span));
-        position.map_or_else(String::new, |position| position.line.to_string())
-    }
-
-    fn source(&self, step: usize) -> String {
-        match (self.edge(step), self.links.store_of[step]) {
-            (Some(edge), _) => one_line(self.evidence.source.slice(edge.span)),
-            (None, Some(store)) => format!("(store of step {})", store + 1),
-            (None, None) => "(pending store)".to_owned(),
-        }
-    }
-
-    /// What a step read, wrote or did, and the place it led to if that is watched.
-    fn effect(&self, step: usize) -> String {
-        let did = self.did(step);
-        match self.reached(step) {
-            Some(label) if did.is_empty() => format!("now at {label}"),
-            Some(label) => format!("{did}, now at {label}"),
-            None => did,
-        }
-    }
-
-    fn did(&self, step: usize) -> String {
-        let name = |cell: CellId| &self.evidence.machine.system.cells[cell].name;
-        match self.evidence.replay.effects[step] {
-            Effect::Local => self.local_effect(step),
-            Effect::ReadMemory(cell, value) => format!("read {} = {value}", name(cell)),
-            Effect::ReadBuffer(cell, value) => format!("read {} = {value} (own)", name(cell)),
-            Effect::Buffered(cell, value) => format!("store {} = {value}", name(cell)),
-            Effect::Wrote(cell, value) => format!("write {} = {value}", name(cell)),
-            Effect::Updated(cell, value) => format!("{} = {value} to memory", name(cell)),
-            Effect::Locked { cell, read, wrote: Some(value) } => format!("{}: {read} -> {value}", name(cell)),
-            Effect::Locked { cell, read, wrote: None } => format!("{}: {read} kept", name(cell)),
-            Effect::Fenced => "fence".to_owned(),
-            Effect::StoreFenced => "sfence".to_owned(),
-            Effect::Spawned(thread) => format!("start {}", self.evidence.name(thread)),
-            Effect::Faulted(fault) => fault.to_string(),
-        }
-    }
-
-    fn local_effect(&self, step: usize) -> String {
-        let Some(edge) = self.edge(step) else { return String::new() };
-        let thread = self.evidence.run.steps[step].thread;
-        let after = &self.evidence.replay.states[step + 1].threads[thread];
-        let register = |register: RegId| {
-            let name = &self.evidence.machine.system.codes[after.top().code].registers[register].name;
-            let value = after.top().registers[register.index()];
-            // Temporaries of the lowering mean nothing to a reader.
-            if name.starts_with('%') { String::new() } else { format!("{name} = {value}") }
-        };
-        match &edge.instr {
-            Instr::Assign(to, _) => register(*to),
-            Instr::Havoc(to, ..) => format!("chose {}", after.top().registers[to.index()]),
-            Instr::AtomicBegin => "atomic begins".to_owned(),
-            Instr::AtomicEnd => "atomic ends".to_owned(),
-            Instr::Call { code, .. } => format!("enter {}", self.evidence.machine.system.codes[*code].name),
-            Instr::Return(_) => "return".to_owned(),
-            _ => String::new(),
-        }
-    }
-
-    /// For each step that overtook stores a sentence.
-    fn notes(&self) -> Vec<String> {
-        let overtaking = self.links.overtakes.iter().enumerate().filter(|(_, stores)| !stores.is_empty());
-        overtaking
-            .map(|(step, stores)| {
-                let numbers: Vec<String> = stores.iter().map(|store| (store + 1).to_string()).collect();
-                let (stores, wait) = match stores.len() {
-                    1 => ("its store of step", "waits"),
-                    _ => ("its stores of steps", "wait"),
-                };
-                let did = match self.evidence.replay.effects[step] {
-                    Effect::Updated(cell, _) => {
-                        format!("store to {} reaches memory", self.evidence.machine.system.cells[cell].name)
-                    }
-                    Effect::Locked { cell, .. } => {
-                        format!("changes {}", self.evidence.machine.system.cells[cell].name)
-                    }
-                    Effect::ReadMemory(cell, _) => {
-                        format!("reads {}", self.evidence.machine.system.cells[cell].name)
-                    }
-                    _ => "goes on".to_owned(),
-                };
-                let who = self.evidence.name(self.evidence.run.steps[step].thread);
-                let whose = if did.starts_with("store") { format!("{who}'s") } else { who };
-                let before = enumeration(&numbers);
-                format!(
-                    "* step {}: {whose} {did} while {stores} {before} still {wait} in the buffer",
-                    step + 1
-                )
-            })
-            .collect()
     }
 }
 
@@ -390,10 +219,10 @@ mod tests {
     use super::*;
     use crate::explain;
     use palisade_base::{IdVec, Source, Span};
-    use palisade_memory::{Machine, Model, Step};
+    use palisade_memory::{Action, Machine, Model, Step};
     use palisade_program::running::{
-        Address, BinaryOp, Cell, Code, EdgeId, Expr, Instance, Property, PropertyKind, Register, Role,
-        RoleId, TemplateId, TemplateInfo, Type,
+        Address, BinaryOp, Cell, Code, CodeId, Condition, Edge, EdgeId, Expr, Instance, Instr, Location,
+        Property, PropertyKind, RegId, Register, Role, RoleId, System, TemplateId, TemplateInfo, Type,
     };
     use palisade_trace::{Run, replay};
 

@@ -32,6 +32,7 @@ pub mod engines;
 mod fences;
 mod read;
 mod robust;
+mod translate;
 
 pub use certify::{CertifyError, certify};
 pub use check::{Answer, CheckError, CheckOptions, EngineChoice, check, check_simply};
@@ -39,6 +40,7 @@ pub use engines::engines;
 pub use fences::{FencesAnswer, FencesError, FencesOptions, Goal, OracleError, Spot, WriteError, fences};
 pub use read::{Input, IntRange, Refused, read};
 pub use robust::{RaceAnswer, RobustAnswer, RobustError, RobustOptions, robust, triangular};
+pub use translate::{translate_age, translate_rounds};
 
 pub use palisade_base::{Diagnostic, Severity, Source, Span};
 pub use palisade_engine::{

@@ -30,6 +30,7 @@ const LAYERS: &[&str] = &[
     "palisade-report",
     "palisade",
     "palisade-serve",
+    "palisade-browser",
     "palisade-corpus",
     "palisade-cli",
 ];

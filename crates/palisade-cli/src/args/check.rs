@@ -63,6 +63,9 @@ pub struct CheckArgs {
     /// Check the proof at once: no safe without a proof that convinces
     #[arg(long)]
     pub certify: bool,
+    /// Write the answers to a file as a web page, with runs to step through
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Compare the verdicts with a table (see docs/command-line.md)
     #[arg(long, value_name = "FILE")]
     pub expect: Option<PathBuf>,

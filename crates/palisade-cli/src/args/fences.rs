@@ -51,6 +51,9 @@ pub struct FencesArgs {
     /// Write the program with the fences of the (first) set to a file
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
+    /// Write the answer to a file as a web page, with the runs behind it
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Memory model
     #[arg(long, value_name = "MODEL", default_value = "tso")]
     pub model: WeakModelArg,

@@ -7,6 +7,7 @@ mod monitor;
 mod replay;
 mod robust;
 mod shell;
+mod serve;
 mod show;
 
 pub use certify::CertifyArgs;
@@ -16,6 +17,7 @@ pub use monitor::MonitorArgs;
 pub use replay::ReplayArgs;
 pub use robust::RobustArgs;
 pub use shell::{CompletionsArgs, ManArgs};
+pub use serve::ServeArgs;
 pub use show::{Form, ShowArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -99,6 +101,8 @@ pub enum Command {
     Fences(FencesArgs),
     /// Read a recorded execution and tell what TSO and PSO could have made of it
     Monitor(MonitorArgs),
+    /// A web page on this machine to write and check programs in
+    Serve(ServeArgs),
     /// Print a program in another form
     Show(ShowArgs),
     /// Measure Palisade: the tables and figures of the papers beside our own

@@ -10,4 +10,7 @@ pub struct ReplayArgs {
     /// The program, if it is not where the witness says
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
+    /// Write the run to a file as a web page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }

@@ -45,6 +45,9 @@ pub struct RobustArgs {
     /// Write the run to a file, for palisade replay
     #[arg(long, value_name = "FILE")]
     pub witness: Option<PathBuf>,
+    /// Write the answers to a file as a web page, with runs to step through
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 fn robustness_engines() -> PossibleValuesParser {

@@ -9,10 +9,12 @@ use crate::args::Format;
 use crate::exit::Exit;
 use crate::expect::Expectations;
 use crate::files::{self, Found};
+use crate::html::Page;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
+use palisade::report::html::{self, Entry, Subject};
 use palisade::report::{self, Disagreement, FileResult};
-use palisade::{Silent, Source};
+use palisade::{Diagnostic, Language, Silent, Source};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,6 +29,8 @@ struct Line {
     out: String,
     err: String,
     exit: Exit,
+    /// Its part of a web page, if there is to be one.
+    page: Option<Entry>,
     /// `None` for a file that is no program and was not meant to be one.
     verdict: Option<&'static str>,
     seconds: f64,
@@ -40,8 +44,16 @@ pub(super) fn run(
     output: &Output,
 ) -> Exit {
     let start = Instant::now();
-    let mut tally =
-        Tally { output, found, done: 0, added: 0, results: Vec::new(), exit: Exit::Fine, closed: false };
+    let mut tally = Tally {
+        output,
+        found,
+        done: 0,
+        added: 0,
+        results: Vec::new(),
+        page: Page::new(asked.args.html.as_deref()),
+        exit: Exit::Fine,
+        closed: false,
+    };
     let workers = asked.limits.jobs.clamp(1, found.len().max(1));
     let meter = Meter::new(output.detail == Detail::Quiet);
     let next = AtomicUsize::new(0);
@@ -56,7 +68,7 @@ pub(super) fn run(
                         break;
                     }
                     // The receiver goes away only when nobody reads the output any more.
-                    if sender.send((index, look(&found[index], asked, workers, output))).is_err() {
+                    if sender.send((index, look(index, &found[index], asked, workers, output))).is_err() {
                         break;
                     }
                 }
@@ -90,9 +102,14 @@ pub(super) fn run(
 }
 
 /// Reads and checks one file, and puts the result into words.
-fn look(found: &Found, asked: &Asked<'_>, workers: usize, output: &Output) -> Line {
+fn look(index: usize, found: &Found, asked: &Asked<'_>, workers: usize, output: &Output) -> Line {
     let start = Instant::now();
     let (mut out, mut err) = (String::new(), String::new());
+    let mut page = None;
+    let refused_page = |source: &Source, diagnostics: &[Diagnostic]| {
+        let language = asked.args.input.map_or("", Language::name);
+        asked.args.html.as_ref().map(|_| html::refused(Subject { source, language }, diagnostics))
+    };
     let tell = if output.detail == Detail::Verbose { Tell::Everything } else { Tell::Headline };
     // A bug that one file brings to light must not cost the answers for all others.
     let checked =
@@ -104,6 +121,7 @@ fn look(found: &Found, asked: &Asked<'_>, workers: usize, output: &Output) -> Li
                 if output.detail == Detail::Verbose {
                     err = output.diagnostics(&answered.input.source, &answered.input.warnings);
                 }
+                page = asked.args.html.as_ref().map(|_| answered.html(&[], index));
                 (answered.exit(), Some(answered.answer.outcome.verdict.word()))
             }
             Checked::Refused(refused) => {
@@ -111,19 +129,24 @@ fn look(found: &Found, asked: &Asked<'_>, workers: usize, output: &Output) -> Li
                 if output.format == Format::Json {
                     out = report::refused_json("check", &refused.source, &refused.diagnostics) + "\n";
                 }
+                page = refused_page(&refused.source, &refused.diagnostics);
                 (Exit::Error, Some("error"))
             }
             Checked::Skipped => (Exit::Fine, None),
             Checked::Failed(name, error) => {
-                err = output.diagnostics(&Source::new(name, ""), &[failure(&error)]);
+                let source = Source::new(name, "");
+                err = output.diagnostics(&source, &[failure(&error)]);
+                page = refused_page(&source, &[failure(&error)]);
                 (Exit::Error, Some("error"))
             }
             Checked::Panicked(name) => {
-                err = output.diagnostics(&Source::new(name, ""), &[panicked()]);
+                let source = Source::new(name, "");
+                err = output.diagnostics(&source, &[panicked()]);
+                page = refused_page(&source, &[panicked()]);
                 (Exit::Error, Some("error"))
             }
         };
-    Line { out, err, exit, verdict, seconds: start.elapsed().as_secs_f64() }
+    Line { out, err, exit, page, verdict, seconds: start.elapsed().as_secs_f64() }
 }
 
 /// What is known so far.
@@ -136,6 +159,7 @@ struct Tally<'a> {
     added: usize,
     /// Index and result.
     results: Vec<(usize, FileResult)>,
+    page: Page<'a>,
     exit: Exit,
     /// Whether standard output is closed.
     closed: bool,
@@ -149,6 +173,7 @@ impl Tally<'_> {
             self.closed = self.output.print(&line.out).is_err();
         }
         self.exit = self.exit.worst(line.exit);
+        line.page.into_iter().for_each(|entry| self.page.add(|_| entry));
         if let Some(verdict) = line.verdict {
             let file = self.found[self.done].path.display().to_string();
             self.results.push((self.done, FileResult { file, verdict, seconds: line.seconds }));
@@ -172,6 +197,9 @@ impl Tally<'_> {
                 self.output.complain_about(&path.display().to_string(), error);
                 return Exit::Error;
             }
+        }
+        if !self.page.write(self.output) {
+            return Exit::Error;
         }
         let compared = expectations.map(|expectations| self.compare(expectations, stopped));
         if let (Some((_, disagreements)), true) = (&compared, left == 0 && self.exit != Exit::Error) {

@@ -4,11 +4,13 @@ use super::Asked;
 use crate::args::Format;
 use crate::exit::Exit;
 use crate::files::{self, Found, Reading};
+use crate::html::Page;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
+use palisade::report::html::{self, Entry};
 use palisade::report::{self, Finding, LocalSteps};
 use palisade::trace::WitnessFile;
-use palisade::{Answer, Budget, CheckError, Diagnostic, Input, Progress, Refused, Verdict};
+use palisade::{Answer, Budget, CheckError, Diagnostic, Input, Note, Progress, Refused, Verdict};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -65,9 +67,8 @@ pub(super) enum Tell {
 }
 
 impl Answered {
-    /// What goes to standard output.
-    pub(super) fn told(&self, tell: Tell, output: &Output) -> String {
-        let finding = Finding {
+    fn finding(&self) -> Finding<'_> {
+        Finding {
             file: self.input.source.name(),
             model: self.answer.model,
             outcome: &self.answer.outcome,
@@ -79,7 +80,17 @@ impl Answered {
             threads: self.answer.threads_of_any(&self.input.program),
             others: &self.answer.others,
             certified: self.answer.certified,
-        };
+        }
+    }
+
+    /// The answer as a part of a web page.
+    pub(super) fn html(&self, notes: &[Note], number: usize) -> Entry {
+        html::check(crate::html::subject(&self.input), &self.finding(), notes, number)
+    }
+
+    /// What goes to standard output.
+    pub(super) fn told(&self, tell: Tell, output: &Output) -> String {
+        let finding = self.finding();
         if output.format == Format::Json {
             return report::check_json("check", &finding) + "\n";
         }
@@ -126,7 +137,9 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
             };
             let kept = keep(asked.args.witness.as_deref(), witness, &no_run, output)
                 && keep(asked.args.certificate.as_deref(), certificate, &no_proof, output);
-            if !kept {
+            let mut page = Page::new(asked.args.html.as_deref());
+            page.add(|number| answered.html(&notes, number));
+            if !page.write(output) || !kept {
                 return Exit::Error;
             }
             answered.exit()

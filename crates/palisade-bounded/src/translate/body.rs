@@ -1,0 +1,598 @@
+//! Statements and expressions.
+//!
+//! *Where a new round may begin.* Before loads, locked instructions, fences, atomic blocks and `spawn`; before the change of a register that a property sees; at labels that properties see; at the
+//! end; and, with bounded store age, before stores. What lies between two such places is local to the process: it can as well be done right before the next of them, with stores getting
+//! one round older for each round boundary they are moved across. That is why a bound on their age needs more places.
+//!
+//! *Labels.* A process that is at a label a property sees rests right there, at `at_l`, and nowhere else before the first step of the statement: otherwise it would seem to be at no label.
+
+use super::build::{self, call, name, run, stmt};
+use super::helpers::{Helper, Rests, Target};
+use super::{Bounded, Set, Translator};
+use palisade_program::written::{
+    BinaryOp, Block, Expr, ExprKind, Name, Place, PlaceKind, Procedure, Program, Rmw, Stmt, StmtKind,
+    Template, Type, UnaryOp,
+};
+use rustc_hash::FxHashSet;
+
+/// The variables that some store outside of atomic blocks may change; `None` for all, if a store goes through a pointer. Procedures count as called from outside.
+pub(super) fn stored(program: &Program) -> Option<Set<'_>> {
+    let mut stored = Set::default();
+    let bodies = program.procedures.iter().map(|procedure| &procedure.body);
+    let all = bodies
+        .chain(program.templates.iter().map(|template| &template.body))
+        .all(|body| stores_of(body, &mut stored));
+    all.then_some(stored)
+}
+
+/// Whether all stores name their variable.
+fn stores_of<'p>(block: &'p Block, stored: &mut Set<'p>) -> bool {
+    block.iter().all(|stmt| match &stmt.kind {
+        StmtKind::Assign { place, .. } => match &plain(place).kind {
+            PlaceKind::Named(name) | PlaceKind::Element(name, _) => {
+                stored.insert(name.as_str());
+                true
+            }
+            PlaceKind::Deref(_) => false,
+        },
+        StmtKind::If { then, otherwise, .. } => stores_of(then, stored) && stores_of(otherwise, stored),
+        StmtKind::While { body, .. } | StmtKind::Loop(body) | StmtKind::Block(body) => {
+            stores_of(body, stored)
+        }
+        StmtKind::Choose(blocks) => blocks.iter().all(|block| stores_of(block, stored)),
+        _ => true,
+    })
+}
+
+/// `*&p` is `p`.
+fn plain(place: &Place) -> &Place {
+    match &place.kind {
+        PlaceKind::Deref(pointer) => match &pointer.kind {
+            ExprKind::AddressOf(inner) => plain(inner),
+            _ => place,
+        },
+        _ => place,
+    }
+}
+
+/// What a body belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Process,
+    Procedure,
+}
+
+/// A body on its way.
+struct Body<'t, 'p> {
+    translator: &'t mut Translator<'p>,
+    kind: Kind,
+    /// Labels and registers that properties see.
+    labels: FxHashSet<String>,
+    registers: FxHashSet<String>,
+    /// Labels that some `goto` leads to.
+    targets: FxHashSet<String>,
+    /// Whether a new round could have begun right here, so that the next access need not offer it.
+    rested: bool,
+}
+
+impl<'p> Translator<'p> {
+    pub(super) fn template(&mut self, template: &'p Template) -> Template {
+        let text = template.name.as_str();
+        let own = |set: &Set<'_>| set.iter().map(|label| (*label).to_owned()).collect();
+        let (labels, registers) = (own(self.observed.labels(text)), own(self.observed.registers(text)));
+        let mut body = Body::new(self, Kind::Process, labels, registers, &template.body);
+        let mut block = Block::new();
+        match first_label(&template.body, &body.labels) {
+            // The process starts at this label.
+            Some(label) => {
+                let at = body.translator.at_label(&label);
+                block.push(stmt(StmtKind::Goto(name(&at))));
+            }
+            None => {
+                block.push(body.translator.take_token());
+                block.push(run(&body.translator.init_round));
+                body.rested = true;
+            }
+        }
+        body.block(&template.body, &mut block);
+        block.push(run(&self.finish));
+        Template { body: block, ..template.clone() }
+    }
+
+    pub(super) fn procedure(&mut self, procedure: &'p Procedure) -> Procedure {
+        let nothing = FxHashSet::default;
+        let mut body = Body::new(self, Kind::Procedure, nothing(), nothing(), &procedure.body);
+        let mut block = Block::new();
+        body.block(&procedure.body, &mut block);
+        Procedure { body: block, ..procedure.clone() }
+    }
+
+    /// A procedure as it is called in atomic blocks: nothing is pending there.
+    pub(super) fn atomic_procedure(&mut self, procedure: &'p Procedure) -> Procedure {
+        let nothing = FxHashSet::default;
+        let text = self.atomic[procedure.name.as_str()].clone();
+        let mut body = Body::new(self, Kind::Procedure, nothing(), nothing(), &procedure.body);
+        let block = body.raw_block(&procedure.body);
+        Procedure { name: Name::new(text, procedure.name.span()), body: block, ..procedure.clone() }
+    }
+}
+
+/// The label that a process starts at, if a property sees it: nothing but declarations comes before.
+fn first_label(block: &Block, labels: &FxHashSet<String>) -> Option<String> {
+    for stmt in block {
+        if let Some(label) = stmt.labels.iter().find(|label| labels.contains(label.as_str())) {
+            return Some(label.to_string());
+        }
+        match &stmt.kind {
+            _ if !stmt.labels.is_empty() => return None,
+            StmtKind::Loop(body) => return first_label(body, labels),
+            StmtKind::Block(body) if !body.iter().all(is_declaration) => return first_label(body, labels),
+            _ if is_declaration(stmt) => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Whether the statement takes no step when control comes to it for the first time.
+fn is_declaration(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Let { ty, init, .. } => {
+            let zero =
+                init.as_ref().is_none_or(|e| matches!(e.kind, ExprKind::Int(0) | ExprKind::Bool(false)));
+            zero && ty.domain.contains(0)
+        }
+        StmtKind::Skip => stmt.labels.is_empty(),
+        StmtKind::Block(body) => stmt.labels.is_empty() && body.iter().all(is_declaration),
+        _ => false,
+    }
+}
+
+fn collect_targets(block: &Block, targets: &mut FxHashSet<String>) {
+    for stmt in block {
+        match &stmt.kind {
+            StmtKind::Goto(label) => _ = targets.insert(label.to_string()),
+            StmtKind::If { then, otherwise, .. } => {
+                collect_targets(then, targets);
+                collect_targets(otherwise, targets);
+            }
+            StmtKind::While { body, .. }
+            | StmtKind::Loop(body)
+            | StmtKind::Block(body)
+            | StmtKind::Atomic(body) => collect_targets(body, targets),
+            StmtKind::Choose(blocks) => blocks.iter().for_each(|block| collect_targets(block, targets)),
+            _ => {}
+        }
+    }
+}
+
+impl<'t, 'p> Body<'t, 'p> {
+    fn new(
+        translator: &'t mut Translator<'p>,
+        kind: Kind,
+        labels: FxHashSet<String>,
+        registers: FxHashSet<String>,
+        block: &Block,
+    ) -> Body<'t, 'p> {
+        let mut targets = FxHashSet::default();
+        collect_targets(block, &mut targets);
+        Body { translator, kind, labels, registers, targets, rested: false }
+    }
+
+    fn block(&mut self, block: &'p Block, out: &mut Block) {
+        block.iter().for_each(|stmt| self.stmt(stmt, out));
+    }
+
+    fn inner(&mut self, block: &'p Block) -> Block {
+        let mut out = Block::new();
+        self.rested = false;
+        self.block(block, &mut out);
+        out
+    }
+
+    fn stmt(&mut self, stmt: &'p Stmt, out: &mut Block) {
+        let start = out.len();
+        let kept: Vec<Name> =
+            stmt.labels.iter().filter(|label| self.targets.contains(label.as_str())).cloned().collect();
+        let seen: Vec<&Name> =
+            stmt.labels.iter().filter(|label| self.labels.contains(label.as_str())).collect();
+        if !kept.is_empty() {
+            self.rested = false;
+        }
+        let rest = (!seen.is_empty()).then(|| self.rest_at(&seen));
+        let with_origin = |kind| Stmt { labels: Vec::new(), kind, origin: stmt.origin };
+        match (&stmt.kind, rest) {
+            // Control comes back to the label of a loop.
+            (StmtKind::Loop(body), Some(rest)) => {
+                let mut inner = rest;
+                self.rested = true;
+                self.block(body, &mut inner);
+                out.push(with_origin(StmtKind::Loop(inner)));
+            }
+            (StmtKind::While { condition, body }, Some(rest)) => {
+                let mut inner = rest;
+                self.rested = true;
+                let leave = with_origin(StmtKind::If {
+                    condition: not(self.expr(condition)),
+                    then: vec![build::stmt(StmtKind::Break)],
+                    otherwise: Block::new(),
+                });
+                inner.push(leave);
+                self.rested = false;
+                self.block(body, &mut inner);
+                out.push(with_origin(StmtKind::Loop(inner)));
+            }
+            (StmtKind::Await(condition), Some(rest)) => {
+                let mut inner = rest;
+                self.rested = true;
+                let leave = with_origin(StmtKind::If {
+                    condition: self.expr(condition),
+                    then: vec![build::stmt(StmtKind::Break)],
+                    otherwise: Block::new(),
+                });
+                inner.push(leave);
+                out.push(with_origin(StmtKind::Loop(inner)));
+            }
+            (_, rest) => {
+                if let Some(rest) = rest {
+                    out.extend(rest);
+                    self.rested = true;
+                }
+                self.unlabelled(stmt, out);
+            }
+        }
+        self.rested &= is_declaration(stmt);
+        if !kept.is_empty() {
+            if out.len() == start {
+                out.push(with_origin(StmtKind::Skip));
+            }
+            out[start].labels.splice(0..0, kept);
+        }
+    }
+
+    /// Ends the round, perhaps, with the process at its labels until the next.
+    fn rest_at(&mut self, labels: &[&Name]) -> Block {
+        let mut switch = self.translator.switch();
+        for label in labels {
+            let at = self.translator.at_label(label.as_str());
+            switch[1].labels.push(Name::new(at, label.span()));
+        }
+        vec![stmt(StmtKind::Choose(vec![switch, Block::new()]))]
+    }
+
+    /// Lets a new round begin, unless one could have begun just now.
+    fn rest(&mut self, out: &mut Block) {
+        if !std::mem::take(&mut self.rested) {
+            out.push(run(&self.translator.new_round));
+        }
+    }
+
+    /// The same, and then goes on only if nothing is pending.
+    fn drain(&mut self, out: &mut Block) {
+        self.rest(out);
+        out.extend(self.translator.drained());
+    }
+
+    fn unlabelled(&mut self, stmt: &'p Stmt, out: &mut Block) {
+        let with_origin = |kind| Stmt { labels: Vec::new(), kind, origin: stmt.origin };
+        let kind = match &stmt.kind {
+            // A store-store fence means nothing under TSO.
+            StmtKind::Skip | StmtKind::StoreFence => return,
+            StmtKind::Fence => return self.drain(out),
+            StmtKind::Let { name, ty, init: Some(init) } => {
+                let init = self.assigned(name, init, out);
+                StmtKind::Let { name: name.clone(), ty: *ty, init: Some(init) }
+            }
+            StmtKind::Let { name, .. } => {
+                if self.registers.contains(name.as_str()) && !self.rested {
+                    self.rest(out);
+                }
+                stmt.kind.clone()
+            }
+            StmtKind::Assign { place, value } => match self.target(place) {
+                Some(_) => return self.store(place, value, stmt, out),
+                None => {
+                    let PlaceKind::Named(name) = &place.kind else {
+                        unreachable!("only names are registers")
+                    };
+                    let value = self.assigned(name, value, out);
+                    StmtKind::Assign { place: place.clone(), value }
+                }
+            },
+            StmtKind::Eval(e) => StmtKind::Eval(self.expr(e)),
+            StmtKind::Assume(e) => StmtKind::Assume(self.expr(e)),
+            StmtKind::Await(e) => {
+                self.rested = false;
+                StmtKind::Await(self.expr(e))
+            }
+            StmtKind::Assert(e) => StmtKind::Assert(self.expr(e)),
+            StmtKind::If { condition, then, otherwise } => {
+                let condition = self.expr(condition);
+                StmtKind::If { condition, then: self.inner(then), otherwise: self.inner(otherwise) }
+            }
+            StmtKind::While { condition, body } => {
+                self.rested = false;
+                let condition = self.expr(condition);
+                StmtKind::While { condition, body: self.inner(body) }
+            }
+            StmtKind::Loop(body) => StmtKind::Loop(self.inner(body)),
+            StmtKind::Choose(blocks) => {
+                StmtKind::Choose(blocks.iter().map(|block| self.inner(block)).collect())
+            }
+            StmtKind::Block(body) => {
+                let mut inner = Block::new();
+                self.block(body, &mut inner);
+                StmtKind::Block(inner)
+            }
+            StmtKind::Break | StmtKind::Continue | StmtKind::Goto(_) => stmt.kind.clone(),
+            StmtKind::Return(value) => {
+                let value = value.as_ref().map(|value| self.expr(value));
+                if self.kind == Kind::Process {
+                    out.push(run(&self.translator.finish));
+                }
+                StmtKind::Return(value)
+            }
+            StmtKind::Atomic(body) => {
+                self.drain(out);
+                StmtKind::Atomic(self.raw_block(body))
+            }
+            StmtKind::Spawn { template, args } => {
+                self.rest(out);
+                let args = args.iter().map(|arg| self.expr(arg)).collect();
+                StmtKind::Spawn { template: template.clone(), args }
+            }
+        };
+        out.push(with_origin(kind));
+    }
+
+    /// The value for a register. If a property sees the register, others may see the old value until right before the change.
+    fn assigned(&mut self, register: &Name, value: &'p Expr, out: &mut Block) -> Expr {
+        if !self.registers.contains(register.as_str()) {
+            return self.expr(value);
+        }
+        match effects(value, &|place| self.target(place).is_some()) {
+            Effects::None => {
+                self.rest(out);
+                self.expr(value)
+            }
+            Effects::Loads => self.expr(value),
+            Effects::Acts if matches!(value.kind, ExprKind::Locked(..)) => self.expr(value),
+            Effects::Acts => {
+                let held = self.translator.names.fresh(format!("new_{register}"));
+                let init = Some(self.expr(value));
+                out.push(stmt(StmtKind::Let { name: name(&held), ty: Type::INT, init }));
+                self.rested = false;
+                self.rest(out);
+                build::var(&held)
+            }
+        }
+    }
+
+    fn store(&mut self, place: &'p Place, value: &'p Expr, stmt: &'p Stmt, out: &mut Block) {
+        let place = plain(place);
+        let target = self.target(place).expect("the place is shared");
+        let address = match &place.kind {
+            PlaceKind::Named(_) => None,
+            PlaceKind::Element(_, index) => Some(&**index),
+            PlaceKind::Deref(pointer) => Some(&**pointer),
+        };
+        let is_shared = |place: &Place| self.target(place).is_some();
+        let pure = effects(value, &is_shared) == Effects::None
+            && address.is_none_or(|address| effects(address, &is_shared) == Effects::None);
+        let rests = match self.translator.bounded {
+            Bounded::Rounds(_) => Rests::No,
+            Bounded::Age(_) if pure => {
+                self.rest(out);
+                Rests::No
+            }
+            Bounded::Age(_) => Rests::Before,
+        };
+        let mut args = vec![self.expr(value)];
+        args.extend(address.map(|address| self.expr(address)));
+        let store = self.translator.helper_name(Helper::Store(target, rests));
+        let kind = StmtKind::Eval(call(&store, args, stmt.span()));
+        out.push(Stmt { labels: Vec::new(), kind, origin: stmt.origin });
+    }
+
+    /// What a place means, if it is shared.
+    fn target(&self, place: &Place) -> Option<Target> {
+        match &plain(place).kind {
+            PlaceKind::Named(name) | PlaceKind::Element(name, _) => {
+                self.translator.by_name.get(name.as_str()).copied().map(Target::Variable)
+            }
+            PlaceKind::Deref(_) => Some(Target::Pointer),
+        }
+    }
+
+    /// Whether an access takes place at once or lets a new round begin.
+    fn rests(&mut self) -> Rests {
+        if std::mem::take(&mut self.rested) { Rests::No } else { Rests::Before }
+    }
+
+    fn expr(&mut self, e: &'p Expr) -> Expr {
+        let kind = match &e.kind {
+            ExprKind::Read(place) => match self.target(place) {
+                None => e.kind.clone(),
+                Some(target) => {
+                    let args = match &plain(place).kind {
+                        PlaceKind::Named(_) => Vec::new(),
+                        PlaceKind::Element(_, address) | PlaceKind::Deref(address) => {
+                            vec![self.expr(address)]
+                        }
+                    };
+                    let helper = Helper::Load(target, self.rests());
+                    return call(&self.translator.helper_name(helper), args, e.span());
+                }
+            },
+            ExprKind::AddressOf(place) => match &plain(place).kind {
+                PlaceKind::Named(_) => e.kind.clone(),
+                PlaceKind::Element(array, index) => {
+                    let element = PlaceKind::Element(array.clone(), Box::new(self.expr(index)));
+                    ExprKind::AddressOf(Place::new(element, place.span()))
+                }
+                PlaceKind::Deref(pointer) => return self.expr(pointer),
+            },
+            ExprKind::Unary(op, a) => ExprKind::Unary(*op, Box::new(self.expr(a))),
+            ExprKind::Binary(op, a, b) => {
+                let before = self.rested;
+                let a = self.expr(a);
+                // A decision that needs no load is a step of its own.
+                if matches!(op, BinaryOp::And | BinaryOp::Or) && before {
+                    self.rested = false;
+                }
+                ExprKind::Binary(*op, Box::new(a), Box::new(self.expr(b)))
+            }
+            ExprKind::Locked(rmw, place, operands) => return self.locked(*rmw, place, operands, e),
+            ExprKind::Call(procedure, args) => {
+                let args = args.iter().map(|arg| self.expr(arg)).collect();
+                self.rested = false;
+                ExprKind::Call(procedure.clone(), args)
+            }
+            ExprKind::Any { .. } => {
+                self.rested = false;
+                e.kind.clone()
+            }
+            ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Observe(_) => e.kind.clone(),
+        };
+        Expr::new(kind, e.span())
+    }
+
+    fn locked(&mut self, rmw: Rmw, place: &'p Place, operands: &'p [Expr], e: &'p Expr) -> Expr {
+        let target = self.target(place).expect("validation: locked instructions work on shared variables");
+        let mut args: Vec<Expr> = operands.iter().map(|operand| self.expr(operand)).collect();
+        match &plain(place).kind {
+            PlaceKind::Named(_) => {}
+            PlaceKind::Element(_, address) | PlaceKind::Deref(address) => args.push(self.expr(address)),
+        }
+        let helper = Helper::Locked(rmw, target, self.rests());
+        call(&self.translator.helper_name(helper), args, e.span())
+    }
+
+    /// Code in atomic blocks stays as it is, but for the procedures it calls and pointers to cells that the program does not know.
+    fn raw_block(&mut self, block: &'p Block) -> Block {
+        let mut out = Block::new();
+        for stmt in block {
+            let kind = match &stmt.kind {
+                StmtKind::Let { name, ty, init } => {
+                    let init = init.as_ref().map(|init| self.raw(init));
+                    StmtKind::Let { name: name.clone(), ty: *ty, init }
+                }
+                StmtKind::Assign { place, value } => {
+                    StmtKind::Assign { value: self.raw(value), place: self.raw_place(place) }
+                }
+                StmtKind::Eval(e) => StmtKind::Eval(self.raw(e)),
+                StmtKind::Assume(e) => StmtKind::Assume(self.raw(e)),
+                StmtKind::Await(e) => StmtKind::Await(self.raw(e)),
+                StmtKind::Assert(e) => StmtKind::Assert(self.raw(e)),
+                StmtKind::If { condition, then, otherwise } => StmtKind::If {
+                    condition: self.raw(condition),
+                    then: self.raw_block(then),
+                    otherwise: self.raw_block(otherwise),
+                },
+                StmtKind::While { condition, body } => {
+                    StmtKind::While { condition: self.raw(condition), body: self.raw_block(body) }
+                }
+                StmtKind::Loop(body) => StmtKind::Loop(self.raw_block(body)),
+                StmtKind::Choose(blocks) => {
+                    StmtKind::Choose(blocks.iter().map(|block| self.raw_block(block)).collect())
+                }
+                StmtKind::Atomic(body) => StmtKind::Atomic(self.raw_block(body)),
+                StmtKind::Block(body) => StmtKind::Block(self.raw_block(body)),
+                StmtKind::Spawn { template, args } => {
+                    let args = args.iter().map(|arg| self.raw(arg)).collect();
+                    StmtKind::Spawn { template: template.clone(), args }
+                }
+                StmtKind::Return(value) if self.kind == Kind::Procedure => {
+                    StmtKind::Return(value.as_ref().map(|value| self.raw(value)))
+                }
+                StmtKind::Return(_) => {
+                    let end = vec![run(&self.translator.finish), build::stmt(StmtKind::Return(None))];
+                    StmtKind::Block(end)
+                }
+                StmtKind::Skip
+                | StmtKind::Fence
+                | StmtKind::StoreFence
+                | StmtKind::Break
+                | StmtKind::Continue
+                | StmtKind::Goto(_) => stmt.kind.clone(),
+            };
+            out.push(Stmt { labels: stmt.labels.clone(), kind, origin: stmt.origin });
+        }
+        out
+    }
+
+    fn raw_place(&mut self, place: &'p Place) -> Place {
+        let place = plain(place);
+        let kind = match &place.kind {
+            PlaceKind::Named(_) => place.kind.clone(),
+            PlaceKind::Element(array, index) => PlaceKind::Element(array.clone(), Box::new(self.raw(index))),
+            PlaceKind::Deref(pointer) => {
+                let pointer = self.raw(pointer);
+                PlaceKind::Deref(Box::new(self.translator.checked_pointer(pointer)))
+            }
+        };
+        Place::new(kind, place.span())
+    }
+
+    fn raw(&mut self, e: &'p Expr) -> Expr {
+        let kind = match &e.kind {
+            ExprKind::Read(place) => ExprKind::Read(self.raw_place(place)),
+            ExprKind::AddressOf(place) => match &plain(place).kind {
+                PlaceKind::Deref(pointer) => return self.raw(pointer),
+                _ => ExprKind::AddressOf(self.raw_place(place)),
+            },
+            ExprKind::Unary(op, a) => ExprKind::Unary(*op, Box::new(self.raw(a))),
+            ExprKind::Binary(op, a, b) => ExprKind::Binary(*op, Box::new(self.raw(a)), Box::new(self.raw(b))),
+            ExprKind::Locked(rmw, place, operands) => {
+                let operands = operands.iter().map(|operand| self.raw(operand)).collect();
+                ExprKind::Locked(*rmw, self.raw_place(place), operands)
+            }
+            ExprKind::Call(procedure, args) => {
+                let args = args.iter().map(|arg| self.raw(arg)).collect();
+                let text = self.translator.atomic_name(procedure);
+                ExprKind::Call(Name::new(text, procedure.span()), args)
+            }
+            ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Any { .. } | ExprKind::Observe(_) => {
+                e.kind.clone()
+            }
+        };
+        Expr::new(kind, e.span())
+    }
+}
+
+/// What the evaluation of an expression does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Effects {
+    /// Nothing that others can see or change.
+    None,
+    /// It loads.
+    Loads,
+    /// It calls procedures or runs locked instructions.
+    Acts,
+}
+
+fn effects(e: &Expr, is_shared: &dyn Fn(&Place) -> bool) -> Effects {
+    let of = |e: &Expr| effects(e, is_shared);
+    let of_place = |place: &Place| match &place.kind {
+        PlaceKind::Named(_) => Effects::None,
+        PlaceKind::Element(_, e) | PlaceKind::Deref(e) => of(e),
+    };
+    match &e.kind {
+        ExprKind::Read(place) if is_shared(place) => of_place(place).max(Effects::Loads),
+        ExprKind::AddressOf(place) => of_place(place),
+        ExprKind::Unary(_, a) => of(a),
+        ExprKind::Binary(_, a, b) => of(a).max(of(b)),
+        ExprKind::Locked(..) | ExprKind::Call(..) => Effects::Acts,
+        _ => Effects::None,
+    }
+}
+
+fn not(e: Expr) -> Expr {
+    match e.kind {
+        ExprKind::Unary(UnaryOp::Not, inner) => *inner,
+        _ => {
+            let span = e.span();
+            Expr::new(ExprKind::Unary(UnaryOp::Not, Box::new(e)), span)
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! From TSO to SC, program to program.
+//!
+//! *Problem.* Write a program that reaches under SC what a given one reaches under TSO in runs within a bound: at most `k` rounds of every process, or a store age of at most `k`.
+//!
+//! *Source.* Atig, Bouajjani and Parlato, "Getting rid of store buffers in TSO analysis" (CAV 2011), sections 3 and 4.
+//!
+//! *Definitions.* A *round* of a process is a stretch of a run in which only it takes steps and only its pending stores reach memory; rounds are as long as possible. When a round
+//! ends, every pending store of the process gets one round older. Runs with *k rounds* have at most `k` rounds of each process. Runs with *store age k* have no pending
+//! store older than `k` at the end of any round, the last one included.
+//!
+//! *Guarantee.* Let a state *rest* if no round is going on (`sim == 0`). The resting states of the translation under SC and the states at the ends of rounds of runs within the bound
+//! have the same memory, registers and labels that properties mention (Theorems 1 and 2). Faults are reached by one if by the other, and so are bad
+//! states of every property. The size is linear in the size of the program for fixed `k`; variables count by their cells.
+//!
+//! *How.* While a process is in a round it holds the token `sim`, so nobody else moves. A store is given the round in which it takes effect, `r_TSO` rounds from now: at once
+//! if that is 0, else the value goes to `queue_d_x` with `mask_d_x` set, `d = r_TSO`. Stores leave the buffer in order, so `r_TSO` never shrinks but by the passing of rounds.
+//! At the start of a round, `queue_1` is written to memory and the others move up by one. A load reads the newest entry of the queues, else memory (`view_x`). A fence is passed if `r_TSO` is 0, and so
+//! are locked instructions and atomic blocks. Inside atomic blocks the program is left as it is: nothing is pending there.
+//!
+//! *Differences from the paper.*
+//! 1. Queues are numbered from the current round on instead of from the first (section 3) or modulo `k` (section 4, where `k + 1` would be needed). So both translations are the same but for
+//!    how far `r_TSO` can grow, and states that behave alike are equal.
+//! 2. Stores need not reach memory: with `k` rounds there is a queue for a round that never comes. The paper assumes empty buffers at the end, but a bad state may be one with pending stores.
+//! 3. The view is computed when it is needed. Rebuilding it at the start of each round would read every variable.
+//! 4. A round may end only before something that others can tell apart ([`body`]), not between any two statements. Whatever a process does between two such points commutes with the steps of others.
+//! 5. `sim` is a shared token rather than an atomic section for each round, since sections of `.pal` cannot end in the middle of a loop. Its domain `0..1` is `blocking`, so `fetch_add(sim, 1)` waits
+//!    until it is free; with no round left, `1 + (r_SC == k)` asks for more than there can be.
+//! 6. `pending` counts the resting processes with pending stores. Conditions on memory are judged where it is 0.
+
+mod body;
+mod build;
+mod helpers;
+mod names;
+mod property;
+
+use build::{call, equals, name, place, positive, run, stmt, var};
+use helpers::{Helper, Locals, Variable};
+use names::Names;
+use palisade_base::{Diagnostic, Origin, Span};
+use palisade_program::Value;
+use palisade_program::written::{
+    BinaryOp, Block, Expr, Init, InitValue, Name, Private, Procedure, Program, Rmw, Shared, Stmt, StmtKind,
+    Type,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
+
+/// What is bounded.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Bounded {
+    /// The rounds of every process.
+    Rounds(u32),
+    /// How many ends of rounds of its process a store can be pending for.
+    Age(u32),
+}
+
+impl Bounded {
+    /// How many queues there are.
+    fn queues(self) -> u32 {
+        match self {
+            Bounded::Rounds(bound) | Bounded::Age(bound) => bound,
+        }
+    }
+}
+
+/// A translated program, and what has to be known to lead its runs back.
+#[derive(Clone, Debug)]
+pub struct Translation {
+    /// The program for SC.
+    pub program: Program,
+    /// What its procedures stand for.
+    pub(crate) roles: FxHashMap<String, Role>,
+    /// Which private variable is `r_TSO`; there is none if nothing can be pending.
+    pub(crate) delay: Option<usize>,
+}
+
+/// What a procedure of a translation stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// A new round begins.
+    Begin,
+    /// A load of a variable; of an array, the first argument is the index.
+    Load {
+        /// Its first cell.
+        base: u32,
+    },
+    /// A store to a variable; the first argument is the value, and the second, for an array, the index.
+    Store {
+        /// Its first cell.
+        base: u32,
+        /// Whether it is an array.
+        array: bool,
+    },
+}
+
+/// Cells times queues that a translation may have.
+const MOST_QUEUES: u64 = 1 << 20;
+
+/// The translation for runs in which every process has at most so many rounds. The program is valid, and so is the result.
+pub fn translate_rounds(program: &Program, rounds: u32) -> Result<Program, Vec<Diagnostic>> {
+    translate(program, Bounded::Rounds(rounds)).map(|translation| translation.program)
+}
+
+/// The translation for runs in which stores have at most this age. The program is valid, and so is the result.
+pub fn translate_age(program: &Program, age: u32) -> Result<Program, Vec<Diagnostic>> {
+    translate(program, Bounded::Age(age)).map(|translation| translation.program)
+}
+
+/// Translates a valid program.
+pub fn translate(program: &Program, bounded: Bounded) -> Result<Translation, Vec<Diagnostic>> {
+    let cells: u64 = program.shared.iter().map(|variable| u64::from(variable.len.unwrap_or(1))).sum();
+    if cells.saturating_mul(bounded.queues().into()) > MOST_QUEUES {
+        let message = format!("{} queues for each of {cells} cells are too many", bounded.queues());
+        let at = program.shared.first().map_or(Span::NONE, |variable| variable.name.span());
+        return Err(vec![Diagnostic::error("too-large", message).at(at, "").help("choose a smaller bound")]);
+    }
+    Ok(Translator::new(program, bounded).translate())
+}
+
+/// A translation on its way.
+struct Translator<'p> {
+    program: &'p Program,
+    bounded: Bounded,
+    names: Names,
+    local: Locals,
+    variables: Vec<Variable>,
+    by_name: FxHashMap<&'p str, usize>,
+    procedures: FxHashMap<&'p str, &'p Procedure>,
+    sim: String,
+    /// The number of resting processes with pending stores, if a property asks for it.
+    pending: Option<String>,
+    r_sc: Option<String>,
+    r_tso: Option<String>,
+    new_round: String,
+    init_round: String,
+    end_round: String,
+    finish: String,
+    delay: String,
+    /// `pointer(p)` is `p`, if that is the address of a cell of the program.
+    pointer: Option<String>,
+    /// Helpers that are in use, and those still to be written.
+    helpers: FxHashMap<Helper, String>,
+    unwritten: VecDeque<Helper>,
+    /// Procedures that are called in atomic blocks, with their names there, and those still to be written.
+    atomic: FxHashMap<&'p str, String>,
+    unwritten_atomic: VecDeque<&'p Procedure>,
+    /// The labels at which a process rests, for the labels that properties mention.
+    at: FxHashMap<String, String>,
+    observed: property::Observed<'p>,
+    roles: FxHashMap<String, Role>,
+}
+
+impl<'p> Translator<'p> {
+    fn new(program: &'p Program, bounded: Bounded) -> Translator<'p> {
+        let mut names = Names::new(program);
+        let observed = property::Observed::new(program);
+        let queues = bounded.queues();
+        let stored = body::stored(program);
+        let variables = Variable::all(program, queues, &stored, &mut names);
+        let some = |wanted: &str, is_there: bool, names: &mut Names| is_there.then(|| names.fresh(wanted));
+        Translator {
+            program,
+            bounded,
+            by_name: program.shared.iter().enumerate().map(|(i, v)| (v.name.as_str(), i)).collect(),
+            procedures: program.procedures.iter().map(|p| (p.name.as_str(), p)).collect(),
+            sim: names.fresh("sim"),
+            pending: some("pending", queues > 0 && observed.memory, &mut names),
+            r_sc: some("r_SC", matches!(bounded, Bounded::Rounds(_)), &mut names),
+            r_tso: some("r_TSO", queues > 0, &mut names),
+            new_round: names.fresh("new_round"),
+            init_round: names.fresh("init_round"),
+            end_round: names.fresh("end_round"),
+            finish: names.fresh("finish"),
+            delay: names.fresh("delay"),
+            pointer: None,
+            local: Locals::new(&mut names),
+            names,
+            variables,
+            helpers: FxHashMap::default(),
+            unwritten: VecDeque::new(),
+            atomic: FxHashMap::default(),
+            unwritten_atomic: VecDeque::new(),
+            at: FxHashMap::default(),
+            observed,
+            roles: FxHashMap::default(),
+        }
+    }
+
+    fn translate(mut self) -> Translation {
+        let program = self.program;
+        let templates: Vec<_> = program.templates.iter().map(|template| self.template(template)).collect();
+        let called: Vec<_> = program.procedures.iter().map(|procedure| self.procedure(procedure)).collect();
+        let mut raw = Vec::new();
+        while let Some(procedure) = self.unwritten_atomic.pop_front() {
+            raw.push(self.atomic_procedure(procedure));
+        }
+        let mut helpers = Vec::new();
+        while let Some(helper) = self.unwritten.pop_front() {
+            helpers.push(self.helper(helper));
+        }
+        let mut procedures = self.rounds();
+        procedures.extend(helpers);
+        procedures.extend(self.pointer_procedure());
+        procedures.extend(called);
+        procedures.extend(raw);
+        let properties = program.properties.iter().map(|property| self.property(property)).collect();
+        let delay = self.r_tso.is_some().then(|| program.privates.len() + usize::from(self.r_sc.is_some()));
+        let program =
+            Program { shared: self.shared(), privates: self.privates(), procedures, templates, properties };
+        Translation { program, roles: self.roles, delay }
+    }
+
+    fn shared(&self) -> Vec<Shared> {
+        let shared = |text: &str, ty| Shared {
+            name: name(text),
+            len: None,
+            ty,
+            init: Init::Every(InitValue::Const(Expr::int(0))),
+            origin: Origin::NONE,
+        };
+        let token = Type { outside: palisade_program::written::Outside::Block, ..Type::range(0, 1) };
+        let mut all = self.program.shared.clone();
+        all.push(shared(&self.sim, token));
+        all.extend(self.pending.iter().map(|pending| shared(pending, Type::INT)));
+        all
+    }
+
+    fn privates(&self) -> Vec<Private> {
+        let private = |text: &str, ty| Private { name: name(text), ty, origin: Origin::NONE };
+        let upto = Type::range(0, self.bounded.queues().into());
+        let mut all = self.program.privates.clone();
+        all.extend(self.r_sc.iter().map(|r_sc| private(r_sc, upto)));
+        all.extend(self.r_tso.iter().map(|r_tso| private(r_tso, upto)));
+        for variable in &self.variables {
+            all.extend(variable.masks.iter().flatten().map(|mask| private(mask, Type::BOOL)));
+            all.extend(variable.queues.iter().flatten().map(|queue| private(queue, variable.queued())));
+        }
+        all
+    }
+
+    /// Waits for the token.
+    fn take_token(&self) -> Stmt {
+        let amount = match (self.bounded, &self.r_sc) {
+            (Bounded::Rounds(rounds), Some(r_sc)) => {
+                let spent = equals(var(r_sc), rounds.into());
+                build::binary(BinaryOp::Add, Expr::int(1), spent)
+            }
+            _ => Expr::int(1),
+        };
+        stmt(StmtKind::Eval(build::locked(Rmw::FetchAdd, place(&self.sim), vec![amount])))
+    }
+
+    /// Ends a round and waits for the next.
+    fn switch(&self) -> Block {
+        vec![run(&self.end_round), self.take_token(), run(&self.init_round)]
+    }
+
+    /// Goes on only if nothing is pending.
+    fn drained(&self) -> Option<Stmt> {
+        let r_tso = self.r_tso.as_ref()?;
+        Some(stmt(StmtKind::Assume(equals(var(r_tso), 0))))
+    }
+
+    /// The procedures that begin and end rounds.
+    fn rounds(&mut self) -> Vec<Procedure> {
+        self.roles.insert(self.init_round.clone(), Role::Begin);
+        let procedure = |text: &str, body| build::procedure(text, Vec::new(), None, body);
+        let change = |text: &str, op| build::assign(place(text), build::binary(op, var(text), Expr::int(1)));
+        let mut init = Block::new();
+        init.extend(self.r_sc.iter().map(|r_sc| change(r_sc, BinaryOp::Add)));
+        let mut end = Block::new();
+        let mut finish = Block::new();
+        let mut all = Vec::new();
+        if let Some(r_tso) = &self.r_tso {
+            let waiting = || positive(var(r_tso));
+            let mut begin = Block::new();
+            if let Some(pending) = &self.pending {
+                begin.push(change(pending, BinaryOp::Sub));
+                end.push(build::when(waiting(), vec![change(pending, BinaryOp::Add)]));
+            }
+            begin.push(change(r_tso, BinaryOp::Sub));
+            begin.extend(self.variables.iter().flat_map(|variable| variable.move_up()));
+            init.push(build::when(waiting(), begin));
+            // A process may end with stores pending; if that can be seen, it must be able to stay so.
+            let again = match self.observed.end {
+                true => build::binary(BinaryOp::And, waiting(), build::coin()),
+                false => waiting(),
+            };
+            finish.push(stmt(StmtKind::While { condition: again, body: self.switch() }));
+            let more = match (self.bounded, &self.r_sc) {
+                (Bounded::Rounds(rounds), Some(r_sc)) => {
+                    let effect = build::binary(BinaryOp::Add, var(r_sc), var(r_tso));
+                    build::binary(BinaryOp::Le, effect, Expr::int(rounds.into()))
+                }
+                _ => build::binary(BinaryOp::Lt, var(r_tso), Expr::int(Value::from(self.bounded.queues()))),
+            };
+            let more = build::binary(BinaryOp::And, more, build::coin());
+            let grow = vec![change(r_tso, BinaryOp::Add)];
+            all.push(procedure(&self.delay, vec![stmt(StmtKind::While { condition: more, body: grow })]));
+        }
+        end.push(build::assign(place(&self.sim), Expr::int(0)));
+        finish.push(run(&self.end_round));
+        let choice = stmt(StmtKind::Choose(vec![self.switch(), Block::new()]));
+        all.push(procedure(&self.init_round, init));
+        all.push(procedure(&self.end_round, end));
+        all.push(procedure(&self.new_round, vec![choice]));
+        all.push(procedure(&self.finish, finish));
+        all
+    }
+
+    /// Checks a pointer: memory has cells that the program does not know.
+    fn checked_pointer(&mut self, pointer: Expr) -> Expr {
+        if self.pointer.is_none() {
+            self.pointer = Some(self.names.fresh("pointer"));
+        }
+        let span = pointer.span();
+        call(self.pointer.as_deref().expect("set above"), vec![pointer], span)
+    }
+
+    fn pointer_procedure(&self) -> Option<Procedure> {
+        let pointer = self.pointer.as_ref()?;
+        let cells: Value = self.program.shared.iter().map(|v| Value::from(v.len.unwrap_or(1))).sum();
+        let p = &self.local.pointer;
+        let from = build::binary(BinaryOp::Ge, var(p), build::int(1));
+        let to = build::binary(BinaryOp::Le, var(p), build::int(cells));
+        let known = build::binary(BinaryOp::And, from, to);
+        let body = vec![stmt(StmtKind::Assert(known)), build::give(var(p))];
+        Some(build::procedure(pointer, vec![build::param(p, Type::INT)], Some(Type::INT), body))
+    }
+
+    /// The name of a helper, which gets written if it was not.
+    fn helper_name(&mut self, helper: Helper) -> String {
+        if let Some(known) = self.helpers.get(&helper) {
+            return known.clone();
+        }
+        let name = self.names.fresh(helper.wanted_name(&self.variables));
+        self.helpers.insert(helper, name.clone());
+        self.unwritten.push_back(helper);
+        name
+    }
+
+    /// The name of a procedure for calls in atomic blocks.
+    fn atomic_name(&mut self, procedure: &Name) -> String {
+        let (&text, &declared) =
+            self.procedures.get_key_value(procedure.as_str()).expect("validation: the procedure exists");
+        if let Some(known) = self.atomic.get(text) {
+            return known.clone();
+        }
+        let name = self.names.fresh(format!("{text}_atomic"));
+        self.atomic.insert(text, name.clone());
+        self.unwritten_atomic.push_back(declared);
+        name
+    }
+
+    /// The label of the place where a process rests when it is at a label.
+    fn at_label(&mut self, label: &str) -> String {
+        if !self.at.contains_key(label) {
+            let at = self.names.fresh(format!("at_{label}"));
+            self.at.insert(label.to_owned(), at);
+        }
+        self.at[label].clone()
+    }
+}
+
+/// Names in a set.
+type Set<'p> = FxHashSet<&'p str>;

@@ -1,0 +1,61 @@
+//! Names that the program does not use yet.
+
+use palisade_program::print::is_legal_name;
+use palisade_program::written::{Block, Program, StmtKind};
+use rustc_hash::FxHashSet;
+
+/// The names in use: variables, registers, parameters, procedures, processes and labels alike, so that a new name is clear wherever it stands.
+pub(super) struct Names {
+    taken: FxHashSet<String>,
+}
+
+impl Names {
+    /// The names of a program.
+    pub(super) fn new(program: &Program) -> Names {
+        let mut names = Names { taken: FxHashSet::default() };
+        let shared = program.shared.iter().map(|variable| &variable.name);
+        let privates = program.privates.iter().map(|private| &private.name);
+        let procedures = program.procedures.iter().map(|procedure| &procedure.name);
+        let templates = program.templates.iter().map(|template| &template.name);
+        for name in shared.chain(privates).chain(procedures).chain(templates) {
+            names.taken.insert(name.to_string());
+        }
+        for procedure in &program.procedures {
+            names.taken.extend(procedure.params.iter().map(|param| param.name.to_string()));
+            names.collect(&procedure.body);
+        }
+        for template in &program.templates {
+            names.taken.extend(template.params.iter().map(|param| param.name.to_string()));
+            names.collect(&template.body);
+        }
+        names
+    }
+
+    fn collect(&mut self, block: &Block) {
+        for stmt in block {
+            self.taken.extend(stmt.labels.iter().map(|label| label.to_string()));
+            match &stmt.kind {
+                StmtKind::Let { name, .. } => _ = self.taken.insert(name.to_string()),
+                StmtKind::If { then, otherwise, .. } => {
+                    self.collect(then);
+                    self.collect(otherwise);
+                }
+                StmtKind::While { body, .. }
+                | StmtKind::Loop(body)
+                | StmtKind::Block(body)
+                | StmtKind::Atomic(body) => self.collect(body),
+                StmtKind::Choose(alternatives) => alternatives.iter().for_each(|block| self.collect(block)),
+                _ => {}
+            }
+        }
+    }
+
+    /// A new name: the one wanted, with `_` behind it if that is in use.
+    pub(super) fn fresh(&mut self, wanted: impl Into<String>) -> String {
+        let mut name = wanted.into();
+        while !is_legal_name(&name) || !self.taken.insert(name.clone()) {
+            name.push('_');
+        }
+        name
+    }
+}

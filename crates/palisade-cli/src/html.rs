@@ -1,0 +1,48 @@
+//! `--html FILE`: answers as a web page.
+
+use crate::files;
+use crate::output::Output;
+use palisade::report::html::{self, Entry, Subject};
+use palisade::{Diagnostic, Input, Source};
+use std::path::Path;
+
+/// What a page says about a program.
+pub fn subject(input: &Input) -> Subject<'_> {
+    Subject { source: &input.source, language: input.language.name() }
+}
+
+/// The page that is being made, if one was asked for.
+pub struct Page<'a> {
+    file: Option<&'a Path>,
+    entries: Vec<Entry>,
+}
+
+impl<'a> Page<'a> {
+    /// A page that goes to this file.
+    pub fn new(file: Option<&'a Path>) -> Page<'a> {
+        Page { file, entries: Vec::new() }
+    }
+
+    /// Adds an entry, given the number that tells it apart from others, if there is a page to add it to.
+    pub fn add(&mut self, entry: impl FnOnce(usize) -> Entry) {
+        if self.file.is_some() {
+            self.entries.push(entry(self.entries.len()));
+        }
+    }
+
+    /// Adds a file that was refused.
+    pub fn refuse(&mut self, source: &Source, diagnostics: &[Diagnostic]) {
+        self.add(|_| html::refused(Subject { source, language: "" }, diagnostics));
+    }
+
+    /// Writes it. False if that cannot be done.
+    pub fn write(&self, output: &Output) -> bool {
+        let Some(file) = self.file else { return true };
+        let asked: Vec<String> =
+            std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+        let title = format!("palisade {}", asked.join(" "));
+        let page = html::page(&title, &self.entries, concat!("Palisade ", env!("CARGO_PKG_VERSION")));
+        let written = files::write(file, &page);
+        written.map_err(|error| output.complain_about(&file.display().to_string(), error)).is_ok()
+    }
+}

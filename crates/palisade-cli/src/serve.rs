@@ -1,0 +1,62 @@
+//! `palisade serve`: the playground. Prints where it is and serves it until Ctrl-C.
+
+use crate::args::{Common, Format, ServeArgs};
+use crate::exit::Exit;
+use crate::limits::Limits;
+use crate::output::{Detail, Output};
+use palisade::{Diagnostic, report};
+use palisade_serve::{Config, Server};
+use serde_json::json;
+use std::time::Duration;
+
+/// The time of a run, if none is given.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The most memory of a run, if none is given.
+const MEMORY: u64 = 2 << 30;
+/// Programs larger than this are not typed into a web page.
+const LARGEST: usize = 512 << 10;
+/// Connections at a time.
+const CONNECTIONS: usize = 256;
+
+/// Runs the command.
+pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
+    let limits = Limits::new(common);
+    let runs = args.runs.map_or(limits.jobs, |runs| runs as usize).max(1);
+    let memory = limits.budget(runs).memory();
+    let config = Config {
+        listen: args.listen,
+        timeout: common.timeout.unwrap_or(TIMEOUT),
+        memory: if common.memory.is_some() { memory } else { memory.min(MEMORY) },
+        jobs: (limits.jobs / runs).max(1),
+        runs,
+        waiting: usize::from(args.waiting),
+        connections: CONNECTIONS,
+        largest: LARGEST,
+        version: concat!("Palisade ", env!("CARGO_PKG_VERSION")).to_owned(),
+    };
+    let server = match Server::bind(config) {
+        Ok(server) => server,
+        Err(error) => {
+            let problem = Diagnostic::error("cannot-listen", error.to_string());
+            let help = "choose another port with --listen, or 127.0.0.1:0 for any that is free";
+            output.complain_about(&args.listen.to_string(), problem.help(help));
+            return Exit::Error;
+        }
+    };
+    if !server.address().ip().is_loopback() && output.detail != Detail::Quiet {
+        let warning =
+            Diagnostic::warning("not-only-here", "other machines can reach the playground and use this one");
+        output.complain_about(&server.address().to_string(), warning);
+    }
+    let url = server.url();
+    let line = match common.format {
+        Format::Text => format!("serving  {url}\n"),
+        Format::Json => {
+            let version = report::SCHEMA_VERSION;
+            json!({ "schema_version": version, "command": "serve", "url": url }).to_string() + "\n"
+        }
+    };
+    let _ = output.print(&line);
+    server.serve(&limits.stop);
+    Exit::Fine
+}

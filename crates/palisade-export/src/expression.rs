@@ -1,0 +1,393 @@
+//! Expressions and addresses as text, and what can go wrong when they are evaluated.
+//!
+//! The two languages write expressions alike, with C's operators. Parentheses are those that C's compilers do not warn about.
+//!
+//! *Numbers.* Here they have 64 bits and never wrap around. There they have 32 or 64; where the ranges of the operands do not rule out that a result is
+//! too large, the conditions `can_add(a, b)` and so on guard it.
+
+use crate::memory::Memory;
+use crate::ranges::{Range, Ranges, binary_exact, unary_exact};
+use palisade_base::IdVec;
+use palisade_program::Value;
+use palisade_program::running::{Address, BinaryOp, CodeId, Expr, RegId, Type, UnaryOp};
+
+/// The other language.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Language {
+    Promela,
+    C,
+}
+
+/// How numbers are represented there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Width {
+    Int,
+    Long,
+}
+
+impl Width {
+    /// Least and greatest number.
+    pub fn bounds(self) -> (i128, i128) {
+        match self {
+            Width::Int => (i32::MIN.into(), i32::MAX.into()),
+            Width::Long => (Value::MIN.into(), Value::MAX.into()),
+        }
+    }
+
+    fn bits(self) -> i128 {
+        match self {
+            Width::Int => 32,
+            Width::Long => 64,
+        }
+    }
+}
+
+/// A condition of a step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Condition {
+    /// The program is wrong if it is false.
+    Must(String, &'static str),
+    /// The process waits while it is false.
+    May(String),
+}
+
+/// What names in expressions mean.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub language: Language,
+    pub width: Width,
+    pub memory: &'a Memory,
+    pub ranges: &'a Ranges,
+    pub code: CodeId,
+    pub registers: &'a IdVec<RegId, String>,
+    /// A register that stands for what a cell holds.
+    pub load: Option<(RegId, &'a str)>,
+}
+
+impl Scope<'_> {
+    /// What an expression can give.
+    pub fn range(&self, e: &Expr) -> Range {
+        self.ranges.expr(self.code, e)
+    }
+
+    /// An expression as an operand of nothing.
+    pub fn expr(&self, e: &Expr) -> String {
+        self.write(e)
+    }
+
+    /// An expression of which only the truth matters.
+    pub fn truth(&self, e: &Expr) -> String {
+        match e {
+            Expr::Const(_) | Expr::Reg(_) => self.write(e),
+            e if is_truth(e) => self.write(e),
+            e => format!("{} != 0", self.operand(e, BinaryOp::Ne, Side::Left)),
+        }
+    }
+
+    /// The opposite.
+    pub fn falsehood(&self, e: &Expr) -> String {
+        match e {
+            Expr::Binary(op, a, b) if opposite(*op).is_some() => {
+                let op = opposite(*op).expect("just asked");
+                self.binary(op, a, b)
+            }
+            Expr::Unary(UnaryOp::Not, a) => self.truth(a),
+            Expr::Const(_) | Expr::Reg(_) => format!("!{}", self.tight(e)),
+            e if is_truth(e) => format!("!({})", self.write(e)),
+            e => format!("{} == 0", self.operand(e, BinaryOp::Eq, Side::Left)),
+        }
+    }
+
+    fn write(&self, e: &Expr) -> String {
+        match e {
+            Expr::Const(value) => self.number(*value),
+            Expr::Reg(register) => match self.load {
+                Some((loaded, place)) if loaded == *register => place.to_owned(),
+                _ => self.registers[*register].clone(),
+            },
+            Expr::Unary(UnaryOp::Not, a) => self.falsehood(a),
+            Expr::Unary(UnaryOp::Neg, a) => format!("-{}", self.tight(a)),
+            Expr::Unary(UnaryOp::BitNot, a) => format!("~{}", self.tight(a)),
+            Expr::Binary(op, a, b) => self.binary(*op, a, b),
+        }
+    }
+
+    fn binary(&self, op: BinaryOp, a: &Expr, b: &Expr) -> String {
+        let (left, right) = (self.operand(a, op, Side::Left), self.operand(b, op, Side::Right));
+        match op {
+            BinaryOp::Shl if self.width == Width::Long && matches!(a, Expr::Const(_)) => {
+                format!("(value){left} << {right}")
+            }
+            // Shifting a negative number to the left means nothing in C.
+            BinaryOp::Shl if self.range(a).lo < 0 => {
+                let one = if self.width == Width::Long { "1LL" } else { "1" };
+                format!("{left} * ({one} << {right})")
+            }
+            BinaryOp::Shr if !self.range(b).within(0, self.width.bits() - 1) => {
+                let most = self.width.bits() - 1;
+                let right = self.write(b);
+                let by = match self.language {
+                    Language::Promela => format!("({right} > {most} -> {most} : {right})"),
+                    Language::C => format!("({right} > {most} ? {most} : {right})"),
+                };
+                format!("{left} >> {by}")
+            }
+            _ => format!("{left} {} {right}", symbol(op)),
+        }
+    }
+
+    /// An expression as the second operand of an operator.
+    pub fn right(&self, op: BinaryOp, e: &Expr) -> String {
+        self.operand(e, op, Side::Right)
+    }
+
+    fn operand(&self, e: &Expr, parent: BinaryOp, side: Side) -> String {
+        let logical = matches!(parent, BinaryOp::And | BinaryOp::Or);
+        let text = if logical { self.truth(e) } else { self.write(e) };
+        let bare = match e {
+            Expr::Const(value) => *value >= 0 || !matches!(parent, BinaryOp::Shl | BinaryOp::Shr),
+            Expr::Reg(_) => true,
+            Expr::Unary(UnaryOp::Not, a) => match &**a {
+                // Written as a comparison.
+                Expr::Binary(op, ..) if opposite(*op).is_some() => logical,
+                Expr::Unary(UnaryOp::Not, _) => false,
+                _ => logical && !text.contains(' '),
+            },
+            Expr::Unary(..) => true,
+            // Written as a comparison with 0.
+            Expr::Binary(..) if logical && !is_truth(e) => true,
+            Expr::Binary(op, ..) => stands_bare(*op, parent, side),
+        };
+        if bare {
+            return text;
+        }
+        // C's compilers warn where the result of a comparison is computed with.
+        let cast = if self.language == Language::C && !logical && is_truth(e) { "(value)" } else { "" };
+        format!("{cast}({text})")
+    }
+
+    /// An expression that anything may stand beside.
+    pub fn tight(&self, e: &Expr) -> String {
+        match e {
+            Expr::Const(value) if *value >= 0 => self.write(e),
+            Expr::Reg(_) => self.write(e),
+            e if self.language == Language::C && is_truth(e) => format!("(value)({})", self.write(e)),
+            e => format!("({})", self.write(e)),
+        }
+    }
+
+    /// A number.
+    pub fn number(&self, value: Value) -> String {
+        number(self.language, value)
+    }
+
+    /// A cell.
+    pub fn place(&self, address: &Address) -> String {
+        match address {
+            Address::Cell(cell) => self.memory.cell(*cell),
+            Address::Element { base, index, .. } => self.memory.element(*base, &self.write(index)),
+            Address::Pointer(pointer) => self.memory.pointer(&self.write(pointer)),
+        }
+    }
+
+    /// What the evaluation of an expression asks for.
+    pub fn check(&self, e: &Expr, conditions: &mut Vec<Condition>) {
+        match e {
+            Expr::Const(_) | Expr::Reg(_) => {}
+            Expr::Unary(op, a) => {
+                self.check(a, conditions);
+                let (lo, hi) = self.width.bounds();
+                if *op == UnaryOp::Neg && !unary_exact(*op, self.range(a)).within(lo, hi) {
+                    conditions.push(Condition::Must(format!("can_sub(0, {})", self.write(a)), OVERFLOW));
+                }
+            }
+            Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => {
+                self.check(a, conditions);
+                let mut second = Vec::new();
+                self.check(b, &mut second);
+                // The second operand is evaluated only if the first does not decide.
+                let decided = if *op == BinaryOp::And { self.falsehood(a) } else { self.truth(a) };
+                conditions.extend(second.into_iter().map(|condition| condition.unless(&decided)));
+            }
+            Expr::Binary(op, a, b) => {
+                self.check(a, conditions);
+                self.check(b, conditions);
+                self.check_operator(*op, a, b, conditions);
+            }
+        }
+    }
+
+    fn check_operator(&self, op: BinaryOp, a: &Expr, b: &Expr, conditions: &mut Vec<Condition>) {
+        let (left, right) = (self.write(a), self.write(b));
+        let (range_a, range_b) = (self.range(a), self.range(b));
+        let (lo, hi) = self.width.bounds();
+        let fits = binary_exact(op, range_a, range_b).within(lo, hi);
+        let mut must = |condition: String, why| conditions.push(Condition::Must(condition, why));
+        match op {
+            BinaryOp::Add if !fits => must(format!("can_add({left}, {right})"), OVERFLOW),
+            BinaryOp::Sub if !fits => must(format!("can_sub({left}, {right})"), OVERFLOW),
+            BinaryOp::Mul if !fits => must(format!("can_mul({left}, {right})"), OVERFLOW),
+            BinaryOp::Div | BinaryOp::Rem => {
+                if range_b.lo <= 0 && range_b.hi >= 0 {
+                    must(format!("{} != 0", self.operand(b, BinaryOp::Ne, Side::Left)), DIVISION);
+                }
+                if range_a.lo <= lo && range_b.lo <= -1 && range_b.hi >= -1 {
+                    must(format!("can_div({left}, {right})"), OVERFLOW);
+                }
+            }
+            BinaryOp::Shl if !fits || !range_b.within(0, self.width.bits() - 2) => {
+                must(format!("can_shl({left}, {right})"), OVERFLOW);
+            }
+            BinaryOp::Shr if !range_b.within(0, 63) => {
+                must(format!("0 <= ({right}) && ({right}) <= 63"), OVERFLOW);
+            }
+            _ => {}
+        }
+    }
+
+    /// What an address asks for.
+    pub fn check_address(&self, address: &Address, conditions: &mut Vec<Condition>) {
+        let (e, least, most, why) = match address {
+            Address::Cell(_) => return,
+            Address::Element { len, index, .. } => (index, 0, Value::from(*len) - 1, BOUNDS),
+            Address::Pointer(pointer) => (pointer, 1, self.memory.len() as Value, POINTER),
+        };
+        self.check(e, conditions);
+        if let Some(inside) = between(self, e, least, most) {
+            conditions.push(Condition::Must(inside, why));
+        }
+    }
+
+    /// What a type asks of a value, given as text and by the range it is in.
+    pub fn fit(&self, value: &str, range: Range, ty: Type) -> Option<Condition> {
+        let (lo, hi) = ty.domain.bounds()?;
+        let inside = bounded(self.language, value, range, lo, hi)?;
+        Some(match ty.outside {
+            palisade_program::running::Outside::Fault => Condition::Must(inside, DOMAIN),
+            palisade_program::running::Outside::Block => Condition::May(inside),
+        })
+    }
+}
+
+impl Condition {
+    /// The same where something else does not hold.
+    pub fn unless(self, other: &str) -> Condition {
+        let weaken = |text: String| format!("({other}) || ({text})");
+        match self {
+            Condition::Must(text, why) => Condition::Must(weaken(text), why),
+            Condition::May(text) => Condition::May(weaken(text)),
+        }
+    }
+}
+
+const OVERFLOW: &str = "overflow";
+const DIVISION: &str = "division by zero";
+const BOUNDS: &str = "index out of bounds";
+const POINTER: &str = "bad pointer";
+const DOMAIN: &str = "outside the domain";
+
+fn between(scope: &Scope<'_>, e: &Expr, lo: Value, hi: Value) -> Option<String> {
+    let text = scope.operand(e, BinaryOp::Lt, Side::Left);
+    bounded(scope.language, &text, scope.range(e), lo, hi)
+}
+
+/// `lo <= value && value <= hi`, as far as the range does not say so.
+fn bounded(language: Language, value: &str, range: Range, lo: Value, hi: Value) -> Option<String> {
+    let value = if value.contains(' ') { format!("({value})") } else { value.to_owned() };
+    let number = |value| number(language, value);
+    let least = (range.lo < lo.into()).then(|| format!("{value} >= {}", number(lo)));
+    let most = (range.hi > hi.into()).then(|| format!("{value} <= {}", number(hi)));
+    match (least, most) {
+        (None, None) => None,
+        (Some(one), None) | (None, Some(one)) => Some(one),
+        (Some(least), Some(most)) => Some(format!("{least} && {most}")),
+    }
+}
+
+/// A number. Promela has no numbers of more than 32 bits: bounds beyond are never reached there.
+pub(crate) fn number(language: Language, value: Value) -> String {
+    match (language, i32::try_from(value)) {
+        (_, Ok(i32::MIN)) => format!("({} - 1)", i32::MIN + 1),
+        (_, Ok(value)) => value.to_string(),
+        (Language::Promela, Err(_)) => number(language, if value < 0 { i32::MIN } else { i32::MAX }.into()),
+        (Language::C, Err(_)) if value == Value::MIN => format!("({}LL - 1)", value + 1),
+        (Language::C, Err(_)) => format!("{value}LL"),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// Whether an operand needs no parentheses for any reader.
+fn stands_bare(op: BinaryOp, parent: BinaryOp, side: Side) -> bool {
+    use BinaryOp::{Add, And, Div, Mul, Or, Rem, Sub};
+    let product = matches!(op, Mul | Div | Rem);
+    let sum = matches!(op, Add | Sub);
+    match parent {
+        Add | Sub => product || (sum && side == Side::Left),
+        And => op == And && side == Side::Left || opposite(op).is_some(),
+        Or => op == Or && side == Side::Left || opposite(op).is_some(),
+        parent if opposite(parent).is_some() => product || sum,
+        _ => false,
+    }
+}
+
+/// The comparison that is true exactly when this one is false.
+pub(crate) fn opposite(op: BinaryOp) -> Option<BinaryOp> {
+    Some(match op {
+        BinaryOp::Eq => BinaryOp::Ne,
+        BinaryOp::Ne => BinaryOp::Eq,
+        BinaryOp::Lt => BinaryOp::Ge,
+        BinaryOp::Ge => BinaryOp::Lt,
+        BinaryOp::Gt => BinaryOp::Le,
+        BinaryOp::Le => BinaryOp::Gt,
+        _ => return None,
+    })
+}
+
+/// Whether one of two conditions is true exactly when the other is false, by their form.
+pub(crate) fn are_opposite(a: &Expr, b: &Expr) -> bool {
+    let negates = |a: &Expr, b: &Expr| match (a, b) {
+        (Expr::Unary(UnaryOp::Not, a), b) => **a == *b,
+        (Expr::Binary(op, a1, a2), Expr::Binary(other, b1, b2)) => {
+            opposite(*op) == Some(*other) && a1 == b1 && a2 == b2
+        }
+        _ => false,
+    };
+    negates(a, b) || negates(b, a)
+}
+
+/// Whether the value is 0 or 1 by its form.
+pub(crate) fn is_truth(e: &Expr) -> bool {
+    match e {
+        Expr::Unary(op, _) => *op == UnaryOp::Not,
+        Expr::Binary(op, _, _) => opposite(*op).is_some() || matches!(op, BinaryOp::And | BinaryOp::Or),
+        Expr::Const(_) | Expr::Reg(_) => false,
+    }
+}
+
+fn symbol(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Add => "+",
+        BinaryOp::Sub => "-",
+        BinaryOp::Mul => "*",
+        BinaryOp::Div => "/",
+        BinaryOp::Rem => "%",
+        BinaryOp::BitAnd => "&",
+        BinaryOp::BitOr => "|",
+        BinaryOp::BitXor => "^",
+        BinaryOp::Shl => "<<",
+        BinaryOp::Shr => ">>",
+        BinaryOp::Eq => "==",
+        BinaryOp::Ne => "!=",
+        BinaryOp::Lt => "<",
+        BinaryOp::Le => "<=",
+        BinaryOp::Gt => ">",
+        BinaryOp::Ge => ">=",
+        BinaryOp::And => "&&",
+        BinaryOp::Or => "||",
+    }
+}

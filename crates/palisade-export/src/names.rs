@@ -1,0 +1,49 @@
+//! Names that the other language takes, each for one thing.
+
+use std::collections::HashSet;
+
+/// The names in use.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    taken: HashSet<String>,
+}
+
+impl Names {
+    /// No names but these are taken.
+    pub fn reserving<'a>(reserved: impl IntoIterator<Item = &'a str>) -> Names {
+        Names { taken: reserved.into_iter().map(str::to_owned).collect() }
+    }
+
+    /// A new name, as like the wanted one as can be.
+    ///
+    /// Names with several letters, all of them capitals, get an underscore: in C such names are macros of whatever is included.
+    pub fn fresh(&mut self, wanted: &str) -> String {
+        let mut name: String =
+            wanted.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let capitals = name.chars().filter(char::is_ascii_uppercase).count();
+        let shouted = capitals > 1 && !name.chars().any(|c| c.is_ascii_lowercase());
+        if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit() || c == '_') {
+            name.insert(0, 'v');
+        }
+        if shouted {
+            name.push('_');
+        }
+        if self.taken.contains(&name) {
+            let again = (2..).map(|i| format!("{name}_{i}")).find(|name| !self.taken.contains(name));
+            name = again.expect("there are more numbers than names");
+        }
+        self.taken.insert(name.clone());
+        name
+    }
+}
+
+/// Words of C, and names of its library that are often macros.
+pub(crate) const C_WORDS: &[&str] = &[
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
+    "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
+    "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void",
+    "volatile", "while", "asm", "typeof", "linux", "unix", "errno", "stdin", "stdout", "stderr", "main",
+    "exit", "abort", "assert", "signal", "bool", "true", "false", "alarm", "close", "read", "write", "open",
+    "time", "clock", "rand", "random", "abs", "div", "index", "link", "pause", "pipe", "sleep", "wait",
+    "yield", "I", "EOF", "NULL",
+];

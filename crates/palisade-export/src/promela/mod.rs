@@ -1,0 +1,340 @@
+//! Promela, the language of Spin.
+//!
+//! *How programs look there.* Each process role is a `proctype`, each step of the program one statement or `atomic`; `init` gives memory its first values and starts the
+//! processes. Properties are watched by a process `monitor`, which can take a step only in a bad state. A program is unsafe exactly if Spin finds
+//! a violated assertion; a process that waits for ever is no error (`-E`).
+//!
+//! *Atomic sections.* Promela's `atomic` lets others go on when a statement inside blocks; here they must not. So a section that may block after its first
+//! step notes its process in `holder`, and every `proctype` is `provided` that nobody else holds a section. A section that blocks at its first step may
+//! as well wait outside: had it been entered, nothing more would happen in that run. Spin does not look for cycles inside `atomic`; sections with loops or calls
+//! are therefore held by `holder` alone.
+//!
+//! *Procedures.* Promela has none. Each process has the code of the procedures it calls, once, with registers of their own; a call notes where to go
+//! on and jumps. A procedure that may be called while it runs saves its registers on a stack of `STACK` entries; to outgrow it is a violated assertion, never
+//! silence.
+//!
+//! *Numbers* have 32 bits there. Larger constants are refused; a result that could be too large is guarded by an assertion.
+
+mod process;
+mod sections;
+mod words;
+
+use crate::expression::{Language, Width, number};
+use crate::memory::{Memory, Variable};
+use crate::names::{C_WORDS, Names};
+use crate::observed::{ME, Observed, number_among_copies};
+use crate::ranges::{Range, Ranges};
+use crate::routine::{Kind, Routine, routines};
+use crate::step::OLD;
+use crate::structure::{Continues, Structured, structure};
+use crate::text::Text;
+use crate::watch::Watch;
+use crate::{Export, refuse};
+use palisade_base::{Diagnostic, Id, IdVec, Source, Span};
+use palisade_program::lower;
+use palisade_program::running::{Liveness, PropertyKind, RoleId, System};
+use process::Process;
+
+/// Spin has no more processes than this, `init` and the monitor included.
+const MOST_PROCESSES: usize = 255;
+
+/// Writes a program as a Promela model.
+pub(crate) fn write(export: &Export<'_>) -> Result<String, Vec<Diagnostic>> {
+    let system = lower(export.program, export.instantiation());
+    let mut problems = refuse::numbers(&system);
+    if system.instances.len() + 2 > MOST_PROCESSES {
+        let message = format!(
+            "Spin has at most {MOST_PROCESSES} processes, and this program has {}",
+            system.instances.len()
+        );
+        problems.push(Diagnostic::error("too-many-processes", message));
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let watch = Watch::new(&system);
+    let liveness = Liveness::new(&system);
+    let ranges = Ranges::new(&system);
+    let mut names = Names::reserving(C_WORDS.iter().chain(words::PROMELA).chain(words::SPIN).copied());
+    let memory = Memory::new(export.program, &system, &mut names);
+    let roles: IdVec<RoleId, String> =
+        system.roles.iter().map(|role| names.fresh(&crate::role_name(&system, role))).collect();
+    let observed = Observed::new(&system, &watch, &roles, &mut names);
+    let routines = routines(&system, &watch, &liveness);
+    let structured: Vec<Structured> =
+        routines.iter().map(|routine| structure(routine, Continues::No)).collect();
+    let model = Model {
+        system: &system,
+        liveness: &liveness,
+        ranges: &ranges,
+        memory: &memory,
+        observed: &observed,
+        routines: &routines,
+        structured: &structured,
+        roles: &roles,
+        names,
+        holds: needs_holder(&system, &routines, &structured),
+        source: export.source,
+    };
+    let mut text = Text::new(export.source);
+    for (index, routine) in routines.iter().enumerate() {
+        if let Kind::Process(role) = routine.kind {
+            Process::new(&model, index, role).write(&mut text);
+        }
+    }
+    model.monitor(&mut text);
+    model.init(&mut text);
+    let body = text.finish();
+    let mut text = Text::new(export.source);
+    model.heading(export, &mut text);
+    model.declarations(&body, &mut text);
+    Ok(text.finish() + &body)
+}
+
+/// Whether some section needs to be held.
+fn needs_holder(system: &System, routines: &[Routine<'_>], structured: &[Structured]) -> bool {
+    routines.iter().zip(structured).any(|(routine, text)| sections::holds(system, routine, &text.body))
+}
+
+/// All there is to know about a program.
+pub(crate) struct Model<'a> {
+    pub system: &'a System,
+    pub liveness: &'a Liveness,
+    pub ranges: &'a Ranges,
+    pub memory: &'a Memory,
+    pub observed: &'a Observed,
+    pub routines: &'a [Routine<'a>],
+    pub structured: &'a [Structured],
+    pub roles: &'a IdVec<RoleId, String>,
+    /// The names of global things.
+    pub names: Names,
+    /// Whether some section is held by `holder`.
+    pub holds: bool,
+    source: &'a Source,
+}
+
+impl Model<'_> {
+    /// The line of the source that a place is in.
+    pub fn line(&self, span: Span) -> Option<u32> {
+        self.source.position(span).map(|position| position.line)
+    }
+
+    fn heading(&self, export: &Export<'_>, text: &mut Text<'_>) {
+        text.line("/*");
+        export.heading.lines().for_each(|line| text.line(&format!(" * {}", line.replace("*/", "* /"))));
+        text.line(" *");
+        text.line(
+            " * A violated assertion is an error of the program; processes that wait for ever are none:",
+        );
+        text.line(" *     spin -run -safety -E -m1000000 FILE");
+        text.line(" */");
+        text.line("");
+    }
+
+    fn declarations(&self, body: &str, text: &mut Text<'_>) {
+        let macros: Vec<&str> =
+            words::MACROS.iter().filter(|(name, _)| body.contains(name)).map(|(_, text)| *text).collect();
+        if !macros.is_empty() {
+            text.line("#define MAX 2147483647");
+            text.line("#define MIN (-2147483647 - 1)");
+            macros.into_iter().for_each(|line| text.line(line));
+            text.line("");
+        }
+        if body.contains("STACK") {
+            text.line("#ifndef STACK");
+            text.line(&format!(
+                "{:<55} /* calls that wait for calls of the same procedure */",
+                "#define STACK 8"
+            ));
+            text.line("#endif");
+            text.line("");
+        }
+        match &self.memory.array {
+            None => self.memory.variables.iter().for_each(|variable| self.variable(variable, text)),
+            Some(array) => self.array(array, text),
+        }
+        self.observed_variables(text);
+        if self.holds {
+            text.line(&format!("{:<55} /* whose atomic section is open */", "byte holder;"));
+        }
+        if body.contains(&format!("{OLD} ")) {
+            text.line(&format!("hidden int {OLD};"));
+        }
+        if body.contains(&format!("{OLD}s[")) {
+            let most = self.routines.iter().map(|routine| routine.code.params).max().unwrap_or(0);
+            text.line(&format!("hidden int {OLD}s[{most}];"));
+        }
+        text.line("");
+    }
+
+    fn variable(&self, variable: &Variable, text: &mut Text<'_>) {
+        let ty = type_of(self.memory.range(self.ranges, variable));
+        let name = &variable.name;
+        let first = |cell| self.system.cells[cell].init;
+        let inits: Vec<Option<i64>> = variable.cells().map(first).collect();
+        let same = inits.windows(2).all(|pair| pair[0] == pair[1]);
+        let len = variable.len.map_or(String::new(), |len| format!("[{}]", len.max(1)));
+        let init = match inits.first() {
+            Some(Some(value)) if same && *value != 0 => format!(" = {}", number(Language::Promela, *value)),
+            _ => String::new(),
+        };
+        text.commented(&format!("{ty} {name}{len}{init};"), variable.span);
+    }
+
+    /// All cells in one array; each variable is a macro.
+    fn array(&self, array: &str, text: &mut Text<'_>) {
+        let ranges = self.system.cells.ids().map(|cell| self.ranges.cells[cell]);
+        let range =
+            ranges.reduce(|a, b| Range { lo: a.lo.min(b.lo), hi: a.hi.max(b.hi) }).unwrap_or(Range::of(0));
+        let ty = type_of(range);
+        let declared = format!("{ty} {array}[{}];", self.memory.len() + 1);
+        text.line(&format!("{declared:<55} /* a pointer is an index; 0 is none */"));
+        for variable in &self.memory.variables {
+            let first = variable.base.index() + 1;
+            let macro_ = match variable.len {
+                None => format!("#define {} {array}[{first}]", variable.name),
+                Some(_) => format!("#define {}(i) {array}[{first} + (i)]", variable.name),
+            };
+            text.commented(&macro_, variable.span);
+        }
+    }
+
+    fn observed_variables(&self, text: &mut Text<'_>) {
+        let system = self.system;
+        let copies = |role: RoleId| {
+            if self.observed.are_told_apart(role) {
+                format!("[{}]", self.observed.copies(role))
+            } else {
+                String::new()
+            }
+        };
+        for (&(role, location), name) in &self.observed.at {
+            let at_start = if system.role_code(role).entry == location { " = 1" } else { "" };
+            text.line(&format!("bit {name}{}{at_start};", copies(role)));
+        }
+        for (&(role, register), name) in &self.observed.registers {
+            let range = self.ranges.registers[system.roles[role].code][register];
+            text.line(&format!("{} {name}{};", type_of(range), copies(role)));
+        }
+        for (places, name) in &self.observed.counts {
+            let at_start = match self.observed.count_at_start(system, places) {
+                0 => String::new(),
+                count => format!(" = {count}"),
+            };
+            text.line(&format!("byte {name}{at_start};"));
+        }
+        if let Some(running) = &self.observed.running {
+            let declared = format!("byte {running} = {};", self.observed.running_at_start(system));
+            text.line(&format!("{declared:<55} /* processes that have not ended */"));
+        }
+    }
+
+    fn monitor(&self, text: &mut Text<'_>) {
+        if self.system.properties.is_empty() {
+            return;
+        }
+        text.line("/* Bad states: here only can it go on. */");
+        text.line("proctype monitor() {");
+        text.indent();
+        text.line("if");
+        text.forget_line();
+        for property in &self.system.properties {
+            let bad = self.observed.bad(
+                Language::Promela,
+                Width::Int,
+                self.system,
+                self.memory,
+                self.ranges,
+                property,
+            );
+            let when = match (property.kind, &self.observed.running) {
+                (PropertyKind::Final, Some(running)) => format!("{running} == 0 && ({bad})"),
+                _ if self.holds => format!("holder == 0 && ({bad})"),
+                _ => bad,
+            };
+            text.commented(&format!(":: {when} -> assert(false)"), property.span);
+        }
+        text.line("fi");
+        text.dedent();
+        text.line("}");
+        text.line("");
+    }
+
+    fn init(&self, text: &mut Text<'_>) {
+        text.line("init {");
+        text.indent();
+        text.line("atomic {");
+        text.indent();
+        text.forget_line();
+        for variable in &self.memory.variables {
+            self.initial_values(variable, text);
+        }
+        for (thread, instance) in self.system.instances.iter_enumerated() {
+            let me = if self.observed.are_told_apart(instance.role) {
+                number_among_copies(self.system, thread).to_string()
+            } else {
+                String::new()
+            };
+            text.line(&format!("run {}({me});", self.roles[instance.role]));
+        }
+        if !self.system.properties.is_empty() {
+            text.line("run monitor();");
+        }
+        if self.system.instances.is_empty() && self.system.properties.is_empty() {
+            text.line("skip");
+        }
+        text.dedent();
+        text.line("}");
+        text.dedent();
+        text.line("}");
+    }
+
+    /// First values that a declaration does not give.
+    fn initial_values(&self, variable: &Variable, text: &mut Text<'_>) {
+        let inits: Vec<Option<i64>> = variable.cells().map(|cell| self.system.cells[cell].init).collect();
+        let same = inits.windows(2).all(|pair| pair[0] == pair[1]);
+        let declared = self.memory.array.is_none() && same;
+        for (cell, init) in variable.cells().zip(inits) {
+            let place = self.memory.cell(cell);
+            match init {
+                Some(0) => {}
+                Some(_) if declared => {}
+                Some(value) => text.line(&format!("{place} = {};", number(Language::Promela, value))),
+                None => {
+                    let bounds = variable.ty.domain.bounds();
+                    let (lo, hi) = bounds.expect("validation: arbitrary values have a domain");
+                    text.commented(&format!("{};", any(&place, lo, hi)), variable.span);
+                }
+            }
+        }
+    }
+}
+
+/// Any value of a range, in one step if there are few.
+pub(crate) fn any(place: &str, lo: i64, hi: i64) -> String {
+    if hi - lo < 16 {
+        let values: Vec<String> = (lo..=hi).map(|value| format!(":: {place} = {value}")).collect();
+        format!("if {} fi", values.join(" "))
+    } else {
+        let number = |value| number(Language::Promela, value);
+        format!("{place} = {}; do :: {place} < {} -> {place}++ :: break od", number(lo), number(hi))
+    }
+}
+
+/// The narrowest type for a range.
+pub(crate) fn type_of(range: Range) -> &'static str {
+    if range.within(0, 1) {
+        "bit"
+    } else if range.within(0, 255) {
+        "byte"
+    } else if range.within(i16::MIN.into(), i16::MAX.into()) {
+        "short"
+    } else {
+        "int"
+    }
+}
+
+/// The parameters of a process.
+pub(crate) fn parameters(observed: &Observed, role: RoleId) -> String {
+    if observed.are_told_apart(role) { format!("byte {ME}") } else { String::new() }
+}

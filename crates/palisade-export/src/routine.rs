@@ -1,0 +1,230 @@
+//! The code to be written down: routines.
+//!
+//! A routine is the code of a process role, or of a procedure as it is called from somewhere: a procedure that is called both inside and outside of atomic
+//! blocks gives two routines. So it is known for every place of a routine whether an atomic section is open there, and only the steps that really
+//! open and close one remain.
+//!
+//! *Fused loads.* A load into a temporary followed by local steps that use it up (a branch, an assertion, an assignment) is taken as one step, `if (x == 0)`
+//! instead of `t = x; if (t == 0)`. This is done where no property sees the place before the load. The argument: a state between the two steps looks to all others
+//! like the state before the load, which had no effect but on the temporary; and states after the second step are reached as well
+//! if that comes right after the load, since it touches nothing shared. So the same bad states can be reached.
+
+use crate::watch::Watch;
+use palisade_base::{Id, IdVec, Span};
+use palisade_program::running::{
+    Address, Code, CodeId, Expr, Instr, Liveness, Location, RegId, RoleId, System,
+};
+
+/// One step of a routine.
+#[derive(Clone, Debug)]
+pub(crate) struct Move {
+    /// A load that happens in the same step, before the instruction: the register stands for the value of the cell.
+    pub load: Option<(RegId, Address)>,
+    /// What happens.
+    pub instr: Instr,
+    /// Where control goes.
+    pub target: Location,
+    /// What was written there.
+    pub span: Span,
+}
+
+/// Whose code a routine is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Process(RoleId),
+    /// A procedure, as called inside or outside of atomic sections.
+    Procedure(Section),
+}
+
+/// Where a place is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Section {
+    Outside,
+    Inside,
+}
+
+/// A routine.
+#[derive(Clone, Debug)]
+pub(crate) struct Routine<'a> {
+    pub kind: Kind,
+    pub id: CodeId,
+    pub code: &'a Code,
+    /// The steps from each place.
+    pub moves: IdVec<Location, Vec<Move>>,
+    /// Where atomic sections are open.
+    pub section: IdVec<Location, Section>,
+}
+
+/// All routines of a system, the processes first, each called routine after those that call it.
+pub(crate) fn routines<'a>(system: &'a System, watch: &Watch, liveness: &Liveness) -> Vec<Routine<'a>> {
+    let mut roles: Vec<RoleId> = Vec::new();
+    let mut wanted: Vec<(Kind, CodeId)> = Vec::new();
+    let want_role = |role: RoleId, roles: &mut Vec<RoleId>, wanted: &mut Vec<(Kind, CodeId)>| {
+        if !roles.contains(&role) {
+            roles.push(role);
+            wanted.push((Kind::Process(role), system.roles[role].code));
+        }
+    };
+    system.instances.iter().for_each(|instance| want_role(instance.role, &mut roles, &mut wanted));
+    let mut found: Vec<Routine<'a>> = Vec::new();
+    while found.len() < wanted.len() {
+        let (kind, id) = wanted[found.len()];
+        let routine = Routine::new(system, kind, id, watch, liveness);
+        for (location, moves) in routine.moves.iter_enumerated() {
+            for step in moves {
+                match &step.instr {
+                    Instr::Call { code, .. } => {
+                        let callee = (Kind::Procedure(routine.section[location]), *code);
+                        if !wanted.contains(&callee) {
+                            wanted.push(callee);
+                        }
+                    }
+                    Instr::Spawn(template, _) => {
+                        for &role in &system.templates[*template].roles {
+                            want_role(role, &mut roles, &mut wanted);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found.push(routine);
+    }
+    found.sort_by_key(|routine| matches!(routine.kind, Kind::Procedure(_)));
+    found
+}
+
+impl<'a> Routine<'a> {
+    fn new(system: &'a System, kind: Kind, id: CodeId, watch: &Watch, liveness: &Liveness) -> Routine<'a> {
+        let code = &system.codes[id];
+        let start = match kind {
+            Kind::Procedure(section) => section,
+            Kind::Process(_) => Section::Outside,
+        };
+        let (moves, section) = open_sections(code, start);
+        let mut routine = Routine { kind, id, code, moves, section };
+        routine.fuse(system, watch, liveness);
+        routine
+    }
+
+    /// The step with a number from a location.
+    pub fn step(&self, location: Location, index: usize) -> &Move {
+        &self.moves[location][index]
+    }
+
+    /// Takes loads together with the local steps behind them.
+    fn fuse(&mut self, system: &System, watch: &Watch, liveness: &Liveness) {
+        let mut ways_in = vec![0u32; self.moves.len()];
+        ways_in[self.code.entry.index()] += 1;
+        for step in self.moves.iter().flatten() {
+            ways_in[step.target.index()] += 1;
+        }
+        for location in self.moves.ids() {
+            let seen = |location| match self.kind {
+                Kind::Process(role) => {
+                    self.section[location] == Section::Outside && watch.sees(system, role, location)
+                }
+                Kind::Procedure(_) => false,
+            };
+            let [Move { instr: Instr::Load(register, address), target, .. }] = &self.moves[location][..]
+            else {
+                continue;
+            };
+            let (register, address, middle) = (*register, address.clone(), *target);
+            let used_up = |step: &Move| match &step.instr {
+                _ if step.load.is_some() => false,
+                Instr::Assume(_) | Instr::Assert(_) => {
+                    liveness.dead(self.id, step.target).contains(&register)
+                }
+                Instr::Assign(to, _) => {
+                    *to == register || liveness.dead(self.id, step.target).contains(&register)
+                }
+                _ => false,
+            };
+            let next = &self.moves[middle];
+            let total = code_register_is_unchecked(self.code, register);
+            if !total
+                || liveness.is_observed(self.id, register)
+                || middle == location
+                || ways_in[middle.index()] != 1
+                || next.is_empty()
+                || seen(location)
+                || seen(middle)
+                || !next.iter().all(used_up)
+            {
+                continue;
+            }
+            let fused: Vec<Move> = next
+                .iter()
+                .map(|step| Move { load: Some((register, address.clone())), ..step.clone() })
+                .collect();
+            self.moves[location] = fused;
+            self.moves[middle].clear();
+        }
+    }
+}
+
+/// Whether a register is a temporary of lowering: it holds whatever is loaded into it, without a check.
+fn code_register_is_unchecked(code: &Code, register: RegId) -> bool {
+    code.registers[register].name.starts_with('%')
+}
+
+/// The steps of a code, with those that open or close a section inside of another one replaced by empty ones; and where sections are open.
+fn open_sections(code: &Code, start: Section) -> (IdVec<Location, Vec<Move>>, IdVec<Location, Section>) {
+    let depth_at_start = u32::from(start == Section::Inside);
+    let mut depth: Vec<Option<u32>> = vec![None; code.location_count()];
+    depth[code.entry.index()] = Some(depth_at_start);
+    let mut moves: IdVec<Location, Vec<Move>> = (0..code.location_count()).map(|_| Vec::new()).collect();
+    let mut open = vec![code.entry];
+    while let Some(location) = open.pop() {
+        let before = depth[location.index()].expect("only places that were reached are open");
+        for id in code.edges_from(location) {
+            let edge = &code.edges()[palisade_program::running::EdgeId(id)];
+            let (instr, after) = match &edge.instr {
+                Instr::AtomicBegin if before > 0 => (Instr::Nop, before + 1),
+                Instr::AtomicBegin => (Instr::AtomicBegin, 1),
+                Instr::AtomicEnd if before > 1 => (Instr::Nop, before - 1),
+                Instr::AtomicEnd => (Instr::AtomicEnd, before - 1),
+                instr => (instr.clone(), before),
+            };
+            moves[location].push(Move { load: None, instr, target: edge.target, span: edge.span });
+            if depth[edge.target.index()].is_none() {
+                depth[edge.target.index()] = Some(after);
+                open.push(edge.target);
+            }
+        }
+    }
+    let section = |depth: &Option<u32>| match depth {
+        Some(1..) => Section::Inside,
+        _ => Section::Outside,
+    };
+    (moves, depth.iter().map(section).collect())
+}
+
+/// Calls `visit` for every expression of an instruction.
+pub(crate) fn expressions(instr: &Instr, visit: &mut dyn FnMut(&Expr)) {
+    let address = |address: &Address, visit: &mut dyn FnMut(&Expr)| match address {
+        Address::Cell(_) => {}
+        Address::Element { index: e, .. } | Address::Pointer(e) => visit(e),
+    };
+    match instr {
+        Instr::Assign(_, e) | Instr::Assume(e) | Instr::Assert(e) | Instr::Return(Some(e)) => visit(e),
+        Instr::Load(_, place) => address(place, visit),
+        Instr::Store(place, e) => {
+            address(place, visit);
+            visit(e);
+        }
+        Instr::Locked { address: place, operands, .. } => {
+            address(place, visit);
+            operands.iter().for_each(visit);
+        }
+        Instr::Call { args, .. } | Instr::Spawn(_, args) => args.iter().for_each(visit),
+        Instr::Nop
+        | Instr::Havoc(..)
+        | Instr::Fence
+        | Instr::StoreFence
+        | Instr::AtomicBegin
+        | Instr::AtomicEnd
+        | Instr::Return(None) => {}
+    }
+}

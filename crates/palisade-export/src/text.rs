@@ -1,0 +1,78 @@
+//! Lines of text with indentation, and comments that say what was written in the source.
+
+use palisade_base::{Source, Span};
+
+/// Text on its way.
+pub(crate) struct Text<'a> {
+    text: String,
+    depth: usize,
+    source: &'a Source,
+    /// The source line of the last comment.
+    last: Option<u32>,
+}
+
+/// Comments begin at this column where the code leaves room.
+const COMMENTS: usize = 56;
+
+/// Longer pieces of source are cut.
+const LONGEST: usize = 70;
+
+impl<'a> Text<'a> {
+    pub fn new(source: &'a Source) -> Text<'a> {
+        Text { text: String::new(), depth: 0, source, last: None }
+    }
+
+    pub fn finish(self) -> String {
+        self.text
+    }
+
+    /// A line.
+    pub fn line(&mut self, line: &str) {
+        if !line.is_empty() {
+            (0..self.depth).for_each(|_| self.text.push_str("    "));
+            self.text.push_str(line);
+        }
+        self.text.push('\n');
+    }
+
+    /// A line that stands further to the left.
+    pub fn outdented(&mut self, line: &str) {
+        self.depth = self.depth.saturating_sub(1);
+        self.line(line);
+        self.depth += 1;
+    }
+
+    /// A line with what was written at a place of the source, unless the comment before said so.
+    pub fn commented(&mut self, line: &str, span: Span) {
+        let position = self.source.position(span).filter(|position| self.last != Some(position.line));
+        let Some(position) = position else { return self.line(line) };
+        self.last = Some(position.line);
+        let quoted = self.quote(span);
+        let width = self.depth * 4 + line.chars().count();
+        let gap = COMMENTS.saturating_sub(width).max(1);
+        self.line(&format!("{line}{:gap$}/* {}: {quoted} */", "", position.line));
+    }
+
+    /// What was written at a place, on one line, fit for a comment.
+    pub fn quote(&self, span: Span) -> String {
+        let text: Vec<&str> = self.source.slice(span).split_whitespace().collect();
+        let text = text.join(" ").replace("/*", "/ *").replace("*/", "* /").replace('\\', "/");
+        match text.char_indices().nth(LONGEST) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        }
+    }
+
+    /// The next comment is written whatever its line.
+    pub fn forget_line(&mut self) {
+        self.last = None;
+    }
+
+    pub fn indent(&mut self) {
+        self.depth += 1;
+    }
+
+    pub fn dedent(&mut self) {
+        self.depth -= 1;
+    }
+}

@@ -1,0 +1,199 @@
+/* Accesses to memory that are not atomic: one entry point per size, as compilers call them, and the functions of the C library that copy memory. */
+
+#include "palisade.h"
+
+#define ACCESS(name, kind, order, size)                                                            \
+    EXPORT void name(void *address)                                                                \
+    {                                                                                              \
+        pal_event((uint64_t)address, HEAD(kind, order, size), CALLER);                             \
+    }
+
+#define SIZES(prefix, kind, order)                                                                 \
+    ACCESS(prefix##1, kind, order, 1)                                                              \
+    ACCESS(prefix##2, kind, order, 2)                                                              \
+    ACCESS(prefix##4, kind, order, 4)                                                              \
+    ACCESS(prefix##8, kind, order, 8)                                                              \
+    ACCESS(prefix##16, kind, order, 16)
+
+SIZES(__tsan_read, K_LOAD, O_PLAIN)
+SIZES(__tsan_write, K_STORE, O_PLAIN)
+SIZES(__tsan_unaligned_read, K_LOAD, O_PLAIN)
+SIZES(__tsan_unaligned_write, K_STORE, O_PLAIN)
+SIZES(__tsan_volatile_read, K_LOAD, O_VOLATILE)
+SIZES(__tsan_volatile_write, K_STORE, O_VOLATILE)
+SIZES(__tsan_unaligned_volatile_read, K_LOAD, O_VOLATILE)
+SIZES(__tsan_unaligned_volatile_write, K_STORE, O_VOLATILE)
+
+/* Calls with the place behind the access. */
+#define ACCESS_AT(name, kind, size)                                                                \
+    EXPORT void name(void *address, void *place)                                                   \
+    {                                                                                              \
+        pal_event((uint64_t)address, HEAD(kind, O_PLAIN, size), (uint64_t)place);                  \
+    }
+ACCESS_AT(__tsan_read1_pc, K_LOAD, 1)
+ACCESS_AT(__tsan_read2_pc, K_LOAD, 2)
+ACCESS_AT(__tsan_read4_pc, K_LOAD, 4)
+ACCESS_AT(__tsan_read8_pc, K_LOAD, 8)
+ACCESS_AT(__tsan_read16_pc, K_LOAD, 16)
+ACCESS_AT(__tsan_write1_pc, K_STORE, 1)
+ACCESS_AT(__tsan_write2_pc, K_STORE, 2)
+ACCESS_AT(__tsan_write4_pc, K_STORE, 4)
+ACCESS_AT(__tsan_write8_pc, K_STORE, 8)
+ACCESS_AT(__tsan_write16_pc, K_STORE, 16)
+
+EXPORT void __tsan_init(void) {}
+EXPORT void __tsan_func_entry(void *caller) { (void)caller; }
+EXPORT void __tsan_func_exit(void) {}
+
+/* clang may join a load with the store behind it in one call. */
+#define BOTH(name, order, size)                                                                    \
+    EXPORT void name(void *address)                                                                \
+    {                                                                                              \
+        pal_event((uint64_t)address, HEAD(K_LOAD, order, size), CALLER);                           \
+        pal_also((uint64_t)address, HEAD(K_STORE, order, size), CALLER);                           \
+    }
+BOTH(__tsan_read_write1, O_PLAIN, 1)
+BOTH(__tsan_read_write2, O_PLAIN, 2)
+BOTH(__tsan_read_write4, O_PLAIN, 4)
+BOTH(__tsan_read_write8, O_PLAIN, 8)
+BOTH(__tsan_read_write16, O_PLAIN, 16)
+
+EXPORT void __tsan_vptr_update(void **address, void *value)
+{
+    if (*address != value) {
+        pal_event((uint64_t)address, HEAD(K_STORE, O_PLAIN, 8), CALLER);
+    }
+}
+
+EXPORT void __tsan_vptr_read(void **address)
+{
+    pal_event((uint64_t)address, HEAD(K_LOAD, O_PLAIN, 8), CALLER);
+}
+
+/* Copies are made in words; long ones in lines of the cache, or there would be no end of steps. */
+enum { WORD = 8, LINE = 64, SHORT = 256 };
+
+static size_t part(uint64_t address, size_t left, size_t whole)
+{
+    size_t unit = whole <= SHORT ? WORD : LINE;
+    size_t to_boundary = unit - address % unit;
+    return to_boundary < left ? to_boundary : left;
+}
+
+/* A range that the program accesses itself when this returns: one step, since nobody else can run in between. */
+static void range(uint64_t address, size_t size, uint64_t head, uint64_t place)
+{
+    for (size_t at = 0; at < size;) {
+        size_t bytes = part(address + at, size - at, size);
+        if (at == 0) {
+            pal_event(address, head | HEAD(0, 0, bytes), place);
+        } else {
+            pal_also(address + at, head | HEAD(0, 0, bytes), place);
+        }
+        at += bytes;
+    }
+}
+
+EXPORT void __tsan_read_range(void *address, unsigned long size)
+{
+    range((uint64_t)address, size, HEAD(K_LOAD, O_PLAIN, 0), CALLER);
+}
+
+EXPORT void __tsan_write_range(void *address, unsigned long size)
+{
+    range((uint64_t)address, size, HEAD(K_STORE, O_PLAIN, 0), CALLER);
+}
+
+void pal_copy(void *to, const void *from, size_t size)
+{
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
+}
+
+void pal_fill(void *to, int byte, size_t size)
+{
+    __asm__ volatile("rep stosb" : "+D"(to), "+c"(size) : "a"(byte) : "memory");
+}
+
+static void copy(char *to, const char *from, size_t size, uint64_t place)
+{
+    if (pal.quiet || pal.live < 2) {
+        /* Nobody can see it piece by piece, but others may look at it later. */
+        range((uint64_t)from, size, HEAD(K_LOAD, O_PLAIN, 0), place);
+        range((uint64_t)to, size, HEAD(K_STORE, O_PLAIN, 0), place);
+        pal_copy(to, from, size);
+        return;
+    }
+    for (size_t at = 0; at < size;) {
+        size_t bytes = part((uint64_t)(to + at), size - at, size);
+        pal_event((uint64_t)(from + at), HEAD(K_LOAD, O_PLAIN, bytes), place);
+        char piece[LINE];
+        pal_copy(piece, from + at, bytes);
+        pal_event((uint64_t)(to + at), HEAD(K_STORE, O_PLAIN, bytes), place);
+        pal_copy(to + at, piece, bytes);
+        at += bytes;
+    }
+}
+
+static void move(char *to, const char *from, size_t size, uint64_t place)
+{
+    if (to <= from || to >= from + size) {
+        copy(to, from, size, place);
+        return;
+    }
+    range((uint64_t)from, size, HEAD(K_LOAD, O_PLAIN, 0), place);
+    range((uint64_t)to, size, HEAD(K_STORE, O_PLAIN, 0), place);
+    for (size_t at = size; at > 0; at--) {
+        *(volatile char *)(to + at - 1) = from[at - 1];
+    }
+}
+
+static void fill(char *to, int byte, size_t size, uint64_t place)
+{
+    if (pal.quiet || pal.live < 2) {
+        range((uint64_t)to, size, HEAD(K_STORE, O_PLAIN, 0), place);
+        pal_fill(to, byte, size);
+        return;
+    }
+    for (size_t at = 0; at < size;) {
+        size_t bytes = part((uint64_t)(to + at), size - at, size);
+        pal_event((uint64_t)(to + at), HEAD(K_STORE, O_PLAIN, bytes), place);
+        pal_fill(to + at, byte, bytes);
+        at += bytes;
+    }
+}
+
+EXPORT void *__tsan_memcpy(void *to, const void *from, size_t size)
+{
+    copy(to, from, size, CALLER);
+    return to;
+}
+
+EXPORT void *__tsan_memmove(void *to, const void *from, size_t size)
+{
+    move(to, from, size, CALLER);
+    return to;
+}
+
+EXPORT void *__tsan_memset(void *to, int byte, size_t size)
+{
+    fill(to, byte, size, CALLER);
+    return to;
+}
+
+EXPORT void *memcpy(void *to, const void *from, size_t size)
+{
+    copy(to, from, size, CALLER);
+    return to;
+}
+
+EXPORT void *memmove(void *to, const void *from, size_t size)
+{
+    move(to, from, size, CALLER);
+    return to;
+}
+
+EXPORT void *memset(void *to, int byte, size_t size)
+{
+    fill(to, byte, size, CALLER);
+    return to;
+}

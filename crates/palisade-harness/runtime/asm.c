@@ -1,0 +1,79 @@
+/* What inline assembly is rewritten to call. The code around a call knows nothing of it: all registers are kept, vector registers too, since other threads may run
+ * in between. */
+
+#include "palisade.h"
+#include <cpuid.h>
+
+/* Whether `xsave` may be used; without it there are no vector registers beyond those of SSE. */
+int pal_has_xsave __attribute__((used));
+
+__attribute__((constructor(101))) static void look(void)
+{
+    unsigned a, b, c, d;
+    pal_has_xsave = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_OSXSAVE);
+}
+
+static __attribute__((used)) void pal_asm_fence(uint64_t address, uint64_t place)
+{
+    (void)address;
+    pal_event(0, HEAD(K_FENCE, O_SEQ_CST, 0), place);
+}
+
+static __attribute__((used)) void pal_asm_store_fence(uint64_t address, uint64_t place)
+{
+    (void)address;
+    pal_event(0, HEAD(K_STORE_FENCE, O_RELEASE, 0), place);
+}
+
+/* For the language a locked instruction in assembly synchronises like a sequentially consistent one. */
+#define LOCKED(size)                                                                               \
+    static __attribute__((used)) void pal_asm_locked##size(uint64_t address, uint64_t place)               \
+    {                                                                                              \
+        pal_event(address, HEAD(K_LOCKED, O_SEQ_CST, size), place);                                \
+    }
+LOCKED(1)
+LOCKED(2)
+LOCKED(4)
+LOCKED(8)
+LOCKED(16)
+
+/* The address, if there is one, is above the return address. */
+#define STUB(name, function)                                                                       \
+    __asm__(".text\n.globl " name "\n.type " name ", @function\n" name ":\n"                       \
+            "    pushfq\n    pushq %rax\n    pushq %rcx\n    pushq %rdx\n    pushq %rbx\n"         \
+            "    pushq %rbp\n    pushq %rsi\n    pushq %rdi\n    pushq %r8\n    pushq %r9\n"       \
+            "    pushq %r10\n    pushq %r11\n    pushq %r12\n    pushq %r13\n    pushq %r14\n"     \
+            "    pushq %r15\n"                                                                     \
+            "    cld\n"                                                                            \
+            "    movq 136(%rsp), %rdi\n"                                                           \
+            "    movq 128(%rsp), %rsi\n"                                                           \
+            "    movq %rsp, %rbx\n"                                                                \
+            "    subq $3072, %rsp\n"                                                               \
+            "    andq $-64, %rsp\n"                                                                \
+            "    cmpl $0, pal_has_xsave(%rip)\n"                                                   \
+            "    je 1f\n"                                                                          \
+            "    movq $0, 512(%rsp)\n    movq $0, 520(%rsp)\n    movq $0, 528(%rsp)\n"             \
+            "    movq $0, 536(%rsp)\n    movq $0, 544(%rsp)\n    movq $0, 552(%rsp)\n"             \
+            "    movq $0, 560(%rsp)\n    movq $0, 568(%rsp)\n"                                     \
+            "    movl $0xe7, %eax\n    xorl %edx, %edx\n"                                          \
+            "    xsave (%rsp)\n"                                                                   \
+            "    call " function "\n"                                                              \
+            "    movl $0xe7, %eax\n    xorl %edx, %edx\n"                                          \
+            "    xrstor (%rsp)\n"                                                                  \
+            "    jmp 2f\n"                                                                         \
+            "1:  fxsave (%rsp)\n"                                                                  \
+            "    call " function "\n"                                                              \
+            "    fxrstor (%rsp)\n"                                                                 \
+            "2:  movq %rbx, %rsp\n"                                                                \
+            "    popq %r15\n    popq %r14\n    popq %r13\n    popq %r12\n    popq %r11\n"          \
+            "    popq %r10\n    popq %r9\n    popq %r8\n    popq %rdi\n    popq %rsi\n"            \
+            "    popq %rbp\n    popq %rbx\n    popq %rdx\n    popq %rcx\n    popq %rax\n"          \
+            "    popfq\n    ret\n.size " name ", .-" name "\n");
+
+STUB("palisade_asm_fence", "pal_asm_fence")
+STUB("palisade_asm_store_fence", "pal_asm_store_fence")
+STUB("palisade_asm_locked1", "pal_asm_locked1")
+STUB("palisade_asm_locked2", "pal_asm_locked2")
+STUB("palisade_asm_locked4", "pal_asm_locked4")
+STUB("palisade_asm_locked8", "pal_asm_locked8")
+STUB("palisade_asm_locked16", "pal_asm_locked16")

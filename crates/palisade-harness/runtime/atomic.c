@@ -1,0 +1,163 @@
+/* Atomic accesses: compilers leave them to the runtime. Whoever runs is alone, so plain operations do.
+ *
+ * On x86 a sequentially consistent store is an `xchg`; so here it is a locked instruction. Other stores are plain ones for the hardware, other fences no
+ * instruction at all; their order is told so that happens-before of the language is known, and for machines whose stores are not in order by themselves. */
+
+#include "palisade.h"
+
+typedef unsigned char a8;
+typedef unsigned short a16;
+typedef unsigned int a32;
+typedef unsigned long long a64;
+typedef __uint128_t a128 __attribute__((aligned(16)));
+
+static const unsigned char orders[8] = {O_RELAXED, O_ACQUIRE, O_ACQUIRE, O_RELEASE, O_ACQ_REL, O_SEQ_CST, O_SEQ_CST, O_SEQ_CST};
+
+static inline uint64_t order(int memory_order)
+{
+    return orders[memory_order & 7];
+}
+
+/* Decides now and logs later: whether a compare-and-swap writes is known only when it is its turn. */
+static inline void decide(const volatile void *address, uint64_t head, uint64_t place)
+{
+    if (likely(!pal.quiet)) {
+        pal_decide(((uint64_t)address & ADDRESS_BITS) | head, place | pal.self->tag | F_CHOSEN);
+    }
+}
+
+static inline void tell(const volatile void *address, uint64_t head, uint64_t place)
+{
+    if (likely(!pal.quiet)) {
+        pal_log(((uint64_t)address & ADDRESS_BITS) | head, place | pal.self->tag | F_CHOSEN);
+    }
+}
+
+#define STORE_KIND(memory_order) ((memory_order & 7) >= 5 ? K_LOCKED : K_STORE)
+
+#define RMW(bits, name, expression)                                                                \
+    EXPORT a##bits __tsan_atomic##bits##_##name(volatile a##bits *a, a##bits v, int mo)            \
+    {                                                                                              \
+        pal_event((uint64_t)a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                      \
+        a##bits old = *a;                                                                          \
+        *a = (a##bits)(expression);                                                                \
+        return old;                                                                                \
+    }
+
+#define CAS(bits, strength)                                                                        \
+    EXPORT int __tsan_atomic##bits##_compare_exchange_##strength(volatile a##bits *a, a##bits *c,  \
+                                                                 a##bits v, int mo, int fail)      \
+    {                                                                                              \
+        decide(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                                   \
+        if (*a == *c) {                                                                            \
+            tell(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                                 \
+            *a = v;                                                                                \
+            return 1;                                                                              \
+        }                                                                                          \
+        tell(a, HEAD(K_LOCKED_LOAD, order(fail), sizeof *a), CALLER);                              \
+        *c = *a;                                                                                   \
+        return 0;                                                                                  \
+    }
+
+#define ATOMICS(bits)                                                                              \
+    EXPORT a##bits __tsan_atomic##bits##_load(const volatile a##bits *a, int mo)                   \
+    {                                                                                              \
+        pal_event((uint64_t)a, HEAD(K_LOAD, order(mo), sizeof *a), CALLER);                        \
+        return *a;                                                                                 \
+    }                                                                                              \
+    EXPORT void __tsan_atomic##bits##_store(volatile a##bits *a, a##bits v, int mo)                \
+    {                                                                                              \
+        pal_event((uint64_t)a, HEAD(STORE_KIND(mo), order(mo), sizeof *a), CALLER);                \
+        *a = v;                                                                                    \
+    }                                                                                              \
+    RMW(bits, exchange, v)                                                                         \
+    RMW(bits, fetch_add, old + v)                                                                  \
+    RMW(bits, fetch_sub, old - v)                                                                  \
+    RMW(bits, fetch_and, old & v)                                                                  \
+    RMW(bits, fetch_or, old | v)                                                                   \
+    RMW(bits, fetch_xor, old ^ v)                                                                  \
+    RMW(bits, fetch_nand, ~(old & v))                                                              \
+    CAS(bits, strong)                                                                              \
+    CAS(bits, weak)                                                                                \
+    EXPORT a##bits __tsan_atomic##bits##_compare_exchange_val(volatile a##bits *a, a##bits c,      \
+                                                              a##bits v, int mo, int fail)         \
+    {                                                                                              \
+        decide(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                                   \
+        a##bits old = *a;                                                                          \
+        if (old == c) {                                                                            \
+            tell(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                                 \
+            *a = v;                                                                                \
+        } else {                                                                                   \
+            tell(a, HEAD(K_LOCKED_LOAD, order(fail), sizeof *a), CALLER);                          \
+        }                                                                                          \
+        return old;                                                                                \
+    }
+
+ATOMICS(8)
+ATOMICS(16)
+ATOMICS(32)
+ATOMICS(64)
+ATOMICS(128)
+
+static void fence(int mo, uint64_t place)
+{
+    if ((mo & 7) >= 5) {
+        pal_event(0, HEAD(K_FENCE, O_SEQ_CST, 0), place);
+    } else if ((mo & 7) > 0) {
+        pal_also(0, HEAD(K_FENCE, order(mo), 0), place);
+    }
+}
+
+EXPORT void __tsan_atomic_thread_fence(int mo)
+{
+    fence(mo, CALLER);
+}
+
+EXPORT void __tsan_atomic_signal_fence(int mo)
+{
+    (void)mo;
+}
+
+/* The size in bytes is known at run time only in the generic form that clang uses for sixteen bytes. */
+EXPORT void pal_generic_load(size_t size, const volatile void *a, void *to, int mo) __asm__("__atomic_load");
+EXPORT void pal_generic_store(size_t size, volatile void *a, void *from, int mo) __asm__("__atomic_store");
+EXPORT void pal_generic_exchange(size_t size, volatile void *a, void *from, void *to, int mo) __asm__("__atomic_exchange");
+EXPORT int pal_generic_compare_exchange(size_t size, volatile void *a, void *expected, void *desired, int mo,
+                                        int fail) __asm__("__atomic_compare_exchange");
+
+void pal_generic_load(size_t size, const volatile void *a, void *to, int mo)
+{
+    pal_event((uint64_t)a, HEAD(K_LOAD, order(mo), size), CALLER);
+    pal_copy(to, (const void *)a, size);
+}
+
+void pal_generic_store(size_t size, volatile void *a, void *from, int mo)
+{
+    pal_event((uint64_t)a, HEAD(STORE_KIND(mo), order(mo), size), CALLER);
+    pal_copy((void *)a, from, size);
+}
+
+void pal_generic_exchange(size_t size, volatile void *a, void *from, void *to, int mo)
+{
+    pal_event((uint64_t)a, HEAD(K_LOCKED, order(mo), size), CALLER);
+    pal_copy(to, (const void *)a, size);
+    pal_copy((void *)a, from, size);
+}
+
+int pal_generic_compare_exchange(size_t size, volatile void *a, void *expected, void *desired, int mo, int fail)
+{
+    decide(a, HEAD(K_LOCKED, order(mo), size), CALLER);
+    const volatile char *x = a;
+    const char *y = expected;
+    int same = 1;
+    for (size_t i = 0; i < size; i++) {
+        same &= x[i] == y[i];
+    }
+    tell(a, HEAD(same ? K_LOCKED : K_LOCKED_LOAD, order(same ? mo : fail), size), CALLER);
+    if (same) {
+        pal_copy((void *)a, desired, size);
+    } else {
+        pal_copy(expected, (const void *)a, size);
+    }
+    return same;
+}

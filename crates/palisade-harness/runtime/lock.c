@@ -1,0 +1,310 @@
+/* Mutexes, reader-writer locks and spin locks. Their state is kept where the C library keeps its own, so that static initialisers work.
+ *
+ * On x86 taking and releasing a lock are locked instructions; only a spin lock of the C library is released by a plain store. */
+
+#include "palisade.h"
+#include <errno.h>
+
+/* The first fields are those of the C library's. */
+struct mutex {
+    int locked;
+    unsigned count;
+    uint32_t owner; /* number of the thread, plus 1 */
+    unsigned users;
+    int kind;
+};
+
+enum { KIND_BITS = 3 };
+
+static int is_free(struct thread *self)
+{
+    return !((const struct mutex *)self->object)->locked || self->timed_out;
+}
+
+static void log_chosen(const void *object, uint64_t head, uint64_t place)
+{
+    pal_log(((uint64_t)object & ADDRESS_BITS) | head, place | pal.self->tag | F_CHOSEN);
+}
+
+int pal_lock(pthread_mutex_t *handle, uint64_t deadline, uint64_t place)
+{
+    struct mutex *mutex = (struct mutex *)handle;
+    struct thread *self = pal.self;
+    if (pal.quiet) {
+        return 0;
+    }
+    int kind = mutex->kind & KIND_BITS;
+    if (mutex->locked && mutex->owner == self->number + 1) {
+        if (kind == PTHREAD_MUTEX_RECURSIVE) {
+            mutex->count++;
+            return 0;
+        }
+        if (kind == PTHREAD_MUTEX_ERRORCHECK) {
+            return EDEADLK;
+        }
+    }
+    self->deadline = deadline;
+    self->timed_out = 0;
+    uint64_t head = HEAD(K_LOCKED, O_ACQUIRE, 4);
+    pal_await(mutex, is_free, ((uint64_t)mutex & ADDRESS_BITS) | head, place);
+    if (mutex->locked) {
+        log_chosen(mutex, HEAD(K_LOCKED_LOAD, O_RELAXED, 4), place);
+        return ETIMEDOUT;
+    }
+    log_chosen(mutex, head, place);
+    mutex->locked = 1;
+    mutex->owner = self->number + 1;
+    mutex->count = 0;
+    pal_changed(mutex);
+    return 0;
+}
+
+int pal_try_lock(pthread_mutex_t *handle, uint64_t place)
+{
+    struct mutex *mutex = (struct mutex *)handle;
+    struct thread *self = pal.self;
+    if (pal.quiet) {
+        return 0;
+    }
+    if (mutex->locked && mutex->owner == self->number + 1 && (mutex->kind & KIND_BITS) == PTHREAD_MUTEX_RECURSIVE) {
+        mutex->count++;
+        return 0;
+    }
+    uint64_t head = HEAD(K_LOCKED, O_ACQUIRE, 4);
+    pal_decide(((uint64_t)mutex & ADDRESS_BITS) | head, place | self->tag | F_CHOSEN);
+    if (mutex->locked) {
+        log_chosen(mutex, HEAD(K_LOCKED_LOAD, O_RELAXED, 4), place);
+        return EBUSY;
+    }
+    log_chosen(mutex, head, place);
+    mutex->locked = 1;
+    mutex->owner = self->number + 1;
+    mutex->count = 0;
+    pal_changed(mutex);
+    return 0;
+}
+
+int pal_unlock(pthread_mutex_t *handle, uint64_t place)
+{
+    struct mutex *mutex = (struct mutex *)handle;
+    struct thread *self = pal.self;
+    if (pal.quiet) {
+        return 0;
+    }
+    if ((mutex->kind & KIND_BITS) != PTHREAD_MUTEX_NORMAL && mutex->owner != self->number + 1) {
+        return EPERM;
+    }
+    if (mutex->count) {
+        mutex->count--;
+        return 0;
+    }
+    pal_event((uint64_t)mutex, HEAD(K_LOCKED, O_RELEASE, 4), place);
+    mutex->locked = 0;
+    mutex->owner = 0;
+    pal_changed(mutex);
+    return 0;
+}
+
+EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+    return pal_lock(mutex, 0, CALLER);
+}
+
+EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+    return pal_try_lock(mutex, CALLER);
+}
+
+EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *time)
+{
+    return pal_lock(mutex, pal_deadline(CLOCK_REALTIME, time), CALLER);
+}
+
+EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *time)
+{
+    return pal_lock(mutex, pal_deadline(clock, time), CALLER);
+}
+
+EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+    return pal_unlock(mutex, CALLER);
+}
+
+EXPORT int pthread_mutex_destroy(pthread_mutex_t *handle)
+{
+    struct mutex *mutex = (struct mutex *)handle;
+    if (mutex->locked && !pal.quiet) {
+        return EBUSY;
+    }
+    pal_also((uint64_t)mutex, HEAD(K_FREE, O_PLAIN, 0), sizeof *handle);
+    return 0;
+}
+
+/* Reader-writer locks: any number of readers, or one writer. */
+
+struct rwlock {
+    int readers;
+    uint32_t writer; /* number of the thread, plus 1 */
+};
+
+static int can_read(struct thread *self)
+{
+    return !((const struct rwlock *)self->object)->writer || self->timed_out;
+}
+
+static int can_write(struct thread *self)
+{
+    const struct rwlock *lock = self->object;
+    return (!lock->writer && !lock->readers) || self->timed_out;
+}
+
+static int rwlock_take(pthread_rwlock_t *handle, int writes, int may_wait, uint64_t deadline, uint64_t place)
+{
+    struct rwlock *lock = (struct rwlock *)handle;
+    struct thread *self = pal.self;
+    if (pal.quiet) {
+        return 0;
+    }
+    if (may_wait && lock->writer == self->number + 1) {
+        return EDEADLK;
+    }
+    uint64_t head = HEAD(K_LOCKED, O_ACQUIRE, 4), first = ((uint64_t)lock & ADDRESS_BITS) | head;
+    self->timed_out = 0;
+    if (may_wait) {
+        self->deadline = deadline;
+        pal_await(lock, writes ? can_write : can_read, first, place);
+    } else {
+        pal_decide(first, place | self->tag | F_CHOSEN);
+    }
+    if (lock->writer || (writes && lock->readers)) {
+        log_chosen(lock, HEAD(K_LOCKED_LOAD, O_RELAXED, 4), place);
+        return may_wait ? ETIMEDOUT : EBUSY;
+    }
+    log_chosen(lock, head, place);
+    if (writes) {
+        lock->writer = self->number + 1;
+    } else {
+        lock->readers++;
+    }
+    pal_changed(lock);
+    return 0;
+}
+
+EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+{
+    return rwlock_take(lock, 0, 1, 0, CALLER);
+}
+
+EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
+{
+    return rwlock_take(lock, 0, 0, 0, CALLER);
+}
+
+EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *time)
+{
+    return rwlock_take(lock, 0, 1, pal_deadline(CLOCK_REALTIME, time), CALLER);
+}
+
+EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *time)
+{
+    return rwlock_take(lock, 0, 1, pal_deadline(clock, time), CALLER);
+}
+
+EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
+{
+    return rwlock_take(lock, 1, 1, 0, CALLER);
+}
+
+EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
+{
+    return rwlock_take(lock, 1, 0, 0, CALLER);
+}
+
+EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *time)
+{
+    return rwlock_take(lock, 1, 1, pal_deadline(CLOCK_REALTIME, time), CALLER);
+}
+
+EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *time)
+{
+    return rwlock_take(lock, 1, 1, pal_deadline(clock, time), CALLER);
+}
+
+EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *handle)
+{
+    struct rwlock *lock = (struct rwlock *)handle;
+    if (pal.quiet) {
+        return 0;
+    }
+    pal_event((uint64_t)lock, HEAD(K_LOCKED, O_RELEASE, 4), CALLER);
+    if (lock->writer) {
+        lock->writer = 0;
+    } else {
+        lock->readers--;
+    }
+    pal_changed(lock);
+    return 0;
+}
+
+EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *lock)
+{
+    pal_also((uint64_t)lock, HEAD(K_FREE, O_PLAIN, 0), sizeof *lock);
+    return 0;
+}
+
+/* Spin locks: 1 is free, as in the C library. */
+
+static int spin_is_free(struct thread *self)
+{
+    return *(const volatile int *)self->object == 1;
+}
+
+EXPORT int pthread_spin_init(pthread_spinlock_t *lock, int shared)
+{
+    (void)shared;
+    *lock = 1;
+    return 0;
+}
+
+EXPORT int pthread_spin_destroy(pthread_spinlock_t *lock)
+{
+    (void)lock;
+    return 0;
+}
+
+EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
+{
+    if (pal.quiet) {
+        return 0;
+    }
+    uint64_t place = CALLER, head = HEAD(K_LOCKED, O_ACQUIRE, 4);
+    pal_await((const void *)lock, spin_is_free, ((uint64_t)lock & ADDRESS_BITS) | head, place);
+    log_chosen((const void *)lock, head, place);
+    *lock = 0;
+    pal_changed((const void *)lock);
+    return 0;
+}
+
+EXPORT int pthread_spin_trylock(pthread_spinlock_t *lock)
+{
+    if (pal.quiet) {
+        return 0;
+    }
+    uint64_t place = CALLER, head = HEAD(K_LOCKED, O_ACQUIRE, 4);
+    pal_decide(((uint64_t)lock & ADDRESS_BITS) | head, place | pal.self->tag | F_CHOSEN);
+    log_chosen((const void *)lock, head, place);
+    if (*lock != 1) {
+        return EBUSY;
+    }
+    *lock = 0;
+    pal_changed((const void *)lock);
+    return 0;
+}
+
+EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
+{
+    pal_event((uint64_t)lock, HEAD(K_STORE, O_RELEASE, 4), CALLER);
+    *lock = 1;
+    pal_changed((const void *)lock);
+    return 0;
+}

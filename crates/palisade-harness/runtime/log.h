@@ -1,0 +1,51 @@
+/* The form of the log: src/log.rs says the same in Rust, and more about it. A record is two numbers of 64 bits. */
+
+#ifndef PALISADE_LOG_H
+#define PALISADE_LOG_H
+
+#include <stdint.h>
+
+enum kind {
+    K_LOAD,
+    K_STORE,
+    K_LOCKED,
+    K_LOCKED_LOAD,
+    K_FENCE,
+    K_STORE_FENCE,
+    K_START,
+    K_JOIN,
+    K_FREE,
+    K_PAUSE,
+    K_ENDED,
+    K_NOTE,
+    K_STUCK,
+    K_EXIT,
+    K_TEXT,
+    K_END
+};
+
+enum order { O_PLAIN, O_VOLATILE, O_RELAXED, O_ACQUIRE, O_RELEASE, O_ACQ_REL, O_SEQ_CST };
+
+/* Flags of a record. */
+#define F_CHOSEN (1ull << 60)
+#define F_PENDING (2ull << 60)
+#define F_WAITS (4ull << 60)
+#define F_MAY_WAIT (8ull << 60)
+
+#define ADDRESS_BITS ((1ull << 48) - 1)
+#define HEAD(kind, order, size) ((uint64_t)(size) << 48 | (uint64_t)(kind) << 56 | (uint64_t)(order) << 61)
+#define KIND_OF(first) ((enum kind)((first) >> 56 & 31))
+
+/* What a note is about: something that cannot be followed. */
+enum note { N_FORK = 1, N_SIGNAL = 2, N_DIVERGED = 3, N_VFORK = 4, N_PROCESS_SHARED = 5, N_HANDLER = 6 };
+
+/* What a K_STUCK record says of its thread, in its size. */
+enum stuck { STUCK_DEADLOCK, STUCK_RUNNING, STUCK_DETACHED, STUCK_NOT_JOINED, STUCK_AT };
+
+/* What a text is about. */
+enum text { T_HELLO = 1, T_END = 2, T_MESSAGE = 3 };
+
+/* Why an execution was broken off. */
+enum reason { R_NONE, R_DEADLOCK, R_STEPS, R_STALLED, R_UNSUPPORTED, R_TIME, R_INTERNAL };
+
+#endif

@@ -1,0 +1,269 @@
+/* What the parts of the runtime share.
+ *
+ * The runtime takes the place of ThreadSanitizer's in a program whose accesses to memory call `__tsan_*`. It lets one thread run at a time, decides before every
+ * event who goes on, and writes down what happened. There is no lock anywhere in it: whoever runs is alone.
+ *
+ * - access.c, atomic.c: accesses to memory;
+ * - schedule.c: who goes on, and what to do if nobody can;
+ * - switch.c: how to let another thread go on: coroutines on one kernel thread, or a token that kernel threads pass on;
+ * - thread.c, lock.c, wait.c, c11.c: threads and what they wait for;
+ * - heap.c, clock.c: memory and time that depend on the program's own steps only, so that a schedule can be repeated;
+ * - limits.c: what cannot be followed;
+ * - server.c: one execution after the other, each in a process of its own. */
+
+#ifndef PALISADE_H
+#define PALISADE_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "log.h"
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define CALLER ((uint64_t)__builtin_return_address(0))
+
+enum { MOST_THREADS = 4096, MOST_CHANGES = 64 };
+
+struct thread;
+typedef int ready_fn(struct thread *);
+
+struct cleanup {
+    void (*call)(void *);
+    void *argument;
+    struct cleanup *next;
+};
+
+struct thread {
+    /* For switch.c. */
+    void *stack_pointer;
+    uint64_t fs_base;
+    uint32_t token;
+    uint32_t released;
+    void *kernel_stack_pointer;
+    /* Its number, shifted to where records have it. */
+    uint64_t tag;
+    uint32_t number;
+    /* Who started it, as how manieth; how many it has started itself. */
+    uint32_t parent, sibling, children;
+    /* Where it is in the list of those that can go on; -1 if it is not. */
+    int place;
+    /* What it will do when it is chosen. */
+    uint64_t first, second;
+    /* What it waits for, and whether that is there. */
+    const void *object;
+    ready_fn *ready;
+    uint64_t sequence;
+    uint64_t value;
+    int woken, timed_out;
+    /* When its wait ends anyway; 0 for never. */
+    uint64_t deadline;
+    int finished, joined, detached, is_c11;
+    int priority;
+    uint32_t idle;
+    pthread_t pthread;
+    int kernel_id;
+    void *(*start)(void *);
+    void *argument;
+    void *result;
+    struct cleanup *cleanups;
+    void *cancel_buffers;
+    struct thread *next;
+    char park_stack[1024] __attribute__((aligned(16)));
+};
+
+/* What the server and the execution share. */
+struct shared {
+    volatile uint64_t at;      /* bytes of the log buffer in use */
+    volatile uint64_t flushed; /* how often it was emptied */
+    volatile uint32_t writing; /* it is being emptied */
+    volatile uint32_t reason;
+    volatile uint64_t steps;
+    volatile uint64_t crash_place, crash_address, crash_thread;
+    volatile uint32_t exited;
+    volatile uint32_t accesses; /* whether any instrumented access was seen */
+    uint32_t names;             /* threads that have a number */
+    uint32_t parents[MOST_THREADS], siblings[MOST_THREADS];
+};
+
+enum strategy { S_RANDOM, S_PCT, S_STAY, S_ROUND };
+
+struct command {
+    uint64_t magic;
+    uint64_t strategy;
+    uint64_t seed;
+    uint64_t depth;   /* of PCT */
+    uint64_t length;  /* how long executions are, for PCT */
+    uint64_t steps;   /* at most so many */
+    uint64_t stall;   /* milliseconds without any event */
+    uint64_t time;    /* milliseconds at all */
+    uint64_t flags;   /* 1: tell footprints, 2: block spinning threads */
+    uint64_t choices; /* how many pairs of thread and count follow */
+};
+#define COMMAND_MAGIC 0x31444e414d4d4f43ull
+enum { WITH_FOOTPRINTS = 1, BLOCK_SPINS = 2 };
+
+struct choice {
+    uint32_t thread;
+    uint32_t count;
+};
+
+struct runtime {
+    struct thread *self;
+    struct shared *shared;
+    char *log, *log_end;
+    uint64_t random;
+    uint64_t steps, next_check;
+    /* Those that can go on. */
+    int ready_count;
+    /* Not followed now: before the start, in a handler of a signal, behind a fork. */
+    int quiet;
+    /* Whether every decision goes through `pal_choose`. */
+    int careful;
+    enum strategy strategy;
+    struct command command;
+    struct choice *choices;
+    uint64_t choice_at, choice_used;
+    struct thread *threads[MOST_THREADS];
+    struct thread *ready[MOST_THREADS];
+    int thread_count, live;
+    int token_mode;
+    int log_fd;
+    uint64_t clock_ahead; /* nanoseconds by which the clock is ahead of the steps */
+    uint64_t tickets;
+    uint32_t streak;
+    struct thread *last;
+    int lowest;
+    uint64_t changes[MOST_CHANGES];
+    int change_at, change_count;
+    int diverged;
+    uint64_t signals; /* those whose handlers ran */
+    struct thread *zombies; /* detached threads that have ended */
+    int is_served;          /* started by `palisade run` */
+};
+
+extern struct runtime pal;
+
+/* schedule.c */
+void pal_choose(uint64_t first, uint64_t second);
+void pal_await(const void *object, ready_fn *ready, uint64_t first, uint64_t place);
+void pal_changed(const void *object);
+void pal_ready(struct thread *thread, int is_ready);
+void pal_add_thread(struct thread *thread);
+void pal_leave(void);
+void pal_check(void);
+void pal_yield(void);
+void pal_begin_schedule(void);
+uint64_t pal_random(void);
+int pal_always(struct thread *);
+int pal_never(struct thread *);
+uint64_t pal_now(void);
+
+/* server.c */
+void pal_flush(void);
+void pal_text(enum text what, const char *text, size_t length);
+__attribute__((noreturn)) void pal_stop(enum reason reason, const char *message);
+void pal_note(enum note note, uint64_t place);
+
+/* switch.c */
+void pal_switch(struct thread *to);
+__attribute__((noreturn)) void pal_switch_for_ever(struct thread *to);
+int pal_start_kernel_thread(struct thread *thread, const pthread_attr_t *attributes);
+void pal_release_kernel_thread(struct thread *thread);
+void pal_wait_token(struct thread *thread);
+long pal_syscall(long number, long a, long b, long c, long d, long e, long f);
+
+/* thread.c */
+__attribute__((noreturn)) void pal_thread_main(struct thread *thread);
+struct thread *pal_thread_of(pthread_t pthread);
+int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument, int is_c11, uint64_t place);
+int pal_join(pthread_t pthread, void **result, uint64_t deadline, uint64_t place);
+__attribute__((noreturn)) void pal_end_thread(void *result, uint64_t place);
+
+/* lock.c */
+int pal_lock(pthread_mutex_t *mutex, uint64_t deadline, uint64_t place);
+int pal_try_lock(pthread_mutex_t *mutex, uint64_t place);
+int pal_unlock(pthread_mutex_t *mutex, uint64_t place);
+
+/* wait.c */
+int pal_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline, uint64_t place);
+int pal_cond_wake(pthread_cond_t *cond, int all, uint64_t place);
+void pal_once(int *once, void (*call)(void), uint64_t place);
+
+/* clock.c */
+uint64_t pal_deadline(clockid_t clock, const struct timespec *time);
+void pal_sleep(uint64_t nanoseconds, uint64_t place);
+
+/* access.c */
+void pal_copy(void *to, const void *from, size_t size);
+void pal_fill(void *to, int byte, size_t size);
+
+/* limits.c */
+void pal_begin_limits(void);
+void *pal_next(const char *name);
+
+/* Writes a record. */
+static inline __attribute__((always_inline)) void pal_log(uint64_t first, uint64_t second)
+{
+    struct shared *shared = pal.shared;
+    uint64_t *record = (uint64_t *)(pal.log + shared->at);
+    record[0] = first;
+    record[1] = second;
+    shared->at += 16;
+    if (unlikely((char *)(record + 2) >= pal.log_end)) {
+        pal_flush();
+    }
+}
+
+static inline __attribute__((always_inline)) uint64_t pal_next_random(void)
+{
+    uint64_t state = pal.random += 0xa0761d6478bd642full;
+    __uint128_t product = (__uint128_t)state * (state ^ 0xe7037ed1a0b428dbull);
+    return (uint64_t)(product >> 64) ^ (uint64_t)product;
+}
+
+/* The calling thread is about to do this. Returns when it has been chosen; what happens then is for the caller to log. */
+static inline __attribute__((always_inline)) void pal_decide(uint64_t first, uint64_t second)
+{
+    if (unlikely(++pal.steps >= pal.next_check)) {
+        pal_check();
+    }
+    if (unlikely(pal.careful)) {
+        pal_choose(first, second);
+    } else if (pal.ready_count > 1) {
+        uint64_t index = (pal_next_random() >> 32) * (uint64_t)pal.ready_count >> 32;
+        struct thread *next = pal.ready[index];
+        if (next != pal.self) {
+            pal.self->first = first;
+            pal.self->second = second;
+            pal_switch(next);
+        }
+    }
+}
+
+/* The calling thread does this, when it is chosen. The address may be of any size; the rest of `head` is above it. */
+static inline __attribute__((always_inline)) void pal_event(uint64_t address, uint64_t head, uint64_t place)
+{
+    if (unlikely(pal.quiet)) {
+        return;
+    }
+    uint64_t first = (address & ADDRESS_BITS) | head;
+    uint64_t second = place | pal.self->tag | F_CHOSEN;
+    pal_decide(first, second);
+    pal_log(first, second);
+}
+
+/* More of the same step. */
+static inline void pal_also(uint64_t address, uint64_t head, uint64_t place)
+{
+    if (likely(!pal.quiet)) {
+        pal_log((address & ADDRESS_BITS) | head, place | pal.self->tag);
+    }
+}
+
+#endif

@@ -1,0 +1,447 @@
+/* One execution after the other.
+ *
+ * Under `palisade run` standard input brings commands, standard output takes the log, and standard error what the program prints. The program stops before `main` and
+ * forks for every command, so that all executions begin in the same state, at the same addresses. The server watches each: one that dies is
+ * told about with what is left in the log, one that makes no events is ended.
+ *
+ * A program that is started otherwise runs under one schedule, from PALISADE_SEED or 0, and nothing is logged. */
+
+#include "palisade.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LOG_BYTES = 1 << 20, FIRST_FD = 700, HELLO_BYTES = 1 << 16 };
+
+/* The harness looks for this in a file to see whether it can be run. */
+EXPORT const char palisade_runtime_marker[] = "palisade-runtime-interface-1";
+
+static struct shared alone;
+static char alone_log[1 << 16];
+static struct thread main_thread;
+static int command_fd = -1;
+static char end_of_output[64];
+
+static void write_all(int fd, const void *bytes, size_t size)
+{
+    const char *from = bytes;
+    while (size) {
+        long written = pal_syscall(SYS_write, fd, (long)from, (long)size, 0, 0, 0);
+        if (written == -EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            /* Nobody listens any more. */
+            pal_syscall(SYS_exit_group, 3, 0, 0, 0, 0, 0);
+        }
+        from += written;
+        size -= (size_t)written;
+    }
+}
+
+static int read_all(int fd, void *bytes, size_t size)
+{
+    char *to = bytes;
+    while (size) {
+        long got = pal_syscall(SYS_read, fd, (long)to, (long)size, 0, 0, 0);
+        if (got == -EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return 0;
+        }
+        to += got;
+        size -= (size_t)got;
+    }
+    return 1;
+}
+
+void pal_flush(void)
+{
+    struct shared *shared = pal.shared;
+    if (pal.is_served) {
+        shared->writing = 1;
+        write_all(pal.log_fd, pal.log, shared->at);
+    }
+    shared->at = 0;
+    shared->flushed++;
+    shared->writing = 0;
+}
+
+void pal_text(enum text what, const char *text, size_t length)
+{
+    if (!pal.is_served) {
+        return;
+    }
+    pal_log((uint64_t)length | HEAD(K_TEXT, O_PLAIN, what), pal.self->tag);
+    for (size_t at = 0; at < length; at += 16) {
+        uint64_t words[2] = {0, 0};
+        size_t part = length - at < 16 ? length - at : 16;
+        for (size_t i = 0; i < part; i++) {
+            ((char *)words)[i] = text[at + i];
+        }
+        pal_log(words[0], words[1]);
+    }
+}
+
+/* Ends the execution: it cannot go on, or it is not wanted that it does. */
+void pal_stop(enum reason reason, const char *message)
+{
+    if (!pal.is_served) {
+        const char *what = reason == R_DEADLOCK ? "no thread can go on (deadlock)" : message;
+        write_all(2, "palisade: ", 10);
+        write_all(2, what, strlen(what));
+        write_all(2, "\n", 1);
+        pal_syscall(SYS_exit_group, 3, 0, 0, 0, 0, 0);
+    }
+    if (*message) {
+        pal_text(T_MESSAGE, message, strlen(message));
+    }
+    pal.shared->reason = reason;
+    pal.shared->steps = pal.steps;
+    pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+    __builtin_unreachable();
+}
+
+void pal_note(enum note note, uint64_t place)
+{
+    if (pal.is_served) {
+        pal_log((uint64_t)note | HEAD(K_NOTE, O_PLAIN, 0), (place & ADDRESS_BITS) | pal.self->tag);
+    }
+}
+
+struct hello {
+    char text[HELLO_BYTES];
+    size_t length;
+    int first;
+};
+
+static int module(struct dl_phdr_info *info, size_t size, void *to)
+{
+    (void)size;
+    struct hello *hello = to;
+    char self[4096];
+    const char *name = info->dlpi_name;
+    if (hello->first) {
+        hello->first = 0;
+        ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+        self[length > 0 ? length : 0] = 0;
+        name = self;
+    }
+    uint64_t end = 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        uint64_t top = info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && top > end) {
+            end = top;
+        }
+    }
+    size_t room = sizeof hello->text - hello->length;
+    int written = snprintf(hello->text + hello->length, room, "module %llx %llx %s\n", (unsigned long long)info->dlpi_addr,
+                           (unsigned long long)(info->dlpi_addr + end), name);
+    if (written > 0 && (size_t)written < room) {
+        hello->length += (size_t)written;
+    }
+    return 0;
+}
+
+static void say_hello(void)
+{
+    static struct hello hello = {.first = 1};
+    hello.length = (size_t)snprintf(hello.text, sizeof hello.text, "palisade-runtime 1\nscheduling %s\n",
+                                    pal.token_mode ? "token" : "coroutines");
+    dl_iterate_phdr(module, &hello);
+    pal_text(T_HELLO, hello.text, hello.length);
+    pal_flush();
+}
+
+static void real_time(struct timespec *time)
+{
+    pal_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)time, 0, 0, 0, 0);
+}
+
+/* Watches an execution until it is over. */
+static int watch(pid_t child)
+{
+    struct shared *shared = pal.shared;
+    struct timespec start, now;
+    real_time(&start);
+    int64_t last_change = 0;
+    uint64_t seen = UINT64_MAX;
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    for (;;) {
+        int status;
+        pid_t ended = waitpid(child, &status, WNOHANG);
+        if (ended == child) {
+            return status;
+        }
+        struct timespec tick = {0, 50 * 1000 * 1000};
+        sigtimedwait(&signals, NULL, &tick);
+        real_time(&now);
+        int64_t elapsed = (now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000;
+        uint64_t progress = shared->at + shared->flushed * LOG_BYTES;
+        if (progress != seen || shared->writing) {
+            seen = progress;
+            last_change = elapsed;
+        }
+        int stalled = pal.command.stall && elapsed - last_change >= (int64_t)pal.command.stall;
+        int late = pal.command.time && elapsed >= (int64_t)pal.command.time;
+        if ((stalled || late) && !shared->writing) {
+            char path[64], text[256] = "";
+            snprintf(path, sizeof path, "/proc/%d/syscall", (int)child);
+            int fd = open(path, O_RDONLY);
+            if (fd >= 0) {
+                ssize_t length = read(fd, text, sizeof text - 1);
+                text[length > 0 ? length : 0] = 0;
+                close(fd);
+            }
+            kill(child, SIGKILL);
+            if (!shared->reason) {
+                shared->reason = stalled ? R_STALLED : R_TIME;
+            }
+            waitpid(child, &status, 0);
+            if (stalled) {
+                /* "running", or the number of a system call. */
+                pal_text(T_MESSAGE, text, strlen(text));
+            }
+            return status;
+        }
+    }
+}
+
+/* Tells how an execution ended. */
+static void tell_end(int status)
+{
+    struct shared *shared = pal.shared;
+    uint64_t fields[10 + 2 * MOST_THREADS];
+    size_t at = 0;
+    fields[at++] = (uint64_t)(uint32_t)status;
+    fields[at++] = shared->reason;
+    fields[at++] = shared->steps;
+    fields[at++] = shared->crash_place;
+    fields[at++] = shared->crash_address;
+    fields[at++] = shared->crash_thread;
+    fields[at++] = shared->exited;
+    fields[at++] = shared->accesses;
+    fields[at++] = shared->names;
+    for (uint32_t i = 0; i < shared->names; i++) {
+        fields[at++] = (uint64_t)shared->parents[i] << 32 | shared->siblings[i];
+    }
+    pal_log(HEAD(K_END, O_PLAIN, 0), 0);
+    pal_text(T_END, (const char *)fields, at * sizeof *fields);
+    pal_flush();
+    write_all(2, end_of_output, strlen(end_of_output));
+}
+
+static void crashed(int signal, siginfo_t *info, void *context)
+{
+    ucontext_t *machine = context;
+    pal.shared->crash_place = (uint64_t)machine->uc_mcontext.gregs[REG_RIP];
+    pal.shared->crash_address = (uint64_t)info->si_addr;
+    pal.shared->crash_thread = pal.self->number;
+    pal.shared->steps = pal.steps;
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigaction(signal, &usual, NULL);
+    /* The instruction is taken again, and ends the process; a signal that somebody sent is sent again. */
+    if (info->si_code <= 0) {
+        raise(signal);
+    }
+}
+
+static void begin_execution(void)
+{
+    static char signal_stack[1 << 15];
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
+    sigaltstack(&stack, NULL);
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK, .sa_sigaction = crashed};
+    const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        sigaction(signals[i], &action, NULL);
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    close(command_fd);
+    pal_begin_schedule();
+    pal_begin_limits();
+    pal.quiet = 0;
+}
+
+static void *shared_memory(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        const char problem[] = "palisade: no memory for the log\n";
+        write_all(2, problem, sizeof problem - 1);
+        pal_syscall(SYS_exit_group, 3, 0, 0, 0, 0, 0);
+    }
+    return memory;
+}
+
+static void serve(void)
+{
+    command_fd = fcntl(0, F_DUPFD_CLOEXEC, FIRST_FD);
+    pal.log_fd = fcntl(1, F_DUPFD_CLOEXEC, FIRST_FD);
+    int nothing = open("/dev/null", O_RDONLY);
+    dup2(nothing, 0);
+    close(nothing);
+    dup2(2, 1);
+    pal.shared = shared_memory(sizeof *pal.shared + LOG_BYTES);
+    *pal.shared = alone;
+    pal.log = (char *)(pal.shared + 1);
+    pal.log_end = pal.log + LOG_BYTES;
+    pal.is_served = 1;
+    say_hello();
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    pid_t server = getpid();
+    for (;;) {
+        if (!read_all(command_fd, &pal.command, sizeof pal.command) || pal.command.magic != COMMAND_MAGIC) {
+            pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+        }
+        size_t bytes = pal.command.choices * sizeof *pal.choices;
+        if (pal.command.choices) {
+            pal.choices = shared_memory(bytes);
+            if (!read_all(command_fd, pal.choices, bytes)) {
+                pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+            }
+        }
+        struct shared *shared = pal.shared;
+        shared->at = shared->flushed = shared->reason = shared->exited = shared->accesses = 0;
+        shared->writing = 0;
+        shared->crash_place = shared->crash_address = shared->steps = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            if (getppid() != server) {
+                pal_syscall(SYS_exit_group, 3, 0, 0, 0, 0, 0);
+            }
+            begin_execution();
+            return;
+        }
+        int status = 0;
+        if (child < 0) {
+            shared->reason = R_INTERNAL;
+            const char problem[] = "fork failed: there are too many processes, or no memory is left";
+            pal_text(T_MESSAGE, problem, sizeof problem - 1);
+        } else {
+            status = watch(child);
+        }
+        tell_end(status);
+        if (pal.command.choices) {
+            munmap(pal.choices, bytes);
+        }
+    }
+}
+
+/* Starts the program once more without address space randomisation, so that addresses are the same whenever a schedule is repeated. */
+static void without_randomisation(char **arguments, char **environment)
+{
+    int now = personality(0xffffffff);
+    if (now == -1 || now & ADDR_NO_RANDOMIZE || personality((unsigned)now | ADDR_NO_RANDOMIZE) == -1) {
+        return;
+    }
+    execve("/proc/self/exe", arguments, environment);
+}
+
+/* Before anything of the program runs, `malloc` may be called; it needs somebody to call it. */
+static void prepare(void)
+{
+    if (!pal.self) {
+        pal.self = &main_thread;
+        pal.quiet = 1;
+        pal.shared = &alone;
+        pal.log = alone_log;
+        pal.log_end = alone_log + sizeof alone_log;
+        pal.next_check = UINT64_MAX;
+        alone.names = 1;
+    }
+}
+
+struct thread *pal_first_thread(void)
+{
+    prepare();
+    return &main_thread;
+}
+
+__attribute__((constructor(101))) static void begin(int count, char **arguments, char **environment)
+{
+    (void)count;
+    prepare();
+    const char *run = getenv("PALISADE_RUN");
+    const char *mode = getenv("PALISADE_SCHEDULING");
+    enum { FSGSBASE = 2 };
+    pal.token_mode = !(getauxval(AT_HWCAP2) & FSGSBASE) || (mode && !strcmp(mode, "token"));
+    if (run && strncmp(run, "again", 5)) {
+        setenv("PALISADE_RUN", "again", 1);
+        without_randomisation(arguments, environ);
+    }
+    const char *end = getenv("PALISADE_END_OF_OUTPUT");
+    if (end && strlen(end) < sizeof end_of_output) {
+        memcpy(end_of_output, end, strlen(end));
+    }
+    unsetenv("PALISADE_RUN");
+    unsetenv("PALISADE_END_OF_OUTPUT");
+    unsetenv("PALISADE_SCHEDULING");
+    (void)environment;
+    main_thread.pthread = pthread_self();
+    main_thread.fs_base = (uint64_t)main_thread.pthread;
+    main_thread.kernel_id = getpid();
+    pal_add_thread(&main_thread);
+    if (pal.token_mode) {
+        /* All on one core: there the token is passed on fastest. */
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET(sched_getcpu(), &set);
+        sched_setaffinity(0, sizeof set, &set);
+    }
+    if (run) {
+        serve();
+        return;
+    }
+    const char *seed = getenv("PALISADE_SEED");
+    pal.command.seed = seed ? strtoull(seed, NULL, 10) : 0;
+    pal_begin_schedule();
+    pal_begin_limits();
+    pal.quiet = 0;
+}
+
+/* Called when the process ends in the usual way. */
+void pal_at_exit(int code, void *nothing)
+{
+    (void)nothing;
+    if (pal.quiet || pal.shared->exited) {
+        return;
+    }
+    pal_event((uint64_t)(uint32_t)code, HEAD(K_EXIT, O_PLAIN, 0), 0);
+    for (int i = 0; i < pal.thread_count; i++) {
+        struct thread *thread = pal.threads[i];
+        uint64_t how = !thread->finished    ? (thread->detached ? STUCK_DETACHED : STUCK_RUNNING)
+                       : !thread->detached && !thread->joined ? STUCK_NOT_JOINED
+                                                              : 0;
+        if (how && thread != pal.self && (thread->number || !thread->finished)) {
+            pal_log((thread->first & ADDRESS_BITS) | HEAD(K_STUCK, O_PLAIN, how),
+                    (thread->second & ADDRESS_BITS) | thread->tag);
+        }
+    }
+    pal.shared->steps = pal.steps;
+    pal.shared->exited = 1;
+    pal.quiet = 1;
+}

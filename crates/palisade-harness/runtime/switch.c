@@ -1,0 +1,238 @@
+/* How another thread goes on.
+ *
+ * Coroutines: every thread of the program has a kernel thread, made by the C library, so that its stack and its thread-local storage are what they always are. But that kernel
+ * thread sleeps, on a little stack of its own, until its thread has ended. All threads are run by the first kernel thread, which exchanges stack pointer and FS base; this
+ * takes some nanoseconds. It needs the instruction `wrfsbase`, which Linux allows from 5.9 on (FSGSBASE).
+ *
+ * Token: where that instruction is not there, every kernel thread runs its own thread, and waits for its token in a futex. All are kept on one core, where passing
+ * the token on is fastest. */
+
+#include "palisade.h"
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+long pal_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+static void futex_wait(uint32_t *word, uint32_t value)
+{
+    pal_syscall(SYS_futex, (long)word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, value, 0, 0, 0);
+}
+
+static void futex_wake(uint32_t *word)
+{
+    pal_syscall(SYS_futex, (long)word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0, 0);
+}
+
+/* Saves where the caller is, and goes on where somebody else was. */
+void pal_exchange(void **save, void *load, uint64_t fs_base);
+__asm__(".text\n"
+        ".hidden pal_exchange\n"
+        ".globl pal_exchange\n"
+        ".type pal_exchange, @function\n"
+        "pal_exchange:\n"
+        "    pushq %rbp\n"
+        "    pushq %rbx\n"
+        "    pushq %r12\n"
+        "    pushq %r13\n"
+        "    pushq %r14\n"
+        "    pushq %r15\n"
+        "    movq %rsp, (%rdi)\n"
+        "    wrfsbase %rdx\n"
+        "    movq %rsi, %rsp\n"
+        "    popq %r15\n"
+        "    popq %r14\n"
+        "    popq %r13\n"
+        "    popq %r12\n"
+        "    popq %rbx\n"
+        "    popq %rbp\n"
+        "    ret\n"
+        ".size pal_exchange, .-pal_exchange\n");
+
+/* Where a coroutine begins: its thread is in r12. The frame ends the stack for whoever unwinds it. */
+void pal_coroutine_start(void);
+__asm__(".text\n"
+        ".hidden pal_coroutine_start\n"
+        ".globl pal_coroutine_start\n"
+        ".type pal_coroutine_start, @function\n"
+        "pal_coroutine_start:\n"
+        "    .cfi_startproc\n"
+        "    .cfi_undefined rip\n"
+        "    xorl %ebp, %ebp\n"
+        "    movq %r12, %rdi\n"
+        "    call pal_thread_main\n"
+        "    ud2\n"
+        "    .cfi_endproc\n"
+        ".size pal_coroutine_start, .-pal_coroutine_start\n");
+
+/* Leaves the stack of a kernel thread to its coroutine and calls `park` on another one; returns, on the first stack again, when that has returned. */
+void pal_leave_stack(struct thread *thread, void **save, void *other_stack, void (*park)(struct thread *));
+__asm__(".text\n"
+        ".hidden pal_leave_stack\n"
+        ".globl pal_leave_stack\n"
+        ".type pal_leave_stack, @function\n"
+        "pal_leave_stack:\n"
+        "    pushq %rbp\n"
+        "    pushq %rbx\n"
+        "    movq %rsi, %rbx\n"
+        "    movq %rsp, (%rsi)\n"
+        "    movq %rdx, %rsp\n"
+        "    call *%rcx\n"
+        "    movq (%rbx), %rsp\n"
+        "    popq %rbx\n"
+        "    popq %rbp\n"
+        "    ret\n"
+        ".size pal_leave_stack, .-pal_leave_stack\n");
+
+/* Goes back to where `pal_leave_stack` was called, from anywhere on the same kernel thread. */
+__attribute__((noreturn)) void pal_return_to_stack(void *saved);
+__asm__(".text\n"
+        ".hidden pal_return_to_stack\n"
+        ".globl pal_return_to_stack\n"
+        ".type pal_return_to_stack, @function\n"
+        "pal_return_to_stack:\n"
+        "    movq %rdi, %rsp\n"
+        "    popq %rbx\n"
+        "    popq %rbp\n"
+        "    ret\n"
+        ".size pal_return_to_stack, .-pal_return_to_stack\n");
+
+/* A kernel thread lends its stack and waits for the end of its thread. */
+static void park(struct thread *thread)
+{
+    uint64_t *stack = (uint64_t *)(((uint64_t)thread->kernel_stack_pointer - 512) & ~63ull);
+    *--stack = 0;
+    *--stack = (uint64_t)pal_coroutine_start;
+    *--stack = 0;                /* rbp */
+    *--stack = 0;                /* rbx */
+    *--stack = (uint64_t)thread; /* r12 */
+    *--stack = 0;
+    *--stack = 0;
+    *--stack = 0;
+    thread->stack_pointer = stack;
+    __atomic_store_n(&thread->token, 1, __ATOMIC_RELEASE);
+    futex_wake(&thread->token);
+    while (!__atomic_load_n(&thread->released, __ATOMIC_ACQUIRE)) {
+        futex_wait(&thread->released, 0);
+    }
+}
+
+/* A kernel thread that is about to end: what the C library still frees is none of the program's business. */
+__thread int pal_is_leaving __attribute__((tls_model("initial-exec")));
+
+/* A kernel thread runs its own thread. */
+static void run(struct thread *thread)
+{
+    pal_wait_token(thread);
+    pal_thread_main(thread);
+}
+
+static void *kernel_thread(void *argument)
+{
+    struct thread *thread = argument;
+    thread->fs_base = (uint64_t)pthread_self();
+    thread->kernel_id = (int)pal_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    if (pal.token_mode) {
+        __atomic_store_n(&thread->released, 1, __ATOMIC_RELEASE);
+        futex_wake(&thread->released);
+        char here;
+        pal_leave_stack(thread, &thread->kernel_stack_pointer, (void *)(((uint64_t)&here - 1024) & ~15ull), run);
+        return thread->result;
+    }
+    pal_leave_stack(thread, &thread->kernel_stack_pointer,
+                    (void *)((uint64_t)(thread->park_stack + sizeof thread->park_stack) & ~15ull), park);
+    pal_is_leaving = 1;
+    return thread->result;
+}
+
+int pal_start_kernel_thread(struct thread *thread, const pthread_attr_t *attributes)
+{
+    static int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    if (!create) {
+        create = pal_next("pthread_create");
+    }
+    pthread_t pthread;
+    int error = create(&pthread, attributes, kernel_thread, thread);
+    if (error) {
+        return error;
+    }
+    uint32_t *word = pal.token_mode ? &thread->released : &thread->token;
+    while (!__atomic_load_n(word, __ATOMIC_ACQUIRE)) {
+        futex_wait(word, 0);
+    }
+    *word = 0;
+    thread->pthread = (pthread_t)thread->fs_base;
+    return 0;
+}
+
+/* The kernel thread of a thread that has ended may end too. */
+void pal_release_kernel_thread(struct thread *thread)
+{
+    static int (*join)(pthread_t, void **);
+    if (!join) {
+        join = pal_next("pthread_join");
+    }
+    if (!pal.token_mode) {
+        __atomic_store_n(&thread->released, 1, __ATOMIC_RELEASE);
+        futex_wake(&thread->released);
+    }
+    if (!thread->detached) {
+        join(thread->pthread, NULL);
+    }
+}
+
+void pal_wait_token(struct thread *thread)
+{
+    while (!__atomic_load_n(&thread->token, __ATOMIC_ACQUIRE)) {
+        futex_wait(&thread->token, 0);
+    }
+    thread->token = 0;
+}
+
+void pal_switch(struct thread *to)
+{
+    struct thread *self = pal.self;
+    pal.self = to;
+    if (likely(!pal.token_mode)) {
+        pal_exchange(&self->stack_pointer, to->stack_pointer, to->fs_base);
+    } else {
+        __atomic_store_n(&to->token, 1, __ATOMIC_RELEASE);
+        futex_wake(&to->token);
+        pal_wait_token(self);
+    }
+}
+
+/* The calling thread has ended. In token mode its kernel thread ends now. */
+void pal_switch_for_ever(struct thread *to)
+{
+    struct thread *self = pal.self;
+    if (!pal.token_mode) {
+        pal.self = to;
+        pal_exchange(&self->stack_pointer, to->stack_pointer, to->fs_base);
+        __builtin_trap();
+    }
+    pal_is_leaving = 1;
+    pal.self = to;
+    __atomic_store_n(&to->token, 1, __ATOMIC_RELEASE);
+    futex_wake(&to->token);
+    if (self->number == 0) {
+        /* The first kernel thread stays, or its process would look dead. */
+        for (;;) {
+            pal_wait_token(self);
+        }
+    }
+    pal_return_to_stack(self->kernel_stack_pointer);
+}

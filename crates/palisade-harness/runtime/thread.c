@@ -1,0 +1,350 @@
+/* Threads: starting, ending, joining; what belongs to a thread and is destroyed with it. */
+
+#include "palisade.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <unwind.h>
+
+enum { MOST_KEYS = 1024, DESTRUCTOR_ROUNDS = 4 };
+
+static void (*key_destructors[MOST_KEYS])(void *);
+
+struct thread *pal_thread_of(pthread_t pthread)
+{
+    for (int i = pal.thread_count - 1; i >= 0; i--) {
+        struct thread *thread = pal.threads[i];
+        if (thread->pthread == pthread && !thread->joined) {
+            return thread;
+        }
+    }
+    return NULL;
+}
+
+/* The number of the next thread that a thread starts: the same in every execution of a session. */
+static int number_of_child(struct thread *parent)
+{
+    struct shared *shared = pal.shared;
+    uint32_t sibling = parent->children++;
+    for (uint32_t i = 1; i < shared->names; i++) {
+        if (shared->parents[i] == parent->number && shared->siblings[i] == sibling) {
+            return (int)i;
+        }
+    }
+    if (shared->names >= MOST_THREADS || pal.thread_count >= MOST_THREADS) {
+        pal_stop(R_UNSUPPORTED, "the program starts more than 4095 threads");
+    }
+    shared->parents[shared->names] = parent->number;
+    shared->siblings[shared->names] = sibling;
+    return (int)shared->names++;
+}
+
+int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument, int is_c11,
+               uint64_t place)
+{
+    while (pal.zombies) {
+        struct thread *zombie = pal.zombies;
+        pal.zombies = zombie->next;
+        pal_release_kernel_thread(zombie);
+    }
+    /* Not from the program's heap, whose addresses must not depend on ours. */
+    struct thread *thread =
+        mmap(NULL, sizeof *thread, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (thread == MAP_FAILED) {
+        return EAGAIN;
+    }
+    thread->start = start;
+    thread->argument = argument;
+    thread->is_c11 = is_c11;
+    int state = PTHREAD_CREATE_JOINABLE;
+    if (attributes) {
+        pthread_attr_getdetachstate(attributes, &state);
+    }
+    thread->detached = state == PTHREAD_CREATE_DETACHED;
+    thread->number = (uint32_t)number_of_child(pal.self);
+    thread->tag = (uint64_t)thread->number << 48;
+    thread->parent = pal.self->number;
+    pal_event(thread->number, HEAD(K_START, O_SEQ_CST, 0), place);
+    int error = pal_start_kernel_thread(thread, attributes);
+    if (error) {
+        munmap(thread, sizeof *thread);
+        return error;
+    }
+    *pthread = thread->pthread;
+    thread->first = HEAD(K_PAUSE, O_PLAIN, 0);
+    thread->second = ((uint64_t)start & ADDRESS_BITS) | thread->tag | F_CHOSEN;
+    pal_add_thread(thread);
+    return 0;
+}
+
+/* Runs the destructors of what the thread has in thread-local storage. */
+static void destroy_locals(struct thread *thread)
+{
+    while (thread->cleanups) {
+        struct cleanup *cleanup = thread->cleanups;
+        thread->cleanups = cleanup->next;
+        cleanup->call(cleanup->argument);
+        free(cleanup);
+    }
+    for (int round = 0, again = 1; again && round < DESTRUCTOR_ROUNDS; round++) {
+        again = 0;
+        for (unsigned key = 0; key < MOST_KEYS; key++) {
+            void *value = key_destructors[key] ? pthread_getspecific(key) : NULL;
+            if (value) {
+                pthread_setspecific(key, NULL);
+                key_destructors[key](value);
+                again = 1;
+            }
+        }
+    }
+}
+
+/* The last step of a thread. */
+void pal_end_thread(void *result, uint64_t place)
+{
+    struct thread *self = pal.self;
+    destroy_locals(self);
+    self->result = result;
+    if (pal.live == 1) {
+        exit(0);
+    }
+    pal_event(self->number, HEAD(K_ENDED, O_PLAIN, 0), place);
+    pal_leave();
+    __builtin_unreachable();
+}
+
+void pal_thread_main(struct thread *thread)
+{
+    /* It was chosen for the first time. */
+    pal_log(thread->first, thread->second);
+    thread->first = thread->second = 0;
+    void *result = thread->start(thread->argument);
+    pal_end_thread(result, 0);
+}
+
+EXPORT int pthread_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
+{
+    return pal_create(pthread, attributes, start, argument, 0, CALLER);
+}
+
+static int has_ended(struct thread *self)
+{
+    return ((const struct thread *)self->object)->finished || self->timed_out;
+}
+
+int pal_join(pthread_t pthread, void **result, uint64_t deadline, uint64_t place)
+{
+    struct thread *self = pal.self, *thread = pal_thread_of(pthread);
+    if (!thread) {
+        return ESRCH;
+    }
+    if (thread->detached) {
+        return EINVAL;
+    }
+    if (thread == self) {
+        return EDEADLK;
+    }
+    if (pal.quiet) {
+        return 0;
+    }
+    self->deadline = deadline;
+    self->timed_out = 0;
+    uint64_t second = place | self->tag | F_CHOSEN;
+    pal_await(thread, has_ended, HEAD(K_JOIN, O_ACQUIRE, 0) | thread->number, place);
+    if (!thread->finished) {
+        pal_log(HEAD(K_PAUSE, O_PLAIN, 0), second);
+        return ETIMEDOUT;
+    }
+    pal_log(HEAD(K_JOIN, O_ACQUIRE, 0) | thread->number, second);
+    if (result) {
+        *result = thread->result;
+    }
+    thread->joined = 1;
+    if (thread->number) {
+        pal_release_kernel_thread(thread);
+    }
+    return 0;
+}
+
+EXPORT int pthread_join(pthread_t pthread, void **result)
+{
+    return pal_join(pthread, result, 0, CALLER);
+}
+
+EXPORT int pthread_tryjoin_np(pthread_t pthread, void **result)
+{
+    struct thread *thread = pal_thread_of(pthread);
+    if (thread && !thread->finished) {
+        pal_event(0, HEAD(K_PAUSE, O_PLAIN, 0), CALLER);
+        return EBUSY;
+    }
+    return pal_join(pthread, result, 0, CALLER);
+}
+
+EXPORT int pthread_timedjoin_np(pthread_t pthread, void **result, const struct timespec *time)
+{
+    return pal_join(pthread, result, pal_deadline(CLOCK_REALTIME, time), CALLER);
+}
+
+EXPORT int pthread_clockjoin_np(pthread_t pthread, void **result, clockid_t clock, const struct timespec *time)
+{
+    return pal_join(pthread, result, pal_deadline(clock, time), CALLER);
+}
+
+EXPORT int pthread_detach(pthread_t pthread)
+{
+    static int (*detach)(pthread_t);
+    struct thread *thread = pal_thread_of(pthread);
+    if (!thread) {
+        return ESRCH;
+    }
+    if (thread->detached) {
+        return EINVAL;
+    }
+    if (!detach) {
+        detach = pal_next("pthread_detach");
+    }
+    thread->detached = 1;
+    if (thread->number) {
+        detach(pthread);
+        if (thread->finished && !pal.token_mode) {
+            pal_release_kernel_thread(thread);
+        }
+    }
+    return 0;
+}
+
+/* `pthread_exit`. In C, handlers of pthread_cleanup_push are buffers that are jumped to; in C++ they are objects, and like all others they are destroyed by unwinding. */
+
+struct exit_state {
+    struct _Unwind_Exception exception;
+    void *result;
+    uint64_t place;
+};
+
+static _Unwind_Reason_Code unwind_step(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
+                                       struct _Unwind_Exception *exception, struct _Unwind_Context *context, void *state)
+{
+    (void)version, (void)class, (void)exception, (void)context;
+    struct exit_state *exit_state = state;
+    if (actions & _UA_END_OF_STACK) {
+        pal_end_thread(exit_state->result, exit_state->place);
+    }
+    return _URC_NO_REASON;
+}
+
+static __attribute__((noreturn)) void leave_thread(void *result, uint64_t place)
+{
+    struct thread *self = pal.self;
+    __pthread_unwind_buf_t *buffer = self->cancel_buffers;
+    if (buffer) {
+        self->cancel_buffers = buffer->__pad[0];
+        self->result = result;
+        _longjmp((struct __jmp_buf_tag *)(void *)buffer->__cancel_jmp_buf, 1);
+    }
+    typedef _Unwind_Reason_Code forced(struct _Unwind_Exception *, _Unwind_Stop_Fn, void *);
+    forced *unwind = pal_next("_Unwind_ForcedUnwind");
+    /* The stack of the first thread ends in the C library, where there is nothing to destroy. */
+    static struct exit_state states[MOST_THREADS];
+    struct exit_state *state = &states[self->number];
+    state->result = result;
+    state->place = place;
+    if (unwind) {
+        unwind(&state->exception, unwind_step, state);
+    }
+    pal_end_thread(result, place);
+}
+
+EXPORT void pthread_exit(void *result)
+{
+    leave_thread(result, CALLER);
+}
+
+EXPORT void __pthread_register_cancel(__pthread_unwind_buf_t *buffer)
+{
+    buffer->__pad[0] = pal.self->cancel_buffers;
+    pal.self->cancel_buffers = buffer;
+}
+
+EXPORT void __pthread_unregister_cancel(__pthread_unwind_buf_t *buffer)
+{
+    pal.self->cancel_buffers = buffer->__pad[0];
+}
+
+EXPORT void __pthread_unwind_next(__pthread_unwind_buf_t *buffer)
+{
+    (void)buffer;
+    leave_thread(pal.self->result, CALLER);
+}
+
+EXPORT int pthread_cancel(pthread_t pthread)
+{
+    (void)pthread;
+    pal_stop(R_UNSUPPORTED, "the program cancels a thread (pthread_cancel), which cannot be followed");
+}
+
+/* Thread-local storage with destructors. */
+
+EXPORT int __cxa_thread_atexit_impl(void (*call)(void *), void *argument, void *library)
+{
+    (void)library;
+    struct cleanup *cleanup = malloc(sizeof *cleanup);
+    if (!cleanup) {
+        return -1;
+    }
+    cleanup->call = call;
+    cleanup->argument = argument;
+    cleanup->next = pal.self->cleanups;
+    pal.self->cleanups = cleanup;
+    return 0;
+}
+
+EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
+{
+    static int (*create)(pthread_key_t *, void (*)(void *));
+    if (!create) {
+        create = pal_next("pthread_key_create");
+    }
+    int error = create(key, NULL);
+    if (!error && *key < MOST_KEYS) {
+        key_destructors[*key] = destructor;
+    }
+    return error;
+}
+
+EXPORT int __pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
+{
+    return pthread_key_create(key, destructor);
+}
+
+EXPORT int pthread_key_delete(pthread_key_t key)
+{
+    static int (*delete)(pthread_key_t);
+    if (!delete) {
+        delete = pal_next("pthread_key_delete");
+    }
+    if (key < MOST_KEYS) {
+        key_destructors[key] = NULL;
+    }
+    return delete(key);
+}
+
+EXPORT pid_t gettid(void)
+{
+    return pal.self ? pal.self->kernel_id : (pid_t)pal_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+EXPORT int sched_yield(void)
+{
+    if (!pal.quiet) {
+        pal_yield();
+        pal_event(0, HEAD(K_PAUSE, O_PLAIN, 0), CALLER);
+    }
+    return 0;
+}

@@ -1,0 +1,460 @@
+/* What threads wait at: condition variables, semaphores, barriers, things done once, futexes. */
+
+#include "palisade.h"
+#include <errno.h>
+#include <linux/futex.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+static void log_chosen(const void *object, uint64_t head, uint64_t place)
+{
+    pal_log(((uint64_t)object & ADDRESS_BITS) | head, place | pal.self->tag | F_CHOSEN);
+}
+
+/* Condition variables. A signal leaves a ticket that any of those may take who were waiting then; so who is woken is the scheduler's choice, and a thread that
+ * comes later cannot take it. */
+
+struct ticket {
+    const void *cond;
+    uint64_t number;
+};
+
+static struct ticket tickets[MOST_THREADS];
+static int ticket_count;
+
+static int ticket_for(const struct thread *thread)
+{
+    for (int i = 0; i < ticket_count; i++) {
+        if (tickets[i].cond == thread->object && tickets[i].number > thread->sequence) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int is_signalled(struct thread *self)
+{
+    return self->woken || self->timed_out || ticket_for(self) >= 0;
+}
+
+static void take_ticket(int index)
+{
+    for (int i = index; i + 1 < ticket_count; i++) {
+        tickets[i] = tickets[i + 1];
+    }
+    ticket_count--;
+}
+
+static int waiters(const void *cond)
+{
+    int count = 0;
+    for (int i = 0; i < pal.thread_count; i++) {
+        struct thread *thread = pal.threads[i];
+        count += thread->object == cond && thread->ready == is_signalled && !thread->woken && !thread->timed_out;
+    }
+    return count;
+}
+
+static int tickets_of(const void *cond)
+{
+    int count = 0;
+    for (int i = 0; i < ticket_count; i++) {
+        count += tickets[i].cond == cond;
+    }
+    return count;
+}
+
+int pal_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline, uint64_t place)
+{
+    struct thread *self = pal.self;
+    if (pal.quiet) {
+        return 0;
+    }
+    /* Waiting and giving the mutex back are one step. */
+    int error = pal_unlock(mutex, place);
+    if (error) {
+        return error;
+    }
+    pal_also((uint64_t)cond, HEAD(K_LOCKED, O_RELAXED, 4), place);
+    self->sequence = ++pal.tickets;
+    self->woken = self->timed_out = 0;
+    self->deadline = deadline;
+    pal_await(cond, is_signalled, ((uint64_t)cond & ADDRESS_BITS) | HEAD(K_LOCKED, O_RELAXED, 4), place);
+    self->object = cond;
+    int ticket = self->woken ? -1 : ticket_for(self);
+    self->object = NULL;
+    int late = !self->woken && ticket < 0;
+    if (ticket >= 0) {
+        take_ticket(ticket);
+    }
+    log_chosen(cond, HEAD(K_LOCKED, O_RELAXED, 4), place);
+    while (tickets_of(cond) > waiters(cond)) {
+        for (int i = 0; i < ticket_count; i++) {
+            if (tickets[i].cond == cond) {
+                take_ticket(i);
+                break;
+            }
+        }
+    }
+    pal_changed(cond);
+    pal_lock(mutex, 0, place);
+    return late ? ETIMEDOUT : 0;
+}
+
+int pal_cond_wake(pthread_cond_t *cond, int all, uint64_t place)
+{
+    if (pal.quiet) {
+        return 0;
+    }
+    pal_event((uint64_t)cond, HEAD(K_LOCKED, O_RELAXED, 4), place);
+    if (all) {
+        for (int i = 0; i < pal.thread_count; i++) {
+            struct thread *thread = pal.threads[i];
+            if (thread->object == cond && thread->ready == is_signalled) {
+                thread->woken = 1;
+            }
+        }
+        for (int i = ticket_count - 1; i >= 0; i--) {
+            if (tickets[i].cond == cond) {
+                take_ticket(i);
+            }
+        }
+    } else if (waiters(cond) > tickets_of(cond)) {
+        tickets[ticket_count++] = (struct ticket){cond, ++pal.tickets};
+    }
+    pal_changed(cond);
+    return 0;
+}
+
+EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+    return pal_cond_wait(cond, mutex, 0, CALLER);
+}
+
+EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *time)
+{
+    /* Which clock was asked for when it was made: a bit that the C library sets. */
+    unsigned flags = ((const unsigned *)cond)[9];
+    return pal_cond_wait(cond, mutex, pal_deadline(flags & 2 ? CLOCK_MONOTONIC : CLOCK_REALTIME, time), CALLER);
+}
+
+EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *time)
+{
+    return pal_cond_wait(cond, mutex, pal_deadline(clock, time), CALLER);
+}
+
+EXPORT int pthread_cond_signal(pthread_cond_t *cond)
+{
+    return pal_cond_wake(cond, 0, CALLER);
+}
+
+EXPORT int pthread_cond_broadcast(pthread_cond_t *cond)
+{
+    return pal_cond_wake(cond, 1, CALLER);
+}
+
+EXPORT int pthread_cond_destroy(pthread_cond_t *cond)
+{
+    pal_also((uint64_t)cond, HEAD(K_FREE, O_PLAIN, 0), sizeof *cond);
+    return 0;
+}
+
+/* Semaphores: the value is where the C library has it. */
+
+static int can_take(struct thread *self)
+{
+    return *(const volatile unsigned *)self->object > 0 || self->timed_out;
+}
+
+static int sem_take(sem_t *handle, uint64_t deadline, int may_wait, uint64_t place)
+{
+    volatile unsigned *value = (unsigned *)handle;
+    struct thread *self = pal.self;
+    if (pal.quiet) {
+        return 0;
+    }
+    uint64_t head = HEAD(K_LOCKED, O_ACQUIRE, 4), first = ((uint64_t)handle & ADDRESS_BITS) | head;
+    self->timed_out = 0;
+    if (may_wait) {
+        self->deadline = deadline;
+        pal_await(handle, can_take, first, place);
+    } else {
+        pal_decide(first, place | self->tag | F_CHOSEN);
+    }
+    if (!*value) {
+        log_chosen(handle, HEAD(K_LOCKED_LOAD, O_RELAXED, 4), place);
+        errno = may_wait ? ETIMEDOUT : EAGAIN;
+        return -1;
+    }
+    log_chosen(handle, head, place);
+    --*value;
+    pal_changed(handle);
+    return 0;
+}
+
+EXPORT int sem_wait(sem_t *sem)
+{
+    return sem_take(sem, 0, 1, CALLER);
+}
+
+EXPORT int sem_trywait(sem_t *sem)
+{
+    return sem_take(sem, 0, 0, CALLER);
+}
+
+EXPORT int sem_timedwait(sem_t *sem, const struct timespec *time)
+{
+    return sem_take(sem, pal_deadline(CLOCK_REALTIME, time), 1, CALLER);
+}
+
+EXPORT int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *time)
+{
+    return sem_take(sem, pal_deadline(clock, time), 1, CALLER);
+}
+
+EXPORT int sem_post(sem_t *sem)
+{
+    volatile unsigned *value = (unsigned *)sem;
+    pal_event((uint64_t)sem, HEAD(K_LOCKED, O_RELEASE, 4), CALLER);
+    ++*value;
+    pal_changed(sem);
+    return 0;
+}
+
+EXPORT int sem_getvalue(sem_t *sem, int *value)
+{
+    pal_event((uint64_t)sem, HEAD(K_LOAD, O_RELAXED, 4), CALLER);
+    *value = (int)*(volatile unsigned *)sem;
+    return 0;
+}
+
+EXPORT int sem_destroy(sem_t *sem)
+{
+    pal_also((uint64_t)sem, HEAD(K_FREE, O_PLAIN, 0), sizeof *sem);
+    return 0;
+}
+
+/* Barriers. */
+
+struct barrier {
+    unsigned arrived, round, count;
+};
+
+static int round_is_over(struct thread *self)
+{
+    return ((const struct barrier *)self->object)->round != (unsigned)self->value;
+}
+
+EXPORT int pthread_barrier_wait(pthread_barrier_t *handle)
+{
+    struct barrier *barrier = (struct barrier *)handle;
+    struct thread *self = pal.self;
+    uint64_t place = CALLER;
+    if (pal.quiet) {
+        return 0;
+    }
+    pal_event((uint64_t)barrier, HEAD(K_LOCKED, O_ACQ_REL, 4), place);
+    self->value = barrier->round;
+    if (++barrier->arrived == barrier->count) {
+        barrier->arrived = 0;
+        barrier->round++;
+        pal_changed(barrier);
+        return PTHREAD_BARRIER_SERIAL_THREAD;
+    }
+    uint64_t head = HEAD(K_LOCKED, O_ACQUIRE, 4);
+    pal_await(barrier, round_is_over, ((uint64_t)barrier & ADDRESS_BITS) | head, place);
+    log_chosen(barrier, head, place);
+    return 0;
+}
+
+EXPORT int pthread_barrier_destroy(pthread_barrier_t *barrier)
+{
+    pal_also((uint64_t)barrier, HEAD(K_FREE, O_PLAIN, 0), sizeof *barrier);
+    return 0;
+}
+
+/* Things done once: 0 not yet, 1 being done, 2 done; the C library's 2 means the same. */
+
+enum { ONCE_NEW, ONCE_BUSY, ONCE_DONE };
+
+static int once_is_settled(struct thread *self)
+{
+    return *(const volatile int *)self->object != ONCE_BUSY;
+}
+
+void pal_once(int *once, void (*call)(void), uint64_t place)
+{
+    volatile int *state = once;
+    uint64_t address = (uint64_t)once & ADDRESS_BITS;
+    if (pal.quiet) {
+        if (*state == ONCE_NEW) {
+            *state = ONCE_DONE;
+            call();
+        }
+        return;
+    }
+    pal_event(address, HEAD(K_LOAD, O_ACQUIRE, 4), place);
+    while (*state != ONCE_DONE) {
+        uint64_t head = HEAD(K_LOCKED, O_ACQ_REL, 4);
+        pal_await(once, once_is_settled, address | head, place);
+        if (*state == ONCE_DONE) {
+            log_chosen(once, HEAD(K_LOCKED_LOAD, O_ACQUIRE, 4), place);
+            return;
+        }
+        log_chosen(once, head, place);
+        *state = ONCE_BUSY;
+        pal_changed(once);
+        call();
+        pal_event(address, HEAD(K_LOCKED, O_RELEASE, 4), place);
+        *state = ONCE_DONE;
+        pal_changed(once);
+    }
+}
+
+EXPORT int pthread_once(pthread_once_t *once, void (*call)(void))
+{
+    pal_once(once, call, CALLER);
+    return 0;
+}
+
+/* Static variables of functions in C++: the first byte says done, the second that somebody is at it. */
+
+struct guard {
+    unsigned char done, busy;
+};
+
+static int guard_is_settled(struct thread *self)
+{
+    return !((const volatile struct guard *)self->object)->busy;
+}
+
+EXPORT int __cxa_guard_acquire(struct guard *guard)
+{
+    uint64_t place = CALLER, head = HEAD(K_LOCKED, O_ACQ_REL, 1);
+    if (guard->done) {
+        return 0;
+    }
+    if (pal.quiet) {
+        guard->busy = 1;
+        return 1;
+    }
+    pal_await(guard, guard_is_settled, ((uint64_t)guard & ADDRESS_BITS) | head, place);
+    if (guard->done) {
+        log_chosen(guard, HEAD(K_LOCKED_LOAD, O_ACQUIRE, 1), place);
+        return 0;
+    }
+    log_chosen(guard, head, place);
+    guard->busy = 1;
+    pal_changed(guard);
+    return 1;
+}
+
+static void guard_end(struct guard *guard, int done, uint64_t place)
+{
+    pal_event((uint64_t)guard, HEAD(K_LOCKED, O_RELEASE, 1), place);
+    guard->busy = 0;
+    guard->done = (unsigned char)done;
+    if (!pal.quiet) {
+        pal_changed(guard);
+    }
+}
+
+EXPORT void __cxa_guard_release(struct guard *guard)
+{
+    guard_end(guard, 1, CALLER);
+}
+
+EXPORT void __cxa_guard_abort(struct guard *guard)
+{
+    guard_end(guard, 0, CALLER);
+}
+
+/* Futexes: what C++ futures and Rust's standard library wait at. For the hardware, the kernel's part in it is a fence; the scheduler takes it as a write. */
+
+static int is_woken(struct thread *self)
+{
+    return self->woken || self->timed_out;
+}
+
+static long futex_wait(const volatile uint32_t *word, uint32_t value, uint64_t deadline, uint64_t place)
+{
+    struct thread *self = pal.self;
+    pal_event((uint64_t)word, HEAD(K_LOCKED_LOAD, O_RELAXED, 4), place);
+    if (*word != value) {
+        return -EAGAIN;
+    }
+    self->sequence = ++pal.tickets;
+    self->woken = self->timed_out = 0;
+    self->deadline = deadline;
+    uint64_t first = ((uint64_t)word & ADDRESS_BITS) | HEAD(K_FENCE, O_SEQ_CST, 4);
+    pal_await((const void *)word, is_woken, first, place);
+    pal_log(first, place | self->tag | F_CHOSEN);
+    return self->woken ? 0 : -ETIMEDOUT;
+}
+
+static long futex_wake(const volatile uint32_t *word, long most, uint64_t place)
+{
+    long count = 0;
+    pal_event((uint64_t)word, HEAD(K_FENCE, O_SEQ_CST, 4), place);
+    while (count < most) {
+        struct thread *oldest = NULL;
+        for (int i = 0; i < pal.thread_count; i++) {
+            struct thread *thread = pal.threads[i];
+            if (thread->object == (const void *)word && thread->ready == is_woken && !thread->woken &&
+                (!oldest || thread->sequence < oldest->sequence)) {
+                oldest = thread;
+            }
+        }
+        if (!oldest) {
+            break;
+        }
+        oldest->woken = 1;
+        count++;
+    }
+    pal_changed((const void *)word);
+    return count;
+}
+
+static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *time, uint64_t place)
+{
+    clockid_t clock = operation & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+    switch (operation & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT: {
+        uint64_t nanoseconds = time ? (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec : 0;
+        return futex_wait(word, value, time ? pal_now() + nanoseconds + 1 : 0, place);
+    }
+    case FUTEX_WAIT_BITSET:
+        return futex_wait(word, value, time ? pal_deadline(clock, time) : 0, place);
+    case FUTEX_WAKE:
+    case FUTEX_WAKE_BITSET:
+        return futex_wake(word, (int)value, place);
+    default:
+        pal_stop(R_UNSUPPORTED, "the program uses a futex operation other than waiting and waking, which cannot be followed");
+    }
+}
+
+EXPORT long syscall(long number, ...)
+{
+    va_list list;
+    va_start(list, number);
+    long arguments[6];
+    for (int i = 0; i < 6; i++) {
+        arguments[i] = va_arg(list, long);
+    }
+    va_end(list);
+    long result;
+    if (number == SYS_futex && !pal.quiet) {
+        result = futex((uint32_t *)arguments[0], (int)arguments[1], (uint32_t)arguments[2], (const struct timespec *)arguments[3], CALLER);
+    } else if (number == SYS_gettid && pal.self) {
+        result = pal.self->kernel_id;
+    } else {
+        result = pal_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+    }
+    if (result < 0 && result > -4096) {
+        errno = (int)-result;
+        return -1;
+    }
+    return result;
+}

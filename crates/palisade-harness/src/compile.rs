@@ -1,0 +1,437 @@
+//! The compiler driver: from the arguments of `palisade cc` to the commands that are run.
+//!
+//! Every source is compiled to assembly with the calls that ThreadSanitizer's runtime would take, inline assembly is [rewritten](crate::asm), and the result is assembled. Programs are
+//! linked with our runtime in place of ThreadSanitizer's. Everything else in the arguments goes to the compiler as it is.
+//!
+//! [`plan`] starts nothing: it says what to start.
+
+use std::path::{Path, PathBuf};
+
+/// Whose compiler it is; they differ in their options.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    /// The GNU compilers.
+    Gcc,
+    /// LLVM's.
+    Clang,
+}
+
+impl Family {
+    /// By what a compiler says of itself with `--version`.
+    pub fn of(version: &str) -> Family {
+        if version.contains("clang") { Family::Clang } else { Family::Gcc }
+    }
+
+    /// What makes the compiler call the runtime at every access.
+    fn flags(self) -> &'static [&'static str] {
+        match self {
+            // Functions that the program may ask for ThreadSanitizer do not exist; so neither does the macro.
+            Family::Gcc => &[
+                "-fsanitize=thread",
+                "--param=tsan-distinguish-volatile=1",
+                "--param=tsan-instrument-func-entry-exit=0",
+                "-U__SANITIZE_THREAD__",
+                "-Wno-tsan",
+            ],
+            Family::Clang => &[
+                "-fsanitize=thread",
+                "-mllvm",
+                "-tsan-distinguish-volatile=1",
+                "-mllvm",
+                "-tsan-instrument-func-entry-exit=0",
+                "-mllvm",
+                "-tsan-instrument-read-before-write=1",
+                "-mllvm",
+                "-tsan-handle-cxx-exceptions=0",
+                "-Wno-unused-command-line-argument",
+            ],
+        }
+    }
+}
+
+/// What to compile with.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    /// The compiler.
+    pub compiler: String,
+    /// Whose it is.
+    pub family: Family,
+    /// The object file of the runtime.
+    pub runtime: PathBuf,
+    /// A folder for what is made on the way.
+    pub work: PathBuf,
+}
+
+/// Something to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Start the compiler with these arguments.
+    Compile(Vec<String>),
+    /// Rewrite the inline assembly in a file.
+    Rewrite {
+        /// The assembly.
+        file: PathBuf,
+        /// What it was compiled from, for messages.
+        source: String,
+    },
+}
+
+/// What cannot be done.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PlanError {
+    /// An option that cannot be combined with what we do.
+    #[error("`{option}` cannot be used: {why}")]
+    Option {
+        /// Which.
+        option: String,
+        /// Why.
+        why: &'static str,
+    },
+    /// One output for several inputs.
+    #[error("`-o` with `-c` or `-S` takes one source file, and there are {0}")]
+    OneOutput(usize),
+}
+
+/// How far to go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// Not to code at all: `-E`, `-M`, `--version`.
+    None,
+    Assembly,
+    Object,
+    Link,
+}
+
+/// The arguments, sorted.
+#[derive(Debug)]
+struct Sorted {
+    stage: Stage,
+    output: Option<String>,
+    /// Sources, by their place among the words.
+    sources: Vec<usize>,
+    /// Words in order, without `-c`, `-S`, `-o` and its file.
+    words: Vec<Word>,
+    optimises: bool,
+    dependencies: bool,
+    dependency_file: bool,
+    dependency_target: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Word {
+    /// For compiling and linking alike.
+    Flag(String),
+    /// For linking only: objects, libraries.
+    Link(String),
+    Source(String),
+}
+
+/// Options that take the next word.
+const WITH_VALUE: &[&str] = &[
+    "-D",
+    "-U",
+    "-I",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-iprefix",
+    "-isysroot",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-x",
+    "-Xpreprocessor",
+    "-Xassembler",
+    "-Xclang",
+    "-mllvm",
+    "-arch",
+    "--param",
+    "-target",
+    "--sysroot",
+    "-B",
+    "-std",
+    "-aux-info",
+    "-dumpbase",
+    "-dumpdir",
+    "-wrapper",
+    "-specs",
+    "-fplugin",
+];
+/// The same, for the linker.
+const LINK_WITH_VALUE: &[&str] = &["-L", "-l", "-Xlinker", "-T", "-u", "-z", "-e", "-rpath", "-framework"];
+
+/// Extensions of sources that are compiled.
+const SOURCES: &[&str] = &["c", "i", "cc", "cp", "cxx", "cpp", "CPP", "c++", "C", "ii", "CC"];
+
+fn is_source(word: &str) -> bool {
+    Path::new(word).extension().and_then(|extension| extension.to_str()).is_some_and(|e| SOURCES.contains(&e))
+}
+
+fn sort(arguments: &[String]) -> Result<Sorted, PlanError> {
+    let mut sorted = Sorted {
+        stage: Stage::Link,
+        output: None,
+        sources: Vec::new(),
+        words: Vec::new(),
+        optimises: false,
+        dependencies: false,
+        dependency_file: false,
+        dependency_target: false,
+    };
+    let refuse = |option: &str, why| Err(PlanError::Option { option: option.to_owned(), why });
+    let mut language = false;
+    let mut inputs = 0;
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let flag = |sorted: &mut Sorted, word: &str| sorted.words.push(Word::Flag(word.to_owned()));
+        match word.as_str() {
+            "-c" => sorted.stage = sorted.stage.min(Stage::Object),
+            "-S" => sorted.stage = sorted.stage.min(Stage::Assembly),
+            "-E" | "-M" | "-MM" | "-fsyntax-only" | "--version" | "-v" | "-###" | "--help"
+            | "-dumpversion" | "-dumpmachine" => {
+                sorted.stage = Stage::None;
+                flag(&mut sorted, word);
+            }
+            "-o" => sorted.output = words.next().cloned(),
+            "-static" | "-static-pie" | "--static" => {
+                return refuse(word, "the runtime takes the place of functions of shared libraries");
+            }
+            "-m32" | "-mx32" => return refuse(word, "the runtime is for x86-64"),
+            "-fsanitize=thread" => {}
+            _ if word.starts_with("-fsanitize=") => {
+                return refuse(word, "other sanitizers have runtimes of their own");
+            }
+            _ if word.starts_with("-flto") => {}
+            _ if word.starts_with("-print-") => {
+                sorted.stage = Stage::None;
+                flag(&mut sorted, word);
+            }
+            _ if WITH_VALUE.contains(&word.as_str()) => {
+                language |= word == "-x";
+                sorted.dependency_file |= word == "-MF";
+                sorted.dependency_target |= word == "-MT" || word == "-MQ";
+                flag(&mut sorted, word);
+                if let Some(value) = words.next() {
+                    flag(&mut sorted, value);
+                }
+            }
+            _ if LINK_WITH_VALUE.contains(&word.as_str()) => {
+                sorted.words.push(Word::Link(word.clone()));
+                if let Some(value) = words.next() {
+                    sorted.words.push(Word::Link(value.clone()));
+                }
+            }
+            _ if word.starts_with("-l") || word.starts_with("-L") || word.starts_with("-Wl,") => {
+                sorted.words.push(Word::Link(word.clone()));
+            }
+            _ if word.starts_with('-') && word.len() > 1 => {
+                sorted.optimises |= word.starts_with("-O");
+                sorted.dependencies |= word == "-MD" || word == "-MMD";
+                flag(&mut sorted, word);
+            }
+            _ => {
+                inputs += 1;
+                if language || is_source(word) {
+                    sorted.sources.push(sorted.words.len());
+                    sorted.words.push(Word::Source(word.clone()));
+                } else {
+                    sorted.words.push(Word::Link(word.clone()));
+                }
+            }
+        }
+    }
+    if inputs == 0 {
+        sorted.stage = Stage::None;
+    }
+    Ok(sorted)
+}
+
+impl Stage {
+    fn min(self, other: Stage) -> Stage {
+        if (self as u8) < (other as u8) { self } else { other }
+    }
+}
+
+/// What to do, in order, so that the arguments of a compiler lead to a program that can be followed.
+pub fn plan(arguments: &[String], tools: &Tools) -> Result<Vec<Step>, PlanError> {
+    let sorted = sort(arguments)?;
+    if sorted.stage == Stage::None {
+        return Ok(vec![Step::Compile(arguments.to_vec())]);
+    }
+    let several = sorted.sources.len() > 1;
+    if sorted.stage != Stage::Link && sorted.output.is_some() && several {
+        return Err(PlanError::OneOutput(sorted.sources.len()));
+    }
+    let mut steps = Vec::new();
+    let mut objects: Vec<(usize, String)> = Vec::new();
+    for (index, &at) in sorted.sources.iter().enumerate() {
+        let Word::Source(source) = &sorted.words[at] else { continue };
+        let output = |extension: &str| match &sorted.output {
+            Some(output) if sorted.stage != Stage::Link => output.clone(),
+            _ => Path::new(source)
+                .with_extension(extension)
+                .file_name()
+                .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+        };
+        let object = match sorted.stage {
+            Stage::Link => path(&tools.work.join(format!("{index}.o"))),
+            _ => output("o"),
+        };
+        let assembly = match sorted.stage {
+            Stage::Assembly => output("s"),
+            _ => path(&tools.work.join(format!("{index}.s"))),
+        };
+        steps.push(Step::Compile(to_assembly(&sorted, tools, at, &assembly, &object)));
+        steps.push(Step::Rewrite { file: PathBuf::from(&assembly), source: source.clone() });
+        if sorted.stage != Stage::Assembly {
+            let assemble = ["-x", "assembler", "-c", "-o", &object, &assembly].map(str::to_owned);
+            steps.push(Step::Compile(assemble.to_vec()));
+        }
+        objects.push((at, object));
+    }
+    match sorted.stage {
+        Stage::Link => steps.push(Step::Compile(link(&sorted, tools, &objects))),
+        // Objects and assembly that were among the inputs of `-c` go their way.
+        _ if sorted.sources.is_empty() => return Ok(vec![Step::Compile(arguments.to_vec())]),
+        _ => {}
+    }
+    Ok(steps)
+}
+
+fn path(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// Compiles one source to assembly with the calls.
+fn to_assembly(sorted: &Sorted, tools: &Tools, at: usize, assembly: &str, object: &str) -> Vec<String> {
+    // Debugging information and no optimisation, unless the user says otherwise behind it.
+    let mut arguments = vec!["-g".to_owned()];
+    if !sorted.optimises {
+        arguments.push("-O0".to_owned());
+    }
+    for (index, word) in sorted.words.iter().enumerate() {
+        match word {
+            Word::Flag(flag) => arguments.push(flag.clone()),
+            Word::Source(source) if index == at => arguments.push(source.clone()),
+            _ => {}
+        }
+    }
+    arguments.extend(tools.family.flags().iter().map(|&flag| flag.to_owned()));
+    if sorted.dependencies {
+        let file = Path::new(object).with_extension("d");
+        if !sorted.dependency_file {
+            arguments.extend(["-MF".to_owned(), path(&file)]);
+        }
+        if !sorted.dependency_target {
+            arguments.extend(["-MT".to_owned(), object.to_owned()]);
+        }
+    }
+    arguments.extend(["-S", "-o", assembly].map(str::to_owned));
+    arguments
+}
+
+/// Links the objects with the runtime.
+fn link(sorted: &Sorted, tools: &Tools, objects: &[(usize, String)]) -> Vec<String> {
+    let mut arguments = Vec::new();
+    let mut words = sorted.words.iter().enumerate();
+    let is_library = sorted.words.iter().any(|word| matches!(word, Word::Flag(flag) if flag == "-shared"));
+    while let Some((index, word)) = words.next() {
+        match word {
+            // The language of sources is not that of the objects they have become.
+            Word::Flag(flag) if flag == "-x" => _ = words.next(),
+            Word::Flag(flag) | Word::Link(flag) => arguments.push(flag.clone()),
+            Word::Source(_) => {
+                let object = objects.iter().find(|(at, _)| *at == index);
+                arguments.extend(object.map(|(_, object)| object.clone()));
+            }
+        }
+    }
+    if let Some(output) = &sorted.output {
+        arguments.extend(["-o".to_owned(), output.clone()]);
+    }
+    // A library finds the runtime in the program that uses it.
+    if !is_library {
+        arguments.push(path(&tools.runtime));
+        arguments.extend(crate::runtime::LIBRARIES.iter().map(|&flag| flag.to_owned()));
+    }
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(arguments: &str) -> Result<Vec<String>, PlanError> {
+        let tools =
+            Tools { compiler: "cc".into(), family: Family::Gcc, runtime: "R.o".into(), work: "W".into() };
+        let arguments: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
+        let flags = format!(" {}", Family::Gcc.flags().join(" "));
+        let told = plan(&arguments, &tools)?.into_iter().map(|step| match step {
+            Step::Compile(arguments) => arguments.join(" ").replace(&flags, " [flags]"),
+            Step::Rewrite { file, source } => format!("rewrite {} of {source}", file.display()),
+        });
+        Ok(told.collect())
+    }
+
+    fn check(arguments: &str, expected: &[&str]) {
+        assert_eq!(planned(arguments).expect("a plan"), expected, "{arguments}");
+    }
+
+    #[test]
+    fn plans() {
+        check(
+            "-o queue queue.c -lm",
+            &[
+                "-g -O0 queue.c [flags] -S -o W/0.s",
+                "rewrite W/0.s of queue.c",
+                "-x assembler -c -o W/0.o W/0.s",
+                "W/0.o -lm -o queue R.o -pthread -ldl -rdynamic",
+            ],
+        );
+        check(
+            "-O2 -c a/b.cpp -I inc -DX=1",
+            &[
+                "-g -O2 a/b.cpp -I inc -DX=1 [flags] -S -o W/0.s",
+                "rewrite W/0.s of a/b.cpp",
+                "-x assembler -c -o b.o W/0.s",
+            ],
+        );
+        check(
+            "-c a.c -MD -o out/a.o",
+            &[
+                "-g -O0 a.c -MD [flags] -MF out/a.d -MT out/a.o -S -o W/0.s",
+                "rewrite W/0.s of a.c",
+                "-x assembler -c -o out/a.o W/0.s",
+            ],
+        );
+        check("-S a.c", &["-g -O0 a.c [flags] -S -o a.s", "rewrite a.s of a.c"]);
+        check("a.o -fsanitize=thread libb.a -o p", &["a.o libb.a -o p R.o -pthread -ldl -rdynamic"]);
+        check(
+            "-x c odd.txt -shared -o l.so",
+            &[
+                "-g -O0 -x c odd.txt -shared [flags] -S -o W/0.s",
+                "rewrite W/0.s of odd.txt",
+                "-x assembler -c -o W/0.o W/0.s",
+                "W/0.o -shared -o l.so",
+            ],
+        );
+        check("--version", &["--version"]);
+        check("-E a.c", &["-E a.c"]);
+        check("-c a.s", &["-c a.s"]);
+    }
+
+    #[test]
+    fn refusals() {
+        for wrong in ["-static a.c", "-m32 a.c", "-fsanitize=address a.c", "-c a.c b.c -o c.o"] {
+            assert!(planned(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn families() {
+        assert_eq!(Family::of("Debian clang version 14.0.6"), Family::Clang);
+        assert_eq!(Family::of("gcc (Debian 12.2.0) 12.2.0"), Family::Gcc);
+    }
+}

@@ -1,0 +1,445 @@
+//! One execution: what its log says, taken in record by record.
+
+use crate::log::{Kind, Order, Record};
+use crate::process::Output;
+use crate::races::{Race, Races};
+use crate::schedule::Turns;
+use crate::stream::{End, Reason};
+use palisade_memory::Interlocked;
+use palisade_monitor::{
+    Action, Bytes, Event, Instruction, LARGEST_ACCESS, Monitor, Operation, Process, Seen, Violation, actions,
+};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+
+/// Instructions by the place from which they call the runtime.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    places: Vec<u64>,
+    known: FxHashMap<u64, Instruction>,
+}
+
+impl Places {
+    /// The instruction at a place.
+    #[inline]
+    fn instruction(&mut self, place: u64) -> Instruction {
+        if let Some(&known) = self.known.get(&place) {
+            return known;
+        }
+        let new = Instruction(self.places.len() as u32);
+        self.places.push(place);
+        self.known.insert(place, new);
+        new
+    }
+
+    /// Where an instruction is.
+    pub fn place(&self, instruction: Instruction) -> u64 {
+        self.places[instruction.0 as usize]
+    }
+}
+
+/// What happened that cannot be followed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Unfollowed {
+    /// A new process (`fork`): what it does is not seen.
+    Fork,
+    /// A handler of a signal was set: what it does is not seen.
+    Handler,
+}
+
+/// A thread at the end of an execution, if there is something to say about it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Left {
+    /// Which.
+    pub thread: u16,
+    /// What about it.
+    pub how: How,
+    /// Where it is.
+    pub place: u64,
+}
+
+/// How a thread was left at the end.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum How {
+    /// It waits, and nobody can go on.
+    Waits,
+    /// It was still running when the process ended.
+    Running,
+    /// The same, but it was detached.
+    Detached,
+    /// It had ended, and nobody had joined it.
+    NotJoined,
+    /// It goes round for ever in a loop that changes nothing.
+    Spins,
+}
+
+/// An execution as it is taken in.
+#[derive(Debug)]
+pub struct Recorder<'a> {
+    places: &'a mut Places,
+    monitor: Monitor,
+    races: Races,
+    batch: Vec<Event>,
+    turns: Turns,
+    /// Threads in the order in which they were started.
+    started: Vec<u16>,
+    unfollowed: BTreeSet<(Unfollowed, u64)>,
+    left: Vec<Left>,
+    diverged: bool,
+    accesses: u64,
+    exit: Option<u16>,
+    /// What each thread did last.
+    last: FxHashMap<u16, u64>,
+    most_turns: usize,
+}
+
+/// Monitors take so many events at a time.
+const BATCH: usize = 256;
+
+/// An execution.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// Violations, by instructions of [`Places`].
+    pub violations: Vec<(Violation, Seen)>,
+    /// Races, with how often each was seen.
+    pub races: Vec<(Race, u64)>,
+    /// Who took which turns; `None` if there were too many to keep.
+    pub turns: Option<Turns>,
+    /// Threads in the order in which they were started.
+    pub started: Vec<u16>,
+    /// What could not be followed, and where.
+    pub unfollowed: BTreeSet<(Unfollowed, u64)>,
+    /// Threads that were left over.
+    pub left: Vec<Left>,
+    /// Whether the given turns could not be taken.
+    pub diverged: bool,
+    /// How many accesses to memory there were.
+    pub accesses: u64,
+    /// How many events the monitors saw.
+    pub events: u64,
+    /// The thread that ended the process, if it was ended by `exit` or by the end of `main`.
+    pub exit: Option<u16>,
+    /// Where each thread was last.
+    pub last: FxHashMap<u16, u64>,
+    /// How it ended.
+    pub end: End,
+    /// What the runtime had to say.
+    pub messages: Vec<String>,
+    /// What the program printed.
+    pub output: Output,
+}
+
+impl<'a> Recorder<'a> {
+    /// Nothing has happened yet. At most so many turns are kept.
+    pub fn new(places: &'a mut Places, interlocked: Interlocked, most_turns: usize) -> Recorder<'a> {
+        Recorder {
+            places,
+            monitor: Monitor::new(interlocked),
+            races: Races::default(),
+            batch: Vec::with_capacity(BATCH),
+            turns: Turns::default(),
+            started: Vec::new(),
+            unfollowed: BTreeSet::new(),
+            left: Vec::new(),
+            diverged: false,
+            accesses: 0,
+            exit: None,
+            last: FxHashMap::default(),
+            most_turns,
+        }
+    }
+
+    /// Takes in a record.
+    #[inline]
+    pub fn take(&mut self, record: &Record) {
+        if record.is_pending() {
+            return;
+        }
+        if record.is_chosen() && self.turns.turns.len() <= self.most_turns {
+            self.turns.push(record.thread);
+        }
+        match record.kind {
+            Kind::Load | Kind::Store | Kind::Locked | Kind::LockedLoad => self.access(record),
+            _ => self.other(record),
+        }
+        self.races.take(record);
+        if self.batch.len() >= BATCH - 2 {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        self.monitor.take_all(&self.batch);
+        self.batch.clear();
+    }
+
+    #[inline]
+    fn access(&mut self, record: &Record) {
+        self.accesses += 1;
+        let size = u32::from(record.size).clamp(1, LARGEST_ACCESS);
+        let Some(bytes) = Bytes::new(record.address, size) else { return };
+        let instruction = self.places.instruction(record.place);
+        let process = Process(u32::from(record.thread));
+        let order = ordering(record.order);
+        let operation = match record.kind {
+            // Compilers make a locked instruction of a sequentially consistent store; the runtime has said so already.
+            Kind::Load => Operation::Load(bytes),
+            Kind::Store => Operation::Store(bytes),
+            Kind::Locked => Operation::Modify(bytes),
+            _ => Operation::Fail(bytes),
+        };
+        for action in actions(operation, order) {
+            self.batch.push(Event { process, instruction, action });
+        }
+    }
+
+    fn other(&mut self, record: &Record) {
+        let process = Process(u32::from(record.thread));
+        let other = Process(record.address as u32);
+        let mut push = |places: &mut Places, action: Action| {
+            let instruction = places.instruction(record.place);
+            self.batch.push(Event { process, instruction, action });
+        };
+        match record.kind {
+            Kind::Fence => {
+                for action in actions(Operation::Fence, ordering(record.order)) {
+                    push(self.places, action);
+                }
+            }
+            Kind::StoreFence => push(self.places, Action::StoreFence),
+            Kind::Start => {
+                self.started.push(record.address as u16);
+                push(self.places, Action::Start(other));
+            }
+            Kind::Join => push(self.places, Action::Join(other)),
+            Kind::Free => {
+                let (address, size) = (record.address, record.place);
+                self.batch.push(Event {
+                    process,
+                    instruction: Instruction(0),
+                    action: Action::Free { address, size },
+                });
+            }
+            Kind::Note => match record.address {
+                1 | 4 => _ = self.unfollowed.insert((Unfollowed::Fork, record.place)),
+                3 => self.diverged = true,
+                _ => _ = self.unfollowed.insert((Unfollowed::Handler, record.place)),
+            },
+            Kind::Stuck => {
+                let how = match record.size {
+                    0 => How::Waits,
+                    1 => How::Running,
+                    2 => How::Detached,
+                    3 => How::NotJoined,
+                    _ => How::Spins,
+                };
+                self.left.push(Left { thread: record.thread, how, place: record.place });
+            }
+            Kind::Exit => self.exit = Some(record.thread),
+            _ => {}
+        }
+        if record.place != 0 && record.kind != Kind::Free {
+            self.last.insert(record.thread, record.place);
+        }
+    }
+
+    /// The execution is over.
+    pub fn finish(mut self, end: End, messages: Vec<String>, output: Output) -> Execution {
+        self.flush();
+        let mut races: Vec<(Race, u64)> =
+            self.races.found().iter().map(|(&race, &count)| (race, count)).collect();
+        races.sort_unstable();
+        let kept = self.turns.turns.len() <= self.most_turns;
+        Execution {
+            violations: self.monitor.violations().sorted(),
+            races,
+            turns: kept.then_some(self.turns),
+            started: self.started,
+            unfollowed: self.unfollowed,
+            left: self.left,
+            diverged: self.diverged,
+            accesses: self.accesses,
+            events: self.monitor.events(),
+            exit: self.exit,
+            last: self.last,
+            end,
+            messages,
+            output,
+        }
+    }
+}
+
+fn ordering(order: Order) -> Ordering {
+    match order {
+        Order::Plain | Order::Volatile | Order::Relaxed => Ordering::Relaxed,
+        Order::Acquire => Ordering::Acquire,
+        Order::Release => Ordering::Release,
+        Order::AcqRel => Ordering::AcqRel,
+        Order::SeqCst => Ordering::SeqCst,
+    }
+}
+
+impl Execution {
+    /// The turns with threads numbered in the order in which they were started, as another session will number them.
+    pub fn portable_turns(&self) -> Option<Turns> {
+        let mut turns = self.turns.clone()?;
+        for turn in &mut turns.turns {
+            if turn.thread != 0 {
+                let index = self.started.iter().position(|&thread| thread == turn.thread)?;
+                turn.thread = index as u16 + 1;
+            }
+        }
+        Some(turns)
+    }
+
+    /// What went wrong with the program itself, if something did.
+    pub fn failure(&self) -> Option<Failure> {
+        let place = |thread: u16| self.last.get(&thread).copied().unwrap_or(0);
+        let signal = self.end.status & 0x7f;
+        let code = (self.end.status >> 8) & 0xff;
+        let message = || self.messages.first().cloned().unwrap_or_default();
+        let crash_place = || self.end.crash.map_or(0, |(place, _, _)| place + 1);
+        match self.end.reason {
+            Reason::Deadlock => return Some(Failure::Deadlock { threads: self.left.clone() }),
+            Reason::Steps => return Some(Failure::Endless),
+            Reason::Stalled => {
+                let text = message();
+                let call = text.split_whitespace().next().and_then(|word| word.parse().ok());
+                let thread =
+                    self.turns.as_ref().and_then(|turns| turns.turns.last()).map_or(0, |turn| turn.thread);
+                return Some(Failure::Stalled { call, place: place(thread) });
+            }
+            Reason::Time => return Some(Failure::Late),
+            Reason::Unsupported => return Some(Failure::Unsupported { what: message() }),
+            Reason::Internal => return Some(Failure::Internal { what: message() }),
+            Reason::None => {}
+        }
+        if signal != 0 {
+            let what = self.messages.iter().find(|text| text.contains("assertion")).cloned();
+            return Some(Failure::Signal { signal, place: crash_place(), what });
+        }
+        if code != 0 {
+            return Some(Failure::ExitCode { code });
+        }
+        let spins: Vec<Left> = self.left.iter().copied().filter(|left| left.how == How::Spins).collect();
+        if !spins.is_empty() {
+            return Some(Failure::Spins { threads: spins });
+        }
+        if self.exit.is_some_and(|thread| thread != 0) {
+            return Some(Failure::EarlyExit { thread: self.exit.unwrap_or(0) });
+        }
+        let leaked: Vec<Left> = self
+            .left
+            .iter()
+            .copied()
+            .filter(|left| matches!(left.how, How::Running | How::NotJoined))
+            .collect();
+        if !leaked.is_empty() {
+            return Some(Failure::Leaked { threads: leaked });
+        }
+        (!self.end.exited).then_some(Failure::Vanished)
+    }
+}
+
+/// What can be wrong with a program by itself, on any machine.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Failure {
+    /// It was ended by a signal: it crashed, or aborted because an assertion failed.
+    Signal {
+        /// Which.
+        signal: u32,
+        /// Where.
+        place: u64,
+        /// The assertion that failed.
+        what: Option<String>,
+    },
+    /// It said by its exit code that something is wrong.
+    ExitCode {
+        /// What it said.
+        code: u32,
+    },
+    /// Threads wait for each other.
+    Deadlock {
+        /// Those that wait.
+        threads: Vec<Left>,
+    },
+    /// Threads go round for ever in loops that change nothing.
+    Spins {
+        /// These.
+        threads: Vec<Left>,
+    },
+    /// It took more steps than were allowed.
+    Endless,
+    /// It made no events for a while.
+    Stalled {
+        /// The system call that it waits in; `None` if it runs.
+        call: Option<u32>,
+        /// Where it made the last event.
+        place: u64,
+    },
+    /// It took more time than was allowed.
+    Late,
+    /// It ended while threads were running, or without having joined them.
+    Leaked {
+        /// These.
+        threads: Vec<Left>,
+    },
+    /// A thread other than the first ended the process.
+    EarlyExit {
+        /// Which.
+        thread: u16,
+    },
+    /// It did something that cannot be followed.
+    Unsupported {
+        /// What.
+        what: String,
+    },
+    /// It ended in a way that nobody could see.
+    Vanished,
+    /// The runtime could not do its work.
+    Internal {
+        /// Why.
+        what: String,
+    },
+}
+
+impl Failure {
+    /// A short name, for programs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Failure::Signal { what: Some(_), .. } => "assertion",
+            Failure::Signal { .. } => "crash",
+            Failure::ExitCode { .. } => "exit-code",
+            Failure::Deadlock { .. } => "deadlock",
+            Failure::Spins { .. } => "endless-loop",
+            Failure::Endless => "step-limit",
+            Failure::Stalled { call: Some(_), .. } => "blocked",
+            Failure::Stalled { .. } => "stalled",
+            Failure::Late => "time-limit",
+            Failure::Leaked { .. } => "leaked-threads",
+            Failure::EarlyExit { .. } => "early-exit",
+            Failure::Unsupported { .. } => "unsupported",
+            Failure::Vanished => "vanished",
+            Failure::Internal { .. } => "internal",
+        }
+    }
+
+    /// Whether it says nothing about the program being wrong, only that the execution could not be followed to its end.
+    pub fn is_inconclusive(&self) -> bool {
+        matches!(self, Failure::Endless | Failure::Late | Failure::Internal { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palisade_monitor::Access;
+
+    #[test]
+    fn release_stores_are_in_order_under_pso() {
+        let bytes = Bytes::new(8, 4).expect("four bytes are fine");
+        let found: Vec<Action> = actions(Operation::Store(bytes), ordering(Order::Release)).collect();
+        assert_eq!(found, [Action::StoreFence, Action::Access(Access::Store, bytes)]);
+    }
+}

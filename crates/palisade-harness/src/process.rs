@@ -1,0 +1,374 @@
+//! The program as a process: started once, it forks for every execution that is asked for.
+//!
+//! Its standard input takes commands, its standard output brings the log, and its standard error everything that the program prints. So no file has to be handed over, and
+//! a program that knows nothing of this is soon found out.
+
+use crate::log::Record;
+use crate::schedule::Command;
+use crate::stream::{End, Hello, Item, LogReader};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What is in every program that has the runtime.
+const MARKER: &[u8] = b"palisade-runtime-interface-1";
+
+/// Of what the program prints in an execution, so many bytes of its beginning and of its end are kept.
+pub const KEPT_OUTPUT: usize = 1 << 14;
+
+/// How often the guard looks whether somebody said stop.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How long a program may take to get to its start.
+const START: Duration = Duration::from_secs(20);
+
+/// How threads are switched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Scheduling {
+    /// Coroutines where the machine can do it.
+    #[default]
+    Best,
+    /// Kernel threads that pass a token.
+    Token,
+}
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The file and its arguments.
+    pub command: Vec<String>,
+    /// How threads are switched.
+    pub scheduling: Scheduling,
+}
+
+/// Why a program cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is nothing to start.
+    #[error("there is no program to run")]
+    Nothing,
+    /// It cannot be started.
+    #[error("cannot be started: {0}")]
+    Io(#[from] io::Error),
+    /// It does not have the runtime.
+    #[error("is not instrumented: it was not linked by `palisade cc` or `palisade c++`")]
+    NotInstrumented,
+    /// It has the runtime, but did not get to its start.
+    #[error("did not get to its start{0}")]
+    NoHello(String),
+    /// It was stopped by the user.
+    #[error("was stopped")]
+    Stopped,
+}
+
+/// Why an execution has no end.
+#[derive(Debug, thiserror::Error)]
+pub enum Lost {
+    /// Somebody said stop, or the time is up.
+    #[error("stopped")]
+    Stopped,
+    /// The server died, or said what makes no sense.
+    #[error("the program's process was lost: {0}")]
+    Broken(io::Error),
+}
+
+/// A program that waits for commands.
+#[derive(Debug)]
+pub struct Server {
+    guard: Guard,
+    commands: ChildStdin,
+    log: LogReader<ChildStdout>,
+    output: Receiver<Output>,
+    reader: Option<JoinHandle<()>>,
+    /// What the runtime said about itself.
+    pub hello: Hello,
+}
+
+/// What the program printed in one execution.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Output {
+    /// The beginning.
+    pub head: Vec<u8>,
+    /// The end, if it is not all in the beginning.
+    pub tail: Vec<u8>,
+    /// How many bytes there were.
+    pub bytes: u64,
+}
+
+impl Output {
+    /// As text, with a mark where something is left out.
+    pub fn text(&self) -> String {
+        let left_out = self.bytes.saturating_sub((self.head.len() + self.tail.len()) as u64);
+        let mut text = String::from_utf8_lossy(&self.head).into_owned();
+        if left_out > 0 {
+            text.push_str(&format!("\n[... {left_out} bytes left out ...]\n"));
+        }
+        text.push_str(&String::from_utf8_lossy(&self.tail));
+        text
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        let room = KEPT_OUTPUT - self.head.len();
+        let (head, rest) = bytes.split_at(bytes.len().min(room));
+        self.head.extend_from_slice(head);
+        self.tail.extend_from_slice(rest);
+        if self.tail.len() > KEPT_OUTPUT {
+            self.tail.drain(..self.tail.len() - KEPT_OUTPUT);
+        }
+    }
+}
+
+impl Server {
+    /// Starts a program. It is ended as soon as `stop` is set or the deadline has passed.
+    pub fn start(
+        program: &Program,
+        stop: &Arc<AtomicBool>,
+        deadline: Option<Instant>,
+    ) -> Result<Server, StartError> {
+        let [file, arguments @ ..] = program.command.as_slice() else { return Err(StartError::Nothing) };
+        if is_instrumented(Path::new(file)) == Some(false) {
+            return Err(StartError::NotInstrumented);
+        }
+        // Something that no program prints.
+        let mark = format!("\u{1}palisade-{:x}-{:p}\u{1}\n", std::process::id(), &program.command);
+        let mut command = std::process::Command::new(file);
+        command
+            .args(arguments)
+            .env("PALISADE_RUN", "1")
+            .env("PALISADE_END_OF_OUTPUT", &mark)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Ctrl-C is for us; we end the program ourselves.
+            .process_group(0);
+        if program.scheduling == Scheduling::Token {
+            command.env("PALISADE_SCHEDULING", "token");
+        }
+        let mut child = command.spawn()?;
+        let commands = child.stdin.take().expect("standard input is a pipe");
+        let log = child.stdout.take().expect("standard output is a pipe");
+        let printed = child.stderr.take().expect("standard error is a pipe");
+        let (sender, output) = channel();
+        let reader = std::thread::spawn(move || read_output(printed, mark.as_bytes(), &sender));
+        let guard = Guard::new(child, stop.clone(), deadline);
+        let mut server = Server {
+            guard,
+            commands,
+            log: LogReader::new(log),
+            output,
+            reader: Some(reader),
+            hello: Hello::default(),
+        };
+        server.guard.limit(Some(Instant::now() + START));
+        let first = server.log.next();
+        server.guard.limit(None);
+        match first {
+            Ok(Item::Hello(hello)) => server.hello = hello,
+            Ok(_) => return Err(StartError::NotInstrumented),
+            Err(_) if server.guard.was_stopped() => return Err(StartError::Stopped),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(StartError::NotInstrumented);
+            }
+            Err(_) => {
+                let output = server.last_output();
+                let text = output.text();
+                let said = text.trim();
+                if is_instrumented(Path::new(file)) == Some(true) {
+                    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+                    return Err(StartError::NoHello(said));
+                }
+                return Err(StartError::NotInstrumented);
+            }
+        }
+        Ok(server)
+    }
+
+    /// Asks for an execution. Several may be asked for ahead of time; they come in order.
+    pub fn ask(&mut self, command: &Command) -> Result<(), Lost> {
+        let sent = self.commands.write_all(&command.encode()).and_then(|()| self.commands.flush());
+        sent.map_err(|error| self.lost(error))
+    }
+
+    /// Reads the log of the next execution that was asked for.
+    pub fn read(
+        &mut self,
+        take: impl FnMut(&Record),
+        message: impl FnMut(String),
+    ) -> Result<(End, Output), Lost> {
+        let end = self.log.read_execution(take, message).map_err(|error| self.lost(error))?;
+        let output = self.last_output();
+        Ok((end, output))
+    }
+
+    /// What the program printed in the execution that was read last.
+    fn last_output(&self) -> Output {
+        self.output.recv_timeout(Duration::from_secs(5)).unwrap_or_default()
+    }
+
+    fn lost(&self, error: io::Error) -> Lost {
+        if self.guard.was_stopped() { Lost::Stopped } else { Lost::Broken(error) }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.guard.kill();
+        if let Some(reader) = self.reader.take() {
+            // Processes that the program has left behind may hold its standard error open: nobody waits for them.
+            if reader.is_finished() {
+                let _ = reader.join();
+            }
+        }
+    }
+}
+
+/// Whether a file has the runtime; `None` if it is not a program by itself, but a script, say, or cannot be found here.
+pub fn is_instrumented(path: &Path) -> Option<bool> {
+    let mut file = File::open(path).ok()?;
+    let mut buffer = vec![0; 1 << 16];
+    let mut kept = 0;
+    let mut first = true;
+    loop {
+        let got = file.read(&mut buffer[kept..]).ok()?;
+        if got == 0 {
+            return (!first).then_some(false);
+        }
+        let bytes = &buffer[..kept + got];
+        if first && !bytes.starts_with(b"\x7fELF") {
+            return None;
+        }
+        first = false;
+        if bytes.windows(MARKER.len()).any(|window| window == MARKER) {
+            return Some(true);
+        }
+        let rest = bytes.len().min(MARKER.len() - 1);
+        let from = bytes.len() - rest;
+        buffer.copy_within(from..from + rest, 0);
+        kept = rest;
+    }
+}
+
+/// Reads what the program prints, execution by execution, until nobody prints any more.
+fn read_output(mut printed: ChildStderr, mark: &[u8], sender: &Sender<Output>) {
+    let mut output = Output::default();
+    let mut pending: Vec<u8> = Vec::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let got = match printed.read(&mut buffer) {
+            Ok(0) | Err(_) => break,
+            Ok(got) => got,
+        };
+        pending.extend_from_slice(&buffer[..got]);
+        while let Some(at) = find(&pending, mark) {
+            output.push(&pending[..at]);
+            pending.drain(..at + mark.len());
+            if sender.send(std::mem::take(&mut output)).is_err() {
+                return;
+            }
+        }
+        // What could be the beginning of the mark stays.
+        let sure = pending.len().saturating_sub(mark.len() - 1);
+        output.push(&pending[..sure]);
+        pending.drain(..sure);
+    }
+    output.push(&pending);
+    // If nobody wants it any more, that is fine.
+    let _ = sender.send(output);
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    let first = *what.first()?;
+    let mut from = 0;
+    while let Some(at) = bytes[from..].iter().position(|&byte| byte == first) {
+        if bytes[from + at..].starts_with(what) {
+            return Some(from + at);
+        }
+        from += at + 1;
+    }
+    None
+}
+
+/// Ends the process when somebody says stop or the time is up, so that whoever reads from it does not wait for ever.
+#[derive(Debug)]
+struct Guard {
+    shared: Arc<GuardState>,
+    watcher: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct GuardState {
+    child: Mutex<Child>,
+    stop: Arc<AtomicBool>,
+    deadline: Option<Instant>,
+    limit: Mutex<Option<Instant>>,
+    stopped: AtomicBool,
+    over: AtomicBool,
+}
+
+impl Guard {
+    fn new(child: Child, stop: Arc<AtomicBool>, deadline: Option<Instant>) -> Guard {
+        let shared = Arc::new(GuardState {
+            child: Mutex::new(child),
+            stop,
+            deadline,
+            limit: Mutex::new(None),
+            stopped: AtomicBool::new(false),
+            over: AtomicBool::new(false),
+        });
+        let state = shared.clone();
+        let watcher = std::thread::spawn(move || state.watch());
+        Guard { shared, watcher: Some(watcher) }
+    }
+
+    /// A deadline for what comes next.
+    fn limit(&self, limit: Option<Instant>) {
+        *self.shared.limit.lock().unwrap_or_else(PoisonError::into_inner) = limit;
+    }
+
+    fn was_stopped(&self) -> bool {
+        self.shared.stopped.load(Ordering::Relaxed)
+    }
+
+    fn kill(&mut self) {
+        self.shared.over.store(true, Ordering::Relaxed);
+        self.shared.kill();
+        if let Some(watcher) = self.watcher.take() {
+            watcher.thread().unpark();
+            let _ = watcher.join();
+        }
+    }
+}
+
+impl GuardState {
+    fn watch(&self) {
+        while !self.over.load(Ordering::Relaxed) {
+            let now = Instant::now();
+            let late = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
+            if self.stop.load(Ordering::Relaxed) || late(self.deadline) {
+                self.stopped.store(true, Ordering::Relaxed);
+                self.kill();
+                return;
+            }
+            if late(*self.limit.lock().unwrap_or_else(PoisonError::into_inner)) {
+                self.kill();
+                return;
+            }
+            std::thread::park_timeout(TICK);
+        }
+    }
+
+    fn kill(&self) {
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        // It may be gone already.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}

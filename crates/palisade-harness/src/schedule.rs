@@ -1,0 +1,347 @@
+//! Schedules: how the threads of an execution take turns, what the runtime is told about it, and the files that schedules are kept in.
+//!
+//! A schedule is the sequence of threads that were chosen, one per step. It is kept as turns: a thread and how many steps in a row it takes.
+
+use std::fmt::{self, Write};
+
+/// How threads are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Strategy {
+    /// Uniformly at random among those that can go on.
+    Random,
+    /// Probabilistic concurrency testing: a random priority for each thread, changed at so many steps less one (the depth of the bugs that it looks for).
+    Pct {
+        /// The depth.
+        depth: u32,
+    },
+    /// Whoever runs goes on as long as it can.
+    Stay,
+    /// Everybody takes turns.
+    Round,
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Strategy::Random => f.write_str("random"),
+            Strategy::Pct { depth } => write!(f, "pct {depth}"),
+            Strategy::Stay => f.write_str("stay"),
+            Strategy::Round => f.write_str("round"),
+        }
+    }
+}
+
+/// Some steps of one thread in a row.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Turn {
+    /// Whose.
+    pub thread: u16,
+    /// How many steps.
+    pub steps: u32,
+}
+
+/// The turns of an execution.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Turns {
+    /// In order; neighbours are of different threads.
+    pub turns: Vec<Turn>,
+}
+
+impl Turns {
+    /// One more step.
+    #[inline]
+    pub fn push(&mut self, thread: u16) {
+        match self.turns.last_mut() {
+            Some(turn) if turn.thread == thread && turn.steps < u32::MAX => turn.steps += 1,
+            _ => self.turns.push(Turn { thread, steps: 1 }),
+        }
+    }
+
+    /// How many steps there are.
+    pub fn steps(&self) -> u64 {
+        self.turns.iter().map(|turn| u64::from(turn.steps)).sum()
+    }
+
+    /// How often another thread goes on than the one before.
+    pub fn switches(&self) -> usize {
+        self.turns.len().saturating_sub(1)
+    }
+
+    /// The first steps.
+    pub fn prefix(&self, steps: u64) -> Turns {
+        let mut left = steps;
+        let mut prefix = Turns::default();
+        for turn in &self.turns {
+            let taken = left.min(u64::from(turn.steps)) as u32;
+            if taken > 0 {
+                prefix.turns.push(Turn { steps: taken, ..*turn });
+            }
+            left -= u64::from(taken);
+        }
+        prefix
+    }
+
+    /// The same without one of the turns; what becomes neighbours is joined.
+    pub fn without(&self, index: usize) -> Turns {
+        let mut turns = Turns::default();
+        for (_, turn) in self.turns.iter().enumerate().filter(|(at, _)| *at != index) {
+            match turns.turns.last_mut() {
+                Some(last) if last.thread == turn.thread => last.steps += turn.steps,
+                _ => turns.turns.push(*turn),
+            }
+        }
+        turns
+    }
+}
+
+/// What to do in one execution.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Command {
+    /// How threads are chosen behind the given turns.
+    pub strategy: Strategy,
+    /// Where random numbers begin.
+    pub seed: u64,
+    /// How long executions are, for [`Strategy::Pct`].
+    pub length: u64,
+    /// How the execution begins.
+    pub turns: Turns,
+    /// At most so many steps; 0 for no limit.
+    pub steps: u64,
+    /// Milliseconds without any event after which the execution is ended; 0 for no limit.
+    pub stall: u64,
+    /// Milliseconds at all; 0 for no limit.
+    pub time: u64,
+    /// Whether to tell what every thread will do next, to end threads whose loops change nothing, and to end the execution where the turns cannot be followed.
+    pub explores: bool,
+}
+
+const MAGIC: u64 = 0x3144_4e41_4d4d_4f43;
+
+impl Command {
+    /// As the runtime reads it.
+    pub fn encode(&self) -> Vec<u8> {
+        let (strategy, depth) = match self.strategy {
+            Strategy::Random => (0, 0),
+            Strategy::Pct { depth } => (1, depth),
+            Strategy::Stay => (2, 0),
+            Strategy::Round => (3, 0),
+        };
+        let flags = u64::from(self.explores);
+        let fields = [
+            MAGIC,
+            strategy,
+            self.seed,
+            u64::from(depth),
+            self.length,
+            self.steps,
+            self.stall,
+            self.time,
+            flags,
+            self.turns.turns.len() as u64,
+        ];
+        let mut bytes: Vec<u8> = fields.into_iter().flat_map(u64::to_le_bytes).collect();
+        for turn in &self.turns.turns {
+            bytes.extend(u32::from(turn.thread).to_le_bytes());
+            bytes.extend(turn.steps.to_le_bytes());
+        }
+        bytes
+    }
+}
+
+/// A schedule as it is kept in a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Schedule {
+    /// What was run.
+    pub program: Vec<String>,
+    /// What the execution showed.
+    pub shows: String,
+    /// How its threads were chosen.
+    pub strategy: Strategy,
+    /// With which seed.
+    pub seed: u64,
+    /// The turns, with threads numbered in the order in which they were started.
+    pub turns: Turns,
+}
+
+/// Why a file is not a schedule.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct ScheduleError {
+    /// Where, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub problem: String,
+}
+
+/// Turns per line of a file.
+const TURNS_PER_LINE: usize = 16;
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "palisade schedule 1")?;
+        for word in &self.program {
+            writeln!(f, "program {}", escaped(word))?;
+        }
+        writeln!(f, "shows {}", escaped(&self.shows))?;
+        writeln!(f, "strategy {}", self.strategy)?;
+        writeln!(f, "seed {}", self.seed)?;
+        for line in self.turns.turns.chunks(TURNS_PER_LINE) {
+            let turns: Vec<String> =
+                line.iter().map(|turn| format!("{}*{}", turn.thread, turn.steps)).collect();
+            writeln!(f, "turns {}", turns.join(" "))?;
+        }
+        writeln!(f, "end")
+    }
+}
+
+impl Schedule {
+    /// Reads a file.
+    pub fn parse(text: &str) -> Result<Schedule, ScheduleError> {
+        let mut schedule = Schedule {
+            program: Vec::new(),
+            shows: String::new(),
+            strategy: Strategy::Random,
+            seed: 0,
+            turns: Turns::default(),
+        };
+        let wrong = |line: usize, problem: &str| ScheduleError { line, problem: problem.to_owned() };
+        let mut lines = text.lines().zip(1..);
+        match lines.next() {
+            Some(("palisade schedule 1", _)) => {}
+            _ => return Err(wrong(1, "a schedule begins with `palisade schedule 1`")),
+        }
+        let mut last = 1;
+        for (line, number) in lines {
+            last = number;
+            let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
+            match key {
+                "program" => schedule.program.push(unescaped(rest)),
+                "shows" => schedule.shows = unescaped(rest),
+                "strategy" => {
+                    schedule.strategy =
+                        strategy(rest).ok_or_else(|| wrong(number, "there is no such strategy"))?;
+                }
+                "seed" => {
+                    schedule.seed = rest.parse().map_err(|_| wrong(number, "a seed is a number"))?;
+                }
+                "turns" => {
+                    for word in rest.split_whitespace() {
+                        let turn = turn(word).ok_or_else(|| {
+                            wrong(number, &format!("`{word}` is not a turn, which is THREAD*STEPS"))
+                        })?;
+                        schedule.turns.turns.push(turn);
+                    }
+                }
+                "end" => return Ok(schedule),
+                "" => {}
+                _ => return Err(wrong(number, &format!("`{key}` is not part of a schedule"))),
+            }
+        }
+        Err(wrong(last, "the file is cut off: it ends without `end`"))
+    }
+}
+
+fn strategy(text: &str) -> Option<Strategy> {
+    match text.split_once(' ').unwrap_or((text, "")) {
+        ("random", "") => Some(Strategy::Random),
+        ("pct", depth) => depth.parse().ok().map(|depth| Strategy::Pct { depth }),
+        ("stay", "") => Some(Strategy::Stay),
+        ("round", "") => Some(Strategy::Round),
+        _ => None,
+    }
+}
+
+fn turn(word: &str) -> Option<Turn> {
+    let (thread, steps) = word.split_once('*')?;
+    let turn = Turn { thread: thread.parse().ok()?, steps: steps.parse().ok()? };
+    (turn.thread < 4096 && turn.steps > 0).then_some(turn)
+}
+
+/// One line, whatever is in it.
+fn escaped(text: &str) -> String {
+    let mut line = String::new();
+    for c in text.chars() {
+        match c {
+            '\\' => line.push_str("\\\\"),
+            '\n' => line.push_str("\\n"),
+            '\r' => line.push_str("\\r"),
+            c if c.is_control() => write!(line, "\\u{{{:x}}}", u32::from(c)).expect("writing to a string"),
+            c => line.push(c),
+        }
+    }
+    line
+}
+
+fn unescaped(line: &str) -> String {
+    let mut text = String::new();
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some('n') => text.push('\n'),
+                Some('r') => text.push('\r'),
+                Some('u') => {
+                    let digits: String = chars.by_ref().skip(1).take_while(|c| *c != '}').collect();
+                    let c = u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32);
+                    text.push(c.unwrap_or(char::REPLACEMENT_CHARACTER));
+                }
+                Some(c) => text.push(c),
+                None => {}
+            },
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns(text: &str) -> Turns {
+        Turns { turns: text.split_whitespace().map(|word| turn(word).expect("a turn")).collect() }
+    }
+
+    #[test]
+    fn files_survive() {
+        let schedule = Schedule {
+            program: vec!["./a b".into(), "two\nlines \\ \u{1}".into()],
+            shows: "a violation".into(),
+            strategy: Strategy::Pct { depth: 3 },
+            seed: 7,
+            turns: turns("0*12 1*1 2*5 1*100000"),
+        };
+        assert_eq!(Schedule::parse(&schedule.to_string()), Ok(schedule.clone()));
+        for cut in 0..schedule.to_string().len() - 4 {
+            assert!(Schedule::parse(&schedule.to_string()[..cut]).is_err(), "{cut}");
+        }
+    }
+
+    #[test]
+    fn wrong_files() {
+        let check = |text: &str, line: usize| {
+            assert_eq!(Schedule::parse(text).expect_err("a wrong file").line, line, "{text}");
+        };
+        check("", 1);
+        check("palisade schedule 2\nend\n", 1);
+        check("palisade schedule 1\nturns 1*0\nend\n", 2);
+        check("palisade schedule 1\nturns 9999*1\nend\n", 2);
+        check("palisade schedule 1\nseed x\nend\n", 2);
+        check("palisade schedule 1\nseed 1\nwhat\nend\n", 3);
+        check("palisade schedule 1\nseed 1\n", 2);
+    }
+
+    #[test]
+    fn parts_of_turns() {
+        let all = turns("0*2 1*3 0*1");
+        assert_eq!((all.steps(), all.switches()), (6, 2));
+        assert_eq!(all.prefix(3), turns("0*2 1*1"));
+        assert_eq!(all.prefix(9), all);
+        assert_eq!(all.without(1), turns("0*3"));
+        let mut pushed = Turns::default();
+        for thread in [0, 0, 1, 1, 1, 0] {
+            pushed.push(thread);
+        }
+        assert_eq!(pushed, all);
+    }
+}

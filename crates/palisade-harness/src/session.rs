@@ -1,0 +1,508 @@
+//! Many executions of one program: every violation, race and failure once, with the schedule that showed it first.
+
+use crate::execution::{Execution, Failure, Left, Places, Recorder, Unfollowed};
+use crate::process::{Lost, Program, Server, StartError};
+use crate::schedule::{Command, Schedule, Strategy, Turns};
+use crate::symbols::Symbols;
+use palisade_memory::Interlocked;
+use palisade_monitor::{Instruction, Instructions, Violation};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// What to run and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How threads are chosen.
+    pub strategy: Strategy,
+    /// Execution number i has this seed plus i.
+    pub seed: u64,
+    /// How many executions.
+    pub schedules: u64,
+    /// An execution takes at most so many steps.
+    pub steps: u64,
+    /// An execution without events for so long is ended.
+    pub patience: Duration,
+    /// An execution that takes so long is ended.
+    pub time: Option<Duration>,
+    /// What locked instructions wait for under PSO.
+    pub interlocked: Interlocked,
+    /// End at the first thing that is found.
+    pub first_only: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            strategy: Strategy::Random,
+            seed: 0,
+            schedules: 1000,
+            steps: 100_000_000,
+            patience: Duration::from_secs(5),
+            time: None,
+            interlocked: Interlocked::WholeBuffer,
+            first_only: false,
+        }
+    }
+}
+
+/// Schedules of more turns are not kept: their seed is.
+const MOST_TURNS: usize = 1 << 22;
+/// So many executions are asked for ahead of time.
+const AHEAD: usize = 4;
+
+/// The execution that showed something first.
+#[derive(Clone, Debug)]
+pub struct First {
+    /// Its number in the session, from 1.
+    pub number: u64,
+    /// Its seed.
+    pub seed: u64,
+    /// How its threads were chosen.
+    pub strategy: Strategy,
+    /// Its turns, numbered as another session will number its threads, if they were kept.
+    pub turns: Option<Turns>,
+    /// Its turns, numbered as in this session.
+    pub own_turns: Option<Turns>,
+    /// At which of its events.
+    pub event: u64,
+}
+
+/// Something that was found.
+#[derive(Clone, Debug)]
+pub struct Found<T> {
+    /// What.
+    pub what: T,
+    /// In how many executions.
+    pub executions: u64,
+    /// How often at all.
+    pub count: u64,
+    /// Where it was seen first.
+    pub first: First,
+}
+
+/// A race by the names of its instructions.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct NamedRace {
+    /// The access that came first in the execution that showed it, and whether it writes.
+    pub first: (String, bool),
+    /// The other one.
+    pub second: (String, bool),
+}
+
+/// A failure, with where it happened.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct NamedFailure {
+    /// A short name, for programs.
+    pub name: &'static str,
+    /// One sentence.
+    pub message: String,
+    /// Places that belong to it, with what there is to say about them.
+    pub places: Vec<(String, String)>,
+    /// Whether the execution could only not be followed to its end.
+    pub is_inconclusive: bool,
+    /// What the program printed in the execution that showed it first; not what failures are told apart by.
+    pub output: Printed,
+}
+
+/// What a program printed: all outputs are equal.
+#[derive(Clone, Debug, Default)]
+pub struct Printed(pub String);
+
+impl PartialEq for Printed {
+    fn eq(&self, _: &Printed) -> bool {
+        true
+    }
+}
+impl Eq for Printed {}
+impl PartialOrd for Printed {
+    fn partial_cmp(&self, other: &Printed) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Printed {
+    fn cmp(&self, _: &Printed) -> std::cmp::Ordering {
+        std::cmp::Ordering::Equal
+    }
+}
+
+/// Everything that was found.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// What the instructions of violations are called.
+    pub instructions: Instructions,
+    /// Violations, in the order in which they were seen first.
+    pub violations: Vec<Found<Violation>>,
+    /// Races.
+    pub races: Vec<Found<NamedRace>>,
+    /// Failures.
+    pub failures: Vec<Found<NamedFailure>>,
+    /// What could not be followed, and where.
+    pub unfollowed: BTreeMap<(Unfollowed, String), u64>,
+    /// Executions that were run to their end.
+    pub executions: u64,
+    /// Steps of all of them.
+    pub steps: u64,
+    /// Events that the monitors saw.
+    pub events: u64,
+    /// Accesses to memory.
+    pub accesses: u64,
+    /// Executions in which given turns could not be taken.
+    pub diverged: u64,
+    /// Whether it was stopped before its end.
+    pub stopped: bool,
+    /// Why the program was lost, if it was.
+    pub lost: Option<String>,
+    /// The longest execution, in steps.
+    pub longest: u64,
+    /// The most threads.
+    pub threads: usize,
+}
+
+impl Findings {
+    /// How many different things were found.
+    pub fn distinct(&self) -> usize {
+        self.violations.len() + self.races.len() + self.failures.len()
+    }
+}
+
+/// A program that is being run.
+#[derive(Debug)]
+pub struct Session {
+    server: Server,
+    program: Program,
+    options: Options,
+    places: Places,
+    symbols: Symbols,
+    /// Everything that was found so far.
+    pub findings: Findings,
+    /// Commands whose executions are still to come.
+    asked: VecDeque<Command>,
+}
+
+impl Session {
+    /// Starts a program. `folder` is what file names are told relative to.
+    pub fn start(
+        program: &Program,
+        options: &Options,
+        folder: &str,
+        stop: &Arc<AtomicBool>,
+        deadline: Option<Instant>,
+    ) -> Result<Session, StartError> {
+        let server = Server::start(program, stop, deadline)?;
+        let symbols = Symbols::new(server.hello.modules.clone(), folder);
+        Ok(Session {
+            server,
+            program: program.clone(),
+            options: options.clone(),
+            places: Places::default(),
+            symbols,
+            findings: Findings::default(),
+            asked: VecDeque::new(),
+        })
+    }
+
+    /// How threads are switched.
+    pub fn scheduling(&self) -> &str {
+        &self.server.hello.scheduling
+    }
+
+    /// Runs as many executions as the options say. `tell` is called behind each, and ends the session if it says so.
+    pub fn run(&mut self, mut tell: impl FnMut(&Findings) -> bool) {
+        let mut length = 0;
+        if let Strategy::Pct { .. } = self.options.strategy {
+            // How long executions are is found out by one that is the same whenever the program is run.
+            let command = self.command(Strategy::Stay, 0, 0, Turns::default());
+            match self.execute(&command) {
+                Some(execution) => length = execution.end.steps,
+                None => return,
+            }
+        }
+        let seeds = self.options.seed..self.options.seed.saturating_add(self.options.schedules);
+        let mut ahead = seeds.clone();
+        for _ in seeds {
+            while self.asked.len() < AHEAD {
+                let Some(seed) = ahead.next() else { break };
+                let command = self.command(self.options.strategy, seed, length, Turns::default());
+                if self.ask(command).is_none() {
+                    return;
+                }
+            }
+            if self.next_execution().is_none() {
+                return;
+            }
+            let enough = self.options.first_only && self.findings.distinct() > 0;
+            if !tell(&self.findings) || enough {
+                return;
+            }
+        }
+    }
+
+    /// A command as the options say.
+    pub fn command(&self, strategy: Strategy, seed: u64, length: u64, turns: Turns) -> Command {
+        let milliseconds = |time: Duration| time.as_millis().min(u128::from(u64::MAX)) as u64;
+        Command {
+            strategy,
+            seed,
+            length,
+            turns,
+            steps: self.options.steps,
+            stall: milliseconds(self.options.patience),
+            time: self.options.time.map_or(0, milliseconds),
+            explores: false,
+        }
+    }
+
+    /// Runs one execution and takes in what it shows. `None` if the program was lost or the session was stopped; the findings then say so.
+    pub fn execute(&mut self, command: &Command) -> Option<Execution> {
+        self.ask(command.clone())?;
+        self.next_execution()
+    }
+
+    fn ask(&mut self, command: Command) -> Option<()> {
+        if let Err(lost) = self.server.ask(&command) {
+            self.lose(&lost);
+            return None;
+        }
+        self.asked.push_back(command);
+        Some(())
+    }
+
+    fn next_execution(&mut self) -> Option<Execution> {
+        let command = self.asked.pop_front()?;
+        let mut recorder = Recorder::new(&mut self.places, self.options.interlocked, MOST_TURNS);
+        let mut messages = Vec::new();
+        let read = self.server.read(|record| recorder.take(record), |text| messages.push(text));
+        match read {
+            Ok((end, output)) => {
+                let execution = recorder.finish(end, messages, output);
+                self.take_in(&command, &execution);
+                Some(execution)
+            }
+            Err(lost) => {
+                drop(recorder);
+                self.lose(&lost);
+                None
+            }
+        }
+    }
+
+    fn lose(&mut self, lost: &Lost) {
+        match lost {
+            Lost::Stopped => self.findings.stopped = true,
+            Lost::Broken(_) => self.findings.lost = Some(lost.to_string()),
+        }
+    }
+
+    /// A violation with the instructions that findings know it by.
+    fn named(&mut self, violation: &Violation) -> Violation {
+        let mut name = |instruction: Instruction| {
+            let name = self.symbols.name(self.places.place(instruction));
+            self.findings.instructions.intern(&name)
+        };
+        Violation {
+            model: violation.model,
+            store: name(violation.store),
+            previous: name(violation.previous),
+            access: name(violation.access),
+        }
+    }
+
+    fn take_in(&mut self, command: &Command, execution: &Execution) {
+        self.findings.executions += 1;
+        let number = self.findings.executions;
+        self.findings.steps += execution.end.steps;
+        self.findings.events += execution.events;
+        self.findings.accesses += execution.accesses;
+        self.findings.diverged += u64::from(execution.diverged);
+        self.findings.longest = self.findings.longest.max(execution.end.steps);
+        self.findings.threads = self.findings.threads.max(execution.started.len() + 1);
+        let first = |event: u64| First {
+            number,
+            seed: command.seed,
+            strategy: command.strategy,
+            turns: execution.portable_turns(),
+            own_turns: execution.turns.clone(),
+            event,
+        };
+        for (violation, seen) in &execution.violations {
+            let named = self.named(violation);
+            note(&mut self.findings.violations, named, number, seen.count, || first(seen.first));
+        }
+        for (race, count) in &execution.races {
+            let named = NamedRace {
+                first: (self.symbols.name(race.first), race.first_writes),
+                second: (self.symbols.name(race.second), race.second_writes),
+            };
+            // The same two accesses the other way round are the same race.
+            let turned = NamedRace { first: named.second.clone(), second: named.first.clone() };
+            let known = self.findings.races.iter().any(|found| found.what == turned);
+            let what = if known { turned } else { named };
+            note(&mut self.findings.races, what, number, *count, || first(0));
+        }
+        if let Some(failure) = execution.failure() {
+            let named = name_failure(&mut self.symbols, &failure, execution);
+            note(&mut self.findings.failures, named, number, 1, || first(0));
+        }
+        for &(what, place) in &execution.unfollowed {
+            let place = self.symbols.name(place);
+            *self.findings.unfollowed.entry((what, place)).or_insert(0) += 1;
+        }
+    }
+
+    /// Whether an execution shows a violation, known by its names.
+    pub fn shows(&mut self, execution: &Execution, violation: &Violation) -> bool {
+        execution.violations.iter().any(|(shown, _)| self.named(shown) == *violation)
+    }
+
+    /// Whether an execution shows a failure, known by its name and places.
+    pub fn fails(&mut self, execution: &Execution, failure: &NamedFailure) -> bool {
+        execution
+            .failure()
+            .is_some_and(|found| name_failure(&mut self.symbols, &found, execution) == *failure)
+    }
+
+    /// The schedule of an execution, for a file.
+    pub fn schedule(&self, first: &First, shows: String) -> Schedule {
+        Schedule {
+            program: self.program.command.clone(),
+            shows,
+            strategy: first.strategy,
+            seed: first.seed,
+            turns: first.turns.clone().unwrap_or_default(),
+        }
+    }
+
+    /// What a place is called.
+    pub fn place(&mut self, place: u64) -> String {
+        self.symbols.name(place)
+    }
+}
+
+fn note<T: PartialEq>(
+    list: &mut Vec<Found<T>>,
+    what: T,
+    number: u64,
+    count: u64,
+    first: impl FnOnce() -> First,
+) {
+    match list.iter_mut().find(|found| found.what == what) {
+        Some(found) => {
+            found.count += count;
+            // Instructions that have the same name can show the same violation twice in one execution.
+            found.executions += u64::from(found.first.number != number);
+        }
+        None => list.push(Found { what, executions: 1, count, first: first() }),
+    }
+}
+
+fn name_failure(symbols: &mut Symbols, failure: &Failure, execution: &Execution) -> NamedFailure {
+    let mut places = Vec::new();
+    let mut threads = |symbols: &mut Symbols, left: &[Left], says: &str| {
+        for left in left {
+            places.push((symbols.name(left.place), format!("thread {} {says}", left.thread)));
+        }
+    };
+    let message = match failure {
+        Failure::Signal { signal, place, what } => {
+            if *place != 0 {
+                places.push((symbols.name(*place), "here".to_owned()));
+            }
+            match what {
+                Some(what) => what.clone(),
+                None => format!("the program was ended by {}", signal_name(*signal)),
+            }
+        }
+        Failure::ExitCode { code } => format!("the program ended with exit code {code}"),
+        Failure::Deadlock { threads: left } => {
+            threads(symbols, left, "waits here");
+            "deadlock: no thread can go on".to_owned()
+        }
+        Failure::Spins { threads: left } => {
+            threads(symbols, left, "goes round here");
+            "no thread can go on but those that wait in loops for something that never happens".to_owned()
+        }
+        Failure::Endless => "the execution was ended at the limit of its steps".to_owned(),
+        Failure::Stalled { call: Some(call), place } => {
+            places.push((symbols.name(*place), "this was the last event before it".to_owned()));
+            format!(
+                "the program waits in system call {call} ({}), and all of its threads with it",
+                call_name(*call)
+            )
+        }
+        Failure::Stalled { call: None, place } => {
+            places.push((symbols.name(*place), "this was the last event before it".to_owned()));
+            "the program runs without any access to memory that the compiler made visible: a loop for ever, perhaps over a plain variable that optimisation keeps in a register".to_owned()
+        }
+        Failure::Late => "the execution was ended at the limit of its time".to_owned(),
+        Failure::Leaked { threads: left } => {
+            let running: Vec<Left> =
+                left.iter().copied().filter(|left| left.how == crate::execution::How::Running).collect();
+            let ended: Vec<Left> =
+                left.iter().copied().filter(|left| left.how != crate::execution::How::Running).collect();
+            threads(symbols, &running, "was here");
+            if running.is_empty() {
+                format!("the program ended, and {} had never been joined", counted(ended.len()))
+            } else {
+                format!("the program ended while {} still running", counted_were(running.len()))
+            }
+        }
+        Failure::EarlyExit { thread } => {
+            format!("thread {thread} ended the program while the first thread was still running")
+        }
+        Failure::Unsupported { what } => what.clone(),
+        Failure::Vanished => "the program ended without `exit`".to_owned(),
+        Failure::Internal { what } => what.clone(),
+    };
+    NamedFailure {
+        name: failure.name(),
+        message,
+        places,
+        is_inconclusive: failure.is_inconclusive(),
+        output: Printed(execution.output.text()),
+    }
+}
+
+fn counted(threads: usize) -> String {
+    if threads == 1 { "a thread".to_owned() } else { format!("{threads} threads") }
+}
+
+fn counted_were(threads: usize) -> String {
+    if threads == 1 { "a thread was".to_owned() } else { format!("{threads} threads were") }
+}
+
+fn signal_name(signal: u32) -> String {
+    let name = match signal {
+        4 => "SIGILL: an instruction that does not exist",
+        5 => "SIGTRAP",
+        6 => "SIGABRT: it aborted",
+        7 => "SIGBUS: memory that is not there",
+        8 => "SIGFPE: an arithmetic error",
+        9 => "SIGKILL",
+        11 => "SIGSEGV: memory that it may not access",
+        15 => "SIGTERM",
+        _ => return format!("signal {signal}"),
+    };
+    name.to_owned()
+}
+
+fn call_name(call: u32) -> &'static str {
+    match call {
+        0 => "read",
+        1 => "write",
+        7 => "poll",
+        23 => "select",
+        34 => "pause",
+        35 | 230 => "a sleep",
+        43 => "accept",
+        45 => "recvfrom",
+        47 => "recvmsg",
+        61 | 247 => "waiting for a process",
+        202 => "futex",
+        232 | 281 => "epoll",
+        270 => "pselect",
+        271 => "ppoll",
+        _ => "unnamed",
+    }
+}

@@ -1,0 +1,285 @@
+//! Reads the log as it comes: records, the texts between them, and how the execution ended.
+
+use crate::log::{Kind, RECORD, Record};
+use std::io::{self, Read};
+
+/// What comes next in a log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Item {
+    /// A record.
+    Record(Record),
+    /// What the runtime says about itself and the program when it has started.
+    Hello(Hello),
+    /// Something to be told to the user.
+    Message(String),
+    /// The execution is over.
+    End(End),
+}
+
+/// What the runtime says when it has started.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Hello {
+    /// How threads are switched: `coroutines` or `token`.
+    pub scheduling: String,
+    /// The files that make up the program.
+    pub modules: Vec<Module>,
+}
+
+/// A file that is part of the program, and where it was put.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Module {
+    /// What was added to the addresses in the file.
+    pub base: u64,
+    /// One past its last byte in memory.
+    pub end: u64,
+    /// The file.
+    pub path: String,
+}
+
+/// How an execution ended, as the runtime saw it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct End {
+    /// What `wait` says: exit code or signal.
+    pub status: u32,
+    /// Why it was broken off.
+    pub reason: Reason,
+    /// How many steps there were.
+    pub steps: u64,
+    /// Where it crashed: the instruction, the address that it accessed and the thread.
+    pub crash: Option<(u64, u64, u16)>,
+    /// Whether it ended by way of `exit`.
+    pub exited: bool,
+    /// By thread, who started it and as how manieth.
+    pub threads: Vec<(u32, u32)>,
+}
+
+/// Why an execution was broken off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reason {
+    /// It was not.
+    #[default]
+    None,
+    /// No thread could go on.
+    Deadlock,
+    /// The limit of steps was reached.
+    Steps,
+    /// Nothing happened for a while.
+    Stalled,
+    /// Something happened that cannot be followed.
+    Unsupported,
+    /// The limit of time was reached.
+    Time,
+    /// The runtime could not do its work.
+    Internal,
+}
+
+const REASONS: [Reason; 7] = [
+    Reason::None,
+    Reason::Deadlock,
+    Reason::Steps,
+    Reason::Stalled,
+    Reason::Unsupported,
+    Reason::Time,
+    Reason::Internal,
+];
+
+/// The longest text there may be; more is a broken log.
+const LONGEST_TEXT: u64 = 1 << 20;
+const BUFFER: usize = 1 << 18;
+
+/// Reads a log.
+#[derive(Debug)]
+pub struct LogReader<R> {
+    input: R,
+    buffer: Vec<u8>,
+    from: usize,
+    to: usize,
+}
+
+impl<R: Read> LogReader<R> {
+    /// A reader of what is in `input`.
+    pub fn new(input: R) -> LogReader<R> {
+        LogReader { input, buffer: vec![0; BUFFER], from: 0, to: 0 }
+    }
+
+    /// Reads until the execution is over: `take` sees records, and everything else comes back with the end. An input that ends early is an error.
+    pub fn read_execution(
+        &mut self,
+        mut take: impl FnMut(&Record),
+        mut message: impl FnMut(String),
+    ) -> io::Result<End> {
+        loop {
+            // Records in the buffer, without a detour.
+            while self.to - self.from >= RECORD {
+                let bytes: &[u8; RECORD] =
+                    self.buffer[self.from..self.from + RECORD].try_into().expect("a slice of that length");
+                let record = Record::decode(bytes).ok_or_else(broken)?;
+                if matches!(record.kind, Kind::Text | Kind::End) {
+                    break;
+                }
+                self.from += RECORD;
+                take(&record);
+            }
+            match self.next()? {
+                Item::Record(record) => take(&record),
+                Item::Message(text) => message(text),
+                Item::Hello(_) => return Err(broken()),
+                Item::End(end) => return Ok(end),
+            }
+        }
+    }
+
+    /// The next thing in the log.
+    pub fn next(&mut self) -> io::Result<Item> {
+        loop {
+            let record = self.record()?;
+            match record.kind {
+                Kind::Text => {
+                    let bytes = self.text(record.address)?;
+                    return match record.size {
+                        1 => hello(&String::from_utf8_lossy(&bytes)).map(Item::Hello).ok_or_else(broken),
+                        2 => end(&bytes).map(Item::End).ok_or_else(broken),
+                        _ => Ok(Item::Message(String::from_utf8_lossy(&bytes).into_owned())),
+                    };
+                }
+                // The text behind it says all.
+                Kind::End => {}
+                _ => return Ok(Item::Record(record)),
+            }
+        }
+    }
+
+    fn record(&mut self) -> io::Result<Record> {
+        self.fill(RECORD)?;
+        let bytes: &[u8; RECORD] =
+            self.buffer[self.from..self.from + RECORD].try_into().expect("a slice of that length");
+        let record = Record::decode(bytes).ok_or_else(broken)?;
+        self.from += RECORD;
+        Ok(record)
+    }
+
+    fn text(&mut self, length: u64) -> io::Result<Vec<u8>> {
+        if length > LONGEST_TEXT {
+            return Err(broken());
+        }
+        let length = length as usize;
+        let mut text = Vec::with_capacity(length);
+        while text.len() < length.next_multiple_of(RECORD) {
+            self.fill(RECORD)?;
+            text.extend_from_slice(&self.buffer[self.from..self.from + RECORD]);
+            self.from += RECORD;
+        }
+        text.truncate(length);
+        Ok(text)
+    }
+
+    /// Sees to it that so many bytes are in the buffer.
+    fn fill(&mut self, bytes: usize) -> io::Result<()> {
+        while self.to - self.from < bytes {
+            if self.from > 0 {
+                self.buffer.copy_within(self.from..self.to, 0);
+                (self.from, self.to) = (0, self.to - self.from);
+            }
+            let got = self.input.read(&mut self.buffer[self.to..])?;
+            if got == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.to += got;
+        }
+        Ok(())
+    }
+}
+
+fn broken() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "this is not a log of the runtime")
+}
+
+fn hello(text: &str) -> Option<Hello> {
+    let mut lines = text.lines();
+    if lines.next()? != "palisade-runtime 1" {
+        return None;
+    }
+    let mut hello = Hello::default();
+    for line in lines {
+        if let Some(scheduling) = line.strip_prefix("scheduling ") {
+            hello.scheduling = scheduling.to_owned();
+        } else if let Some(module) = line.strip_prefix("module ") {
+            let mut words = module.splitn(3, ' ');
+            let base = u64::from_str_radix(words.next()?, 16).ok()?;
+            let end = u64::from_str_radix(words.next()?, 16).ok()?;
+            hello.modules.push(Module { base, end, path: words.next()?.to_owned() });
+        }
+    }
+    Some(hello)
+}
+
+fn end(bytes: &[u8]) -> Option<End> {
+    let fields: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|&bytes| u64::from_le_bytes(bytes)).collect();
+    let &[status, reason, steps, crash_place, crash_address, crash_thread, exited, _, _, ref threads @ ..] =
+        fields.as_slice()
+    else {
+        return None;
+    };
+    Some(End {
+        status: status as u32,
+        reason: *REASONS.get(usize::try_from(reason).ok()?)?,
+        steps,
+        crash: (crash_place != 0).then_some((crash_place, crash_address, crash_thread as u16)),
+        exited: exited != 0,
+        threads: threads.iter().map(|&thread| ((thread >> 32) as u32, thread as u32)).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Order;
+
+    fn record(kind: Kind, size: u8, address: u64) -> [u8; RECORD] {
+        Record { kind, order: Order::Plain, thread: 0, flags: 0, size, address, place: 0 }.encode()
+    }
+
+    fn text(what: u8, text: &[u8]) -> Vec<u8> {
+        let mut bytes = record(Kind::Text, what, text.len() as u64).to_vec();
+        bytes.extend_from_slice(text);
+        bytes.resize(bytes.len().next_multiple_of(RECORD), 0);
+        bytes
+    }
+
+    #[test]
+    fn a_whole_log() {
+        let mut log = text(1, b"palisade-runtime 1\nscheduling token\nmodule 1000 2fff /a b\n");
+        log.extend(record(Kind::Store, 4, 64));
+        log.extend(text(3, b"seventeen letters"));
+        log.extend(record(Kind::End, 0, 0));
+        let fields = [9u64, 1, 70, 0, 0, 0, 1, 1, 2, 0, 1 << 32 | 2];
+        log.extend(text(2, &fields.map(u64::to_le_bytes).concat()));
+        let mut reader = LogReader::new(log.as_slice());
+        let hello = Hello {
+            scheduling: "token".into(),
+            modules: vec![Module { base: 0x1000, end: 0x2fff, path: "/a b".into() }],
+        };
+        assert_eq!(reader.next().expect("a hello"), Item::Hello(hello));
+        let (mut records, mut messages) = (Vec::new(), Vec::new());
+        let end = reader.read_execution(|record| records.push(*record), |text| messages.push(text));
+        let expected = End {
+            status: 9,
+            reason: Reason::Deadlock,
+            steps: 70,
+            crash: None,
+            exited: true,
+            threads: vec![(0, 0), (1, 2)],
+        };
+        assert_eq!(end.expect("a whole log"), expected);
+        assert_eq!((records.len(), messages), (1, vec!["seventeen letters".to_owned()]));
+        assert_eq!(reader.next().map_err(|error| error.kind()), Err(io::ErrorKind::UnexpectedEof));
+    }
+
+    #[test]
+    fn what_is_no_log_is_refused() {
+        for bytes in [&b"Hello, world, this is not a log"[..], &[0xff; 64]] {
+            let read = LogReader::new(bytes).read_execution(|_| (), |_| ());
+            assert!(read.is_err(), "{bytes:?}");
+        }
+    }
+}

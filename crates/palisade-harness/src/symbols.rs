@@ -1,0 +1,81 @@
+//! Source lines of instructions, from the debugging information of the program.
+
+use crate::stream::Module;
+use addr2line::Loader;
+use rustc_hash::FxHashMap;
+
+/// Names of instructions by their addresses.
+pub struct Symbols {
+    modules: Vec<Module>,
+    /// The debugging information of each module, once it was asked for; `None` where there is none.
+    loaders: Vec<Option<Option<Loader>>>,
+    known: FxHashMap<u64, String>,
+    /// Files of the program are named relative to this folder.
+    folder: String,
+}
+
+impl std::fmt::Debug for Symbols {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Symbols").field("modules", &self.modules).finish_non_exhaustive()
+    }
+}
+
+impl Symbols {
+    /// Names in these modules. Files below `folder` are named relative to it.
+    pub fn new(modules: Vec<Module>, folder: &str) -> Symbols {
+        let loaders = modules.iter().map(|_| None).collect();
+        Symbols { modules, loaders, known: FxHashMap::default(), folder: folder.to_owned() }
+    }
+
+    /// `FILE:LINE:COLUMN in FUNCTION` of the call that returns to an address, or as much of it as is known.
+    pub fn name(&mut self, return_address: u64) -> String {
+        if let Some(name) = self.known.get(&return_address) {
+            return name.clone();
+        }
+        let name = self.look_up(return_address);
+        self.known.insert(return_address, name.clone());
+        name
+    }
+
+    fn look_up(&mut self, return_address: u64) -> String {
+        if return_address == 0 {
+            return "the end of a thread".to_owned();
+        }
+        // The call is before the address to which it returns.
+        let address = return_address - 1;
+        let inside = |module: &Module| (module.base..module.end).contains(&address);
+        let Some(index) = self.modules.iter().position(inside) else {
+            return format!("{address:#x}");
+        };
+        let module = &self.modules[index];
+        let offset = address - module.base;
+        let loader = self.loaders[index].get_or_insert_with(|| Loader::new(&module.path).ok());
+        loader.as_ref().and_then(|loader| place(loader, offset, &self.folder)).unwrap_or_else(|| {
+            let file = module.path.rsplit('/').next().unwrap_or("");
+            let symbol = loader.as_ref().and_then(|loader| loader.find_symbol(offset));
+            match symbol {
+                Some(symbol) => format!("{} in {file}", addr2line::demangle_auto(symbol.into(), None)),
+                None => format!("{file}+{offset:#x}"),
+            }
+        })
+    }
+}
+
+/// The innermost place of an address, which is where the access is written; the function is the one that it was compiled into.
+fn place(loader: &Loader, address: u64, folder: &str) -> Option<String> {
+    let mut frames = loader.find_frames(address).ok()?;
+    let frame = frames.next().ok()??;
+    let location = frame.location?;
+    let file = location.file?;
+    let file = file.strip_prefix(folder).map_or(file, |rest| rest.trim_start_matches('/'));
+    let line = location.line.filter(|&line| line > 0)?;
+    let place = match location.column {
+        Some(column) if column > 0 => format!("{file}:{line}:{column}"),
+        _ => format!("{file}:{line}"),
+    };
+    let function = frame.function.as_ref().and_then(|function| Some(function.demangle().ok()?.into_owned()));
+    Some(match function {
+        Some(function) => format!("{place} in {function}"),
+        None => place,
+    })
+}

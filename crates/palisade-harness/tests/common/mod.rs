@@ -1,0 +1,102 @@
+//! Compiles the programs of `tests/programs` as `palisade cc` does, and runs them.
+
+#![allow(dead_code, reason = "every test file uses its own part of this")]
+
+use palisade_harness::asm;
+use palisade_harness::compile::{Family, Step, Tools, plan};
+use palisade_harness::process::{Program, Scheduling};
+use palisade_harness::runtime;
+use palisade_harness::session::{Findings, Options, Session};
+use palisade_memory::Model;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs")
+}
+
+fn scratch() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("harness");
+    std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
+    folder
+}
+
+/// Compiles a program; the name of the result must be the test's own.
+pub fn compile_with(compiler: &str, source: &str, name: &str, flags: &[&str]) -> PathBuf {
+    let version = Command::new(compiler).arg("--version").output().unwrap_or_else(|error| {
+        panic!("`{compiler}` is needed (Debian packages gcc, g++ and clang; `./test` installs them): {error}")
+    });
+    let work = scratch().join(format!("work-{name}"));
+    std::fs::create_dir_all(&work).expect("a folder can be made");
+    let tools = Tools {
+        compiler: compiler.to_owned(),
+        family: Family::of(&String::from_utf8_lossy(&version.stdout)),
+        runtime: runtime::object(compiler, &scratch()).expect("the runtime compiles"),
+        work,
+    };
+    let output = scratch().join(name);
+    let mut arguments: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
+    arguments.extend([
+        programs().join(source).display().to_string(),
+        "-o".into(),
+        output.display().to_string(),
+    ]);
+    for step in plan(&arguments, &tools).expect("the arguments are fine") {
+        match step {
+            Step::Compile(arguments) => {
+                let done = Command::new(compiler).args(&arguments).output().expect("the compiler starts");
+                let said = String::from_utf8_lossy(&done.stderr);
+                assert!(done.status.success(), "{compiler} {}:\n{said}", arguments.join(" "));
+            }
+            Step::Rewrite { file, .. } => {
+                let text = std::fs::read_to_string(&file).expect("the compiler wrote it");
+                std::fs::write(&file, asm::rewrite(&text).text).expect("it can be written");
+            }
+        }
+    }
+    output
+}
+
+/// Compiles a C program with gcc, or a C++ program with g++.
+pub fn compile(source: &str, name: &str, flags: &[&str]) -> PathBuf {
+    let compiler = if source.ends_with(".c") { "gcc" } else { "g++" };
+    compile_with(compiler, source, name, flags)
+}
+
+pub fn program(path: &Path) -> Program {
+    Program { command: vec![path.display().to_string()], scheduling: Scheduling::Best }
+}
+
+pub fn start(program: &Program, options: &Options) -> Session {
+    let stop = Arc::new(AtomicBool::new(false));
+    let folder = programs().display().to_string();
+    Session::start(program, options, &folder, &stop, None).expect("the program starts")
+}
+
+/// Runs a program as the options say.
+pub fn run(program: &Program, options: &Options) -> Findings {
+    let mut session = start(program, options);
+    session.run(|_| true);
+    assert_eq!(session.findings.lost, None);
+    session.findings
+}
+
+/// Some random schedules.
+pub fn random(schedules: u64) -> Options {
+    Options { schedules, ..Options::default() }
+}
+
+/// How many violations there are under a model.
+pub fn violations(findings: &Findings, model: Model) -> usize {
+    findings.violations.iter().filter(|found| found.what.model == model).count()
+}
+
+/// The names of the failures, sorted.
+pub fn failures(findings: &Findings) -> Vec<&'static str> {
+    let mut names: Vec<&str> = findings.failures.iter().map(|found| found.what.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}

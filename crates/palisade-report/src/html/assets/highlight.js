@@ -1,0 +1,124 @@
+// Colours for the input languages: splits a text into pieces with a kind each. Used by listings and by the editor.
+const palisadeHighlight = (() => {
+  "use strict";
+
+  const words = (text) => new Set(text.split(" "));
+  const languages = {
+    pal: {
+      keywords: words("const shared process proc forbid final blocking let skip assume await assert if else while loop break continue goto choose or atomic return spawn on count"),
+      fences: words("fence sfence cas xchg exchange fetch_add fetch_sub fetch_and fetch_or fetch_xor"),
+      values: words("true false any bool int"),
+      line: "//", open: "/*", close: "*/", labels: true,
+    },
+    rmm: {
+      keywords: words("assume data do either else endmacro forbidden goto if macro my nop not or predicates process registers text then while write read"),
+      fences: words("fence llfence ssfence locked slocked cas syncrd syncwr"),
+      values: words("true false"),
+      open: "/*", close: "*/", labels: true,
+    },
+    litmus: {
+      keywords: words("exists forall not locations X86 X86_64 and or"),
+      fences: words("MFENCE SFENCE LFENCE LOCK XCHG CMPXCHG XADD mfence sfence lfence lock xchg cmpxchg xadd"),
+      values: words("true false"),
+      open: "(*", close: "*)", strings: true,
+    },
+    trencher: {
+      keywords: words("thread initial final transition end memory_size write read local check noop"),
+      fences: words("mfence lock unlock"),
+      values: words(""),
+      line: "#",
+    },
+  };
+
+  // The pieces of one line. `state.depth` is how deep in comments the line begins, and afterwards, ends.
+  function pieces(text, language, state) {
+    const rules = languages[language] || languages.pal;
+    const found = [];
+    const add = (kind, piece) => found.push({ kind, text: piece });
+    let at = 0;
+    while (at < text.length) {
+      const rest = text.slice(at);
+      if (state.depth > 0) {
+        let end = at;
+        while (end < text.length && state.depth > 0) {
+          if (text.startsWith(rules.close, end)) { state.depth -= 1; end += 2; }
+          else if (text.startsWith(rules.open, end)) { state.depth += 1; end += 2; }
+          else end += 1;
+        }
+        add("comment", text.slice(at, end));
+        at = end;
+      } else if (rules.line && rest.startsWith(rules.line)) {
+        add("comment", rest);
+        at = text.length;
+      } else if (rules.open && rest.startsWith(rules.open)) {
+        state.depth = 1;
+        add("comment", rules.open);
+        at += 2;
+      } else if (rules.strings && rest.startsWith('"')) {
+        const end = text.indexOf('"', at + 1);
+        const stop = end < 0 ? text.length : end + 1;
+        add("comment", text.slice(at, stop));
+        at = stop;
+      } else {
+        const word = /^[$%]?[\p{L}_][\p{L}\p{N}_]*/u.exec(rest);
+        const number = /^(0x[0-9a-fA-F_]+|[0-9][0-9_]*)/.exec(rest);
+        const space = /^\s+/.exec(rest);
+        if (word) {
+          const after = text.slice(at + word[0].length);
+          const isLabel = rules.labels && /^\s*:(?![:=])/.test(after) && /^\s*$/.test(text.slice(0, at));
+          const kind = rules.keywords.has(word[0]) ? "keyword"
+            : rules.fences.has(word[0]) ? "fence"
+            : rules.values.has(word[0]) ? "value"
+            : isLabel ? "label"
+            : /@\s*$/.test(text.slice(0, at)) ? "label" : "";
+          add(kind, word[0]);
+          at += word[0].length;
+        } else if (number) {
+          add("value", number[0]);
+          at += number[0].length;
+        } else if (space) {
+          add("", space[0]);
+          at += space[0].length;
+        } else {
+          const character = String.fromCodePoint(rest.codePointAt(0));
+          add("", character);
+          at += character.length;
+        }
+      }
+    }
+    return found;
+  }
+
+  // Puts the pieces of a text into an element.
+  function into(parent, text, language, state) {
+    let plain = "";
+    const flush = () => {
+      if (plain) parent.append(plain);
+      plain = "";
+    };
+    for (const piece of pieces(text, language, state)) {
+      if (!piece.kind) { plain += piece.text; continue; }
+      flush();
+      const span = document.createElement("span");
+      span.className = "h-" + piece.kind;
+      span.textContent = piece.text;
+      parent.append(span);
+    }
+    flush();
+  }
+
+  // Colours a listing of the report: its text stays as it is.
+  function listing(list) {
+    const state = { depth: 0 };
+    for (const code of list.querySelectorAll("code")) {
+      for (const node of [...code.childNodes]) {
+        if (node.nodeType !== Node.TEXT_NODE) continue;
+        const piece = document.createDocumentFragment();
+        into(piece, node.data, list.dataset.language, state);
+        node.replaceWith(piece);
+      }
+    }
+  }
+
+  return { into, listing, pieces };
+})();

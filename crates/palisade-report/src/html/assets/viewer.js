@@ -1,0 +1,322 @@
+// Steps through runs. Text of programs only ever goes into the page as text.
+const palisade = (() => {
+  "use strict";
+
+  const PAUSE = 1100;
+  const viewers = new Set();
+  let active = null;
+
+  function element(tag, className, ...children) {
+    const made = document.createElement(tag);
+    if (className) made.className = className;
+    made.append(...children);
+    return made;
+  }
+
+  // All states of a run, put together from the first one and what each step changes.
+  function states(data) {
+    let now = { threads: data.start, memory: data.memory };
+    const all = [now];
+    for (const step of data.steps) {
+      const threads = now.threads.slice();
+      threads[step.t] = step.thread;
+      if (step.spawned) threads[step.spawned[0]] = step.spawned[1];
+      const memory = now.memory.slice();
+      for (const [cell, value] of step.memory) memory[cell] = value;
+      now = { threads, memory };
+      all.push(now);
+    }
+    return all;
+  }
+
+  class Viewer {
+    constructor(section) {
+      this.section = section;
+      this.data = JSON.parse(section.querySelector(":scope > .run-data").textContent);
+      this.states = states(this.data);
+      this.player = section.querySelector(".player");
+      this.range = section.querySelector("input[type=range]");
+      this.count = section.querySelector(".count");
+      this.told = section.querySelector(".told");
+      this.listing = section.querySelector(".listing");
+      this.localSwitch = section.querySelector(".local-switch");
+      this.timer = null;
+      this.position = 0;
+      this.build();
+      this.listen();
+      this.player.hidden = false;
+      this.chooseShown();
+      this.go(this.shown.length - 1);
+    }
+
+    // The states that the slider passes: the first, and those after each step that is shown.
+    chooseShown() {
+      const all = this.localSwitch && this.localSwitch.checked;
+      const steps = this.data.steps;
+      this.shown = [0];
+      steps.forEach((step, index) => {
+        if (all || !step.local || index + 1 === steps.length) this.shown.push(index + 1);
+      });
+      this.range.max = this.shown.length - 1;
+    }
+
+    build() {
+      const lanes = this.section.querySelector(".lanes");
+      this.lanes = this.data.threads.map((name, index) => {
+        const where = element("span", "where");
+        const registers = element("span", "registers");
+        const card = element("div", "card", element("strong", "name", name), where, registers);
+        const queue = element("ol", "queue");
+        queue.setAttribute("aria-label", "store buffer of " + name + ", newest first");
+        const leap = element("div", "leap");
+        leap.setAttribute("aria-hidden", "true");
+        const lane = element("div", "lane t" + (index % 6), card, element("div", "track", leap, queue));
+        lane.setAttribute("role", "listitem");
+        lanes.append(lane);
+        return { lane, where, registers, queue, leap };
+      });
+      const list = this.section.querySelector(".memory dl");
+      this.cells = this.data.cells.map((name) => {
+        const value = element("dd", "");
+        const cell = element("div", "cell", element("dt", "", name), value);
+        list.append(cell);
+        return { cell, value };
+      });
+      const others = this.data.others;
+      this.section.querySelector(".others").textContent =
+        others > 0 ? "and " + others + (others === 1 ? " cell" : " cells") + " that the run does not touch" : "";
+    }
+
+    listen() {
+      const actions = {
+        first: () => this.go(0),
+        previous: () => this.go(this.position - 1),
+        next: () => this.go(this.position + 1),
+        last: () => this.go(this.shown.length - 1),
+        play: () => this.toggle(),
+      };
+      for (const button of this.player.querySelectorAll("button[data-do]")) {
+        button.addEventListener("click", () => {
+          if (button.dataset.do !== "play") this.pause();
+          actions[button.dataset.do]();
+        });
+      }
+      this.range.addEventListener("input", () => {
+        this.pause();
+        this.go(Number(this.range.value));
+      });
+      this.section.addEventListener("click", (event) => {
+        active = this;
+        const target = event.target.closest("[data-step]");
+        if (!target || !this.section.contains(target)) return;
+        this.pause();
+        this.goToStep(Number(target.dataset.step));
+      });
+      this.section.addEventListener("focusin", () => { active = this; });
+      if (this.localSwitch) {
+        this.localSwitch.addEventListener("change", () => {
+          const state = this.shown[this.position];
+          this.chooseShown();
+          this.goToStep(state - 1);
+        });
+      }
+    }
+
+    // To the state after a step, or the next one that is shown.
+    goToStep(step) {
+      const position = this.shown.findIndex((state) => state >= step + 1);
+      this.go(position < 0 ? this.shown.length - 1 : position);
+    }
+
+    go(position) {
+      this.position = Math.max(0, Math.min(position, this.shown.length - 1));
+      this.draw();
+    }
+
+    toggle() {
+      if (this.timer) { this.pause(); return; }
+      if (this.position === this.shown.length - 1) this.go(0);
+      this.setPlaying(true);
+      this.timer = setInterval(() => {
+        if (!this.section.isConnected) { this.pause(); return; }
+        this.go(this.position + 1);
+        if (this.position === this.shown.length - 1) this.pause();
+      }, PAUSE);
+    }
+
+    pause() {
+      clearInterval(this.timer);
+      this.timer = null;
+      this.setPlaying(false);
+    }
+
+    setPlaying(playing) {
+      this.player.classList.toggle("playing", playing);
+      this.player.querySelector(".play").setAttribute("aria-label", playing ? "Pause" : "Play");
+    }
+
+    draw() {
+      const index = this.shown[this.position];
+      const state = this.states[index];
+      const step = index > 0 ? this.data.steps[index - 1] : null;
+      this.range.value = this.position;
+      this.count.textContent = "step " + index + " of " + this.data.steps.length;
+      this.tell(step, index === this.data.steps.length);
+      this.lanes.forEach((lane, thread) => this.drawLane(lane, state.threads[thread], step, thread, index));
+      this.drawMemory(state, step);
+      this.mark(step, index, state);
+      for (const [action, off] of [["first", this.position === 0], ["previous", this.position === 0],
+        ["next", this.position === this.shown.length - 1], ["last", this.position === this.shown.length - 1]]) {
+        // Not `disabled`: a button that vanishes under the keyboard would lose the focus.
+        this.player.querySelector(`[data-do=${action}]`).setAttribute("aria-disabled", String(off));
+      }
+    }
+
+    // What the step did, in words.
+    tell(step, last) {
+      this.told.replaceChildren();
+      this.told.className = "told";
+      if (!step) {
+        this.told.append(element("span", "what", "The start: all buffers are empty."));
+      } else {
+        this.told.classList.add("t" + (step.t % 6));
+        const what = element("span", "what", element("strong", "who", this.data.threads[step.t]));
+        if (step.line) what.append(", line " + step.line + ": ", element("code", "", step.text));
+        else what.append(" " + step.text);
+        if (step.effect) what.append(" → ", element("span", "effect", step.effect));
+        this.told.append(what);
+        if (step.note) this.told.append(element("span", "note", step.note + "."));
+      }
+      if (last && this.data.why) this.told.append(element("span", "end", this.data.why));
+      this.range.setAttribute("aria-valuetext", this.count.textContent + ": " + this.told.textContent);
+    }
+
+    drawLane(lane, thread, step, index, state) {
+      const mine = step !== null && step.t === index;
+      lane.lane.classList.toggle("now", mine);
+      lane.lane.classList.toggle("absent", thread === null);
+      lane.queue.replaceChildren();
+      lane.leap.textContent = "";
+      lane.lane.classList.toggle("leaping", mine && step.over.length > 0);
+      if (thread === null) {
+        lane.where.textContent = "not started";
+        lane.registers.textContent = "";
+        return;
+      }
+      const at = thread.label ? "at " + thread.label : thread.line ? "at line " + thread.line : "";
+      lane.where.textContent = thread.ended ? "ended" : thread.in ? thread.in + " " + at : at;
+      lane.registers.textContent = thread.registers.map(([name, value]) => name + "=" + value).join("  ");
+      const over = mine ? new Set(step.over) : new Set();
+      // The oldest store is next to memory, on the right.
+      for (const entry of thread.buffer.slice().reverse()) {
+        if (entry === null) {
+          lane.queue.append(element("li", "barrier", "sfence"));
+          continue;
+        }
+        const [cell, value, store] = entry;
+        const item = element("li", "entry", element("span", "store", cell + " = " + value));
+        if (store !== null) {
+          item.append(element("small", "", "step " + (store + 1)));
+          item.classList.toggle("fresh", store === state - 1);
+          item.classList.toggle("overtaken", over.has(store));
+        }
+        lane.queue.append(item);
+      }
+      if (thread.buffer.length === 0) lane.queue.append(element("li", "none", "empty"));
+      if (mine && step.over.length > 0) lane.leap.textContent = step.effect + ", past " + (step.over.length === 1 ? "a store" : step.over.length + " stores") + " that wait" + (step.over.length === 1 ? "s" : "");
+    }
+
+    drawMemory(state, step) {
+      const changed = new Set(step ? step.memory.map(([cell]) => cell) : []);
+      this.cells.forEach(({ cell, value }, index) => {
+        value.textContent = state.memory[index];
+        cell.classList.toggle("changed", changed.has(index));
+        cell.classList.toggle("read", step !== null && step.cell === index && ["read", "locked"].includes(step.kind));
+      });
+    }
+
+    // Marks the step in the program, the picture and the table.
+    mark(step, index, state) {
+      for (const old of this.section.querySelectorAll(".now-step, .later")) old.classList.remove("now-step", "later");
+      for (const drawn of this.section.querySelectorAll("[data-step]")) {
+        const number = Number(drawn.dataset.step);
+        if (number === index - 1) drawn.classList.add("now-step");
+        else if (number >= index) drawn.classList.add("later");
+      }
+      for (const old of this.listing.querySelectorAll(".now-line")) old.classList.remove("now-line", "t0", "t1", "t2", "t3", "t4", "t5");
+      for (const marks of this.listing.querySelectorAll(".marks")) marks.replaceChildren();
+      state.threads.forEach((thread, number) => {
+        const line = thread && !thread.ended && thread.line && this.line(thread.line);
+        if (!line) return;
+        const dot = element("i", "t" + (number % 6));
+        dot.title = this.data.threads[number] + " is here";
+        line.querySelector(".marks").append(dot);
+      });
+      const line = step && step.line && this.line(step.line);
+      if (!line) return;
+      line.classList.add("now-line", "t" + (step.t % 6));
+      // Only the listing scrolls, never the page.
+      const top = line.offsetTop - this.listing.offsetTop;
+      if (top < this.listing.scrollTop || top + line.offsetHeight > this.listing.scrollTop + this.listing.clientHeight) {
+        this.listing.scrollTop = top - this.listing.clientHeight / 2;
+      }
+    }
+
+    line(number) {
+      return this.listing.querySelector(`[data-line="${number}"]`);
+    }
+  }
+
+  // The viewer that keys are meant for: that which has the focus, or was used last, or the first that can be seen.
+  function current() {
+    for (const viewer of viewers) if (!viewer.section.isConnected) viewers.delete(viewer);
+    if (active && !active.section.isConnected) active = null;
+    const visible = [...viewers].filter((viewer) => viewer.player.offsetParent !== null);
+    if (active && visible.includes(active)) return active;
+    return visible.find((viewer) => viewer.player.getBoundingClientRect().bottom > 0) || visible[0] || null;
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const target = event.target;
+    if (target.closest("input, textarea, select, .wide, .listing")) return;
+    const viewer = current();
+    if (!viewer) return;
+    const keys = {
+      ArrowLeft: () => viewer.go(viewer.position - 1),
+      ArrowRight: () => viewer.go(viewer.position + 1),
+      Home: () => viewer.go(0),
+      End: () => viewer.go(viewer.shown.length - 1),
+    };
+    const play = event.key === " " && !target.closest("button, summary, a");
+    if (!keys[event.key] && !play) return;
+    event.preventDefault();
+    if (play) {
+      viewer.toggle();
+    } else {
+      viewer.pause();
+      keys[event.key]();
+    }
+  });
+
+  // Takes up all runs below an element.
+  function show(root) {
+    for (const list of root.querySelectorAll("ol.lines:not([data-shown])")) {
+      list.dataset.shown = "";
+      palisadeHighlight.listing(list);
+    }
+    for (const section of root.querySelectorAll("section.run:not([data-shown])")) {
+      section.dataset.shown = "";
+      viewers.add(new Viewer(section));
+    }
+    for (const place of root.querySelectorAll(".diagnostics .place")) {
+      place.addEventListener("click", () => {
+        const article = place.closest("article") || root;
+        const line = article.querySelector(`.listing [data-line="${place.dataset.line}"]`);
+        if (line) line.scrollIntoView({ block: "center" });
+      });
+    }
+  }
+
+  return { show };
+})();

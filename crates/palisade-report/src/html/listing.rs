@@ -1,0 +1,92 @@
+//! The program, line by line: what the run passes is marked, and fences are put where they belong.
+
+use super::text::escape;
+use palisade_base::{Source, Span};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// What is shown beside the text of a program.
+#[derive(Default)]
+pub(super) struct Marks {
+    /// Lines that the run passes.
+    pub(super) passed: BTreeSet<u32>,
+    /// Lines of the property that is broken.
+    pub(super) broken: BTreeSet<u32>,
+    /// Text to be put in, by the byte in front of which it goes.
+    pub(super) inserted: BTreeMap<usize, String>,
+}
+
+/// The lines that a span covers.
+pub(super) fn lines_of(source: &Source, span: Span) -> BTreeSet<u32> {
+    if span.is_none() {
+        return BTreeSet::new();
+    }
+    let last = Span { start: span.end.saturating_sub(1).max(span.start), end: span.end };
+    match (source.position(span), source.position(last)) {
+        (Some(first), Some(last)) => (first.line..=last.line).collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// The program as a list of numbered lines.
+pub(super) fn listing(source: &Source, language: &str, marks: &Marks) -> String {
+    let mut html = format!(
+        "<div class=\"listing\" role=\"region\" aria-label=\"Program {}\" tabindex=\"0\" dir=\"ltr\"><ol class=\"lines\" data-language=\"{}\">\n",
+        escape(source.name()),
+        escape(language)
+    );
+    let mut start = 0;
+    let text = source.text();
+    // A line end at the very end of the text begins no line.
+    let lines = text.strip_suffix('\n').unwrap_or(text).split('\n');
+    for (index, line) in lines.enumerate() {
+        let number = index as u32 + 1;
+        let mut class = String::new();
+        let mut told = String::new();
+        if marks.passed.contains(&number) {
+            class.push_str(" passed");
+        }
+        if marks.broken.contains(&number) {
+            class.push_str(" broken");
+            told.push_str("<span class=\"sr\">(broken property) </span>");
+        }
+        write!(
+            html,
+            "<li class=\"line{class}\" data-line=\"{number}\"><span class=\"marks\" aria-hidden=\"true\"></span><code>{told}"
+        )
+        .expect("writing to a string");
+        let mut from = 0;
+        for (&byte, inserted) in marks.inserted.range(start..=start + line.len()) {
+            let at = byte - start;
+            html.push_str(&escape(line.get(from..at).unwrap_or("")));
+            write!(html, "<ins>{}</ins>", escape(inserted)).expect("writing to a string");
+            from = at;
+        }
+        html.push_str(&escape(line.get(from..).unwrap_or("").trim_end_matches('\r')));
+        html.push_str("</code></li>\n");
+        start += line.len() + 1;
+    }
+    html.push_str("</ol></div>\n");
+    html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_marks_and_insertions() {
+        let source = Source::new("a.pal", "x = 1;\nif y < 2 {}\n\n");
+        let mut marks = Marks::default();
+        marks.passed.insert(1);
+        marks.broken.insert(2);
+        marks.inserted.insert(6, " fence;".to_owned());
+        let html = listing(&source, "pal", &marks);
+        assert!(html.contains("<li class=\"line passed\" data-line=\"1\">"), "{html}");
+        assert!(html.contains("x = 1;<ins> fence;</ins></code>"), "{html}");
+        assert!(html.contains("if y &lt; 2 {}"), "{html}");
+        assert_eq!(html.matches("<li").count(), 3);
+        assert_eq!(lines_of(&source, Span::new(0..10)), BTreeSet::from([1, 2]));
+        assert_eq!(lines_of(&source, Span::new(0..7)), BTreeSet::from([1]));
+    }
+}

@@ -1,0 +1,141 @@
+//! One run: the program beside the machine it runs on, a picture of all steps, and a table that needs no script.
+
+use super::listing::{Marks, lines_of, listing};
+use super::text::{escape, script_json};
+use super::timeline::{colour, timeline};
+use super::{Subject, cycle, data};
+use crate::Evidence;
+use crate::story::Story;
+use palisade_base::Id;
+use palisade_memory::{Pending, State, Violation};
+use palisade_program::running::ThreadId;
+use palisade_trace::HappensBefore;
+use std::fmt::Write;
+
+/// Everything there is to show about a run. `why` says in a sentence what the run shows; `name` is the page's own for it, made of letters and digits.
+pub(super) fn run(subject: Subject<'_>, evidence: &Evidence<'_>, why: &str, name: &str) -> String {
+    let story = Story::new(evidence);
+    let mut html = format!("<section class=\"run\" data-run=\"{name}\" aria-label=\"The run\">\n");
+    writeln!(
+        html,
+        "<script type=\"application/json\" class=\"run-data\">{}</script>",
+        script_json(&data::data(evidence, &story, why))
+    )
+    .expect("writing to a string");
+    html.push_str("<div class=\"stage\">\n");
+    html.push_str(&listing(subject.source, subject.language, &marks(evidence, &story)));
+    html.push_str(PLAYER);
+    html.push_str("</div>\n");
+    if let Some(picture) = timeline(evidence, &story) {
+        write!(
+            html,
+            "<h3>All steps</h3>\n<figure class=\"timeline\"><div class=\"wide\" role=\"region\" aria-label=\"Picture of the run\" tabindex=\"0\">\n{picture}</div>\n{LEGEND}</figure>\n"
+        )
+        .expect("writing to a string");
+    }
+    let notes: Vec<String> = (0..evidence.run.steps.len())
+        .filter_map(|step| Some(format!("Step {}: {}", step + 1, story.note(step)?)))
+        .collect();
+    if !notes.is_empty() {
+        html.push_str("<ul class=\"notes\">\n");
+        notes.iter().for_each(|note| {
+            writeln!(html, "<li>{}</li>", escape(note)).expect("writing to a string");
+        });
+        html.push_str("</ul>\n");
+    }
+    html.push_str(&table(evidence, &story, name));
+    let happens_before = HappensBefore::of(evidence.machine, evidence.run, evidence.replay);
+    if let Some(found) = happens_before.cycle() {
+        html.push_str("<h3>Why no sequentially consistent run is like it</h3>\n");
+        html.push_str(&cycle::picture(evidence, &happens_before, &found));
+    }
+    html.push_str("</section>\n");
+    html
+}
+
+/// The parts that the page's script fills; hidden until it does.
+const PLAYER: &str = include_str!("assets/player.html");
+
+const LEGEND: &str = "<figcaption>Time runs down. A bar is a store that waits in its buffer; <span class=\"over\">an orange arrow</span> leads from a step that took effect early to the store it overtook.</figcaption>\n";
+
+fn marks(evidence: &Evidence<'_>, story: &Story<'_>) -> Marks {
+    let mut marks = Marks::default();
+    let steps = 0..evidence.run.steps.len();
+    marks.passed = steps.filter_map(|step| story.position(step)).map(|position| position.line).collect();
+    if let Some(Violation::Property(index)) = evidence.replay.violation {
+        marks.broken = lines_of(evidence.source, evidence.machine.system.properties[index].span);
+    }
+    marks
+}
+
+/// The steps as a table. Local steps are there too, and shown if the box above it is ticked.
+fn table(evidence: &Evidence<'_>, story: &Story<'_>, name: &str) -> String {
+    let steps = evidence.run.steps.len();
+    let is_local = |step: usize| step + 1 < steps && story.is_local(step);
+    let local = (0..steps).filter(|&step| is_local(step)).count();
+    let mut html = String::from("<details class=\"steps\" open><summary>The steps as a table</summary>\n");
+    if local > 0 {
+        let plural = if local == 1 { "step" } else { "steps" };
+        writeln!(
+            html,
+            "<input type=\"checkbox\" id=\"{name}-local\" class=\"local-switch\"><label for=\"{name}-local\">show {local} local {plural}</label>"
+        )
+        .expect("writing to a string");
+    }
+    html.push_str(
+        "<div class=\"wide\" role=\"region\" aria-label=\"Steps\" tabindex=\"0\"><table><thead><tr>",
+    );
+    let threads: Vec<ThreadId> = evidence.last_state().threads.ids().collect();
+    let headings = ["step", "process", "line", "instruction", "effect"].map(str::to_owned);
+    let buffers = threads.iter().map(|&thread| format!("buffer {}", evidence.name(thread)));
+    for heading in headings.into_iter().chain(buffers).chain(["memory".to_owned()]) {
+        write!(html, "<th scope=\"col\">{}</th>", escape(&heading)).expect("writing to a string");
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    let state = |html: &mut String, index: usize| {
+        let state = &evidence.replay.states[index];
+        for &thread in &threads {
+            write!(html, "<td class=\"code\">{}</td>", escape(&buffer(evidence, state, thread)))
+                .expect("writing to a string");
+        }
+        let memory: Vec<String> =
+            story.cells().into_iter().map(|cell| story.told(cell, state.memory[cell])).collect();
+        writeln!(html, "<td class=\"code\">{}</td></tr>", escape(&memory.join(" ")))
+            .expect("writing to a string");
+    };
+    html.push_str("<tr data-step=\"-1\"><th scope=\"row\">0</th><td></td><td></td><td>(start)</td><td></td>");
+    state(&mut html, 0);
+    for step in 0..steps {
+        let thread = evidence.run.steps[step].thread;
+        let mut class = colour(thread.index());
+        if is_local(step) {
+            class.push_str(" local");
+        }
+        if !story.links.overtakes[step].is_empty() {
+            class.push_str(" overtaking");
+        }
+        let star = if story.links.overtakes[step].is_empty() { "" } else { "*" };
+        write!(
+            html,
+            "<tr class=\"{class}\" data-step=\"{step}\"><th scope=\"row\">{}{star}</th><td class=\"who\">{}</td><td>{}</td><td class=\"code\">{}</td><td class=\"code\">{}</td>",
+            step + 1,
+            escape(&evidence.name(thread)),
+            story.line(step),
+            escape(&crate::fit(&story.source(step), 60)),
+            escape(&story.effect(step))
+        )
+        .expect("writing to a string");
+        state(&mut html, step + 1);
+    }
+    html.push_str("</tbody></table></div></details>\n");
+    html
+}
+
+fn buffer(evidence: &Evidence<'_>, state: &State, thread: ThreadId) -> String {
+    let Some(thread) = state.threads.get(thread) else { return String::new() };
+    let entries = thread.buffer.iter().map(|entry| match *entry {
+        Pending::Store(cell, value) => format!("{}={value}", evidence.machine.system.cells[cell].name),
+        Pending::Barrier => "|".to_owned(),
+    });
+    entries.collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,316 @@
+//! The run as a picture: a lane per thread, time runs down, memory is on the right.
+//!
+//! A store is a box with a bar below it for as long as it waits in the buffer; where the bar ends, an arrow leads to memory. A load has an arrow from memory. A
+//! step that overtakes stores lies beside their bars, and an arrow leads from it to above the oldest of them: that is where it took effect in
+//! program order.
+
+use super::data::kind;
+use super::text::escape;
+use crate::story::Story;
+use crate::{Evidence, fit};
+use palisade_base::Id;
+use palisade_memory::{Action, Effect};
+use std::fmt::Write;
+
+/// Pictures of runs with more rows than this help nobody.
+const MOST_ROWS: usize = 300;
+/// Nor do those with more lanes than this.
+const MOST_LANES: usize = 12;
+
+const ROW: usize = 34;
+const TOP: usize = 52;
+const LEFT: usize = 44;
+/// Room for arrows on the left of a lane's boxes, and for bars on their right.
+const ARROWS: usize = 34;
+const BOX_HEIGHT: usize = 24;
+const BAR: usize = 7;
+/// Room for the bars.
+const BARS: usize = 52;
+/// Boxes and notes on memory are as wide as the longest text in one, up to so many characters, and from so many on.
+const TEXT: std::ops::RangeInclusive<usize> = 12..=28;
+/// The width of a character, in tenths of a pixel.
+const CHARACTER: usize = 77;
+
+/// A thread's colour, by its number; there are so many of them.
+const COLOURS: usize = 6;
+
+/// The class that gives a thread its colour.
+pub(super) fn colour(thread: usize) -> String {
+    format!("t{}", thread % COLOURS)
+}
+
+/// The picture, or nothing if the run is too long or has too many threads for one.
+pub(super) fn timeline(evidence: &Evidence<'_>, story: &Story<'_>) -> Option<String> {
+    let steps = evidence.run.steps.len();
+    let shown: Vec<usize> = (0..steps).filter(|&step| step + 1 == steps || !story.is_local(step)).collect();
+    let lanes = evidence.last_state().threads.len();
+    if shown.is_empty() || shown.len() > MOST_ROWS || lanes > MOST_LANES {
+        return None;
+    }
+    let mut row_of = vec![0; steps];
+    for (row, &step) in shown.iter().enumerate() {
+        row_of[step] = row;
+    }
+    let mut drawing =
+        Drawing { evidence, story, shown: &shown, row_of, lanes, box_width: 0, memory_width: 0 };
+    let width = |longest: Option<usize>| {
+        let characters = longest.unwrap_or(0).clamp(*TEXT.start(), *TEXT.end());
+        16 + characters * CHARACTER / 10
+    };
+    let told = |step: &usize| drawing.told(*step).chars().count();
+    let box_width = width(shown.iter().map(told).max());
+    let in_memory = |step: &usize| drawing.in_memory(*step).map_or(0, |(_, told)| told.chars().count());
+    let memory_width = 24 + width(shown.iter().map(in_memory).max());
+    (drawing.box_width, drawing.memory_width) = (box_width, memory_width);
+    Some(drawing.svg())
+}
+
+/// Where an arrow leads.
+enum Towards {
+    Memory,
+    Thread,
+}
+
+struct Drawing<'a> {
+    evidence: &'a Evidence<'a>,
+    story: &'a Story<'a>,
+    shown: &'a [usize],
+    /// The row of a step that is shown.
+    row_of: Vec<usize>,
+    lanes: usize,
+    box_width: usize,
+    memory_width: usize,
+}
+
+impl Drawing<'_> {
+    fn svg(&self) -> String {
+        let width = self.memory_left() + self.memory_width;
+        let height = TOP + self.shown.len() * ROW + 16;
+        let mut svg = format!(
+            "<svg viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\">\n\
+             <title>The run as a picture</title>\n<desc>{}</desc>\n",
+            escape(&self.description())
+        );
+        self.lanes_and_memory(&mut svg, height);
+        for &step in self.shown {
+            self.row(&mut svg, step);
+        }
+        // What lies on top is drawn last.
+        for &step in self.shown {
+            self.bar(&mut svg, step);
+        }
+        for &step in self.shown {
+            self.arrows(&mut svg, step);
+        }
+        for &step in self.shown {
+            self.node(&mut svg, step);
+        }
+        let mut nested = vec![0; self.lanes];
+        for &step in self.shown {
+            self.overtaking(&mut svg, step, &mut nested);
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
+
+    /// What those who do not see the picture are told.
+    fn description(&self) -> String {
+        let notes = self.story.notes();
+        let told = if notes.is_empty() { "No step overtakes a store.".to_owned() } else { notes.join(". ") };
+        format!("{} steps of {} threads. {told}", self.shown.len(), self.lanes)
+    }
+
+    fn lane_width(&self) -> usize {
+        ARROWS + self.box_width + BARS
+    }
+
+    fn lane_left(&self, lane: usize) -> usize {
+        LEFT + lane * self.lane_width()
+    }
+
+    fn box_left(&self, step: usize) -> usize {
+        self.lane_left(self.thread(step)) + ARROWS
+    }
+
+    fn memory_left(&self) -> usize {
+        LEFT + self.lanes * self.lane_width()
+    }
+
+    fn thread(&self, step: usize) -> usize {
+        self.evidence.run.steps[step].thread.index()
+    }
+
+    /// The middle of a step's row.
+    fn y(&self, step: usize) -> usize {
+        TOP + self.row_of[step] * ROW + ROW / 2
+    }
+
+    fn lanes_and_memory(&self, svg: &mut String, height: usize) {
+        for thread in self.evidence.last_state().threads.ids() {
+            let lane = thread.index();
+            let name = self.evidence.name(thread);
+            let (left, colour) = (self.lane_left(lane), colour(lane));
+            writeln!(
+                svg,
+                "<g class=\"{colour}\"><rect class=\"lane\" x=\"{}\" y=\"8\" width=\"{}\" height=\"{}\" rx=\"10\"/>\
+                 <text class=\"name\" x=\"{}\" y=\"31\">{}</text></g>",
+                left + 4,
+                self.lane_width() - 8,
+                height - 16,
+                left + ARROWS,
+                escape(&fit(&name, 24))
+            )
+            .expect("writing to a string");
+        }
+        writeln!(
+            svg,
+            "<g><rect class=\"lane memory\" x=\"{}\" y=\"8\" width=\"{}\" height=\"{}\" rx=\"10\"/>\
+             <text class=\"name\" x=\"{}\" y=\"31\">memory</text></g>",
+            self.memory_left() + 4,
+            self.memory_width - 8,
+            height - 16,
+            self.memory_left() + 20
+        )
+        .expect("writing to a string");
+    }
+
+    fn row(&self, svg: &mut String, step: usize) {
+        let y = self.y(step);
+        writeln!(
+            svg,
+            "<rect class=\"row\" data-step=\"{step}\" x=\"0\" y=\"{}\" width=\"{}\" height=\"{ROW}\" rx=\"4\"/>\
+             <text class=\"number\" x=\"{}\" y=\"{}\">{}</text>",
+            y - ROW / 2,
+            self.memory_left() + self.memory_width,
+            LEFT - 10,
+            y + 4,
+            step + 1
+        )
+        .expect("writing to a string");
+    }
+
+    /// Where the bars of waiting stores stand: stores that wait at the same time stand beside each other.
+    fn bar_left(&self, store: usize) -> usize {
+        let mine = self.evidence.run.steps[store].thread;
+        let before = &self.evidence.replay.states[store].threads[mine];
+        self.box_left(store) + self.box_width + 6 + before.buffer.len().min(4) * (BAR + 2)
+    }
+
+    /// The update of a store.
+    fn update_of(&self, store: usize) -> Option<usize> {
+        (store + 1..self.evidence.run.steps.len())
+            .find(|&step| self.story.links.store_of[step] == Some(store))
+    }
+
+    /// A bar from a store to where it reaches memory.
+    fn bar(&self, svg: &mut String, step: usize) {
+        if !matches!(self.evidence.replay.effects[step], Effect::Buffered(..)) {
+            return;
+        }
+        let (top, left) = (self.y(step), self.bar_left(step));
+        let (bottom, class) = match self.update_of(step) {
+            Some(update) => (self.y(update), "bar"),
+            None => (TOP + self.shown.len() * ROW, "bar endless"),
+        };
+        writeln!(
+            svg,
+            "<g class=\"{}\"><rect class=\"{class}\" x=\"{left}\" y=\"{top}\" width=\"{BAR}\" height=\"{}\" rx=\"3\"><title>the store of step {} waits in the buffer</title></rect></g>",
+            colour(self.thread(step)),
+            bottom.saturating_sub(top).max(BAR),
+            step + 1
+        )
+        .expect("writing to a string");
+    }
+
+    /// What a step does to memory: whether it reads or writes, and what memory holds then.
+    fn in_memory(&self, step: usize) -> Option<(Towards, String)> {
+        let name = |cell| self.evidence.machine.system.cells[cell].name.as_str();
+        match self.evidence.replay.effects[step] {
+            Effect::Updated(cell, value)
+            | Effect::Wrote(cell, value)
+            | Effect::Locked { cell, wrote: Some(value), .. } => {
+                Some((Towards::Memory, format!("{} = {value}", name(cell))))
+            }
+            Effect::ReadMemory(cell, value) | Effect::Locked { cell, read: value, wrote: None } => {
+                Some((Towards::Thread, format!("{}: {value}", name(cell))))
+            }
+            _ => None,
+        }
+    }
+
+    /// Arrows to and from memory, and what memory holds then.
+    fn arrows(&self, svg: &mut String, step: usize) {
+        let Some((towards, told)) = self.in_memory(step) else { return };
+        let behind_box = self.box_left(step) + self.box_width;
+        let bar = self.story.links.store_of[step].map(|store| self.bar_left(store) + BAR);
+        let (here, memory) = (bar.unwrap_or(behind_box), self.memory_left() + 14);
+        let (from, to, head, class) = match towards {
+            Towards::Memory => (here, memory, -7, "to"),
+            Towards::Thread => (memory, here, 7, "from"),
+        };
+        let y = self.y(step);
+        writeln!(
+            svg,
+            "<g class=\"{} {class}\"><path class=\"wire\" d=\"M{from} {y}H{to}\"/><path class=\"head\" d=\"M{to} {y}l{head} -4v8z\"/></g>\
+             <text class=\"cell {class}\" x=\"{}\" y=\"{}\">{}</text>",
+            colour(self.thread(step)),
+            self.memory_left() + 20,
+            y + 4,
+            escape(&fit(&told, *TEXT.end()))
+        )
+        .expect("writing to a string");
+    }
+
+    /// What stands in the box of a step.
+    fn told(&self, step: usize) -> String {
+        let told = match self.evidence.run.steps[step].action {
+            Action::Update { .. } => "reaches memory".to_owned(),
+            Action::Execute { .. } => Some(self.story.effect(step))
+                .filter(|effect| !effect.is_empty())
+                .unwrap_or_else(|| self.story.source(step)),
+        };
+        fit(&told, *TEXT.end())
+    }
+
+    fn node(&self, svg: &mut String, step: usize) {
+        let (left, y) = (self.box_left(step), self.y(step));
+        let (kind, _) = kind(&self.evidence.replay.effects[step]);
+        let line = self.story.line(step);
+        let line = if line.is_empty() { String::new() } else { format!("line {line}: ") };
+        writeln!(
+            svg,
+            "<g class=\"node {kind} {}\" data-step=\"{step}\"><title>step {}, {line}{}</title><rect x=\"{left}\" y=\"{}\" width=\"{}\" height=\"{BOX_HEIGHT}\" rx=\"6\"/>\
+             <text x=\"{}\" y=\"{}\">{}</text></g>",
+            colour(self.thread(step)),
+            step + 1,
+            escape(&fit(&self.story.source(step), 120)),
+            y - BOX_HEIGHT / 2,
+            self.box_width,
+            left + 8,
+            y + 4,
+            escape(&self.told(step))
+        )
+        .expect("writing to a string");
+    }
+
+    /// From a step to above the oldest store that it overtook.
+    fn overtaking(&self, svg: &mut String, step: usize, nested: &mut [usize]) {
+        let Some(&oldest) = self.story.links.overtakes[step].first() else { return };
+        let lane = self.thread(step);
+        let (left, from, to) = (self.box_left(step), self.y(step), self.y(oldest) - BOX_HEIGHT / 2 - 2);
+        let bend = left - 12 - (nested[lane] % 3) * 8;
+        nested[lane] += 1;
+        let note = self.story.note(step).unwrap_or_default();
+        writeln!(
+            svg,
+            "<g class=\"overtakes\" data-step=\"{step}\"><title>{}</title><path d=\"M{left} {from}C{bend} {from} {bend} {from} {bend} {}V{}C{bend} {to} {bend} {to} {} {to}\"/>\
+             <path class=\"head\" d=\"M{} {to}l-8 -4v8z\"/></g>",
+            escape(&note),
+            from - 10,
+            to + 8,
+            left - 2,
+            left + 6
+        )
+        .expect("writing to a string");
+    }
+}

@@ -1,0 +1,220 @@
+//! The steps of a run in words: what each did, where it is written, which are worth telling, and which overtook stores.
+//!
+//! Every rendering of a run (the table, the picture) tells it in these words.
+
+use crate::explain::enumeration;
+use crate::{Evidence, one_line};
+use palisade_base::{Id, Position};
+use palisade_memory::{Action, Effect, State};
+use palisade_program::running::{CellId, CodeId, Condition, Edge, Instr, Location, RegId, System};
+use palisade_trace::{Links, links};
+use std::collections::BTreeSet;
+
+/// A run that is to be told.
+pub(crate) struct Story<'a> {
+    evidence: &'a Evidence<'a>,
+    /// Which steps overtook which stores.
+    pub(crate) links: Links,
+    watched: BTreeSet<(CodeId, Location)>,
+}
+
+/// The places that properties ask about.
+fn watched_places(system: &System) -> BTreeSet<(CodeId, Location)> {
+    fn collect(condition: &Condition, system: &System, places: &mut BTreeSet<(CodeId, Location)>) {
+        match condition {
+            Condition::At(thread, location) => {
+                places.insert((system.roles[system.instances[*thread].role].code, *location));
+            }
+            Condition::Count(counted) => {
+                places.extend(counted.iter().map(|&(role, location)| (system.roles[role].code, location)));
+            }
+            Condition::Unary(_, a) => collect(a, system, places),
+            Condition::Binary(_, a, b) => {
+                collect(a, system, places);
+                collect(b, system, places);
+            }
+            Condition::Const(_) | Condition::Cell(_) | Condition::Register(..) => {}
+        }
+    }
+    let mut places = BTreeSet::new();
+    system.properties.iter().for_each(|property| collect(&property.bad, system, &mut places));
+    places
+}
+
+impl<'a> Story<'a> {
+    /// The story of a run.
+    pub(crate) fn new(evidence: &'a Evidence<'a>) -> Story<'a> {
+        let links = links(evidence.run, evidence.replay);
+        Story { evidence, links, watched: watched_places(evidence.machine.system) }
+    }
+
+    /// `x=1`
+    pub(crate) fn told(&self, cell: CellId, value: i64) -> String {
+        format!("{}={value}", self.evidence.machine.system.cells[cell].name)
+    }
+
+    /// The cells that the run reads or writes.
+    pub(crate) fn cells(&self) -> Vec<CellId> {
+        let touched = self.evidence.replay.effects.iter().filter_map(|effect| match *effect {
+            Effect::ReadMemory(cell, _)
+            | Effect::ReadBuffer(cell, _)
+            | Effect::Buffered(cell, _)
+            | Effect::Wrote(cell, _)
+            | Effect::Updated(cell, _)
+            | Effect::Locked { cell, .. } => Some(cell),
+            _ => None,
+        });
+        touched.collect::<BTreeSet<CellId>>().into_iter().collect()
+    }
+
+    /// The edge that a step takes; none for an update.
+    fn edge(&self, step: usize) -> Option<&Edge> {
+        let taken = self.evidence.run.steps[step];
+        let Action::Execute { edge, .. } = taken.action else { return None };
+        let top = self.evidence.replay.states[step].threads[taken.thread].top();
+        Some(&self.evidence.machine.system.codes[top.code].edges()[edge])
+    }
+
+    /// Whether a step touches nothing shared, closes or opens no atomic section, and leads to no place that is watched.
+    pub(crate) fn is_local(&self, step: usize) -> bool {
+        let matters =
+            |edge: &Edge| matches!(edge.instr, Instr::AtomicBegin | Instr::AtomicEnd | Instr::Havoc(..));
+        self.evidence.replay.effects[step] == Effect::Local
+            && !self.edge(step).is_some_and(matters)
+            && self.reached(step).is_none()
+    }
+
+    /// The place that is watched and reached in a step, by its label.
+    fn reached(&self, step: usize) -> Option<&str> {
+        let thread = self.evidence.run.steps[step].thread;
+        let place = |state: &State| {
+            let top = state.threads[thread].top();
+            (top.code, top.location)
+        };
+        let (before, after) = (&self.evidence.replay.states[step], &self.evidence.replay.states[step + 1]);
+        let (code, location) = place(after);
+        if place(before) == (code, location) || !self.watched.contains(&(code, location)) {
+            return None;
+        }
+        let code = &self.evidence.machine.system.codes[code];
+        let label = code.labels.iter().find(|(_, at)| *at == location);
+        Some(label.map_or("end", |(label, _)| label.as_str()))
+    }
+
+    /// The line of the instruction; empty for an update.
+    pub(crate) fn line(&self, step: usize) -> String {
+        self.position(step).map_or_else(String::new, |position| position.line.to_string())
+    }
+
+    /// Where the instruction is written; nowhere for an update.
+    pub(crate) fn position(&self, step: usize) -> Option<Position> {
+        self.edge(step).and_then(|edge| self.evidence.source.position(edge.span))
+    }
+
+    /// The instruction as it is written, or whose update it is.
+    pub(crate) fn source(&self, step: usize) -> String {
+        match (self.edge(step), self.links.store_of[step]) {
+            (Some(edge), _) => one_line(self.evidence.source.slice(edge.span)),
+            (None, Some(store)) => format!("(store of step {})", store + 1),
+            (None, None) => "(pending store)".to_owned(),
+        }
+    }
+
+    /// What a step read, wrote or did, and the place it led to if that is watched.
+    pub(crate) fn effect(&self, step: usize) -> String {
+        let did = self.did(step);
+        match self.reached(step) {
+            Some(label) if did.is_empty() => format!("now at {label}"),
+            Some(label) => format!("{did}, now at {label}"),
+            None => did,
+        }
+    }
+
+    fn did(&self, step: usize) -> String {
+        let name = |cell: CellId| &self.evidence.machine.system.cells[cell].name;
+        match self.evidence.replay.effects[step] {
+            Effect::Local => self.local_effect(step),
+            Effect::ReadMemory(cell, value) => format!("read {} = {value}", name(cell)),
+            Effect::ReadBuffer(cell, value) => format!("read {} = {value} (own)", name(cell)),
+            Effect::Buffered(cell, value) => format!("store {} = {value}", name(cell)),
+            Effect::Wrote(cell, value) => format!("write {} = {value}", name(cell)),
+            Effect::Updated(cell, value) => format!("{} = {value} to memory", name(cell)),
+            Effect::Locked { cell, read, wrote: Some(value) } => format!("{}: {read} -> {value}", name(cell)),
+            Effect::Locked { cell, read, wrote: None } => format!("{}: {read} kept", name(cell)),
+            Effect::Fenced => "fence".to_owned(),
+            Effect::StoreFenced => "sfence".to_owned(),
+            Effect::Spawned(thread) => format!("start {}", self.evidence.name(thread)),
+            Effect::Faulted(fault) => fault.to_string(),
+        }
+    }
+
+    fn local_effect(&self, step: usize) -> String {
+        let Some(edge) = self.edge(step) else { return String::new() };
+        let thread = self.evidence.run.steps[step].thread;
+        let after = &self.evidence.replay.states[step + 1].threads[thread];
+        let register = |register: RegId| {
+            let name = &self.evidence.machine.system.codes[after.top().code].registers[register].name;
+            let value = after.top().registers[register.index()];
+            // Temporaries of the lowering mean nothing to a reader.
+            if name.starts_with('%') { String::new() } else { format!("{name} = {value}") }
+        };
+        match &edge.instr {
+            Instr::Assign(to, _) => register(*to),
+            Instr::Havoc(to, ..) => format!("chose {}", after.top().registers[to.index()]),
+            Instr::AtomicBegin => "atomic begins".to_owned(),
+            Instr::AtomicEnd => "atomic ends".to_owned(),
+            Instr::Call { code, .. } => format!("enter {}", self.evidence.machine.system.codes[*code].name),
+            Instr::Return(_) => "return".to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    /// For each step that overtook stores a sentence.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let steps = 0..self.links.overtakes.len();
+        steps.filter_map(|step| Some(format!("* step {}: {}", step + 1, self.note(step)?))).collect()
+    }
+
+    /// What is remarkable about a step that overtook stores.
+    pub(crate) fn note(&self, step: usize) -> Option<String> {
+        let stores = &self.links.overtakes[step];
+        let numbers: Vec<String> = stores.iter().map(|store| (store + 1).to_string()).collect();
+        let (stores, wait) = match stores.len() {
+            0 => return None,
+            1 => ("its store of step", "waits"),
+            _ => ("its stores of steps", "wait"),
+        };
+        let name = |cell: CellId| &self.evidence.machine.system.cells[cell].name;
+        let did = match self.evidence.replay.effects[step] {
+            Effect::Updated(cell, _) => format!("store to {} reaches memory", name(cell)),
+            Effect::Locked { cell, .. } => format!("changes {}", name(cell)),
+            Effect::ReadMemory(cell, _) => format!("reads {}", name(cell)),
+            _ => "goes on".to_owned(),
+        };
+        let who = self.evidence.name(self.evidence.run.steps[step].thread);
+        let whose = if did.starts_with("store") { format!("{who}'s") } else { who };
+        let before = enumeration(&numbers);
+        Some(format!("{whose} {did} while {stores} {before} still {wait} in the buffer"))
+    }
+}
+
+/// A step in words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StepInWords {
+    /// The line of its instruction; none for a pending store that reaches memory.
+    pub line: Option<u32>,
+    /// The instruction as it is written.
+    pub text: String,
+    /// What it does.
+    pub effect: String,
+}
+
+/// A step of a run, counted from 0, in words.
+pub fn step_in_words(evidence: &Evidence<'_>, step: usize) -> StepInWords {
+    let story = Story::new(evidence);
+    StepInWords {
+        line: story.position(step).map(|position| position.line),
+        text: story.source(step),
+        effect: story.effect(step),
+    }
+}

@@ -1,0 +1,114 @@
+//! Answers: the library is asked within a budget, and what it says is put into HTML as in a report.
+
+use crate::question::{Command, Question};
+use palisade::report::html::{self, Subject};
+use palisade::report::{Finding, RobustFinding};
+use palisade::{Budget, Input, Progress};
+use serde_json::{Value, json};
+
+/// An answer to a question, ready to be sent.
+pub(crate) fn answer(question: &Question, budget: &Budget, progress: &dyn Progress) -> Value {
+    match found_out(question, budget, progress) {
+        Ok(value) => value,
+        Err(message) => json!({ "event": "error", "message": message }),
+    }
+}
+
+fn found_out(question: &Question, budget: &Budget, progress: &dyn Progress) -> Result<Value, String> {
+    let language = question.language()?;
+    let input = match palisade::read(question.source(), language, None) {
+        Ok(input) => input,
+        Err(refused) => {
+            let subject = Subject { source: &refused.source, language: language.name() };
+            let entry = html::refused(subject, &refused.diagnostics);
+            let places: Vec<Value> = refused
+                .diagnostics
+                .iter()
+                .filter_map(|diagnostic| refused.source.position(diagnostic.span()))
+                .map(|position| json!([position.line, position.column]))
+                .collect();
+            let html = html::diagnostics(&refused.source, &refused.diagnostics);
+            return Ok(json!({ "event": "done", "word": entry.word, "html": html, "errors": places }));
+        }
+    };
+    let warnings = match input.warnings.as_slice() {
+        [] => String::new(),
+        warnings => html::diagnostics(&input.source, warnings),
+    };
+    let entry = match question.command {
+        Command::Check => check(question, &input, budget, progress)?,
+        Command::Robust => robust(question, &input, budget, progress)?,
+        Command::Fences => fences(question, &input, budget, progress)?,
+        Command::Step => return crate::steps::steps(question, &input),
+    };
+    Ok(json!({ "event": "done", "word": entry.word, "html": entry.fragment() + &warnings }))
+}
+
+fn subject(input: &Input) -> Subject<'_> {
+    Subject { source: &input.source, language: input.language.name() }
+}
+
+fn check(
+    question: &Question,
+    input: &Input,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<html::Entry, String> {
+    let options = question.check()?;
+    let answer =
+        palisade::check(&input.program, &options, budget, progress).map_err(|error| error.to_string())?;
+    let finding = Finding {
+        file: input.source.name(),
+        model: answer.model,
+        outcome: &answer.outcome,
+        limits: None,
+        seconds: answer.seconds,
+        peak_memory_bytes: None,
+        evidence: answer.evidence(&input.source),
+        witness: None,
+        threads: answer.threads_of_any(&input.program),
+        others: &answer.others,
+        certified: answer.certified,
+    };
+    Ok(html::check(subject(input), &finding, &[], 0))
+}
+
+fn robust(
+    question: &Question,
+    input: &Input,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<html::Entry, String> {
+    let options = question.robust()?;
+    let answer =
+        palisade::robust(&input.program, &options, budget, progress).map_err(|error| error.to_string())?;
+    let evidence = answer
+        .evidence(&input.source)
+        .zip(answer.cycle())
+        .map(|(evidence, (happens_before, cycle))| (evidence, happens_before, cycle));
+    let finding = RobustFinding {
+        file: input.source.name(),
+        model: answer.model,
+        outcome: &answer.outcome,
+        limits: None,
+        seconds: answer.seconds,
+        peak_memory_bytes: None,
+        evidence,
+        witness: None,
+    };
+    Ok(html::robust(subject(input), &finding, 0))
+}
+
+fn fences(
+    question: &Question,
+    input: &Input,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<html::Entry, String> {
+    let options = question.fences()?;
+    let mut answer =
+        palisade::fences(input, &options, budget, progress).map_err(|error| error.to_string())?;
+    // The peak of this process says nothing about one run among many.
+    answer.peak_memory_bytes = None;
+    Ok(html::fences(subject(input), &answer.finding(input, None), 0))
+}

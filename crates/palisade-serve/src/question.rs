@@ -1,0 +1,158 @@
+//! What a page asks: one JSON object per request.
+
+use palisade::program::Instantiation;
+use palisade::{
+    CheckOptions, EngineChoice, FencesOptions, Goal, Language, Model, Options, Placement, RobustOptions,
+    Source, Threads, Which,
+};
+use serde::Deserialize;
+
+/// More instances of every process than this are not for a playground.
+const MOST_THREADS: u32 = 64;
+/// Longer names are cut.
+const LONGEST_NAME: usize = 200;
+
+/// A question about a program.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Question {
+    /// What to do.
+    pub(crate) command: Command,
+    /// The program's text.
+    pub(crate) program: String,
+    /// What it is called in the answer. No file of that name is ever looked for.
+    #[serde(default)]
+    name: String,
+    /// The language of the program.
+    language: String,
+    /// The memory model.
+    model: String,
+    /// The engine; `auto` if not given.
+    #[serde(default)]
+    engine: Option<String>,
+    /// Instances of every process: a number or `any`; as declared if not given.
+    #[serde(default)]
+    threads: Option<String>,
+    /// What fences are for: `safety` or `robustness`.
+    #[serde(default)]
+    goal: Option<String>,
+    /// Where fences may stand: `after-writes`, `before-reads` or `anywhere`.
+    #[serde(default)]
+    place: Option<String>,
+    /// Whether all minimal sets of fences are wanted.
+    #[serde(default)]
+    all: bool,
+    /// Which initial state to step from.
+    #[serde(default)]
+    pub(crate) start: usize,
+    /// Which of the possible steps to take, one after the other.
+    #[serde(default)]
+    pub(crate) choices: Vec<usize>,
+}
+
+/// What to do with a program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Command {
+    /// Is it safe?
+    Check,
+    /// Is it robust?
+    Robust,
+    /// Which fences does it need?
+    Fences,
+    /// Take single steps.
+    Step,
+}
+
+impl Question {
+    /// Reads a request's body.
+    pub(crate) fn read(body: &[u8]) -> Result<Question, String> {
+        serde_json::from_slice(body).map_err(|error| format!("this is no question: {error}"))
+    }
+
+    /// The program's text under its name.
+    pub(crate) fn source(&self) -> Source {
+        let name: String = self.name.chars().filter(|c| !c.is_control()).take(LONGEST_NAME).collect();
+        let name = if name.is_empty() { "program".to_owned() } else { name };
+        Source::new(name, self.program.clone())
+    }
+
+    pub(crate) fn language(&self) -> Result<Language, String> {
+        Language::from_name(&self.language).ok_or_else(|| format!("there is no language `{}`", self.language))
+    }
+
+    pub(crate) fn model(&self) -> Result<Model, String> {
+        let found = Model::ALL.into_iter().find(|model| model.name() == self.model);
+        found.ok_or_else(|| format!("there is no memory model `{}`", self.model))
+    }
+
+    /// The same without SC, which adds nothing to itself.
+    fn weak_model(&self) -> Result<Model, String> {
+        match self.model()? {
+            Model::Sc => Err("choose TSO or PSO: nothing is reordered under SC".to_owned()),
+            model => Ok(model),
+        }
+    }
+
+    fn threads(&self) -> Result<Threads, String> {
+        match self.threads.as_deref() {
+            None | Some("" | "declared") => Ok(Threads::Declared),
+            Some("any") => Ok(Threads::Any),
+            Some(number) => {
+                let number = number.parse().ok().filter(|number| (1..=MOST_THREADS).contains(number));
+                number
+                    .map(Threads::Each)
+                    .ok_or_else(|| format!("expected a number of threads from 1 to {MOST_THREADS}, or `any`"))
+            }
+        }
+    }
+
+    fn engine(&self) -> EngineChoice {
+        match self.engine.as_deref() {
+            None | Some("" | "auto") => EngineChoice::Auto,
+            Some(name) => EngineChoice::Named(name.to_owned()),
+        }
+    }
+
+    /// The running form to step through: any number of processes is two of them.
+    pub(crate) fn instantiation(&self) -> Result<Instantiation, String> {
+        Ok(match self.threads()? {
+            Threads::Declared => Instantiation { any: 2, every: None },
+            Threads::Any => Instantiation { any: 2, every: Some(2) },
+            Threads::Each(number) => Instantiation { any: number, every: Some(number) },
+        })
+    }
+
+    pub(crate) fn check(&self) -> Result<CheckOptions, String> {
+        Ok(CheckOptions {
+            model: self.model()?,
+            threads: self.threads()?,
+            engine: self.engine(),
+            options: Options::default(),
+            ..CheckOptions::default()
+        })
+    }
+
+    pub(crate) fn robust(&self) -> Result<RobustOptions, String> {
+        Ok(RobustOptions { model: self.weak_model()?, threads: self.threads()?, ..RobustOptions::default() })
+    }
+
+    pub(crate) fn fences(&self) -> Result<FencesOptions, String> {
+        Ok(FencesOptions {
+            goal: match self.goal.as_deref() {
+                None | Some("safety") => Goal::Safety,
+                Some("robustness") => Goal::Robustness,
+                Some(other) => return Err(format!("there is no goal `{other}`")),
+            },
+            placement: match self.place.as_deref() {
+                None | Some("after-writes") => Placement::AfterWrites,
+                Some("before-reads") => Placement::BeforeReads,
+                Some("anywhere") => Placement::Anywhere,
+                Some(other) => return Err(format!("fences cannot be placed `{other}`")),
+            },
+            which: if self.all { Which::All } else { Which::Cheapest },
+            check: CheckOptions { model: self.weak_model()?, ..self.check()? },
+            ..FencesOptions::default()
+        })
+    }
+}

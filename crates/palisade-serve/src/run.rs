@@ -1,0 +1,174 @@
+//! One question, from its place in line to its answer: told line by line, stopped when nobody listens any more.
+
+use crate::answer::answer;
+use crate::http::Stream;
+use crate::pool::NoPlace;
+use crate::question::Question;
+use crate::server::Shared;
+use palisade::{Budget, Progress, Stats};
+use serde_json::{Value, json};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, ErrorKind};
+use std::net::TcpStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often progress is told, and how often it is looked whether somebody listens.
+const TELL: Duration = Duration::from_millis(200);
+/// Programs nest as deeply as the parsers allow: the same stack as on the command line.
+const STACK: usize = 16 << 20;
+/// At most this many counters of a search are told.
+const MOST_COUNTERS: usize = 3;
+
+/// Answers a question over a connection. What goes wrong with the connection ends it.
+pub(crate) fn run(shared: &Arc<Shared>, question: Question, connection: &TcpStream) -> io::Result<()> {
+    let mut out = connection;
+    let mut stream = Stream::begin(&mut out)?;
+    let mut told_ahead = None;
+    let entered = shared.pool.enter(|ahead| {
+        if listens(connection).is_err() || shared.stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        let news = told_ahead != Some(ahead);
+        told_ahead = Some(ahead);
+        !news || stream.line(&json!({ "event": "waiting", "ahead": ahead })).is_ok()
+    });
+    let permit = match entered {
+        Ok(permit) => permit,
+        Err(NoPlace::Gone) => return Ok(()),
+        Err(NoPlace::Full) => {
+            stream.line(
+                &json!({ "event": "error", "message": "too many runs at a time; try again in a moment" }),
+            )?;
+            return stream.end();
+        }
+    };
+    let stoppable = Stoppable::new(shared);
+    stream.line(&json!({ "event": "started", "token": stoppable.token }))?;
+    let config = &shared.config;
+    let budget = Budget::unlimited(config.jobs)
+        .with_memory(config.memory)
+        .with_timeout(config.timeout)
+        .with_stop(stoppable.stop.clone());
+    let news = Arc::new(News::default());
+    let (sender, answers) = mpsc::channel();
+    let work = {
+        let news = news.clone();
+        move || {
+            // The place is held until the work is done, whatever becomes of the connection.
+            let _permit = permit;
+            let found = catch_unwind(AssertUnwindSafe(|| answer(&question, &budget, &*news)));
+            let found = found.unwrap_or_else(|_| {
+                let message = "Palisade failed, and there is no answer: this is a bug, please report it with the program";
+                json!({ "event": "error", "message": message })
+            });
+            // Nobody may be left to take it.
+            let _ = sender.send(found);
+        }
+    };
+    let worker = std::thread::Builder::new().name("run".to_owned()).stack_size(STACK).spawn(work)?;
+    let told = follow(&answers, &news, connection, &mut stream, shared);
+    // If nobody listens any more there is no use in going on.
+    stoppable.stop.store(true, Ordering::Relaxed);
+    let _ = worker.join();
+    told?;
+    stream.end()
+}
+
+/// Tells progress until there is an answer, then the answer.
+fn follow(
+    answers: &mpsc::Receiver<Value>,
+    news: &News,
+    connection: &TcpStream,
+    stream: &mut Stream<'_>,
+    shared: &Shared,
+) -> io::Result<()> {
+    let start = Instant::now();
+    loop {
+        match answers.recv_timeout(TELL) {
+            Ok(found) => return stream.line(&found),
+            Err(RecvTimeoutError::Disconnected) => {
+                return stream.line(&json!({ "event": "error", "message": "there is no answer" }));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if shared.stop.load(Ordering::Relaxed) {
+                    return Err(ErrorKind::Interrupted.into());
+                }
+                listens(connection)?;
+                let (seconds, doing) = (start.elapsed().as_secs_f64(), news.take());
+                stream.line(&json!({ "event": "progress", "seconds": seconds, "doing": doing }))?;
+            }
+        }
+    }
+}
+
+/// Whether somebody is still there: a connection that was closed can be read to its end.
+fn listens(connection: &TcpStream) -> io::Result<()> {
+    connection.set_read_timeout(Some(Duration::from_millis(1)))?;
+    match connection.peek(&mut [0]) {
+        Ok(0) => Err(ErrorKind::ConnectionAborted.into()),
+        Ok(_) => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// A run that can be stopped by its name, as long as it is there.
+struct Stoppable {
+    token: String,
+    stop: Arc<AtomicBool>,
+    shared: Arc<Shared>,
+}
+
+impl Stoppable {
+    fn new(shared: &Arc<Shared>) -> Stoppable {
+        // Hashers start from random keys: nobody else can guess the name.
+        let random = || RandomState::new().build_hasher().finish();
+        let token = format!("{:016x}{:016x}", random(), random());
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut runs = shared.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.insert(token.clone(), stop.clone());
+        drop(runs);
+        Stoppable { token, stop, shared: shared.clone() }
+    }
+}
+
+impl Drop for Stoppable {
+    fn drop(&mut self) {
+        self.shared.runs.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
+    }
+}
+
+/// What an engine is doing. It tells often, and is listened to now and then.
+#[derive(Default)]
+struct News {
+    heard: AtomicBool,
+    doing: Mutex<String>,
+}
+
+impl News {
+    fn take(&self) -> String {
+        self.heard.store(false, Ordering::Relaxed);
+        self.doing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Progress for News {
+    fn tell(&self, doing: &str, stats: &Stats) {
+        if self.heard.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Ok(mut news) = self.doing.try_lock() {
+            self.heard.store(true, Ordering::Relaxed);
+            news.clear();
+            news.push_str(doing);
+            for (name, value) in stats.iter().take(MOST_COUNTERS) {
+                news.push_str(&format!(", {value} {}", name.replace('_', " ")));
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The server: accepts connections, reads one request from each, answers it.
+
+use crate::http::{Method, Parsed, Request, Response, Status, parse};
+use crate::pool::Pool;
+use crate::question::Question;
+use crate::{guard, pages, run};
+use std::collections::HashMap;
+use std::io::{self, ErrorKind, Read};
+use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A request must have arrived after this time.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Whoever does not take an answer for so long is not waited for.
+const WRITING: Duration = Duration::from_secs(20);
+/// What is left of a request that was refused is read for so long, so that the refusal arrives.
+const LINGER: Duration = Duration::from_millis(500);
+/// How often it is looked whether to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How much the server may use.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where to listen; port 0 takes any that is free.
+    pub listen: SocketAddr,
+    /// The time of a run.
+    pub timeout: Duration,
+    /// The memory of a run's tables, in bytes.
+    pub memory: u64,
+    /// Threads of a run.
+    pub jobs: usize,
+    /// Runs at a time.
+    pub runs: usize,
+    /// Runs that wait for their turn.
+    pub waiting: usize,
+    /// Connections at a time.
+    pub connections: usize,
+    /// The largest request, in bytes.
+    pub largest: usize,
+    /// What to say on the page about who made it.
+    pub version: String,
+}
+
+/// A server that listens.
+pub struct Server {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+}
+
+/// What all connections share.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) address: SocketAddr,
+    pub(crate) pool: Arc<Pool>,
+    /// The stop flags of runs, by their names.
+    pub(crate) runs: Mutex<HashMap<String, Arc<AtomicBool>>>,
+    /// Set when the server stops.
+    pub(crate) stop: AtomicBool,
+    connections: AtomicUsize,
+}
+
+/// What a server has to do at a moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Load {
+    /// Open connections.
+    pub connections: usize,
+    /// Runs.
+    pub running: usize,
+    /// Runs that wait.
+    pub waiting: usize,
+}
+
+impl Server {
+    /// Listens.
+    pub fn bind(config: Config) -> io::Result<Server> {
+        let listener = TcpListener::bind(config.listen)?;
+        let address = listener.local_addr()?;
+        let pool = Arc::new(Pool::new(config.runs, config.waiting));
+        let shared = Shared {
+            config,
+            address,
+            pool,
+            runs: Mutex::default(),
+            stop: AtomicBool::new(false),
+            connections: AtomicUsize::new(0),
+        };
+        Ok(Server { listener, shared: Arc::new(shared) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.shared.address
+    }
+
+    /// Where a browser on this machine finds it.
+    pub fn url(&self) -> String {
+        format!("http://{}/", reachable(self.shared.address))
+    }
+
+    /// What it has to do now.
+    pub fn load(&self) -> Load {
+        let (running, waiting) = self.shared.pool.load();
+        Load { connections: self.shared.connections.load(Ordering::Relaxed), running, waiting }
+    }
+
+    /// Answers requests until the flag is set; then stops all runs and waits for them.
+    pub fn serve(&self, stop: &AtomicBool) {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    std::thread::sleep(LOOK);
+                }
+                self.shared.stop.store(true, Ordering::Relaxed);
+                let runs = self.shared.runs.lock().unwrap_or_else(PoisonError::into_inner);
+                runs.values().for_each(|run| run.store(true, Ordering::Relaxed));
+                drop(runs);
+                // The listener waits for a connection: here is one.
+                let _ = TcpStream::connect_timeout(&reachable(self.shared.address), PATIENCE);
+            });
+            for connection in self.listener.incoming() {
+                if self.shared.stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                match connection {
+                    Ok(connection) => self.take(connection),
+                    // Out of descriptors, or somebody who has gone again: neither is the end.
+                    Err(_) => std::thread::sleep(LOOK),
+                }
+            }
+        });
+        let end = Instant::now() + PATIENCE;
+        while self.load() != Load::default() && Instant::now() < end {
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn take(&self, connection: TcpStream) {
+        let open = Open::new(&self.shared);
+        if connection.set_write_timeout(Some(WRITING)).is_err() {
+            return;
+        }
+        if self.shared.connections.load(Ordering::Relaxed) > self.shared.config.connections {
+            let busy = Response::refusal(Status::ServiceUnavailable, "too many connections");
+            // A few hundred bytes fit into any socket's buffer.
+            let _ = busy.write(&mut &connection, false);
+            return;
+        }
+        let answer = move || {
+            let _ = answer(&open.shared, &connection);
+            close(&connection);
+        };
+        // No thread, no answer: the connection is dropped.
+        let _ = std::thread::Builder::new().name("connection".to_owned()).spawn(answer);
+    }
+}
+
+/// An address that leads to one that listens everywhere.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
+}
+
+/// Counts a connection for as long as it is there.
+struct Open {
+    shared: Arc<Shared>,
+}
+
+impl Open {
+    fn new(shared: &Arc<Shared>) -> Open {
+        shared.connections.fetch_add(1, Ordering::Relaxed);
+        Open { shared: shared.clone() }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.shared.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Reads the request of a connection and answers it.
+fn answer(shared: &Arc<Shared>, connection: &TcpStream) -> io::Result<()> {
+    let mut out = connection;
+    let request = match receive(shared, connection)? {
+        Ok(request) => request,
+        Err(status) => {
+            let why = "this is not a request that is answered here";
+            return Response::refusal(status, why).write(&mut out, false);
+        }
+    };
+    let head_only = request.method == Method::Head;
+    if let Err((status, why)) = guard::allows(&request, shared.address) {
+        return Response::refusal(status, why).write(&mut out, head_only);
+    }
+    match (request.method, request.path.as_str()) {
+        (Method::Post, "/api/run") => match Question::read(&request.body) {
+            Ok(_) if shared.pool.is_full() => {
+                let why = "too many runs at a time; try again in a moment";
+                Response::refusal(Status::TooManyRequests, why).write(&mut out, false)
+            }
+            Ok(question) => run::run(shared, question, connection),
+            Err(why) => Response::refusal(Status::BadRequest, &why).write(&mut out, false),
+        },
+        (Method::Post, "/api/stop") => stop(shared, &request).write(&mut out, false),
+        (Method::Get | Method::Head, "/api/run" | "/api/stop") => {
+            Response::refusal(Status::MethodNotAllowed, "send a question").write(&mut out, head_only)
+        }
+        (Method::Get | Method::Head, path) => {
+            let missing = || Response::refusal(Status::NotFound, "there is nothing here");
+            pages::page(path, &shared.config.version).unwrap_or_else(missing).write(&mut out, head_only)
+        }
+        (Method::Post | Method::Other, _) => {
+            Response::refusal(Status::MethodNotAllowed, "nothing can be done here").write(&mut out, false)
+        }
+    }
+}
+
+/// Stops the run that the body names.
+fn stop(shared: &Shared, request: &Request) -> Response {
+    let token: Option<String> = serde_json::from_slice(&request.body).ok();
+    let runs = shared.runs.lock().unwrap_or_else(PoisonError::into_inner);
+    match token.and_then(|token| runs.get(&token)) {
+        Some(run) => {
+            run.store(true, Ordering::Relaxed);
+            Response::new("application/json", "true")
+        }
+        None => Response::refusal(Status::NotFound, "there is no such run"),
+    }
+}
+
+/// Reads until there is a request, or something that is none.
+fn receive(shared: &Shared, connection: &TcpStream) -> io::Result<Result<Box<Request>, Status>> {
+    let end = Instant::now() + PATIENCE;
+    let mut bytes = Vec::new();
+    let mut piece = [0; 16 << 10];
+    let mut input = connection;
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() || shared.stop.load(Ordering::Relaxed) {
+            return Ok(Err(Status::RequestTimeout));
+        }
+        connection.set_read_timeout(Some(left))?;
+        match input.read(&mut piece) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(read) => bytes.extend_from_slice(&piece[..read]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                return Ok(Err(Status::RequestTimeout));
+            }
+            Err(error) => return Err(error),
+        }
+        match parse(&bytes, shared.config.largest) {
+            Parsed::Incomplete => {}
+            Parsed::Complete(request) => return Ok(Ok(request)),
+            Parsed::Refused(status) => return Ok(Err(status)),
+        }
+    }
+}
+
+/// Closes a connection so that what was written arrives: bytes nobody has read would make the other side drop it.
+fn close(connection: &TcpStream) {
+    let _ = connection.shutdown(Shutdown::Write);
+    let end = Instant::now() + LINGER;
+    let mut piece = [0; 16 << 10];
+    let mut input = connection;
+    while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+        if connection.set_read_timeout(Some(left)).is_err() || !matches!(input.read(&mut piece), Ok(1..)) {
+            break;
+        }
+    }
+}
