@@ -2,7 +2,7 @@
 //!
 //! A violation is three instructions. Those that were seen under both models are told once, with both models.
 
-use crate::{Colour, SCHEMA_VERSION, fit, one_line, sarif};
+use crate::{Colour, SCHEMA_VERSION, fit, one_line};
 use palisade_base::Source;
 use palisade_memory::Model;
 use palisade_monitor::{Instruction, Instructions, Seen, Violation};
@@ -243,21 +243,26 @@ pub fn monitor_sarif(finding: &MonitorFinding<'_>, version: &str) -> String {
         .iter()
         .map(|problem| json!({ "level": "error", "message": { "text": format!("{}: {problem}", finding.file) } }))
         .collect();
-    let rules = vec![
-        rule(
-            Model::Tso,
-            "A store can wait in its buffer while later loads of the same process, and other processes, go on.",
-        ),
-        rule(
-            Model::Pso,
-            "A store can wait in its buffer while later loads and stores of the same process, and other processes, go on.",
-        ),
-    ];
-    let invocation = json!({
-        "executionSuccessful": finding.problem.is_none(),
-        "toolExecutionNotifications": notifications,
+    let sarif = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "palisade",
+                "version": version,
+                "rules": [
+                    rule(Model::Tso, "A store can wait in its buffer while later loads of the same process, and other processes, go on."),
+                    rule(Model::Pso, "A store can wait in its buffer while later loads and stores of the same process, and other processes, go on."),
+                ],
+            } },
+            "invocations": [{
+                "executionSuccessful": finding.problem.is_none(),
+                "toolExecutionNotifications": notifications,
+            }],
+            "results": results,
+        }],
     });
-    sarif::document(version, rules, results, invocation)
+    serde_json::to_string_pretty(&sarif).expect("the record has only string keys") + "\n"
 }
 
 fn told((place, text): &(String, String)) -> String {
@@ -275,12 +280,25 @@ fn sarif_location(
         region["startColumn"] = column.into();
     }
     let mut location = json!({
-        "physicalLocation": { "artifactLocation": { "uri": sarif::uri(&place.file) }, "region": region },
+        "physicalLocation": { "artifactLocation": { "uri": uri(&place.file) }, "region": region },
     });
     if let Some(says) = says {
         location["message"] = json!({ "text": says });
     }
     Some(location)
+}
+
+/// A path as a relative reference or a `file` URI: SARIF wants URIs, which have no blanks and the like.
+fn uri(path: &str) -> String {
+    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~+".contains(&byte) {
+            uri.push(byte.into());
+        } else {
+            write!(uri, "%{byte:02X}").expect("writing to a string");
+        }
+    }
+    uri
 }
 
 #[cfg(test)]
@@ -302,5 +320,11 @@ mod tests {
         check("a:0", None);
         check(":3", None);
         check("", None);
+    }
+
+    #[test]
+    fn uris() {
+        assert_eq!(uri("src/a b.c"), "src/a%20b.c");
+        assert_eq!(uri("/tmp/ä.c"), "file:///tmp/%C3%A4.c");
     }
 }
