@@ -18,8 +18,8 @@ mod monitor;
 mod output;
 mod replay;
 mod robust;
-mod shell;
 mod serve;
+mod shell;
 mod show;
 
 use args::{Command, Palisade};

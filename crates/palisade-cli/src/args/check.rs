@@ -69,6 +69,12 @@ pub struct CheckArgs {
     /// Compare the verdicts with a table (see docs/command-line.md)
     #[arg(long, value_name = "FILE")]
     pub expect: Option<PathBuf>,
+    /// Write the answers to a file as JUnit's XML: one test per program
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write what is not safe to a file as SARIF, for code scanning
+    #[arg(long, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
     /// Write a table of files and verdicts
     #[arg(long, value_name = "FILE")]
     pub tsv: Option<PathBuf>,

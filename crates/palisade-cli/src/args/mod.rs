@@ -6,8 +6,8 @@ mod fences;
 mod monitor;
 mod replay;
 mod robust;
-mod shell;
 mod serve;
+mod shell;
 mod show;
 
 pub use certify::CertifyArgs;
@@ -16,8 +16,8 @@ pub use fences::{FencesArgs, GoalArg, PerArg, PlacementArg};
 pub use monitor::MonitorArgs;
 pub use replay::ReplayArgs;
 pub use robust::RobustArgs;
-pub use shell::{CompletionsArgs, ManArgs};
 pub use serve::ServeArgs;
+pub use shell::{CompletionsArgs, ManArgs};
 pub use show::{Form, ShowArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};

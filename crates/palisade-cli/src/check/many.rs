@@ -4,6 +4,7 @@
 //! depend on timing.
 
 use super::Asked;
+use super::machine::{self, Remark};
 use super::one::{Checked, Tell, check, failure, panicked};
 use crate::args::Format;
 use crate::exit::Exit;
@@ -31,6 +32,8 @@ struct Line {
     exit: Exit,
     /// Its part of a web page, if there is to be one.
     page: Option<Entry>,
+    /// For files that other programs read, if there are to be any.
+    remark: Option<Remark>,
     /// `None` for a file that is no program and was not meant to be one.
     verdict: Option<&'static str>,
     seconds: f64,
@@ -50,6 +53,7 @@ pub(super) fn run(
         done: 0,
         added: 0,
         results: Vec::new(),
+        remarks: Vec::new(),
         page: Page::new(asked.args.html.as_deref()),
         exit: Exit::Fine,
         closed: false,
@@ -114,39 +118,40 @@ fn look(index: usize, found: &Found, asked: &Asked<'_>, workers: usize, output: 
     // A bug that one file brings to light must not cost the answers for all others.
     let checked =
         catch_unwind(AssertUnwindSafe(|| check(found, asked, || asked.limits.budget(workers), &Silent)));
-    let (exit, verdict) =
-        match checked.unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string())) {
-            Checked::Answered(answered) => {
-                out = answered.told(tell, output);
-                if output.detail == Detail::Verbose {
-                    err = output.diagnostics(&answered.input.source, &answered.input.warnings);
-                }
-                page = asked.args.html.as_ref().map(|_| answered.html(&[], index));
-                (answered.exit(), Some(answered.answer.outcome.verdict.word()))
+    let checked = checked.unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string()));
+    let remark = Remark::wanted(&checked, asked.args, output);
+    let (exit, verdict) = match checked {
+        Checked::Answered(answered) => {
+            out = answered.told(tell, output);
+            if output.detail == Detail::Verbose {
+                err = output.diagnostics(&answered.input.source, &answered.input.warnings);
             }
-            Checked::Refused(refused) => {
-                err = output.diagnostics(&refused.source, &refused.diagnostics);
-                if output.format == Format::Json {
-                    out = report::refused_json("check", &refused.source, &refused.diagnostics) + "\n";
-                }
-                page = refused_page(&refused.source, &refused.diagnostics);
-                (Exit::Error, Some("error"))
+            page = asked.args.html.as_ref().map(|_| answered.html(&[], index));
+            (answered.exit(), Some(answered.answer.outcome.verdict.word()))
+        }
+        Checked::Refused(refused) => {
+            err = output.diagnostics(&refused.source, &refused.diagnostics);
+            if output.format == Format::Json {
+                out = report::refused_json("check", &refused.source, &refused.diagnostics) + "\n";
             }
-            Checked::Skipped => (Exit::Fine, None),
-            Checked::Failed(name, error) => {
-                let source = Source::new(name, "");
-                err = output.diagnostics(&source, &[failure(&error)]);
-                page = refused_page(&source, &[failure(&error)]);
-                (Exit::Error, Some("error"))
-            }
-            Checked::Panicked(name) => {
-                let source = Source::new(name, "");
-                err = output.diagnostics(&source, &[panicked()]);
-                page = refused_page(&source, &[panicked()]);
-                (Exit::Error, Some("error"))
-            }
-        };
-    Line { out, err, exit, page, verdict, seconds: start.elapsed().as_secs_f64() }
+            page = refused_page(&refused.source, &refused.diagnostics);
+            (Exit::Error, Some("error"))
+        }
+        Checked::Skipped => (Exit::Fine, None),
+        Checked::Failed(name, error) => {
+            let source = Source::new(name, "");
+            err = output.diagnostics(&source, &[failure(&error)]);
+            page = refused_page(&source, &[failure(&error)]);
+            (Exit::Error, Some("error"))
+        }
+        Checked::Panicked(name) => {
+            let source = Source::new(name, "");
+            err = output.diagnostics(&source, &[panicked()]);
+            page = refused_page(&source, &[panicked()]);
+            (Exit::Error, Some("error"))
+        }
+    };
+    Line { out, err, exit, page, remark, verdict, seconds: start.elapsed().as_secs_f64() }
 }
 
 /// What is known so far.
@@ -159,6 +164,8 @@ struct Tally<'a> {
     added: usize,
     /// Index and result.
     results: Vec<(usize, FileResult)>,
+    /// Index and what other programs want to know.
+    remarks: Vec<(usize, Remark)>,
     page: Page<'a>,
     exit: Exit,
     /// Whether standard output is closed.
@@ -174,6 +181,7 @@ impl Tally<'_> {
         }
         self.exit = self.exit.worst(line.exit);
         line.page.into_iter().for_each(|entry| self.page.add(|_| entry));
+        self.remarks.extend(line.remark.map(|remark| (self.done, remark)));
         if let Some(verdict) = line.verdict {
             let file = self.found[self.done].path.display().to_string();
             self.results.push((self.done, FileResult { file, verdict, seconds: line.seconds }));
@@ -198,7 +206,7 @@ impl Tally<'_> {
                 return Exit::Error;
             }
         }
-        if !self.page.write(self.output) {
+        if !self.page.write(self.output) || !self.write_for_machines(asked, expectations, start) {
             return Exit::Error;
         }
         let compared = expectations.map(|expectations| self.compare(expectations, stopped));
@@ -220,6 +228,30 @@ impl Tally<'_> {
             self.output.complain(&format!("{as_expected} of {count} verdicts as expected\n"));
         }
         self.exit
+    }
+
+    /// Writes what other programs read. False if it cannot be written.
+    fn write_for_machines(
+        &self,
+        asked: &Asked<'_>,
+        expectations: Option<&Expectations>,
+        start: Instant,
+    ) -> bool {
+        let files: Vec<String> =
+            self.remarks.iter().map(|(index, _)| self.found[*index].path.display().to_string()).collect();
+        let entries = self.remarks.iter().zip(&files).map(|((index, remark), file)| {
+            let key = self.found[*index].key.trim_start_matches("./");
+            let expected = expectations.and_then(|all| all.iter().find(|(file, _)| *file == key));
+            let result = self.results.iter().find(|(other, _)| other == index);
+            machine::Entry {
+                file,
+                seconds: result.map_or(0.0, |(_, result)| result.seconds),
+                remark,
+                expected: expected.map(|(_, expected)| expected),
+            }
+        });
+        let entries: Vec<machine::Entry<'_>> = entries.collect();
+        machine::write(asked.args, &entries, start.elapsed().as_secs_f64(), self.output)
     }
 
     /// How many expectations were compared, and which were not met. Files that were expected but are not there do not

@@ -1,5 +1,6 @@
 //! `palisade check`: one file with everything there is to say about it, or many files with a line each.
 
+mod machine;
 mod many;
 mod one;
 

@@ -1,6 +1,7 @@
 //! One file: verdict, run, and how the answer came about.
 
 use super::Asked;
+use super::machine::{self, Remark};
 use crate::args::Format;
 use crate::exit::Exit;
 use crate::files::{self, Found, Reading};
@@ -8,11 +9,12 @@ use crate::html::Page;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use palisade::report::html::{self, Entry};
-use palisade::report::{self, Finding, LocalSteps};
+use palisade::report::{self, Colour, Finding, LocalSteps};
 use palisade::trace::WitnessFile;
 use palisade::{Answer, Budget, CheckError, Diagnostic, Input, Note, Progress, Refused, Verdict};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::time::Instant;
 
 /// What was found out about a file.
 pub(super) enum Checked {
@@ -108,6 +110,23 @@ impl Answered {
         text + &report::details(&finding, all) + "\n"
     }
 
+    /// The run that breaks the program, as it is kept in files.
+    pub(super) fn witness(&self) -> Option<&WitnessFile> {
+        self.witness.as_ref()
+    }
+
+    /// What is bad, in a line.
+    pub(super) fn violation(&self) -> Option<String> {
+        self.answer.evidence(&self.input.source).as_ref().map(report::explain)
+    }
+
+    /// The run that breaks the program, as a table.
+    pub(super) fn story(&self, output: &Output) -> String {
+        let evidence = self.answer.evidence(&self.input.source);
+        let table = |evidence| report::witness(evidence, LocalSteps::Folded, output.width, Colour::Never);
+        evidence.as_ref().map_or_else(String::new, table)
+    }
+
     pub(super) fn exit(&self) -> Exit {
         Exit::of(&self.answer.outcome.verdict)
     }
@@ -115,11 +134,20 @@ impl Answered {
 
 /// Checks one file.
 pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
+    let start = Instant::now();
     let meter = Meter::new(output.detail == Detail::Quiet);
     let check = AssertUnwindSafe(|| check(found, asked, || asked.limits.budget(1), &meter));
     let checked = catch_unwind(check).unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string()));
     let notes = meter.notes();
     drop(meter);
+    let remark = Remark::wanted(&checked, asked.args, output);
+    if let Some(remark) = &remark {
+        let (file, seconds) = (found.path.display().to_string(), start.elapsed().as_secs_f64());
+        let entry = machine::Entry { file: &file, seconds, remark, expected: None };
+        if !machine::write(asked.args, &[entry], seconds, output) {
+            return Exit::Error;
+        }
+    }
     match checked {
         Checked::Answered(answered) => {
             output.warn(&answered.input);

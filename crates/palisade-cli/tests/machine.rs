@@ -1,0 +1,114 @@
+//! What other programs read: JUnit's XML, SARIF, checked proofs, and what each engine had reached.
+
+mod common;
+
+use common::{ENDLESS, FENCED, STORE_BUFFERING, Scratch};
+use serde_json::Value;
+use snapbox::{assert_data_eq, str};
+
+fn scratch(name: &str) -> Scratch {
+    Scratch::new(name)
+        .file("t/bad.pal", STORE_BUFFERING)
+        .file("t/good.pal", FENCED)
+        .file("t/grows.pal", "shared x: 0..1; process P { loop { x = 1 - x; } }")
+        .file("t/wrong.pal", "process P { x = ; }")
+}
+
+fn read(scratch: &Scratch, file: &str) -> String {
+    std::fs::read_to_string(scratch.path(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+#[test]
+fn a_folder_as_tests() {
+    let scratch = scratch("junit");
+    let args = ["check", "t", "--junit", "tests.xml", "--engine", "explicit", "-q"];
+    scratch.run(&args).exits(2);
+    assert_data_eq!(
+        read(&scratch, "tests.xml"),
+        str![[r#"
+<?xml version="1.0" encoding="UTF-8"?>
+<testsuites tests="4" failures="1" errors="1" skipped="1" time="[..]">
+  <testsuite name="palisade check" tests="4" failures="1" errors="1" skipped="1" time="[..]">
+    <testcase classname="palisade.tso" name="t/bad.pal" time="[..]">
+      <failure message="at the end, P.r = 0 and Q.r = 0 (line 13: final P.r == 1 || Q.r == 1)">[..]store x = 1[..]</failure>
+    </testcase>
+    <testcase classname="palisade.tso" name="t/good.pal" time="[..]"/>
+    <testcase classname="palisade.tso" name="t/grows.pal" time="[..]">
+      <skipped message="no bad state with buffers up to 8"></skipped>
+    </testcase>
+    <testcase classname="palisade.tso" name="t/wrong.pal" time="[..]">
+      <error message="[..]"></error>
+    </testcase>
+  </testsuite>
+</testsuites>
+
+"#]]
+    );
+}
+
+#[test]
+fn tests_with_expectations_pass_if_these_are_met() {
+    let scratch = scratch("junit_expect").file("e.tsv", "file\ttso\nt/bad.pal\tunsafe\nt/good.pal\tunsafe\n");
+    let args = ["check", "t/bad.pal", "t/good.pal", "--junit", "tests.xml", "--expect", "e.tsv", "-q"];
+    scratch.run(&args).exits(1);
+    let tests = read(&scratch, "tests.xml");
+    assert!(tests.contains(r#"tests="2" failures="1" errors="0""#), "{tests}");
+    assert!(tests.contains("expected unsafe, got safe"), "{tests}");
+}
+
+#[test]
+fn what_is_not_safe_for_code_scanning() {
+    let scratch = scratch("sarif");
+    scratch.run(&["check", "t", "--sarif", "out.sarif", "--engine", "explicit", "-q"]).exits(2);
+    let sarif: Value = serde_json::from_str(&read(&scratch, "out.sarif")).expect("SARIF is JSON");
+    let results = sarif["runs"][0]["results"].as_array().expect("results");
+    let rules: Vec<&str> = results.iter().filter_map(|result| result["ruleId"].as_str()).collect();
+    assert_eq!(rules, ["unsafe", "unknown", "refused"]);
+    let place = &results[0]["locations"][0]["physicalLocation"];
+    assert_eq!(
+        (&place["artifactLocation"]["uri"], &place["region"]["startLine"]),
+        (&"t/bad.pal".into(), &13.into())
+    );
+    let steps = results[0]["codeFlows"][0]["threadFlows"][0]["locations"].as_array().expect("a run");
+    assert!(steps.len() >= 4, "{steps:?}");
+    // One file, and a file that cannot be written.
+    scratch.run(&["check", "t/good.pal", "--sarif", "one.sarif", "-q"]).exits(0);
+    assert!(read(&scratch, "one.sarif").contains("\"results\": []"));
+    scratch.run(&["check", "t/good.pal", "--sarif", "no/such/folder.sarif", "-q"]).exits(2);
+    scratch.run(&["check", "t/good.pal", "--junit", "no/such/folder.xml", "-q"]).exits(2);
+}
+
+#[test]
+fn proofs_are_checked_at_once() {
+    let scratch = scratch("check_certify");
+    scratch.run(&["check", "t/good.pal", "--certify"]).exits(0).prints(str![[r#"
+safe  t/good.pal: proof checked
+TSO, engine [..], [..] s; proof of [..] elements checked in [..] s
+
+"#]]);
+    scratch.run(&["check", "t/good.pal", "--certify", "--engine", "explicit", "-q"]).exits(0).prints(str![[
+        r#"
+safe  t/good.pal: proof checked
+
+"#
+    ]]);
+    scratch.run(&["check", "t/good.pal", "--certify", "--engine", "lazy", "-q"]).exits(3).prints(str![[r#"
+unknown  t/good.pal: engine `lazy` says safe, but it gives no proof that could be checked
+
+"#]]);
+    scratch.run(&["check", "t/bad.pal", "--certify", "-q"]).exits(1);
+    let json =
+        scratch.run(&["check", "t/good.pal", "--certify", "--model", "sc", "--format", "json"]).exits(0);
+    let record: Value = serde_json::from_str(&json.stdout).expect("a line of JSON");
+    assert_eq!(record["certified"]["kind"], "all-states");
+}
+
+#[test]
+fn verbose_tells_what_the_others_had_reached() {
+    let scratch = Scratch::new("others").file("endless.pal", ENDLESS);
+    let ran = scratch.run(&["check", "endless.pal", "-v", "--timeout", "1"]).exits(3);
+    for engine in ["dual", "explicit", "lazy", "sb"] {
+        assert!(ran.stdout.contains(engine), "{engine} is missing:\n{}", ran.stdout);
+    }
+    assert!(ran.stdout.starts_with("unknown  endless.pal: out of time (1 s)"), "{}", ran.stdout);
+}
