@@ -1,8 +1,8 @@
-//! What the README and the documentation say is so.
+//! What the README says is so; `book.rs` does the same for the book.
 
 mod common;
 
-use common::{Ran, Scratch};
+use common::Ran;
 use std::path::Path;
 use std::process::Command;
 
@@ -66,31 +66,4 @@ fn continuous_integration_runs_the_tests_of_the_readme() {
     assert_eq!(command, "./test");
     assert_eq!(read("test").trim_end().lines().last(), Some("cargo test --workspace"));
     assert_eq!(script.trim_end().lines().last(), Some(command));
-}
-
-#[test]
-fn every_option_is_documented() {
-    let scratch = Scratch::new("readme_options");
-    let documentation = read("docs/command-line.md");
-    for command in ["check", "replay", "fences", "show"] {
-        let help = scratch.run(&[command, "--help"]).exits(0).stdout;
-        let options = help.split_whitespace().filter(|word| word.starts_with("--")).map(|word| {
-            word.trim_matches(|c: char| !c.is_ascii_lowercase() && c != '-').trim_end_matches('-')
-        });
-        for option in options.filter(|option| option.len() > 2 && *option != "--help") {
-            let short = ["--quiet", "--verbose"].contains(&option);
-            assert!(short || documentation.contains(option), "{option} of `{command}` is not documented");
-        }
-    }
-}
-
-#[test]
-fn links_lead_somewhere() {
-    for (folder, file) in [("", "README.md"), ("", "ARCHITECTURE.md"), ("docs", "docs/command-line.md")] {
-        let text = read(file);
-        let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
-        for link in links.filter(|link| !link.is_empty() && !link.contains("://")) {
-            assert!(root().join(folder).join(link).exists(), "{file}: {link}");
-        }
-    }
 }

@@ -2,6 +2,8 @@
 //!
 //! - [`brute`]: every run of the machine, the slow and obvious way;
 //! - [`generate`](mod@generate): random programs, named by their seed;
+//! - [`bounded`]: all states within a number of rounds or with stores up to an age;
+//! - [`rounds`]: the same within a number of rounds;
 //! - [`classics`]: the litmus tests and algorithms everybody knows, with their verdicts;
 //! - [`transform`]: changes of a program whose effect on the verdict is known;
 //! - [`shrink`](fn@shrink): a small program that still shows a failure;
@@ -11,6 +13,7 @@
 //!
 //! What is absent: any engine.
 
+pub mod bounded;
 pub mod brute;
 pub mod build;
 pub mod classics;
@@ -19,6 +22,7 @@ pub mod parameterized;
 pub mod random;
 pub mod robust;
 pub mod robust_suite;
+pub mod rounds;
 mod shrink;
 pub mod suite;
 pub mod transform;

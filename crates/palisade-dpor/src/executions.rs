@@ -24,12 +24,12 @@ use crate::explore::{Execution, Limits, Next, Subject, Summary, explore};
 use crate::footprint::Footprint;
 use crate::plan::{Choice, Sleeper};
 use std::ops::ControlFlow;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Something that can be run from its start, as often as wanted.
 pub trait Executions {
     /// Runs the program: first the steps that are asked for, each if its process is ready, or else the run ends before it; then any steps of processes that are ready, preferably none
-    /// that are asleep, until there are none or the number of steps is reached.
+    /// that are asleep, until there are none or the number of steps is reached. A run that ends because of that number is not [cut](Recording::cut): the search has asked for no more.
     fn run(&mut self, request: &Request<'_>) -> Recording;
 }
 
@@ -71,7 +71,7 @@ pub(crate) type Point = Vec<Option<Pending>>;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Pending {
-    pub footprint: Rc<Footprint>,
+    pub footprint: Arc<Footprint>,
     pub ready: bool,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Pending {
 pub(crate) struct Taken {
     pub choice: Choice,
     pub outcomes: usize,
-    pub footprint: Rc<Footprint>,
+    pub footprint: Arc<Footprint>,
     open: Option<(u64, bool)>,
     pub started: Vec<usize>,
 }
@@ -102,7 +102,7 @@ impl Recording {
                 step.started.push(process);
             }
         }
-        self.now[process] = Some(Pending { footprint: Rc::new(footprint), ready: true });
+        self.now[process] = Some(Pending { footprint: Arc::new(footprint), ready: true });
     }
 
     /// Whether a process has to wait for its next step. Its footprint has to say that it [waits](Footprint::waits).

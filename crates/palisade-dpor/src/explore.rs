@@ -12,7 +12,7 @@
 //!
 //! *Differences from the paper.*
 //! 1. Steps have outcomes; see `wakeup.rs`.
-//! 2. Steps may wait (locks). The race of such a step is with the latest conflicting step, back through the execution, before which it is ready; whether it is ready is found
+//! 2. Steps may wait (locks). Such a step races with the latest conflicting steps, back through the execution, before which it is ready; whether it is ready is found
 //!    out by running the subject. A process that waits when nobody can go on has races too: with them a deadlock leads to the orders without it.
 //! 3. Steps may start processes; what these do happens after.
 //!
@@ -468,11 +468,12 @@ impl<S: Subject> Search<'_, S> {
         insert(&mut self.nodes[race].branches, sequence);
     }
 
-    /// Turns the race of a step that waits round: with the latest conflicting step before which the process is ready.
+    /// Turns the races of a step that waits round: from the latest step back, with those conflicting steps before which the process is ready. What happens before one of them is no race.
     fn turn_waiting_round(&mut self, process: usize, footprint: &Footprint, position: usize) {
         let own_last = self.steps[..position].iter().rposition(|step| step.process == process);
         let born = || self.born.iter().find(|(child, _)| *child == process).map(|&(_, position)| position);
-        let known = own_last.or_else(born).map_or_else(Vec::new, |before| self.steps[before].clock.clone());
+        let mut known =
+            own_last.or_else(born).map_or_else(Vec::new, |before| self.steps[before].clock.clone());
         for race in (0..position).rev() {
             let step = &self.steps[race];
             if knows(&known, step) || !step.footprint.conflicts(footprint) {
@@ -488,7 +489,7 @@ impl<S: Subject> Search<'_, S> {
                 self.steps[race..].iter().map(|step| choice(step.process, step.outcome)).collect();
             if self.subject.ready_after(race, &before, (process, footprint), &taken) {
                 self.try_before(race, process, footprint.clone(), position);
-                return;
+                join(&mut known, &self.steps[race].clock);
             }
         }
     }

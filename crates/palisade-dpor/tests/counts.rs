@@ -263,6 +263,11 @@ fn differential_locks() {
 }
 
 #[test]
+fn differential_readers() {
+    check_random(Shape::Readers);
+}
+
+#[test]
 fn differential_spawns() {
     check_random(Shape::Spawns);
 }

@@ -9,6 +9,7 @@
 //! *Reading order*: `watch` and `observed` (what properties see), `routine` (the code), `structure` (as nested text), `expression`, `memory` and
 //! `step` (what both languages share), then `promela` and `c`.
 
+mod c;
 mod expression;
 mod memory;
 mod names;
@@ -47,6 +48,8 @@ pub enum Target {
     Pal,
     /// The language of Spin.
     Promela,
+    /// C11 with POSIX threads.
+    C,
 }
 
 impl Export<'_> {
@@ -62,6 +65,7 @@ impl Export<'_> {
         match target {
             Target::Pal => unreachable!("printed above"),
             Target::Promela => promela::write(self),
+            Target::C => c::write(self),
         }
     }
 

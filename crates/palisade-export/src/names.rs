@@ -9,9 +9,9 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// No names but these are taken.
-    pub fn reserving<'a>(reserved: impl IntoIterator<Item = &'a str>) -> Names {
-        Names { taken: reserved.into_iter().map(str::to_owned).collect() }
+    /// No names but these words are taken.
+    pub fn reserving(words: &[&str]) -> Names {
+        Names { taken: words.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned).collect() }
     }
 
     /// A new name, as like the wanted one as can be.
@@ -38,12 +38,8 @@ impl Names {
 }
 
 /// Words of C, and names of its library that are often macros.
-pub(crate) const C_WORDS: &[&str] = &[
-    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
-    "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
-    "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void",
-    "volatile", "while", "asm", "typeof", "linux", "unix", "errno", "stdin", "stdout", "stderr", "main",
-    "exit", "abort", "assert", "signal", "bool", "true", "false", "alarm", "close", "read", "write", "open",
-    "time", "clock", "rand", "random", "abs", "div", "index", "link", "pause", "pipe", "sleep", "wait",
-    "yield", "I", "EOF", "NULL",
-];
+pub(crate) const C_WORDS: &str = "\
+    auto break case char const continue default do double else enum extern float for goto if inline int long \
+    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while \
+    asm typeof linux unix errno stdin stdout stderr main exit abort assert signal bool true false alarm close read \
+    write open time clock rand random abs div index link pause pipe sleep wait yield I EOF NULL";

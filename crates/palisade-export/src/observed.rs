@@ -13,10 +13,24 @@ use palisade_program::running::{
 use std::collections::BTreeMap;
 
 /// The index of a process among those with the same role, where there are several.
-pub(crate) const ME: &str = "me";
+pub(crate) const ME: &str = "instance";
 
 /// No run of an exported program gets further than this many processes.
 const MOST_PROCESSES: i128 = 1_000_000;
+
+/// A property over what it sees.
+pub(crate) struct Seen {
+    expr: Expr,
+    names: IdVec<RegId, String>,
+    ranges: Ranges,
+}
+
+impl Seen {
+    /// Whether its evaluation needs no more than 32 bits.
+    pub fn stays_int(&self) -> bool {
+        self.ranges.stays_int(CodeId(0), &self.expr)
+    }
+}
 
 /// The variables.
 #[derive(Debug)]
@@ -150,30 +164,12 @@ impl Observed {
     }
 
     /// When a property is violated, where it is judged.
-    pub fn bad(
-        &self,
-        language: Language,
-        width: Width,
-        system: &System,
-        memory: &Memory,
-        ranges: &Ranges,
-        property: &Property,
-    ) -> String {
-        // What the property sees becomes registers of a code that nobody runs.
-        let mut leaves: Vec<(String, Range)> = Vec::new();
-        let expr = self.leaves(system, memory, ranges, &property.bad, &mut leaves);
-        let names: IdVec<RegId, String> = leaves.iter().map(|(name, _)| name.clone()).collect();
-        let known = Ranges {
-            cells: IdVec::new(),
-            registers: IdVec::from(vec![
-                leaves.iter().map(|(_, range)| *range).collect::<IdVec<RegId, Range>>(),
-            ]),
-            results: IdVec::new(),
-        };
+    pub fn bad(&self, language: Language, width: Width, memory: &Memory, seen: &Seen) -> String {
+        let registers = &seen.names;
         let scope =
-            Scope { language, width, memory, ranges: &known, code: CodeId(0), registers: &names, load: None };
+            Scope { language, width, memory, ranges: &seen.ranges, code: CodeId(0), registers, load: None };
         let mut conditions = Vec::new();
-        scope.check(&expr, &mut conditions);
+        scope.check(&seen.expr, &mut conditions);
         // A condition that cannot be evaluated counts as false.
         let mut text: Vec<String> = conditions
             .into_iter()
@@ -181,9 +177,23 @@ impl Observed {
                 Needed::Must(text, _) | Needed::May(text) => format!("({text})"),
             })
             .collect();
-        let bad = scope.truth(&expr);
+        let bad = scope.truth(&seen.expr);
         text.push(if text.is_empty() { bad } else { format!("({bad})") });
         text.join(" && ")
+    }
+
+    /// A property as an expression over registers of a code that nobody runs.
+    pub fn property(&self, system: &System, memory: &Memory, ranges: &Ranges, property: &Property) -> Seen {
+        let mut leaves: Vec<(String, Range)> = Vec::new();
+        let expr = self.leaves(system, memory, ranges, &property.bad, &mut leaves);
+        let known: IdVec<RegId, Range> = leaves.iter().map(|(_, range)| *range).collect();
+        let ranges = Ranges {
+            cells: IdVec::new(),
+            registers: IdVec::from(vec![known]),
+            privates: 0,
+            results: IdVec::new(),
+        };
+        Seen { expr, names: leaves.into_iter().map(|(name, _)| name).collect(), ranges }
     }
 
     fn leaves(
@@ -204,7 +214,7 @@ impl Observed {
             Condition::Register(thread, register) => {
                 let role = system.instances[*thread].role;
                 let name = self.of(system, *thread, &self.registers[&(role, *register)]);
-                leaf(name, ranges.registers[system.roles[role].code][*register])
+                leaf(name, ranges.register_range(system.roles[role].code, *register))
             }
             Condition::At(thread, location) => {
                 let role = system.instances[*thread].role;

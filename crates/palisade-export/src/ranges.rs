@@ -46,11 +46,6 @@ impl Range {
         self.within(i32::MIN.into(), i32::MAX.into())
     }
 
-    /// Whether values of the range always fit a cell or register of the type.
-    pub fn fits(self, ty: Type) -> bool {
-        ty.domain.bounds().is_none_or(|(lo, hi)| self.within(lo.into(), hi.into()))
-    }
-
     fn join(self, other: Range) -> Range {
         Range { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
@@ -67,7 +62,10 @@ impl Range {
 #[derive(Debug)]
 pub(crate) struct Ranges {
     pub cells: IdVec<CellId, Range>,
+    /// By code. What private variables hold is with the first.
     pub registers: IdVec<CodeId, IdVec<RegId, Range>>,
+    /// How many of the registers are private variables, which all codes have in common.
+    pub privates: usize,
     /// What the procedures return.
     pub results: IdVec<CodeId, Range>,
 }
@@ -86,6 +84,7 @@ impl Ranges {
                 .iter()
                 .map(|code| code.registers.iter().map(|_| Range::of(0)).collect())
                 .collect(),
+            privates: system.privates,
             results: system.codes.iter().map(|_| Range::of(0)).collect(),
         };
         let mut pass = 0;
@@ -127,15 +126,10 @@ impl Ranges {
             }
             Instr::Locked { rmw, result, address, operands } => {
                 let old = self.read(id, address);
-                let operand = |i: usize| self.expr(id, &operands[i]);
-                let new = match rmw {
-                    Rmw::Cas => operand(1),
-                    Rmw::Exchange => operand(0),
-                    Rmw::FetchAdd => binary(BinaryOp::Add, old, operand(0)),
-                    Rmw::FetchSub => binary(BinaryOp::Sub, old, operand(0)),
-                    Rmw::FetchAnd => binary(BinaryOp::BitAnd, old, operand(0)),
-                    Rmw::FetchOr => binary(BinaryOp::BitOr, old, operand(0)),
-                    Rmw::FetchXor => binary(BinaryOp::BitXor, old, operand(0)),
+                let new = match (rmw, self.locked(id, instr)) {
+                    (_, Some(computed)) => saturate(computed.lo, computed.hi),
+                    (Rmw::Cas, None) => self.expr(id, &operands[1]),
+                    (_, None) => self.expr(id, &operands[0]),
                 };
                 let answer = if *rmw == Rmw::Cas { BIT } else { old };
                 self.register(system, id, *result, answer, widen)
@@ -145,7 +139,8 @@ impl Ranges {
                 let mut grown = false;
                 for (i, arg) in args.iter().enumerate() {
                     let value = self.expr(id, arg);
-                    grown |= self.register(system, *callee, RegId::from_index(i), value, widen);
+                    grown |=
+                        self.register(system, *callee, RegId::from_index(self.privates + i), value, widen);
                 }
                 if let Some(register) = result {
                     grown |= self.register(system, id, *register, self.results[*callee], widen);
@@ -163,6 +158,20 @@ impl Ranges {
         }
     }
 
+    /// What a locked instruction computes before it is known whether it fits 64 bits; `None` if it computes nothing.
+    pub fn locked(&self, code: CodeId, instr: &Instr) -> Option<Range> {
+        let Instr::Locked { rmw, address, operands, .. } = instr else { return None };
+        let op = match rmw {
+            Rmw::Cas | Rmw::Exchange => return None,
+            Rmw::FetchAdd => BinaryOp::Add,
+            Rmw::FetchSub => BinaryOp::Sub,
+            Rmw::FetchAnd => BinaryOp::BitAnd,
+            Rmw::FetchOr => BinaryOp::BitOr,
+            Rmw::FetchXor => BinaryOp::BitXor,
+        };
+        Some(binary_exact(op, self.read(code, address), self.expr(code, &operands[0])))
+    }
+
     fn register(
         &mut self,
         system: &System,
@@ -172,7 +181,8 @@ impl Ranges {
         widen: bool,
     ) -> bool {
         let ty = system.codes[code].registers[register].ty;
-        value.clip(ty).is_some_and(|value| grow(&mut self.registers[code][register], value, widen))
+        let home = self.home(code, register);
+        value.clip(ty).is_some_and(|value| grow(&mut self.registers[home][register], value, widen))
     }
 
     fn write(&mut self, system: &System, code: CodeId, address: &Address, value: Range, widen: bool) -> bool {
@@ -208,11 +218,38 @@ impl Ranges {
         cells.iter().map(|cell| self.cells[*cell]).reduce(Range::join).unwrap_or(Range::of(0))
     }
 
+    /// Whether the evaluation of an expression, as far as it does not fault, needs no more than 32 bits.
+    pub fn stays_int(&self, code: CodeId, e: &Expr) -> bool {
+        match e {
+            Expr::Const(value) => Range::of(*value).fits_int(),
+            Expr::Reg(register) => self.register_range(code, *register).fits_int(),
+            Expr::Unary(op, a) => self.stays_int(code, a) && unary_exact(*op, self.expr(code, a)).fits_int(),
+            Expr::Binary(op, a, b) => {
+                let (left, right) = (self.expr(code, a), self.expr(code, b));
+                let shifts = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
+                self.stays_int(code, a)
+                    && self.stays_int(code, b)
+                    && binary_exact(*op, left, right).fits_int()
+                    && (!shifts || right.within(0, 30))
+            }
+        }
+    }
+
+    /// Where the range of a register is kept.
+    fn home(&self, code: CodeId, register: RegId) -> CodeId {
+        if register.index() < self.privates { CodeId(0) } else { code }
+    }
+
+    /// What a register can hold.
+    pub fn register_range(&self, code: CodeId, register: RegId) -> Range {
+        self.registers[self.home(code, register)][register]
+    }
+
     /// What an expression can give, where it does not fault.
     pub fn expr(&self, code: CodeId, e: &Expr) -> Range {
         match e {
             Expr::Const(value) => Range::of(*value),
-            Expr::Reg(register) => self.registers[code][*register],
+            Expr::Reg(register) => self.register_range(code, *register),
             Expr::Unary(op, a) => unary(*op, self.expr(code, a)),
             Expr::Binary(op, a, b) => binary(*op, self.expr(code, a), self.expr(code, b)),
         }

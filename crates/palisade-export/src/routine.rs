@@ -107,6 +107,11 @@ impl<'a> Routine<'a> {
         routine
     }
 
+    /// Whether a register is a parameter.
+    pub fn is_parameter(&self, privates: usize, register: RegId) -> bool {
+        (privates..privates + self.code.params).contains(&register.index())
+    }
+
     /// The step with a number from a location.
     pub fn step(&self, location: Location, index: usize) -> &Move {
         &self.moves[location][index]

@@ -35,7 +35,7 @@ pub(crate) enum Node {
     /// The end of the routine.
     End,
     /// A place without steps that is not the end.
-    Stuck,
+    Stuck(Location),
 }
 
 /// A routine as text.
@@ -132,7 +132,7 @@ impl Writer<'_, '_> {
         let inner = Context { follow, ..context };
         match moves.len() {
             0 if location == self.routine.code.exit => text.push(Node::End),
-            0 => text.push(Node::Stuck),
+            0 => text.push(Node::Stuck(location)),
             1 => {
                 text.push(Node::Step(location));
                 let (target, returns) = (moves[0].target, matches!(moves[0].instr, Instr::Return(_)));
@@ -419,7 +419,7 @@ fn forward(
             wanted.insert(*target);
             !seen.contains(target)
         }
-        Node::Stuck => true,
+        Node::Stuck(_) => true,
         Node::Loop(..) | Node::Atomic(..) | Node::Break | Node::Continue | Node::End => false,
     })
 }

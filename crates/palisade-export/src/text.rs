@@ -68,6 +68,16 @@ impl<'a> Text<'a> {
         self.last = None;
     }
 
+    /// An empty text about the same source.
+    pub fn part(&self) -> Text<'a> {
+        Text { depth: self.depth, ..Text::new(self.source) }
+    }
+
+    /// Text that was written before.
+    pub fn paste(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
     pub fn indent(&mut self) {
         self.depth += 1;
     }

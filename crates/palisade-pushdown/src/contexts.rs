@@ -15,17 +15,18 @@
 //! 2. Sets of stacks are kept in normal form, so that they are compared and looked up by number; what a thread makes of a set and a memory is computed once.
 //! 3. Stacks whose top frame only passes through local steps are left out at the end of a round (`Views::passes_through`).
 //! 4. A thread that was the last to run need not run again: what it would reach it has reached in the same round.
-//! 5. Threads may be started. Those that a round starts are part of what it leaves behind, up to a bound.
+//! 5. A set of states is dropped if one that took no more rounds of any thread holds it: it has more stacks of one thread, and is the same otherwise.
+//! 6. Threads may be started. Those that a round starts are part of what it leaves behind, up to a bound.
 
 use crate::intern::Interner;
 use crate::language::{Language, LanguageId};
 use crate::rules::{Growing, MemoryId, Rules};
 use crate::saturate::{Saturation, saturate};
-use crate::views::{Sample, Samples, Views, bad_combination};
+use crate::views::{Sample, ViewSetId, Views, bad_combination};
 use palisade_engine::{Budget, Exhausted, Reduction};
 use palisade_memory::Machine;
 use palisade_program::running::RoleId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -44,6 +45,8 @@ pub(crate) struct Met {
     used: Vec<u32>,
     /// The one before, and the thread that ran.
     pub parent: Option<(usize, usize)>,
+    /// Whether another one holds it.
+    dropped: bool,
 }
 
 /// What a round may leave behind.
@@ -104,14 +107,19 @@ pub(crate) struct Contexts<'a, 'c> {
     pub met: Vec<Met>,
     pub counters: Counters,
     views: Views,
-    samples: Samples,
+    /// What properties see of sets of stacks.
+    seen: FxHashMap<LanguageId, ViewSetId>,
+    /// What has been judged and is not bad.
+    judged: FxHashSet<(MemoryId, Vec<ViewSetId>)>,
     reduction: Reduction,
     budget: &'c Budget,
     tell: &'c dyn Fn(&Counters),
-    /// For each global set of states the least numbers of rounds it was met with.
-    known: FxHashMap<Global, Vec<Vec<u32>>>,
+    /// What was met and not dropped, by all but the stacks of one thread.
+    known: FxHashMap<(Global, u32), Vec<usize>>,
+    within: FxHashMap<(LanguageId, LanguageId), bool>,
     rounds: FxHashMap<(LanguageId, MemoryId), Round>,
     own_bytes: u64,
+    rules_bytes: u64,
     /// The most threads that may ever be started.
     most_threads: usize,
     /// Whether more were wanted.
@@ -133,13 +141,16 @@ impl<'a, 'c> Contexts<'a, 'c> {
             met: Vec::new(),
             counters: Counters::default(),
             views: Views::new(machine.system),
-            samples: Samples::default(),
+            seen: FxHashMap::default(),
+            judged: FxHashSet::default(),
             reduction,
             budget,
             tell,
             known: FxHashMap::default(),
+            within: FxHashMap::default(),
             rounds: FxHashMap::default(),
             own_bytes: 0,
+            rules_bytes: 0,
             most_threads: machine.system.instances.len() + most_started,
             too_many_threads: false,
         }
@@ -162,6 +173,9 @@ impl<'a, 'c> Contexts<'a, 'c> {
         self.counters.level = 1;
         loop {
             while let Some((at, thread)) = queue.pop_front() {
+                if self.met[at].dropped {
+                    continue;
+                }
                 if self.met[at].used[thread] >= self.counters.level {
                     later.push((at, thread));
                     continue;
@@ -185,14 +199,17 @@ impl<'a, 'c> Contexts<'a, 'c> {
     /// Whether one more round of these threads leads nowhere new.
     fn is_closed(&mut self, more: &[(usize, usize)]) -> Result<bool, Interrupted> {
         for &(at, thread) in more {
+            if self.met[at].dropped {
+                continue;
+            }
             let global = self.met[at].global.clone();
             let Round::Leaves(left) = self.round(global.threads[thread].1, global.memory)? else {
                 return Ok(false);
             };
             for left in left.iter() {
-                match self.after(&global, thread, left) {
-                    Some(next) if self.known.contains_key(&next) => {}
-                    _ => return Ok(false),
+                let next = self.after(&global, thread, left);
+                if !next.is_some_and(|next| self.is_held(&next, None)) {
+                    return Ok(false);
                 }
             }
         }
@@ -212,6 +229,10 @@ impl<'a, 'c> Contexts<'a, 'c> {
         thread: usize,
         queue: &mut VecDeque<(usize, usize)>,
     ) -> Result<Option<(usize, Target)>, Interrupted> {
+        self.budget.check(self.own_bytes + self.rules_bytes).map_err(Interrupted::Exhausted)?;
+        self.budget
+            .check_work(self.counters.edges + self.met.len() as u64)
+            .map_err(Interrupted::Exhausted)?;
         let global = self.met[at].global.clone();
         let left = match self.round(global.threads[thread].1, global.memory)? {
             Round::Fault => return Ok(Some((at, Target::Fault(thread)))),
@@ -243,7 +264,19 @@ impl<'a, 'c> Contexts<'a, 'c> {
         (next.threads.len() <= self.most_threads).then_some(next)
     }
 
-    /// Notes a global set of states, unless it was met with no more rounds, and judges it.
+    /// Whether something that was met holds these states, with no more rounds if that matters.
+    fn is_held(&mut self, global: &Global, used: Option<&[u32]>) -> bool {
+        let (met, known, within, languages) = (&self.met, &self.known, &mut self.within, &self.languages);
+        (0..global.threads.len()).any(|thread| {
+            let others = known.get(&without(global, thread)).map_or(&[][..], Vec::as_slice);
+            others.iter().map(|&other| &met[other]).any(|other| {
+                used.is_none_or(|used| no_more(&other.used, used))
+                    && is_within(within, languages, global, &other.global, thread)
+            })
+        })
+    }
+
+    /// Notes a global set of states, unless another holds it, and judges it.
     fn meet(
         &mut self,
         global: Global,
@@ -251,29 +284,27 @@ impl<'a, 'c> Contexts<'a, 'c> {
         parent: Option<(usize, usize)>,
         queue: &mut VecDeque<(usize, usize)>,
     ) -> Option<Target> {
-        let is_new = match self.known.get_mut(&global) {
-            Some(known) => {
-                let covers = |a: &[u32], b: &[u32]| a.iter().zip(b).all(|(a, b)| a <= b);
-                if known.iter().any(|other| covers(other, &used)) {
-                    return None;
-                }
-                known.retain(|other| !covers(&used, other));
-                known.push(used.clone());
-                false
-            }
-            None => {
-                self.known.insert(global.clone(), vec![used.clone()]);
-                true
-            }
-        };
+        if self.is_held(&global, Some(&used)) {
+            return None;
+        }
         let index = self.met.len();
+        let threads = global.threads.len();
         let last = parent.map(|(_, thread)| thread);
-        queue.extend(
-            (0..global.threads.len()).filter(|&thread| Some(thread) != last).map(|thread| (index, thread)),
-        );
-        let target = if is_new { self.judge(&global) } else { None };
-        self.own_bytes += 200 + 60 * global.threads.len() as u64;
-        self.met.push(Met { global, used, parent });
+        queue.extend((0..threads).filter(|&thread| Some(thread) != last).map(|thread| (index, thread)));
+        for thread in 0..threads {
+            let (met, within, languages) = (&mut self.met, &mut self.within, &self.languages);
+            let known = self.known.entry(without(&global, thread)).or_default();
+            known.retain(|&other| {
+                let other = &mut met[other];
+                other.dropped |= no_more(&used, &other.used)
+                    && is_within(within, languages, &other.global, &global, thread);
+                !other.dropped
+            });
+            known.push(index);
+        }
+        let target = self.judge(&global);
+        self.own_bytes += 250 + (120 + 16 * threads as u64) * threads as u64;
+        self.met.push(Met { global, used, parent, dropped: false });
         target
     }
 
@@ -281,17 +312,23 @@ impl<'a, 'c> Contexts<'a, 'c> {
         if !self.views.any {
             return None;
         }
-        let mut threads: Vec<Rc<[Sample]>> = Vec::with_capacity(global.threads.len());
+        let mut sets = Vec::with_capacity(global.threads.len());
         for &(role, stacks) in &global.threads {
-            let samples = self
-                .samples
+            let set = *self
+                .seen
                 .entry(stacks)
-                .or_insert_with(|| self.views.samples(role, &self.rules, self.languages.get(stacks)).into());
-            threads.push(Rc::clone(samples));
+                .or_insert_with(|| self.views.view_set(role, &self.rules, self.languages.get(stacks)));
+            sets.push(set);
         }
-        let slices: Vec<&[Sample]> = threads.iter().map(Rc::as_ref).collect();
-        let chosen = bad_combination(self.rules.machine(), self.rules.memory(global.memory), &slices)?;
-        Some(Target::Property(slices.iter().zip(chosen).map(|(samples, i)| samples[i].clone()).collect()))
+        if !self.judged.insert((global.memory, sets)) {
+            return None;
+        }
+        let samples = |&(role, stacks): &(RoleId, LanguageId)| {
+            self.views.samples(role, &self.rules, self.languages.get(stacks))
+        };
+        let threads: Vec<Vec<Sample>> = global.threads.iter().map(samples).collect();
+        let chosen = bad_combination(self.rules.machine(), self.rules.memory(global.memory), &threads)?;
+        Some(Target::Property(threads.iter().zip(chosen).map(|(samples, i)| samples[i].clone()).collect()))
     }
 
     /// What a thread with one of these stacks makes of a memory.
@@ -301,6 +338,7 @@ impl<'a, 'c> Contexts<'a, 'c> {
         }
         let saturation = self.saturate(stacks, memory)?;
         self.counters.rounds += 1;
+        self.rules_bytes = self.rules.bytes();
         let round = if saturation.fault.is_some() {
             Round::Fault
         } else {
@@ -347,4 +385,31 @@ impl<'a, 'c> Contexts<'a, 'c> {
         };
         saturate(&mut self.rules, &stacks, memory, &mut go_on)
     }
+}
+
+/// Whether no number of the first is greater than that of the second.
+fn no_more(a: &[u32], b: &[u32]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a <= b)
+}
+
+/// All but the stacks of one thread.
+fn without(global: &Global, thread: usize) -> (Global, u32) {
+    let mut rest = global.clone();
+    rest.threads[thread].1 = LanguageId(u32::MAX);
+    (rest, thread as u32)
+}
+
+/// Whether the stacks of a thread in one set of states are among those in another.
+fn is_within(
+    known: &mut FxHashMap<(LanguageId, LanguageId), bool>,
+    languages: &Interner<LanguageId, Language>,
+    small: &Global,
+    large: &Global,
+    thread: usize,
+) -> bool {
+    let (small, large) = (small.threads[thread].1, large.threads[thread].1);
+    small == large
+        || *known
+            .entry((small, large))
+            .or_insert_with(|| languages.get(small).is_within(languages.get(large)))
 }

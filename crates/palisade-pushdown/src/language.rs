@@ -9,7 +9,7 @@
 
 use crate::rules::SymbolId;
 use palisade_base::define_id;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
 define_id!(
@@ -67,6 +67,26 @@ impl Language {
             set.iter().for_each(|&state| successors(state, &mut outgoing));
         }
         minimal(&edges)
+    }
+
+    /// Whether all its stacks are in another set.
+    pub fn is_within(&self, other: &Language) -> bool {
+        let mut seen: FxHashSet<(u32, u32)> = FxHashSet::from_iter([(0, 0)]);
+        let mut work = vec![(0, 0)];
+        while let Some((a, b)) = work.pop() {
+            let row = &other.edges[b as usize];
+            for &(symbol, to) in &self.edges[a as usize] {
+                let Ok(position) = row.binary_search_by_key(&symbol, |&(symbol, _)| symbol) else {
+                    return false;
+                };
+                let pair = (to, row[position].1);
+                // The frame of a process body leads to the end in both sets.
+                if to != END && seen.insert(pair) {
+                    work.push(pair);
+                }
+            }
+        }
+        true
     }
 
     /// Whether it holds a stack, given top first.
@@ -265,6 +285,9 @@ mod tests {
         assert_ne!(even, odd);
         assert_eq!(even.edges.len(), 2);
         assert!(even.contains(&word(&[1, 1, 0])) && !even.contains(&word(&[1, 0])));
+        let both = language(&[(0, 1, 0), (0, 0, -1)]);
+        assert!(even.is_within(&both) && odd.is_within(&both) && even.is_within(&even));
+        assert!(!both.is_within(&even) && !even.is_within(&odd));
     }
 
     #[test]

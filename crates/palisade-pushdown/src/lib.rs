@@ -113,7 +113,7 @@ fn by_rounds(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &
         }
     };
     let (frames, memories) = contexts.rules.counts();
-    stats.set("states", contexts.counters.edges);
+    stats.set("states", contexts.counters.edges + contexts.met.len() as u64);
     stats.set("rounds", contexts.counters.level.into());
     stats.set("contexts", contexts.counters.rounds);
     stats.set("global_sets", contexts.met.len() as u64);

@@ -3,17 +3,24 @@
 //! A property sees where a process body is and what its registers hold, nothing of procedures. So of a set of stacks only the bottoms count. States are judged by the trusted machine:
 //! from each thread's set one stack is taken for every view it offers, and [`Machine::violation`] is asked about each combination.
 
+use crate::intern::Interner;
 use crate::language::Language;
 use crate::rules::{Rules, SymbolId};
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, define_id};
 use palisade_memory::{Machine, State, Thread};
 use palisade_program::Value;
 use palisade_program::running::{Condition, Location, PropertyKind, RegId, RoleId, System};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
+
+define_id!(
+    /// What properties see of a set of stacks.
+    ViewSetId
+);
 
 /// What properties look at.
 pub(crate) struct Views {
     roles: IdVec<RoleId, Seen>,
+    sets: Interner<ViewSetId, (RoleId, Vec<View>)>,
     /// Whether there is any property.
     pub any: bool,
     /// Targets of edges that close a loop, by code: every loop without end passes one.
@@ -27,7 +34,7 @@ struct Seen {
 }
 
 /// What is seen of a thread: where it is, if that is looked at and it is in no procedure, and its registers that are looked at.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct View {
     at: Option<Location>,
     registers: Vec<Value>,
@@ -48,6 +55,7 @@ impl Views {
     pub fn new(system: &System) -> Views {
         let mut views = Views {
             roles: system.roles.iter().map(|_| Seen::default()).collect(),
+            sets: Interner::new(),
             any: !system.properties.is_empty(),
             heads: system.codes.iter().map(loop_heads).collect(),
         };
@@ -89,6 +97,16 @@ impl Views {
             at: (alone && seen.locations.contains(&frame.location)).then_some(frame.location),
             registers: seen.registers.iter().map(|register| frame.registers[register.index()]).collect(),
         }
+    }
+
+    /// A number for what is seen of a set of stacks: equal numbers mean that no property can tell the sets apart.
+    pub fn view_set(&mut self, role: RoleId, rules: &Rules<'_>, stacks: &Language) -> ViewSetId {
+        let bottoms = stacks.bottoms().into_iter();
+        let mut views: Vec<View> =
+            bottoms.map(|(bottom, above)| self.view(role, rules, bottom, above.is_none())).collect();
+        views.sort_unstable();
+        views.dedup();
+        self.sets.id((role, views))
     }
 
     /// One stack for every view that a set of stacks offers.
@@ -165,7 +183,7 @@ fn loop_heads(code: &palisade_program::running::Code) -> FxHashSet<Location> {
 pub(crate) fn bad_combination(
     machine: Machine<'_>,
     memory: &[Value],
-    threads: &[&[Sample]],
+    threads: &[Vec<Sample>],
 ) -> Option<Vec<usize>> {
     let mut chosen = vec![0; threads.len()];
     let mut state = State {
@@ -191,6 +209,3 @@ pub(crate) fn bad_combination(
         }
     }
 }
-
-/// Samples of sets that were met before.
-pub(crate) type Samples = FxHashMap<crate::language::LanguageId, std::rc::Rc<[Sample]>>;

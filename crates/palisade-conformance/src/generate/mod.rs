@@ -9,8 +9,10 @@
 mod body;
 mod cycle;
 mod property;
+mod recursive;
 mod templates;
 
+pub use recursive::{Recursion, generate_recursive};
 pub use templates::generate_parameterized;
 
 use crate::brute::{self, Answer, Limits};

@@ -28,6 +28,10 @@ pub enum Instr {
     Lock(Expr),
     /// Gives it back.
     Unlock(Expr),
+    /// Takes a lock together with others who only read.
+    Share(Expr),
+    /// Gives it back.
+    Unshare(Expr),
     /// Starts a process that runs some code.
     Spawn(usize),
 }
@@ -44,7 +48,8 @@ struct Process {
 #[derive(Clone)]
 struct State {
     memory: Vec<i64>,
-    locks: Vec<bool>,
+    /// Who has each lock: so many readers, or one writer.
+    locks: Vec<i64>,
     /// By number: processes that do not exist yet are absent.
     processes: Vec<Option<Process>>,
 }
@@ -68,7 +73,7 @@ impl Machine {
         let process = |code| Some(Process { code, at: 0, registers: vec![0; REGISTERS], children: 0 });
         let state = State {
             memory: vec![0; memory],
-            locks: vec![false; locks],
+            locks: vec![0; locks],
             processes: (0..processes).map(process).collect(),
         };
         let mut machine = Machine { codes, states: vec![state], names: vec![None; processes] };
@@ -162,8 +167,10 @@ impl Machine {
                     *cell = new(&registers);
                 }
             }
-            Instr::Lock(lock) => state.locks[lock(&registers) as usize] = true,
-            Instr::Unlock(lock) => state.locks[lock(&registers) as usize] = false,
+            Instr::Lock(lock) => state.locks[lock(&registers) as usize] = -1,
+            Instr::Unlock(lock) => state.locks[lock(&registers) as usize] = 0,
+            Instr::Share(lock) => state.locks[lock(&registers) as usize] += 1,
+            Instr::Unshare(lock) => state.locks[lock(&registers) as usize] -= 1,
             _ => unreachable!("it was settled"),
         }
         self.settle(state, process)
@@ -188,7 +195,15 @@ impl Subject for Machine {
                 let lock = lock(registers) as usize;
                 let touched =
                     Footprint { waits: true, ..Footprint::one(LOCKS + lock as u64, 1, Mode::Write) };
-                if state.locks[lock] { Next::Waiting(touched) } else { Next::Ready(touched) }
+                if state.locks[lock] != 0 { Next::Waiting(touched) } else { Next::Ready(touched) }
+            }
+            Instr::Share(lock) => {
+                let lock = lock(registers) as usize;
+                let touched = Footprint { waits: true, ..Footprint::one(LOCKS + lock as u64, 1, Mode::Read) };
+                if state.locks[lock] < 0 { Next::Waiting(touched) } else { Next::Ready(touched) }
+            }
+            Instr::Unshare(lock) => {
+                Next::Ready(Footprint::one(LOCKS + lock(registers) as u64, 1, Mode::Read))
             }
             Instr::Unlock(lock) => {
                 Next::Ready(Footprint::one(LOCKS + lock(registers) as u64, 1, Mode::Write))

@@ -20,6 +20,7 @@ pub enum Shape {
     Plain,
     Choices,
     Locks,
+    Readers,
     Spawns,
 }
 
@@ -27,7 +28,7 @@ pub enum Shape {
 pub fn random_program(shape: Shape, random: &mut Random) -> Machine {
     let addresses: [Expr; 4] = [|_| 0, |_| 1, |_| 2, |r| (r[0] & 1) + (r[1] & 1)];
     let values: [Expr; 3] = [|_| 1, |r| r[0] + 1, |r| r[1] ^ 1];
-    let processes = 2 + random.below(2) as usize;
+    let processes = 2 + (random.below(2) as usize).max(usize::from(shape == Shape::Readers));
     let spawned = usize::from(shape == Shape::Spawns) * (1 + random.below(2) as usize);
     let mut codes = Vec::new();
     for index in 0..processes + spawned {
@@ -55,11 +56,17 @@ pub fn random_program(shape: Shape, random: &mut Random) -> Machine {
                 _ => {}
             }
         }
-        if shape == Shape::Locks && random.below(3) > 0 {
+        if matches!(shape, Shape::Locks | Shape::Readers) && random.below(3) > 0 {
             let lock: Expr = if random.below(2) == 0 { |_| 0 } else { |_| 1 };
             let at = random.below(code.len() as u64) as usize;
             let jumps = |instr: &Instr| matches!(instr, Instr::Jump(..));
             if !code.iter().any(jumps) {
+                if shape == Shape::Readers && random.below(2) == 0 {
+                    code.insert(at, Instr::Share(lock));
+                    code.push(Instr::Unshare(lock));
+                    codes.push(code);
+                    continue;
+                }
                 code.insert(at, Instr::Lock(lock));
                 if random.below(3) == 0 && code.len() < 6 {
                     code.insert(at + 1, Instr::Lock(if random.below(2) == 0 { |_| 0 } else { |_| 1 }));

@@ -55,11 +55,20 @@ pub(crate) fn write(export: &Export<'_>) -> Result<String, Vec<Diagnostic>> {
     let watch = Watch::new(&system);
     let liveness = Liveness::new(&system);
     let ranges = Ranges::new(&system);
-    let mut names = Names::reserving(C_WORDS.iter().chain(words::PROMELA).chain(words::SPIN).copied());
+    let mut names = Names::reserving(&[C_WORDS, words::PROMELA, words::SPIN]);
     let memory = Memory::new(export.program, &system, &mut names);
     let roles: IdVec<RoleId, String> =
         system.roles.iter().map(|role| names.fresh(&crate::role_name(&system, role))).collect();
     let observed = Observed::new(&system, &watch, &roles, &mut names);
+    for property in &system.properties {
+        if !observed.property(&system, &memory, &ranges, property).stays_int() {
+            let message = "the property may need numbers of more than the 32 bits they have in Promela";
+            problems.push(Diagnostic::error("number-too-large", message).at(property.span, ""));
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
     let routines = routines(&system, &watch, &liveness);
     let structured: Vec<Structured> =
         routines.iter().map(|routine| structure(routine, Continues::No)).collect();
@@ -213,7 +222,7 @@ impl Model<'_> {
             text.line(&format!("bit {name}{}{at_start};", copies(role)));
         }
         for (&(role, register), name) in &self.observed.registers {
-            let range = self.ranges.registers[system.roles[role].code][register];
+            let range = self.ranges.register_range(system.roles[role].code, register);
             text.line(&format!("{} {name}{};", type_of(range), copies(role)));
         }
         for (places, name) in &self.observed.counts {
@@ -239,14 +248,8 @@ impl Model<'_> {
         text.line("if");
         text.forget_line();
         for property in &self.system.properties {
-            let bad = self.observed.bad(
-                Language::Promela,
-                Width::Int,
-                self.system,
-                self.memory,
-                self.ranges,
-                property,
-            );
+            let seen = self.observed.property(self.system, self.memory, self.ranges, property);
+            let bad = self.observed.bad(Language::Promela, Width::Int, self.memory, &seen);
             let when = match (property.kind, &self.observed.running) {
                 (PropertyKind::Final, Some(running)) => format!("{running} == 0 && ({bad})"),
                 _ if self.holds => format!("holder == 0 && ({bad})"),

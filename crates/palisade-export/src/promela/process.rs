@@ -117,6 +117,8 @@ impl<'m> Process<'m> {
             Kind::Process(role) if model.observed.registers.contains_key(&(role, id)) => {
                 model.observed.own(role, &model.observed.registers[&(role, id)])
             }
+            // Private variables are the same in all parts.
+            Kind::Procedure(_) if id.index() < model.system.privates => self.parts[0].registers[id].clone(),
             _ => names.fresh(&format!("{prefix}{}", name.replace('%', "t"))),
         };
         let registers = routine
@@ -143,7 +145,8 @@ impl<'m> Process<'m> {
         if self.calls(number, number) {
             call.depth = Some(names.fresh(&format!("{name}_depth")));
             call.saved_site = call.site.is_some().then(|| names.fresh(&format!("{name}_saved_site")));
-            for (id, declared) in part.routine.code.registers.iter_enumerated() {
+            let own = part.routine.code.registers.iter_enumerated().skip(self.model.system.privates);
+            for (id, declared) in own {
                 if self.is_live_during_calls(part, id) {
                     let register = declared.name.replace('%', "t");
                     call.saved.push((id, names.fresh(&format!("{name}_saved_{register}"))));
@@ -155,7 +158,7 @@ impl<'m> Process<'m> {
 
     fn is_live_during_calls(&self, part: &Part<'_>, register: RegId) -> bool {
         part.routine.moves.iter().flatten().any(|step| {
-            matches!(step.instr, Instr::Call { .. })
+            matches!(step.instr, Instr::Call { result, .. } if result != Some(register))
                 && !self.model.liveness.dead(part.routine.id, step.target).contains(&register)
         })
     }
@@ -234,15 +237,20 @@ impl<'m> Process<'m> {
     fn declarations(&self, text: &mut Text<'_>) {
         let model = self.model;
         let mut declared: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
-        for part in &self.parts {
-            let ranges = &model.ranges.registers[part.routine.id];
+        let privates = model.system.privates;
+        for (number, part) in self.parts.iter().enumerate() {
+            let range = |register: RegId| model.ranges.register_range(part.routine.id, register);
             for (id, name) in part.registers.iter_enumerated() {
                 let seen = match part.routine.kind {
                     Kind::Process(role) => model.observed.registers.contains_key(&(role, id)),
                     Kind::Procedure(_) => false,
                 };
-                if !seen && is_used(part.routine, id) {
-                    declared.entry(type_of(ranges[id])).or_default().push(name.clone());
+                let used = match id.index() < privates {
+                    true => number == 0 && self.parts.iter().any(|part| is_used(part.routine, privates, id)),
+                    false => is_used(part.routine, privates, id),
+                };
+                if !seen && used {
+                    declared.entry(type_of(range(id))).or_default().push(name.clone());
                 }
             }
             let call = &part.call;
@@ -255,7 +263,7 @@ impl<'m> Process<'m> {
             declared.entry("byte").or_default().extend(call.depth.iter().cloned());
             declared.entry("byte").or_default().extend(call.saved_site.iter().map(stack));
             for (register, name) in &call.saved {
-                declared.entry(type_of(ranges[*register])).or_default().push(stack(name));
+                declared.entry(type_of(range(*register))).or_default().push(stack(name));
             }
         }
         let mut any = false;
@@ -316,7 +324,7 @@ impl<'m> Process<'m> {
                 text.line(&format!("goto {};", self.end));
                 self.ends_early = true;
             }
-            Node::Stuck => text.line("(false);"),
+            Node::Stuck(_) => text.line("(false);"),
         }
     }
 
@@ -544,7 +552,8 @@ impl<'m> Process<'m> {
             extra: None,
             inside: self.inside,
         };
-        for (arg, param) in args.iter().zip(routine.code.registers.iter()) {
+        let privates = self.model.system.privates;
+        for (arg, param) in args.iter().zip(routine.code.registers.iter().skip(privates)) {
             scope.check(arg, &mut statement.conditions);
             statement.conditions.extend(scope.fit(&scope.expr(arg), scope.range(arg), param.ty));
         }
@@ -562,7 +571,7 @@ impl<'m> Process<'m> {
             statement.effects.push(format!("{depth}++"));
         }
         let params: Vec<(&String, String)> =
-            registers.iter().zip(args.iter().map(|arg| scope.expr(arg))).collect();
+            registers.iter().skip(privates).zip(args.iter().map(|arg| scope.expr(arg))).collect();
         if callee == number && params.len() > 1 {
             // Own registers are read and written: all are read first.
             for (i, (_, value)) in params.iter().enumerate() {
@@ -575,8 +584,8 @@ impl<'m> Process<'m> {
             statement.effects.extend(params.iter().map(|(register, value)| format!("{register} = {value}")));
         }
         if again {
-            let others = registers.iter_enumerated().skip(args.len());
-            let used = others.filter(|(id, _)| is_used(routine, *id));
+            let others = registers.iter_enumerated().skip(privates + args.len());
+            let used = others.filter(|(id, _)| is_used(routine, privates, *id));
             statement.effects.extend(used.map(|(_, register)| format!("{register} = 0")));
         }
         if let Some(variable) = &call.site {
@@ -603,7 +612,9 @@ impl<'m> Process<'m> {
             Statement { conditions: Vec::new(), effects: Vec::new(), extra: None, inside: self.inside };
         let again = self.calls(callee, number) || callee == number;
         // Registers that nobody needs are 0, so that they tell no states apart.
-        for (id, register) in registers.iter_enumerated().filter(|(id, _)| is_used(routine, *id)) {
+        let privates = self.model.system.privates;
+        let own = registers.iter_enumerated().skip(privates);
+        for (id, register) in own.filter(|(id, _)| is_used(routine, privates, *id)) {
             let saved = call.saved.iter().find(|(saved, _)| again && *saved == id);
             let value = match (saved, &call.depth) {
                 (Some((_, stack)), Some(depth)) => format!("{stack}[{depth} - 1]"),
@@ -771,8 +782,8 @@ fn label(model: &Model<'_>, routine: &Routine<'_>, location: Location) -> String
     }
 }
 
-fn is_used(routine: &Routine<'_>, register: RegId) -> bool {
-    if register.index() < routine.code.params {
+fn is_used(routine: &Routine<'_>, privates: usize, register: RegId) -> bool {
+    if routine.is_parameter(privates, register) {
         return true;
     }
     routine.moves.iter().flatten().any(|step| {

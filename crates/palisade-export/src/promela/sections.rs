@@ -26,7 +26,7 @@ pub(super) fn blocks_late(system: &System, routine: &Routine<'_>, text: &[Node])
         Node::Branch(_, alternatives) => {
             alternatives.iter().flatten().any(|node| blocks(system, routine, node))
         }
-        Node::Stuck => true,
+        Node::Stuck(_) => true,
         _ => false,
     });
     first || steps.any(|node| blocks(system, routine, node))
@@ -39,7 +39,7 @@ fn blocks(system: &System, routine: &Routine<'_>, node: &Node) -> bool {
             may_block(system, routine, *at)
                 || alternatives.iter().flatten().any(|node| blocks(system, routine, node))
         }
-        Node::Stuck => true,
+        Node::Stuck(_) => true,
         _ => false,
     }
 }

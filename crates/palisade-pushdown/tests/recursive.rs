@@ -1,0 +1,132 @@
+//! Recursive programs, against brute force with the same number of rounds.
+//!
+//! Where a parameter bounds the recursion, brute force knows the answer and the engine must give the same. Where nothing does, brute force cuts stacks: what it finds the engine must find,
+//! and what the engine finds is a run that replays and keeps to the rounds.
+
+use palisade_conformance::brute::Answer;
+use palisade_conformance::generate::{Recursion, generate_recursive};
+use palisade_conformance::rounds::{self, RoundLimits, most_rounds};
+use palisade_conformance::shrink;
+use palisade_engine::{Bound, Budget, Engine, Options, Reason, Reduction, Silent, Task, Threads, Verdict};
+use palisade_memory::{Interlocked, Machine, Model};
+use palisade_program::written::Program;
+use palisade_program::{Instantiation, lower, print};
+use palisade_pushdown::Pushdown;
+use palisade_trace::replay;
+
+/// How many programs are tried.
+fn seeds(default: u64) -> u64 {
+    std::env::var("PALISADE_SEEDS")
+        .ok()
+        .map_or(default, |text| text.parse().expect("PALISADE_SEEDS is a number"))
+}
+
+fn ask(program: &Program, rounds: Bound, reduction: Reduction) -> Verdict {
+    let options = Options { rounds, reduction, ..Options::default() };
+    let (model, interlocked) = (Model::Sc, Interlocked::default());
+    let task = Task { program, threads: Threads::Declared, model, interlocked, options };
+    let budget = Budget::unlimited(1).with_work(200_000);
+    Pushdown.check(&task, &budget, &Silent).verdict
+}
+
+/// What is wrong with the engine's answer, if anything; otherwise what it was compared with.
+fn problem(program: &Program, limits: RoundLimits, reduction: Reduction) -> Result<Compared, String> {
+    let system = lower(program, Instantiation { any: 1, every: None });
+    let machine = Machine::new(&system, Model::Sc);
+    let answer = rounds::check(machine, limits);
+    let verdict = ask(program, Bound::Fixed(limits.rounds), reduction);
+    match (&verdict, &answer) {
+        (Verdict::Unsafe(_), Answer::Safe) => return Err("unsafe, but brute force finds nothing".to_owned()),
+        (Verdict::Unsafe(witness), _) => {
+            replay(machine, &witness.run).map_err(|error| format!("the witness does not replay: {error}"))?;
+            let used = most_rounds(&witness.run);
+            if used > limits.rounds {
+                return Err(format!("the witness has {used} rounds"));
+            }
+        }
+        (Verdict::Safe | Verdict::Unknown(Reason::Rounds(_)), Answer::Unsafe(_)) => {
+            return Err(format!("{}, but there is a run", verdict.word()));
+        }
+        (Verdict::Safe, _) => {}
+        (Verdict::Unknown(Reason::Rounds(rounds)), _) if *rounds == limits.rounds => {}
+        (Verdict::Unknown(reason), _) if reason.what_ran_out().is_some() => return Ok(Compared::TooLarge),
+        (Verdict::Unknown(reason), _) => return Err(format!("unknown: {reason}")),
+    }
+    Ok(match answer {
+        Answer::Safe => Compared::Safe,
+        Answer::Unsafe(_) => Compared::Broken,
+        Answer::Inconclusive => Compared::Open,
+    })
+}
+
+/// What brute force says, or that the program is too large for the engine.
+#[derive(Clone, Copy, Debug)]
+enum Compared {
+    Safe,
+    Broken,
+    Open,
+    TooLarge,
+}
+
+fn check(recursion: Recursion, limits: RoundLimits, reduction: Reduction, seeds: std::ops::Range<u64>) {
+    let mut tally = [0; 4];
+    for seed in seeds {
+        let program = generate_recursive(recursion, seed);
+        match problem(&program, limits, reduction) {
+            Ok(compared) => tally[compared as usize] += 1,
+            Err(text) => {
+                let fails = |program: &Program| problem(program, limits, reduction).is_err();
+                let small = shrink(program, &fails);
+                panic!("{recursion:?}, seed {seed}, {limits:?}: {text}\n{}", print::print(&small));
+            }
+        }
+    }
+    let [safe, broken, open, too_large] = tally;
+    eprintln!(
+        "{recursion:?}, {} rounds: brute force says {safe} safe, {broken} unsafe, {open} inconclusive; {too_large} too large",
+        limits.rounds
+    );
+    assert!(broken > 0 && safe + open > 0, "the programs are not all alike");
+    assert!(too_large * 8 < safe + broken + open, "most programs are compared");
+}
+
+#[test]
+fn differential_recursion_bounded_by_data_agrees_exactly() {
+    let programs = seeds(60);
+    for (rounds, first) in [(1, 0), (2, 100_000), (3, 200_000)] {
+        let limits = RoundLimits { rounds, frames: 8, threads: 6, states: 60_000 };
+        check(Recursion::Bounded, limits, Reduction::Full, first..first + programs);
+    }
+}
+
+#[test]
+fn differential_cut_stacks_find_nothing_more() {
+    let programs = seeds(60);
+    for (rounds, first) in [(1, 0), (2, 100_000), (3, 200_000)] {
+        let limits = RoundLimits { rounds, frames: 4, threads: 4, states: 30_000 };
+        check(Recursion::Free, limits, Reduction::Full, first..first + programs);
+    }
+}
+
+#[test]
+fn differential_without_reduction() {
+    let programs = seeds(30);
+    let limits = RoundLimits { rounds: 2, frames: 8, threads: 6, states: 60_000 };
+    check(Recursion::Bounded, limits, Reduction::None, 300_000..300_000 + programs);
+    let limits = RoundLimits { rounds: 2, frames: 4, threads: 4, states: 30_000 };
+    check(Recursion::Free, limits, Reduction::None, 300_000..300_000 + programs);
+}
+
+#[test]
+fn more_rounds_break_more() {
+    for seed in 0..seeds(40) {
+        let program = generate_recursive(Recursion::Free, 400_000 + seed);
+        let mut broken = false;
+        for rounds in 1..=3 {
+            let verdict = ask(&program, Bound::Fixed(rounds), Reduction::Full);
+            let now = matches!(verdict, Verdict::Unsafe(_));
+            assert!(now || !broken, "seed {seed}: {rounds} rounds find less");
+            broken = now;
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! Runs a closure under many schedules, or all partial orders, and monitors what it does to memory.
+
+use crate::outcome::{Coverage, Failed, Found, Outcome};
+use crate::runtime::schedule::Schedule;
+use crate::runtime::session::Session;
+use crate::runtime::state::{End, Failure};
+use crate::runtime::strategy::{Follow, Strategy};
+use crate::runtime::{Ran, execute};
+use palisade_dpor::{Executions, Limits, Recording, Request, explore_executions, explore_preemptions};
+use palisade_memory::{Interlocked, Model};
+use palisade_monitor::{Monitor, Violation};
+use rustc_hash::FxHashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How schedules are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Schedules {
+    /// At every step any thread that is ready, each with the same probability.
+    Random,
+    /// Random priorities that change at `depth - 1` random steps: finds an error that needs `depth` orderings with a probability that can be told (PCT).
+    Pct {
+        /// Orderings that have to be met.
+        depth: usize,
+    },
+    /// One execution per partial order: the answer is final for tests that end.
+    Exhaustive,
+}
+
+pub use Schedules::{Exhaustive, Pct, Random};
+
+/// How a test is run. See the [crate] for an example.
+#[derive(Clone, Debug)]
+pub struct Checker {
+    schedules: u64,
+    strategy: Schedules,
+    seed: u64,
+    model: Model,
+    interlocked: Interlocked,
+    steps: usize,
+    preemptions: Option<usize>,
+    watch: Duration,
+}
+
+impl Default for Checker {
+    fn default() -> Checker {
+        Checker {
+            schedules: 1000,
+            strategy: Random,
+            seed: 0,
+            model: Model::Tso,
+            interlocked: Interlocked::WholeBuffer,
+            steps: 20_000,
+            preemptions: None,
+            watch: Duration::from_secs(10),
+        }
+    }
+}
+
+/// How often a failing schedule is tried with fewer switches.
+const TRIES_TO_SHORTEN: usize = 60;
+/// How often a search begins anew because a loop turned out to be no wait.
+const MOST_RESTARTS: usize = 20;
+
+impl Checker {
+    /// 1000 random schedules, monitored for TSO.
+    pub fn new() -> Checker {
+        Checker::default()
+    }
+
+    /// How many schedules. With [`Exhaustive`], the most executions; 1000 unless said otherwise, and [`u64::MAX`] for as many as it takes.
+    pub fn schedules(self, schedules: u64) -> Checker {
+        Checker { schedules, ..self }
+    }
+
+    /// How schedules are chosen.
+    pub fn strategy(self, strategy: Schedules) -> Checker {
+        Checker { strategy, ..self }
+    }
+
+    /// The seed of the first schedule; the others have the numbers that follow.
+    pub fn seed(self, seed: u64) -> Checker {
+        Checker { seed, ..self }
+    }
+
+    /// The machine whose violations are looked for. With [`Model::Sc`] nothing is monitored.
+    pub fn model(self, model: Model) -> Checker {
+        Checker { model, ..self }
+    }
+
+    /// What locked instructions wait for under PSO.
+    pub fn interlocked(self, interlocked: Interlocked) -> Checker {
+        Checker { interlocked, ..self }
+    }
+
+    /// The most steps of one execution.
+    pub fn steps(self, steps: usize) -> Checker {
+        Checker { steps, ..self }
+    }
+
+    /// With [`Exhaustive`]: all schedules with at most so many preemptions instead of all partial orders.
+    pub fn preemptions(self, preemptions: usize) -> Checker {
+        Checker { preemptions: Some(preemptions), ..self }
+    }
+
+    /// How long a thread may run without doing anything that can be seen.
+    pub fn patience(self, watch: Duration) -> Checker {
+        Checker { watch, ..self }
+    }
+
+    /// Runs the test.
+    ///
+    /// Set in the environment, `PALISADE_SCHEDULE` runs only the schedule it tells, and `PALISADE_SEED` only the one with this seed.
+    ///
+    /// # Panics
+    /// If there is anything to report, with the report.
+    #[track_caller]
+    pub fn run(&self, code: impl Fn() + Send + Sync + 'static) {
+        let schedule = std::env::var("PALISADE_SCHEDULE").ok();
+        let seed = std::env::var("PALISADE_SEED").ok();
+        let outcome = match (schedule, seed) {
+            (Some(text), _) => {
+                let schedule = text.parse().unwrap_or_else(|error| panic!("PALISADE_SCHEDULE: {error}"));
+                self.replay(&schedule, code)
+            }
+            (None, Some(text)) => {
+                let seed = text.parse().unwrap_or_else(|_| panic!("PALISADE_SEED: `{text}` is not a number"));
+                self.clone().seed(seed).schedules(1).check(code)
+            }
+            (None, None) => self.check(code),
+        };
+        if !outcome.is_fine() {
+            panic!("{outcome}");
+        }
+    }
+
+    /// Runs the test and tells what came out.
+    pub fn check(&self, code: impl Fn() + Send + Sync + 'static) -> Outcome {
+        let code: Arc<dyn Fn() + Send + Sync> = Arc::new(code);
+        match self.strategy {
+            Exhaustive => self.all(&code),
+            Random | Pct { .. } => self.some(&code),
+        }
+    }
+
+    /// Runs one schedule again. Steps that are not possible are left out, and the end is up to the thread that ran last.
+    pub fn replay(&self, schedule: &Schedule, code: impl Fn() + Send + Sync + 'static) -> Outcome {
+        let code: Arc<dyn Fn() + Send + Sync> = Arc::new(code);
+        let strategy = Strategy::Follow(Follow::new(schedule.0.clone(), Vec::new(), true));
+        let mut tally = Tally::new(self);
+        let ran = execute(&code, strategy, Session::default(), false, self.steps, self.watch);
+        tally.take(&ran, None);
+        tally.outcome(ran.state.session, Coverage::Sampled)
+    }
+
+    fn some(&self, code: &Arc<dyn Fn() + Send + Sync>) -> Outcome {
+        let mut tally = Tally::new(self);
+        let mut session = Session::default();
+        let mut longest = 64;
+        for number in 0..self.schedules {
+            let seed = self.seed.wrapping_add(number);
+            let strategy = match self.strategy {
+                Pct { depth } => Strategy::pct(seed, depth, longest),
+                _ => Strategy::random(seed),
+            };
+            let ran = execute(code, strategy, session, false, self.steps, self.watch);
+            longest = longest.max(ran.state.schedule.0.len());
+            let fine = tally.take(&ran, Some(seed));
+            session = ran.state.session;
+            if !fine {
+                break;
+            }
+        }
+        self.shorten(code, &mut tally);
+        tally.outcome(session, Coverage::Sampled)
+    }
+
+    fn all(&self, code: &Arc<dyn Fn() + Send + Sync>) -> Outcome {
+        let mut session = Session::default();
+        let mut restarts = 0;
+        loop {
+            let mut tally = Tally::new(self);
+            let mut runner = Runner { checker: self, code, session, ran: None, no_wait: false };
+            let limits = Limits { steps: self.steps, executions: self.schedules };
+            let coverage = runner.explore(&mut tally, limits, self.preemptions);
+            session = runner.session;
+            if runner.no_wait && restarts < MOST_RESTARTS {
+                restarts += 1;
+                session.waits.clear();
+                continue;
+            }
+            self.shorten(code, &mut tally);
+            return tally.outcome(session, coverage);
+        }
+    }
+
+    /// Looks for a schedule with fewer switches that fails in the same way.
+    fn shorten(&self, code: &Arc<dyn Fn() + Send + Sync>, tally: &mut Tally<'_>) {
+        let Some(failed) =
+            tally.failed.as_mut().filter(|failed| !matches!(failed.failure, Failure::Silent(_)))
+        else {
+            return;
+        };
+        let mut tries = 0;
+        'again: loop {
+            let groups: Vec<Vec<_>> =
+                failed.schedule.0.chunk_by(|a, b| a.process == b.process).map(<[_]>::to_vec).collect();
+            for at in 1..groups.len() {
+                // The threads of two groups change places, so that one of them meets another group of its own.
+                let mut other = groups.clone();
+                other.swap(at - 1, at);
+                let shorter = Schedule(other.concat());
+                if shorter.switches() >= failed.schedule.switches() {
+                    continue;
+                }
+                if tries == TRIES_TO_SHORTEN {
+                    return;
+                }
+                tries += 1;
+                let strategy = Strategy::Follow(Follow::new(shorter.0, Vec::new(), true));
+                let ran = execute(code, strategy, Session::default(), false, self.steps, self.watch);
+                let schedule = ran.state.told_schedule();
+                let same = matches!(&ran.end, End::Failed(failure) if failure.is_like(&failed.failure));
+                if same && schedule.switches() < failed.schedule.switches() {
+                    failed.schedule = schedule;
+                    continue 'again;
+                }
+            }
+            return;
+        }
+    }
+}
+
+/// What was found so far.
+struct Tally<'a> {
+    checker: &'a Checker,
+    executions: u64,
+    steps: u64,
+    events: u64,
+    cut: u64,
+    violating: u64,
+    partial_orders: u64,
+    violations: FxHashMap<Violation, (u64, u64, Schedule, Option<u64>)>,
+    failed: Option<Failed>,
+}
+
+impl Tally<'_> {
+    fn new(checker: &Checker) -> Tally<'_> {
+        Tally {
+            checker,
+            executions: 0,
+            steps: 0,
+            events: 0,
+            cut: 0,
+            violating: 0,
+            partial_orders: 0,
+            violations: FxHashMap::default(),
+            failed: None,
+        }
+    }
+
+    /// Takes in an execution. False if something is wrong with it whatever the memory model.
+    fn take(&mut self, ran: &Ran, seed: Option<u64>) -> bool {
+        self.executions += 1;
+        self.steps += ran.state.schedule.0.len() as u64;
+        self.events += ran.state.events.len() as u64;
+        if self.checker.model != Model::Sc {
+            self.monitor(ran, seed);
+        }
+        let failure = match &ran.end {
+            End::Failed(failure) => failure.clone(),
+            End::Cut => {
+                self.cut += 1;
+                if self.checker.strategy == Exhaustive {
+                    return true;
+                }
+                Failure::Long(self.checker.steps)
+            }
+            _ => return true,
+        };
+        self.failed = Some(Failed { failure, schedule: ran.state.told_schedule(), seed });
+        false
+    }
+
+    fn monitor(&mut self, ran: &Ran, seed: Option<u64>) {
+        let mut monitor = Monitor::new(self.checker.interlocked);
+        monitor.take_all(&ran.state.events);
+        let mut any = false;
+        for (violation, _) in monitor.violations().sorted() {
+            if violation.model != self.checker.model {
+                continue;
+            }
+            any = true;
+            let number = self.violations.len() as u64;
+            let new = || (number, 0, ran.state.told_schedule(), seed);
+            self.violations.entry(violation).or_insert_with(new).1 += 1;
+        }
+        self.violating += u64::from(any);
+    }
+
+    fn outcome(self, session: Session, coverage: Coverage) -> Outcome {
+        let mut violations: Vec<_> = self.violations.into_iter().collect();
+        violations.sort_by_key(|(_, (number, ..))| *number);
+        let found =
+            |(violation, (_, executions, schedule, seed)): (Violation, (u64, u64, Schedule, Option<u64>))| {
+                Found {
+                    store: session.place(violation.store),
+                    previous: session.place(violation.previous),
+                    access: session.place(violation.access),
+                    executions,
+                    schedule,
+                    seed,
+                }
+            };
+        Outcome {
+            model: self.checker.model,
+            executions: self.executions,
+            partial_orders: (self.checker.strategy == Exhaustive).then_some(self.partial_orders),
+            violating: self.violating,
+            steps: self.steps,
+            events: self.events,
+            cut: self.cut,
+            coverage,
+            violations: violations.into_iter().map(found).collect(),
+            failed: self.failed,
+            waits: session.waits.iter().map(|&instruction| session.place(instruction)).collect(),
+        }
+    }
+}
+
+/// Runs the closure for a search.
+struct Runner<'a> {
+    checker: &'a Checker,
+    code: &'a Arc<dyn Fn() + Send + Sync>,
+    session: Session,
+    ran: Option<Ran>,
+    /// Whether a loop turned out to be no wait.
+    no_wait: bool,
+}
+
+impl Executions for Runner<'_> {
+    fn run(&mut self, request: &Request<'_>) -> Recording {
+        let follow = Follow::new(request.choices.to_vec(), request.asleep.to_vec(), false);
+        let session = std::mem::take(&mut self.session);
+        let strategy = Strategy::Follow(follow);
+        let mut ran = execute(self.code, strategy, session, true, request.steps, self.checker.watch);
+        self.session = std::mem::take(&mut ran.state.session);
+        let mut recording = ran.state.recording.take().unwrap_or_default();
+        self.no_wait |= ran.end == End::NoWait;
+        if matches!(ran.end, End::Failed(Failure::Panic { .. } | Failure::Silent(_))) {
+            recording.cut();
+        }
+        self.ran = Some(ran);
+        recording
+    }
+}
+
+impl Runner<'_> {
+    fn explore(&mut self, tally: &mut Tally<'_>, limits: Limits, preemptions: Option<usize>) -> Coverage {
+        let mut visit = |runner: &mut Runner<'_>| {
+            let ran = runner.ran.as_ref().expect("there was a run");
+            let fine = tally.take(ran, None);
+            if fine && !runner.no_wait { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let mut bounds = Vec::new();
+        let (complete, stopped, cut, broken) = match preemptions {
+            None => {
+                let summary = explore_executions(self, limits, |runner, _| visit(runner));
+                tally.partial_orders = summary.executions;
+                (summary.is_complete(), summary.stopped, summary.cut, summary.broken)
+            }
+            Some(most) => {
+                let within = explore_preemptions(self, most, limits, |runner, _| visit(runner));
+                tally.partial_orders = within.traces;
+                if within.left_out {
+                    bounds.push(format!("schedules with at most {most} preemptions"));
+                }
+                (within.is_complete(), within.stopped, within.cut, within.broken)
+            }
+        };
+        if complete {
+            return Coverage::Complete;
+        }
+        if stopped {
+            bounds.push(format!("the first {} executions", tally.executions));
+        }
+        if cut > 0 {
+            bounds.push(format!("executions of up to {} steps", limits.steps));
+        }
+        if broken {
+            bounds.push(
+                "what was run until the test did not do the same again for the same schedule".to_owned(),
+            );
+        }
+        Coverage::Bounded(bounds.join(", "))
+    }
+}

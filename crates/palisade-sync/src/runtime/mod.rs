@@ -1,0 +1,259 @@
+//! Runs a closure with its threads under a scheduler: one thread at a time, with a decision before everything that other threads can see.
+//!
+//! Threads are threads of the operating system that hand a token on. A thread announces what it will do, whoever is chosen does its step, and runs on by itself until its
+//! next one. Outside of a run nothing of this happens: [`here`] says where we are.
+
+pub mod schedule;
+pub mod session;
+pub mod spin;
+pub mod state;
+pub mod strategy;
+
+use palisade_dpor::Footprint;
+use palisade_monitor::Action;
+use session::{Place, Session};
+use state::{End, Failure, Pending, State, Wait};
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe, Location};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
+use strategy::Strategy;
+
+/// An execution that is going on.
+#[derive(Debug)]
+pub struct Run {
+    state: Mutex<State>,
+    /// Told whenever a thread of the operating system ends.
+    over: Condvar,
+    pub epoch: u64,
+}
+
+/// Where the present thread is.
+#[derive(Clone, Debug)]
+pub struct Here {
+    pub run: Arc<Run>,
+    pub thread: usize,
+}
+
+/// What threads are unwound with when their execution is over.
+struct Over;
+
+thread_local! {
+    static HERE: RefCell<Option<Here>> = const { RefCell::new(None) };
+    /// The message and place of the last panic of this thread.
+    static PANIC: RefCell<Option<(String, Option<String>)>> = const { RefCell::new(None) };
+}
+
+/// Where the present thread is, if it belongs to a run.
+pub fn here() -> Option<Here> {
+    HERE.try_with(|here| here.borrow().clone()).ok().flatten()
+}
+
+impl Run {
+    /// The state. A panic while it is locked would be a bug of ours; the state is not worth protecting then.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Here {
+    /// The number of the place of a call.
+    pub fn instruction(
+        &self,
+        location: &'static Location<'static>,
+        operation: &'static str,
+    ) -> palisade_monitor::Instruction {
+        self.run.state().session.instruction(Place::new(location, operation))
+    }
+
+    /// Takes a step: says what it is, waits for its turn, and does it. `None` if the execution is over and the thread is being unwound.
+    pub fn step<R>(
+        &self,
+        (location, operation): (&'static Location<'static>, &'static str),
+        footprint: Footprint,
+        wait: Wait,
+        perform: impl FnOnce(&mut State, palisade_monitor::Instruction) -> R,
+    ) -> Option<R> {
+        let mut state = self.run.state();
+        if state.end.is_some() {
+            drop(state);
+            return self.unwind();
+        }
+        let instruction = state.session.instruction(Place::new(location, operation));
+        state.announce(self.thread, Pending { footprint, wait, instruction });
+        state.decide();
+        match self.turn(state) {
+            Some(mut state) => Some(perform(&mut state, instruction)),
+            None => self.unwind(),
+        }
+    }
+
+    /// Hands the token on to whoever was chosen and waits until that is this thread. `None` if the execution is over.
+    fn turn<'a>(&'a self, mut state: MutexGuard<'a, State>) -> Option<MutexGuard<'a, State>> {
+        if state.running != Some(self.thread) {
+            wake(&state);
+        }
+        let turn = state.thread(self.thread).turn.clone();
+        loop {
+            if state.end.is_some() {
+                return None;
+            }
+            if state.running == Some(self.thread) {
+                return Some(state);
+            }
+            state = turn.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Unwinds the thread, or lets it go on unwinding.
+    fn unwind<R>(&self) -> Option<R> {
+        if std::thread::panicking() { None } else { panic::resume_unwind(Box::new(Over)) }
+    }
+
+    /// What comes with every step besides memory: a note for the monitors between steps.
+    pub fn note(&self, location: &'static Location<'static>, operation: &'static str, action: Action) {
+        let mut state = self.run.state();
+        if state.end.is_none() {
+            let instruction = state.session.instruction(Place::new(location, operation));
+            state.event(self.thread, instruction, action);
+        }
+    }
+}
+
+/// Wakes whoever is running, or everybody at the end.
+fn wake(state: &State) {
+    match state.running {
+        Some(next) => state.thread(next).turn.notify_one(),
+        None => state.threads.iter().flatten().for_each(|thread| thread.turn.notify_one()),
+    }
+}
+
+/// Runs the code of a thread from its first turn to its end. `Err` with what it panicked with; or nothing if it was unwound since the execution is over.
+pub fn body<T>(here: Here, code: impl FnOnce() -> T) -> Result<T, Option<Box<dyn Any + Send>>> {
+    HERE.with(|place| *place.borrow_mut() = Some(here.clone()));
+    let began = {
+        let state = here.run.state();
+        here.turn(state).is_some()
+    };
+    let result = if began { panic::catch_unwind(AssertUnwindSafe(code)).map_err(Some) } else { Err(None) };
+    let result = match result {
+        Err(Some(payload)) if payload.is::<Over>() => Err(None),
+        Err(Some(payload)) => {
+            let (message, place) =
+                PANIC.with(|panic| panic.borrow_mut().take()).unwrap_or_else(|| (message(&*payload), None));
+            let mut state = here.run.state();
+            let thread = state.name(here.thread);
+            state.finish(End::Failed(Failure::Panic { thread, message, place }));
+            Err(Some(payload))
+        }
+        other => other,
+    };
+    if result.is_ok() {
+        let ended = panic::catch_unwind(AssertUnwindSafe(|| end(&here)));
+        debug_assert!(
+            ended.is_ok_and(|ended| ended) || here.run.state().end.is_some(),
+            "a thread ends, or the execution has"
+        );
+    }
+    HERE.with(|place| *place.borrow_mut() = None);
+    let mut state = here.run.state();
+    state.live -= 1;
+    if state.end.is_some() {
+        wake(&state);
+    }
+    drop(state);
+    here.run.over.notify_all();
+    result
+}
+
+/// The last step of a thread.
+#[track_caller]
+fn end(here: &Here) -> bool {
+    let address = State::end_address(here.thread);
+    let footprint = Footprint::one(address, 1, palisade_dpor::Mode::Write);
+    let done = here.step((Location::caller(), "end"), footprint, Wait::No, |state, _| {
+        state.progress(here.thread);
+        state.thread_mut(here.thread).ended = true;
+        state.decide();
+        wake(state);
+    });
+    done.is_some()
+}
+
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
+/// What an execution was.
+#[derive(Debug)]
+pub struct Ran {
+    pub end: End,
+    pub state: State,
+}
+
+/// Panics in threads of a run are kept for the report and not printed.
+fn keep_panics() {
+    static KEEP: Once = Once::new();
+    KEEP.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if here().is_none() {
+                return before(info);
+            }
+            let place = info.location().map(ToString::to_string);
+            PANIC.with(|panic| *panic.borrow_mut() = Some((message(info.payload()), place)));
+        }));
+    });
+}
+
+/// Runs a closure once. Threads that do nothing for as long as `watch` are given up.
+pub fn execute(
+    code: &Arc<dyn Fn() + Send + Sync>,
+    strategy: Strategy,
+    session: Session,
+    records: bool,
+    most_steps: usize,
+    watch: Duration,
+) -> Ran {
+    static EPOCHS: AtomicU64 = AtomicU64::new(1);
+    keep_panics();
+    let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed);
+    let mut state = State::new(strategy, session, records, most_steps);
+    // The first thread has no instruction to begin with; any will do, since it touches nothing.
+    state.session.instruction(Place { file: file!(), line: line!(), column: column!(), operation: "begin" });
+    state.decide();
+    let run = Arc::new(Run { state: Mutex::new(state), over: Condvar::new(), epoch });
+    let here = Here { run: run.clone(), thread: 0 };
+    let code = code.clone();
+    let main = std::thread::spawn(move || drop(body(here, move || code())));
+    let mut state = run.state();
+    let mut silent = false;
+    while state.live > 0 {
+        let steps = state.schedule.0.len();
+        let (next, timeout) = run.over.wait_timeout(state, watch).unwrap_or_else(PoisonError::into_inner);
+        state = next;
+        if timeout.timed_out() && state.schedule.0.len() == steps && state.live > 0 {
+            let thread = state
+                .running
+                .map_or_else(|| "a thread that should have ended".to_owned(), |thread| state.name(thread));
+            state.finish(End::Failed(Failure::Silent(thread)));
+            wake(&state);
+            silent = true;
+            break;
+        }
+    }
+    let empty = State::new(Strategy::random(0), Session::default(), false, 0);
+    let mut finished = std::mem::replace(&mut *state, empty);
+    // Should a silent thread come back, it finds that everything is over.
+    state.end = Some(End::Stopped);
+    state.live = usize::MAX / 2;
+    state.threads = Vec::new();
+    drop(state);
+    if !silent {
+        main.join().expect("the first thread catches panics");
+    }
+    Ran { end: finished.end.take().unwrap_or(End::Complete), state: finished }
+}

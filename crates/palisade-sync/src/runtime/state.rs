@@ -1,0 +1,540 @@
+//! An execution: which threads there are, what each will do next, and who may.
+//!
+//! *Invariants.* (1) One thread runs at a time: the one in `running`. (2) Every other thread has said what it will do, and waits for its turn. (3) A decision comes before every
+//! step that touches what other threads can touch.
+
+use super::schedule::Schedule;
+use super::session::{Place, Session};
+use super::spin::{Look, Looks};
+use super::strategy::{Candidate, Strategy};
+use palisade_dpor::{Choice, Footprint, Mode, Recording, Touch};
+use palisade_monitor::{Action, Event, Instruction, Process};
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, Condvar};
+
+/// How often threads that wait in loops are let go on when nobody else can.
+const PATIENCE: u32 = 2000;
+
+/// What a thread is about to do.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    pub footprint: Footprint,
+    pub wait: Wait,
+    pub instruction: Instruction,
+}
+
+/// What a thread has to wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wait {
+    /// Nothing.
+    No,
+    /// A mutex to be free, or a lock that nobody has.
+    Free(u64),
+    /// A lock that nobody has for writing.
+    Readable(u64),
+    /// To be notified, and the mutex to be free.
+    Notified { condvar: u64, mutex: u64 },
+    /// The end of a thread.
+    End(usize),
+    /// Its own token to be there.
+    Token(u64),
+    /// Somebody else to be done with the first call.
+    Called(u64),
+    /// A barrier to open.
+    Generation(u64, u64),
+    /// A message, or the end of all senders.
+    Message(u64),
+    /// Room for a message, or the end of the receiver.
+    Room(u64),
+}
+
+/// Things that threads meet at, by address.
+#[derive(Clone, Debug)]
+pub enum Object {
+    /// A mutex or a read-write lock: how many have it for reading, and whether somebody has it for writing.
+    Lock { readers: usize, writer: bool },
+    /// Who waits, and whether they were notified.
+    Condvar { waiters: Vec<(usize, bool)> },
+    /// Whether the token is there.
+    Token(bool),
+    /// Nobody has called, somebody does, somebody did.
+    Once(Progress),
+    /// How many have come, and how often it opened.
+    Barrier { come: usize, generation: u64 },
+    /// Messages, senders, whether there is a receiver, and the most messages.
+    Channel { messages: usize, senders: usize, receiver: bool, most: usize },
+}
+
+/// How far a first call is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    Before,
+    Running,
+    Done,
+}
+
+/// A thread.
+#[derive(Debug)]
+pub struct Thread {
+    pub pending: Option<Pending>,
+    pub ended: bool,
+    pub name: Option<String>,
+    /// Where it was started.
+    pub started: Option<Instruction>,
+    pub last: Option<Instruction>,
+    children: u32,
+    objects: u64,
+    looks: Looks,
+    /// The round in which it waits, if it does.
+    round: Option<Vec<Look>>,
+    pub turn: Arc<Condvar>,
+}
+
+/// How an execution ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum End {
+    /// All threads did.
+    Complete,
+    /// After the most steps.
+    Cut,
+    /// Threads wait in loops, but what they looked at has changed since: other executions show what comes.
+    Waited,
+    /// A loop that was taken for a wait was not one.
+    NoWait,
+    /// Whoever chooses wanted no more.
+    Stopped,
+    /// Something is wrong.
+    Failed(Failure),
+}
+
+/// What went wrong in an execution, whatever the memory model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// A thread panicked: its name, the message, and where.
+    Panic {
+        /// The thread.
+        thread: String,
+        /// What it said.
+        message: String,
+        /// Where, if known.
+        place: Option<String>,
+    },
+    /// No thread can go on: who waits for what.
+    Deadlock(Vec<(String, Place)>),
+    /// Threads go round in loops for ever: who looks where.
+    Spin(Vec<(String, Place)>),
+    /// The test is over and threads of it wait for ever.
+    Leak(Vec<(String, Place)>),
+    /// A thread runs and does nothing that can be seen.
+    Silent(String),
+    /// So many steps were not enough.
+    Long(usize),
+}
+
+/// See the header.
+#[derive(Debug)]
+pub struct State {
+    pub threads: Vec<Option<Thread>>,
+    pub objects: FxHashMap<u64, Object>,
+    /// What is where, as far as it was seen.
+    memory: FxHashMap<u64, u64>,
+    pub running: Option<usize>,
+    /// Absent only while it decides.
+    strategy: Option<Strategy>,
+    /// For searches: loops that wait end their thread.
+    pub recording: Option<Recording>,
+    /// Whether nobody else can go on and threads in loops are tried.
+    probation: bool,
+    /// Whether the present step is one of a thread that waits in a loop, taken because nobody else can go on. Such threads take turns, so that schedules need not tell.
+    idling: bool,
+    idle: u32,
+    pub schedule: Schedule,
+    /// Threads in the order in which they were started.
+    order: Vec<usize>,
+    most_steps: usize,
+    pub events: Vec<Event>,
+    pub session: Session,
+    pub end: Option<End>,
+    /// Threads of the operating system that have not ended.
+    pub live: usize,
+}
+
+impl State {
+    /// Before the first step. The only thread is the first one.
+    pub fn new(strategy: Strategy, session: Session, records: bool, most_steps: usize) -> State {
+        let mut state = State {
+            threads: Vec::new(),
+            objects: FxHashMap::default(),
+            memory: FxHashMap::default(),
+            running: None,
+            strategy: Some(strategy),
+            recording: records.then(Recording::new),
+            probation: false,
+            idling: false,
+            idle: 0,
+            schedule: Schedule::default(),
+            order: Vec::new(),
+            most_steps,
+            events: Vec::new(),
+            session,
+            end: None,
+            live: 0,
+        };
+        state.add_thread(0, Some("main".to_owned()), None);
+        state
+    }
+
+    fn add_thread(&mut self, number: usize, name: Option<String>, started: Option<Instruction>) {
+        if self.threads.len() <= number {
+            self.threads.resize_with(number + 1, || None);
+        }
+        let pending =
+            Pending { footprint: Footprint::nothing(), wait: Wait::No, instruction: Instruction(0) };
+        self.threads[number] = Some(Thread {
+            pending: Some(pending),
+            ended: false,
+            name,
+            started,
+            last: started,
+            children: 0,
+            objects: 0,
+            looks: Looks::default(),
+            round: None,
+            turn: Arc::new(Condvar::new()),
+        });
+        self.live += 1;
+        self.order.push(number);
+        if let Some(recording) = &mut self.recording {
+            recording.will(number, Footprint::nothing());
+        }
+    }
+
+    /// A thread starts another: the number of the new one.
+    pub fn start(&mut self, parent: usize, name: Option<String>, instruction: Instruction) -> usize {
+        let me = self.thread_mut(parent);
+        me.children += 1;
+        let child = me.children;
+        let number = self.session.thread(parent, child);
+        self.add_thread(number, name, Some(instruction));
+        self.event(parent, instruction, Action::Start(Process(number as u32)));
+        self.progress(parent);
+        number
+    }
+
+    pub fn thread(&self, number: usize) -> &Thread {
+        self.threads[number].as_ref().expect("the thread exists")
+    }
+
+    pub fn thread_mut(&mut self, number: usize) -> &mut Thread {
+        self.threads[number].as_mut().expect("the thread exists")
+    }
+
+    /// The address of a new object of a thread. It is the same in all executions in which the thread has done the same.
+    pub fn new_address(&mut self, thread: usize) -> u64 {
+        let me = self.thread_mut(thread);
+        me.objects += 1;
+        (thread as u64 + 1) << 40 | me.objects << 7
+    }
+
+    /// Where the end of a thread is noted.
+    pub fn end_address(thread: usize) -> u64 {
+        (thread as u64 + 1) << 40 | 1 << 39
+    }
+
+    /// Where the token of a thread is.
+    pub fn token_address(thread: usize) -> u64 {
+        State::end_address(thread) + 64
+    }
+
+    /// Notes an event for the monitors.
+    pub fn event(&mut self, thread: usize, instruction: Instruction, action: Action) {
+        self.thread_mut(thread).last = Some(instruction);
+        self.events.push(Event { process: Process(thread as u32), instruction, action });
+    }
+
+    /// A thread says what it will do next.
+    pub fn announce(&mut self, thread: usize, pending: Pending) {
+        let waits_in_loop = self.recording.is_some() && self.thread(thread).round.is_some();
+        if let Some(recording) = self.recording.as_mut().filter(|_| !waits_in_loop) {
+            recording.will(thread, pending.footprint.clone());
+        }
+        self.thread_mut(thread).pending = Some(pending);
+    }
+
+    /// Whether a lock is free.
+    pub fn is_free(&self, address: u64) -> bool {
+        !matches!(self.objects.get(&address), Some(Object::Lock { readers, writer }) if *writer || *readers > 0)
+    }
+
+    fn is_ready(&self, thread: usize, wait: Wait) -> bool {
+        let object = |address: u64| self.objects.get(&address);
+        match wait {
+            Wait::No => true,
+            Wait::Free(lock) => self.is_free(lock),
+            Wait::Readable(lock) => !matches!(object(lock), Some(Object::Lock { writer: true, .. })),
+            Wait::Notified { condvar, mutex } => {
+                let notified = |waiters: &[(usize, bool)]| waiters.contains(&(thread, true));
+                self.is_free(mutex)
+                    && matches!(object(condvar), Some(Object::Condvar { waiters }) if notified(waiters))
+            }
+            Wait::End(other) => self.threads[other].as_ref().is_some_and(|other| other.ended),
+            Wait::Token(address) => matches!(object(address), Some(Object::Token(true))),
+            Wait::Called(address) => !matches!(object(address), Some(Object::Once(Progress::Running))),
+            Wait::Generation(address, before) => {
+                matches!(object(address), Some(Object::Barrier { generation, .. }) if *generation != before)
+            }
+            Wait::Message(address) => match object(address) {
+                Some(Object::Channel { messages, senders, .. }) => *messages > 0 || *senders == 0,
+                _ => true,
+            },
+            Wait::Room(address) => match object(address) {
+                Some(Object::Channel { messages, receiver, most, .. }) => messages < most || !receiver,
+                _ => true,
+            },
+        }
+    }
+
+    /// How many outcomes the next step of a thread has: whom a notification reaches.
+    fn outcomes(&self, pending: &Pending) -> usize {
+        let [touch] = pending.footprint.touches.as_slice() else { return 1 };
+        let notifies_one = self.session.place(pending.instruction).operation == "notify_one";
+        match self.objects.get(&touch.address).filter(|_| notifies_one) {
+            Some(Object::Condvar { waiters }) => {
+                waiters.iter().filter(|(_, notified)| !notified).count().max(1)
+            }
+            _ => 1,
+        }
+    }
+
+    /// Decides who is next. Afterwards somebody is running, or the execution has ended.
+    pub fn decide(&mut self) {
+        self.running = None;
+        if self.end.is_some() {
+            return;
+        }
+        let mut candidates: Vec<usize> = Vec::new();
+        let mut in_loops: Vec<usize> = Vec::new();
+        let mut others = false;
+        self.idling = false;
+        for number in 0..self.threads.len() {
+            let Some(thread) = &self.threads[number] else { continue };
+            let Some(pending) = thread.pending.as_ref().filter(|_| !thread.ended) else { continue };
+            if thread.round.is_some() {
+                in_loops.push(number);
+                continue;
+            }
+            let ready = self.is_ready(number, pending.wait);
+            if let Some(recording) = &mut self.recording {
+                recording.waits(number, !ready);
+            }
+            if ready {
+                candidates.push(number);
+            } else {
+                others = true;
+            }
+        }
+        if candidates.is_empty() {
+            if in_loops.is_empty() {
+                let end = if others { self.deadlock() } else { End::Complete };
+                return self.finish(end);
+            }
+            if self.recording.is_some() && !self.probation {
+                let changed = in_loops.iter().any(|&number| !self.round_stands(number));
+                if changed {
+                    return self.finish(End::Waited);
+                }
+                self.probation = true;
+            }
+            self.idle += 1;
+            if self.idle > PATIENCE {
+                let failure = Failure::Spin(self.told(|thread| thread.round.is_some()));
+                return self.finish(End::Failed(failure));
+            }
+            candidates = in_loops;
+            self.idling = true;
+        }
+        if self.schedule.0.len() >= self.most_steps {
+            return self.finish(End::Cut);
+        }
+        let mut strategy = self.strategy.take().expect("the strategy is here between decisions");
+        let listed: Vec<Candidate<'_>> = candidates
+            .iter()
+            .map(|&thread| {
+                let pending = self.thread(thread).pending.as_ref().expect("it has said what it will do");
+                Candidate { thread, outcomes: self.outcomes(pending), footprint: &pending.footprint }
+            })
+            .collect();
+        let choice = if self.idling {
+            let next = candidates[self.idle as usize % candidates.len()];
+            Some(Choice { process: next, outcome: 0 })
+        } else {
+            let last = self.schedule.0.last().map(|choice| choice.process);
+            strategy.choose(&listed, last, self.schedule.0.len())
+        };
+        let outcomes = choice.and_then(|choice| {
+            listed.iter().find(|candidate| candidate.thread == choice.process).map(|found| found.outcomes)
+        });
+        drop(listed);
+        self.strategy = Some(strategy);
+        match (choice, outcomes) {
+            (Some(choice), Some(outcomes)) => self.take(choice, outcomes),
+            _ => self.finish(End::Stopped),
+        }
+    }
+
+    /// A thread is the next.
+    fn take(&mut self, choice: Choice, outcomes: usize) {
+        let pending = self.thread_mut(choice.process).pending.take().expect("it has said what it will do");
+        if let Some(recording) = self.recording.as_mut().filter(|_| !self.idling) {
+            let open =
+                pending.footprint.touches.iter().find_map(|touch| match self.objects.get(&touch.address) {
+                    Some(Object::Lock { readers: 0, writer }) => Some((touch.address, !writer)),
+                    None if matches!(pending.wait, Wait::Free(lock) if lock == touch.address) => {
+                        Some((touch.address, true))
+                    }
+                    _ => None,
+                });
+            let ends = State::end_address(choice.process);
+            let open = open.or_else(|| {
+                let end = pending.footprint.touches.iter().any(|touch| touch.address == ends);
+                end.then_some((ends, false))
+            });
+            recording.step(choice, outcomes, open);
+        }
+        if !self.idling {
+            self.schedule.0.push(choice);
+        }
+        self.running = Some(choice.process);
+    }
+
+    /// The outcome that was chosen for the step that is being taken.
+    pub fn outcome(&self) -> usize {
+        if self.idling { 0 } else { self.schedule.0.last().map_or(0, |choice| choice.outcome) }
+    }
+
+    /// The execution is over.
+    pub fn finish(&mut self, end: End) {
+        if self.end.is_none() {
+            self.end = Some(end);
+            self.running = None;
+        }
+    }
+
+    fn deadlock(&self) -> End {
+        let waiting = self.told(|thread| thread.pending.is_some() && !thread.ended);
+        let over = self.thread(0).ended;
+        End::Failed(if over { Failure::Leak(waiting) } else { Failure::Deadlock(waiting) })
+    }
+
+    /// The schedule, with threads numbered in the order in which this execution started them: the same whatever ran before.
+    pub fn told_schedule(&self) -> Schedule {
+        let number = |thread| self.order.iter().position(|&started| started == thread).unwrap_or(thread);
+        let choice = |choice: &Choice| Choice { process: number(choice.process), outcome: choice.outcome };
+        Schedule(self.schedule.0.iter().map(choice).collect())
+    }
+
+    /// Names of threads and what they are about to do.
+    fn told(&self, which: impl Fn(&Thread) -> bool) -> Vec<(String, Place)> {
+        let threads = self.threads.iter().enumerate();
+        let threads = threads.filter_map(|(number, thread)| Some((number, thread.as_ref()?)));
+        threads
+            .filter(|(_, thread)| which(thread))
+            .filter_map(|(number, thread)| {
+                Some((self.name(number), self.session.place(thread.pending.as_ref()?.instruction)))
+            })
+            .collect()
+    }
+
+    /// What a thread is called in reports.
+    pub fn name(&self, number: usize) -> String {
+        let thread = self.threads.get(number).and_then(Option::as_ref);
+        match thread.map(|thread| (&thread.name, thread.started)) {
+            Some((Some(name), _)) => format!("thread {number} ({name})"),
+            Some((None, Some(started))) => {
+                format!("thread {number} (started at {})", self.session.place(started))
+            }
+            _ => format!("thread {number}"),
+        }
+    }
+
+    /// Whether what a thread looked at in its round is still there.
+    fn round_stands(&self, thread: usize) -> bool {
+        let round = self.thread(thread).round.as_deref().unwrap_or_default();
+        let mut seen = round.iter().filter_map(|look| look.seen);
+        seen.all(|(address, value)| self.memory.get(&address).is_none_or(|now| *now == value))
+    }
+
+    /// A thread has looked at memory, or given a hint that it waits.
+    pub fn look(&mut self, thread: usize, instruction: Instruction, seen: Option<(u64, u64)>) {
+        if let Some((address, value)) = seen {
+            self.memory.insert(address, value);
+        }
+        let look = Look { instruction, seen };
+        let probation = self.probation;
+        let me = self.thread_mut(thread);
+        if let Some(round) = &me.round {
+            if round.contains(&look) {
+                return;
+            }
+            if probation {
+                return self.no_wait(thread);
+            }
+            me.round = None;
+        }
+        let Some(round) = me.looks.look(look) else { return };
+        if round.iter().any(|look| self.session.no_waits.contains(&look.instruction)) {
+            return;
+        }
+        let looked = round.iter().filter(|look| look.seen.is_some()).map(|look| look.instruction);
+        self.session.waits.extend(looked);
+        self.thread_mut(thread).round = Some(round);
+        if let Some(recording) = &mut self.recording {
+            recording.ends(thread);
+        }
+    }
+
+    /// A thread has done something else than look.
+    pub fn progress(&mut self, thread: usize) {
+        self.idle = 0;
+        if self.probation {
+            return self.no_wait(thread);
+        }
+        let me = self.thread_mut(thread);
+        me.looks.forget();
+        me.round = None;
+    }
+
+    /// A thread has left a loop that was taken for a wait, although nobody had changed anything.
+    fn no_wait(&mut self, thread: usize) {
+        let round = self.thread_mut(thread).round.take().unwrap_or_default();
+        let instructions = round.iter().filter(|look| look.seen.is_some()).map(|look| look.instruction);
+        for instruction in instructions {
+            self.session.no_waits.insert(instruction);
+            self.session.waits.remove(&instruction);
+        }
+        self.finish(End::NoWait);
+    }
+
+    /// A thread has written a value: those that wait for a change there go on, unless a search has ended them.
+    pub fn wrote(&mut self, thread: usize, address: u64, value: u64) {
+        self.progress(thread);
+        self.memory.insert(address, value);
+        if self.recording.is_some() {
+            return;
+        }
+        for (number, other) in self.threads.iter_mut().enumerate() {
+            let Some(other) = other.as_mut().filter(|_| number != thread) else { continue };
+            let looked = |look: &Look| look.seen.is_some_and(|(at, seen)| at == address && seen != value);
+            if other.round.as_ref().is_some_and(|round| round.iter().any(looked)) {
+                other.round = None;
+                other.looks.forget();
+            }
+        }
+    }
+}
+
+/// A footprint of several places.
+pub fn touching(touches: &[(u64, u64, Mode)], waits: bool) -> Footprint {
+    let touch = |&(address, size, mode): &(u64, u64, Mode)| Touch { address, size, mode };
+    Footprint { touches: touches.iter().map(touch).collect(), everything: false, waits }
+}

@@ -1,0 +1,29 @@
+//! As [`std::sync`].
+
+pub mod atomic;
+mod barrier;
+mod condvar;
+pub mod mpsc;
+mod mutex;
+mod once;
+mod rwlock;
+
+pub use barrier::{Barrier, BarrierWaitResult};
+pub use condvar::{Condvar, WaitTimeoutResult};
+pub use mutex::{Mutex, MutexGuard};
+pub use once::{LazyLock, Once, OnceLock};
+pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use std::sync::{Arc, LockResult, PoisonError, TryLockError, TryLockResult, Weak};
+
+use crate::runtime::Here;
+use crate::runtime::state::State;
+use palisade_monitor::{Access, Action, Bytes, Instruction};
+
+/// What locks and other things that threads meet at are to memory: a locked instruction between two fences.
+fn meet(state: &mut State, here: &Here, instruction: Instruction, address: u64) {
+    let bytes = Bytes::new(address, 1).expect("addresses of objects are far from the end");
+    for action in [Action::Fence, Action::Access(Access::Locked, bytes), Action::Fence] {
+        state.event(here.thread, instruction, action);
+    }
+    state.progress(here.thread);
+}

@@ -1,0 +1,258 @@
+//! What goes wrong in tests is told, with a schedule that leads there again, and nothing hangs.
+
+use palisade_sync::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*, fence};
+use palisade_sync::sync::{Arc, Mutex, mpsc};
+use palisade_sync::{Checker, Exhaustive, Failure, Outcome, Pct, Random, Schedules, hint, thread};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+const ALL: [Schedules; 3] = [Random, Pct { depth: 3 }, Exhaustive];
+
+/// Checks with all strategies that the test fails, and fails in the same way when its schedule is run again.
+fn fails(
+    code: impl Fn() + Send + Sync + Clone + 'static,
+    expected: impl Fn(&Failure) -> bool,
+) -> Vec<Outcome> {
+    ALL.map(|strategy| {
+        let checker = Checker::new().strategy(strategy).schedules(3000).steps(2000);
+        let outcome = checker.check(code.clone());
+        let failed = outcome.failed.clone().unwrap_or_else(|| panic!("{strategy:?}: {outcome}"));
+        assert!(expected(&failed.failure), "{strategy:?}: {outcome}");
+        let again = checker.replay(&failed.schedule, code.clone());
+        let again = again.failed.expect("it fails again");
+        assert_eq!((&again.failure, &again.schedule), (&failed.failure, &failed.schedule), "{strategy:?}");
+        if let Some(seed) = failed.seed {
+            let again = checker.clone().seed(seed).schedules(1).check(code.clone());
+            assert!(again.failed.is_some(), "{strategy:?}, seed {seed}");
+        }
+        outcome
+    })
+    .into()
+}
+
+#[test]
+fn a_lost_update() {
+    let code = || {
+        let x = Arc::new(AtomicUsize::new(0));
+        let add = |x: &AtomicUsize| x.store(x.load(Relaxed) + 1, Relaxed);
+        let other = {
+            let x = x.clone();
+            thread::spawn(move || add(&x))
+        };
+        add(&x);
+        other.join().unwrap();
+        assert_eq!(x.load(Relaxed), 2, "an update is lost");
+    };
+    let outcomes = fails(code, |failure| {
+        matches!(failure, Failure::Panic { thread, message, place: Some(place) }
+            if thread == "thread 0 (main)" && message.contains("an update is lost") && place.contains("failures.rs"))
+    });
+    for outcome in outcomes {
+        // One switch in, one back, and the end of the other thread is waited for.
+        let schedule = &outcome.failed.as_ref().expect("it fails").schedule;
+        assert!(schedule.switches() <= 3, "{schedule}");
+        assert!(outcome.to_string().contains("PALISADE_SCHEDULE="), "{outcome}");
+    }
+}
+
+#[test]
+fn a_panic_in_a_thread() {
+    let code = || {
+        let handle =
+            thread::Builder::new().name("reader".to_owned()).spawn(|| panic!("oh {}", "no")).unwrap();
+        let _ = handle.join();
+    };
+    fails(
+        code,
+        |failure| matches!(failure, Failure::Panic { thread, message, .. } if thread == "thread 1 (reader)" && message == "oh no"),
+    );
+}
+
+#[test]
+fn an_endless_loop() {
+    for hint in [true, false] {
+        let code = move || {
+            let flag = AtomicBool::new(false);
+            while !flag.load(Acquire) {
+                if hint {
+                    hint::spin_loop();
+                }
+            }
+        };
+        fails(
+            code,
+            |failure| matches!(failure, Failure::Spin(threads) if threads.len() == 1 && threads[0].1.operation == "load"),
+        );
+    }
+}
+
+#[test]
+fn loops_of_two_threads_for_each_other() {
+    let code = || {
+        let flags = Arc::new([(); 2].map(|()| AtomicBool::new(true)));
+        let other = {
+            let flags = flags.clone();
+            thread::spawn(move || while flags[0].load(Acquire) {})
+        };
+        while flags[1].load(Acquire) {}
+        flags[0].store(false, Release);
+        other.join().unwrap();
+    };
+    fails(code, |failure| matches!(failure, Failure::Spin(threads) if threads.len() == 2));
+}
+
+#[test]
+fn a_thread_that_is_left_over() {
+    let code = || {
+        let (send, receive) = mpsc::channel::<()>();
+        std::mem::forget(send);
+        thread::spawn(move || receive.recv());
+    };
+    fails(
+        code,
+        |failure| matches!(failure, Failure::Leak(threads) if threads.len() == 1 && threads[0].1.operation == "recv"),
+    );
+}
+
+#[test]
+fn a_mutex_taken_twice() {
+    let code = || {
+        let lock = Mutex::new(());
+        let _first = lock.lock();
+        let _second = lock.lock();
+    };
+    fails(code, |failure| matches!(failure, Failure::Deadlock(threads) if threads.len() == 1));
+}
+
+#[test]
+fn too_many_steps() {
+    let code = || {
+        let x = AtomicUsize::new(0);
+        loop {
+            x.fetch_add(1, Relaxed);
+        }
+    };
+    let outcome = Checker::new().steps(500).check(code);
+    assert!(matches!(outcome.failed.map(|failed| failed.failure), Some(Failure::Long(500))));
+}
+
+#[test]
+fn a_thread_that_does_nothing_that_can_be_seen() {
+    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let seen = stop.clone();
+    let checker = Checker::new().patience(Duration::from_millis(200));
+    let outcome = checker.check(move || {
+        while !seen.load(Relaxed) {
+            std::thread::yield_now()
+        }
+    });
+    stop.store(true, Relaxed);
+    let failed = outcome.failed.expect("it does not end");
+    assert_eq!(failed.failure, Failure::Silent("thread 0 (main)".to_owned()));
+}
+
+#[test]
+fn things_from_outside() {
+    let outside = Arc::new(AtomicUsize::new(0));
+    let outcome = Checker::new().check(move || {
+        outside.load(Relaxed);
+    });
+    let Some(Failure::Panic { message, .. }) = outcome.failed.map(|failed| failed.failure) else {
+        panic!("it fails")
+    };
+    assert!(message.contains("make everything that threads share inside the closure"), "{message}");
+}
+
+#[test]
+fn statics_begin_anew() {
+    static X: AtomicUsize = AtomicUsize::const_new(3);
+    for strategy in ALL {
+        Checker::new().strategy(strategy).schedules(50).run(|| {
+            let other = thread::spawn(|| X.fetch_add(1, Relaxed));
+            X.fetch_add(1, Relaxed);
+            other.join().unwrap();
+            assert_eq!(X.load(Relaxed), 5);
+        });
+    }
+}
+
+#[test]
+fn seeds_repeat_schedules() {
+    let schedules = |seed: u64, strategy: Schedules| -> Vec<String> {
+        let checker = Checker::new().seed(seed).schedules(40).strategy(strategy);
+        let outcome = checker.check(|| {
+            let cells = Arc::new([(); 2].map(|()| AtomicUsize::new(0)));
+            let handles = [0, 1].map(|me| {
+                let cells = cells.clone();
+                thread::spawn(move || {
+                    for _ in 0..3 {
+                        cells[me].store(1, Relaxed);
+                        cells[1 - me].load(Relaxed);
+                    }
+                })
+            });
+            handles.into_iter().for_each(|handle| handle.join().unwrap());
+        });
+        outcome
+            .violations
+            .iter()
+            .map(|found| format!("{} {} {:?}", found.schedule, found.executions, found.seed))
+            .collect()
+    };
+    for strategy in [Random, Pct { depth: 3 }] {
+        assert_eq!(schedules(5, strategy), schedules(5, strategy));
+        assert!(!schedules(5, strategy).is_empty());
+    }
+    assert_ne!(schedules(5, Random), schedules(1_000_000, Random));
+}
+
+#[test]
+fn the_report() {
+    let code = |order| {
+        move || {
+            let cells = Arc::new([(); 2].map(|()| AtomicUsize::new(0)));
+            let handles = [0, 1].map(|me| {
+                let cells = cells.clone();
+                thread::spawn(move || {
+                    cells[me].store(1, Relaxed);
+                    fence(order);
+                    cells[1 - me].load(Relaxed)
+                })
+            });
+            handles.into_iter().for_each(|handle| drop(handle.join()));
+        }
+    };
+    palisade_sync::test(code(SeqCst));
+    let report = catch_unwind(AssertUnwindSafe(|| palisade_sync::test(code(AcqRel))))
+        .expect_err("there is a violation");
+    let report = report.downcast_ref::<String>().expect("panics with a report");
+    for part in [
+        "palisade: 1 violation of sequential consistency under TSO (1000 schedules)",
+        "cells[me].store(1, Relaxed);\n      this store may still wait in its buffer",
+        "failures.rs:",
+        "cells[1 - me].load(Relaxed)\n      and this access comes before the store",
+        "PALISADE_SEED=",
+    ] {
+        assert!(report.contains(part), "{part:?} in\n{report}");
+    }
+}
+
+#[test]
+fn outside_of_a_run_it_is_the_standard_library() {
+    let x = Arc::new(AtomicUsize::new(0));
+    let lock = Arc::new(Mutex::new(0));
+    let (send, receive) = mpsc::sync_channel(1);
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let (x, lock, send) = (x.clone(), lock.clone(), send.clone());
+            scope.spawn(move || {
+                x.fetch_add(number, Relaxed);
+                *lock.lock().unwrap() += number;
+                send.send(number).unwrap();
+            });
+        }
+        drop(send);
+        assert_eq!(receive.iter().sum::<usize>(), 6);
+    });
+    assert_eq!((x.load(Relaxed), *lock.lock().unwrap()), (6, 6));
+}
