@@ -13,8 +13,7 @@ fn read(text: &str) -> Program {
 
 /// What SC says about a translation, which must be a valid program that can be read again.
 fn verdict(program: &Program) -> &'static str {
-    let errors: Vec<_> =
-        validate(program).into_iter().filter(|d| d.severity == Severity::Error).collect();
+    let errors: Vec<_> = validate(program).into_iter().filter(|d| d.severity == Severity::Error).collect();
     let text = print::print(program);
     assert!(errors.is_empty(), "{errors:?}\n{text}");
     assert_eq!(read(&text), *program, "{text}");

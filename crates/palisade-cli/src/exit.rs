@@ -9,6 +9,10 @@ pub enum Exit {
     Fine,
     /// Unknown: 3.
     Unknown,
+    /// A real program that was run has data races, and nothing worse: 5.
+    Races,
+    /// A real program that was run fails by itself: 4.
+    Failed,
     /// Unsafe, not as expected, or not a witness: 1.
     Violated,
     /// Usage or input error: 2.
@@ -23,6 +27,8 @@ impl Exit {
             Exit::Violated => 1,
             Exit::Error => 2,
             Exit::Unknown => 3,
+            Exit::Failed => 4,
+            Exit::Races => 5,
         }
     }
 

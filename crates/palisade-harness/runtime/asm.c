@@ -25,6 +25,15 @@ static __attribute__((used)) void pal_asm_store_fence(uint64_t address, uint64_t
     pal_event(0, HEAD(K_STORE_FENCE, O_RELEASE, 0), place);
 }
 
+/* Something that cannot be followed: that it happens is told. */
+static __attribute__((used)) void pal_asm_unknown(uint64_t address, uint64_t place)
+{
+    (void)address;
+    if (!pal.quiet) {
+        pal_note(N_ASSEMBLY, place);
+    }
+}
+
 /* For the language a locked instruction in assembly synchronises like a sequentially consistent one. */
 #define LOCKED(size)                                                                               \
     static __attribute__((used)) void pal_asm_locked##size(uint64_t address, uint64_t place)               \
@@ -72,6 +81,7 @@ LOCKED(16)
 
 STUB("palisade_asm_fence", "pal_asm_fence")
 STUB("palisade_asm_store_fence", "pal_asm_store_fence")
+STUB("palisade_asm_unknown", "pal_asm_unknown")
 STUB("palisade_asm_locked1", "pal_asm_locked1")
 STUB("palisade_asm_locked2", "pal_asm_locked2")
 STUB("palisade_asm_locked4", "pal_asm_locked4")

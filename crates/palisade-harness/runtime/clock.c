@@ -46,7 +46,8 @@ void pal_sleep(uint64_t nanoseconds, uint64_t place)
     if (pal.quiet) {
         return;
     }
-    if (!nanoseconds) {
+    if (!nanoseconds || pal.command.flags & EXPLORE) {
+        /* In a search, who sleeps may wake up at any time. */
         pal_yield();
         pal_event(0, HEAD(K_PAUSE, O_PLAIN, 0), place);
         return;

@@ -37,15 +37,15 @@ enum order { O_PLAIN, O_VOLATILE, O_RELAXED, O_ACQUIRE, O_RELEASE, O_ACQ_REL, O_
 #define KIND_OF(first) ((enum kind)((first) >> 56 & 31))
 
 /* What a note is about: something that cannot be followed. */
-enum note { N_FORK = 1, N_SIGNAL = 2, N_DIVERGED = 3, N_VFORK = 4, N_PROCESS_SHARED = 5, N_HANDLER = 6 };
+enum note { N_FORK = 1, N_HANDLER = 2, N_DIVERGED = 3, N_ASSEMBLY = 4 };
 
 /* What a K_STUCK record says of its thread, in its size. */
-enum stuck { STUCK_DEADLOCK, STUCK_RUNNING, STUCK_DETACHED, STUCK_NOT_JOINED, STUCK_AT };
+enum stuck { STUCK_DEADLOCK, STUCK_RUNNING, STUCK_DETACHED, STUCK_NOT_JOINED, STUCK_SPINS };
 
 /* What a text is about. */
 enum text { T_HELLO = 1, T_END = 2, T_MESSAGE = 3 };
 
 /* Why an execution was broken off. */
-enum reason { R_NONE, R_DEADLOCK, R_STEPS, R_STALLED, R_UNSUPPORTED, R_TIME, R_INTERNAL };
+enum reason { R_NONE, R_DEADLOCK, R_STEPS, R_STALLED, R_UNSUPPORTED, R_TIME, R_INTERNAL, R_TURNS, R_SPUN };
 
 #endif

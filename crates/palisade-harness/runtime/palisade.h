@@ -5,6 +5,7 @@
  *
  * - access.c, atomic.c: accesses to memory;
  * - schedule.c: who goes on, and what to do if nobody can;
+ * - spin.c: threads that go round in loops that change nothing;
  * - switch.c: how to let another thread go on: coroutines on one kernel thread, or a token that kernel threads pass on;
  * - thread.c, lock.c, wait.c, c11.c: threads and what they wait for;
  * - heap.c, clock.c: memory and time that depend on the program's own steps only, so that a schedule can be repeated;
@@ -39,6 +40,12 @@ struct cleanup {
     struct cleanup *next;
 };
 
+/* A thread that only looks: in which state it was before an access, and what it saw. */
+struct look {
+    uint64_t state, address, value;
+    unsigned size;
+};
+
 struct thread {
     /* For switch.c. */
     void *stack_pointer;
@@ -66,6 +73,13 @@ struct thread {
     int finished, joined, detached, is_c11;
     int priority;
     uint32_t idle;
+    /* For spin.c: where its stack ends, what it has looked at since it changed anything, and where the log was when it was chosen last. */
+    char *stack_end;
+    struct look *looks;
+    unsigned look_count, round_from;
+    uint64_t log_mark;
+    int spins, asleep;
+    uint64_t own_steps;
     pthread_t pthread;
     int kernel_id;
     void *(*start)(void *);
@@ -102,11 +116,12 @@ struct command {
     uint64_t steps;   /* at most so many */
     uint64_t stall;   /* milliseconds without any event */
     uint64_t time;    /* milliseconds at all */
-    uint64_t flags;   /* 1: tell footprints, 2: block spinning threads */
-    uint64_t choices; /* how many pairs of thread and count follow */
+    uint64_t flags;   /* EXPLORE or nothing */
+    uint64_t choices; /* how many pairs of thread and count follow; a count of 0 says that the thread is asleep */
 };
 #define COMMAND_MAGIC 0x31444e414d4d4f43ull
-enum { WITH_FOOTPRINTS = 1, BLOCK_SPINS = 2 };
+/* For a search through all executions: footprints are told, turns are followed strictly, threads end whose loops change nothing, and time stands still. */
+enum { EXPLORE = 1 };
 
 struct choice {
     uint32_t thread;
@@ -142,6 +157,7 @@ struct runtime {
     uint64_t changes[MOST_CHANGES];
     int change_at, change_count;
     int diverged;
+    uint64_t chosen;
     uint64_t signals; /* those whose handlers ran */
     struct thread *zombies; /* detached threads that have ended */
     int is_served;          /* started by `palisade run` */
@@ -163,6 +179,10 @@ uint64_t pal_random(void);
 int pal_always(struct thread *);
 int pal_never(struct thread *);
 uint64_t pal_now(void);
+
+/* spin.c */
+int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack);
+int pal_spins_for_ever(struct thread *thread);
 
 /* server.c */
 void pal_flush(void);

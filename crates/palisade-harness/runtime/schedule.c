@@ -36,6 +36,10 @@ uint64_t pal_random(void)
 
 uint64_t pal_now(void)
 {
+    /* In a search what a thread sees must not depend on how many steps others have taken. */
+    if (pal.command.flags & EXPLORE) {
+        return pal.self->own_steps * NANOSECONDS + pal.clock_ahead;
+    }
     return pal.steps * NANOSECONDS + pal.clock_ahead;
 }
 
@@ -47,7 +51,7 @@ static int by_size(const void *a, const void *b)
 
 static void announce(struct thread *thread)
 {
-    if (pal.command.flags & WITH_FOOTPRINTS && !thread->finished) {
+    if (pal.command.flags & EXPLORE && !thread->finished && !thread->spins) {
         uint64_t flags = F_PENDING | (thread->place < 0 ? F_WAITS : 0) | (thread->ready ? F_MAY_WAIT : 0);
         pal_log(thread->first, (thread->second & ~F_CHOSEN) | flags);
     }
@@ -127,11 +131,17 @@ static void time_out(struct thread *thread)
 void pal_check(void)
 {
     pal.shared->steps = pal.steps;
-    if (pal.command.steps && pal.steps >= pal.command.steps && !pal.quiet) {
-        pal_stop(R_STEPS, "");
+    pal.next_check = UINT64_MAX;
+    if (pal.command.flags & EXPLORE) {
+        return;
+    }
+    if (pal.command.steps) {
+        if (pal.steps >= pal.command.steps && !pal.quiet) {
+            pal_stop(R_STEPS, "");
+        }
+        pal.next_check = pal.command.steps;
     }
     uint64_t now = pal_now();
-    pal.next_check = pal.command.steps ? pal.command.steps : UINT64_MAX;
     for (int i = 0; i < pal.thread_count; i++) {
         struct thread *thread = pal.threads[i];
         if (thread->deadline && !thread->finished && thread->place < 0) {
@@ -149,15 +159,27 @@ void pal_check(void)
 
 static __attribute__((noreturn)) void deadlock(void)
 {
+    int spin = 0, for_ever = 1;
+    for (int i = 0; i < pal.thread_count; i++) {
+        struct thread *thread = pal.threads[i];
+        if (!thread->finished && thread->spins) {
+            spin = 1;
+            for_ever &= pal_spins_for_ever(thread);
+        }
+    }
+    if (spin && !for_ever) {
+        /* In an execution in which that thread looks later, it goes on. */
+        pal_stop(R_SPUN, "");
+    }
     for (int i = 0; i < pal.thread_count; i++) {
         struct thread *thread = pal.threads[i];
         if (!thread->finished) {
-            uint64_t size = STUCK_DEADLOCK;
+            uint64_t size = thread->spins ? STUCK_SPINS : STUCK_DEADLOCK;
             pal_log((thread->first & ADDRESS_BITS) | HEAD(K_STUCK, O_PLAIN, size),
                     (thread->second & ADDRESS_BITS) | thread->tag);
         }
     }
-    pal_stop(R_DEADLOCK, "");
+    pal_stop(spin ? R_SPUN : R_DEADLOCK, "");
 }
 
 /* Nobody can go on: time does, if somebody waits for it. */
@@ -185,8 +207,15 @@ static void idle(void)
 static struct thread *in_turn(struct thread *after)
 {
     struct thread *next = NULL, *smallest = NULL;
+    int awake = 0;
+    for (int i = 0; i < pal.ready_count; i++) {
+        awake |= !pal.ready[i]->asleep;
+    }
     for (int i = 0; i < pal.ready_count; i++) {
         struct thread *thread = pal.ready[i];
+        if (awake && thread->asleep) {
+            continue;
+        }
         if (!smallest || thread->number < smallest->number) {
             smallest = thread;
         }
@@ -220,12 +249,20 @@ static struct thread *given(void)
 {
     while (pal.choice_at < pal.command.choices) {
         struct choice *choice = &pal.choices[pal.choice_at];
+        if (!choice->count) {
+            for (int i = 0; i < pal.thread_count; i++) {
+                pal.threads[i]->asleep |= pal.threads[i]->number == choice->thread;
+            }
+        }
         if (pal.choice_used < choice->count) {
             for (int i = 0; i < pal.ready_count; i++) {
                 if (pal.ready[i]->number == choice->thread) {
                     pal.choice_used++;
                     return pal.ready[i];
                 }
+            }
+            if (pal.command.flags & EXPLORE) {
+                pal_stop(R_TURNS, "");
             }
             /* It cannot go on here. What is left of its turn is left out. */
             if (!pal.diverged) {
@@ -257,7 +294,7 @@ static struct thread *choose(void)
         }
         return highest();
     case S_STAY:
-        if (self->place < 0 || had_its_turn(self)) {
+        if (self->place < 0 || self->asleep || had_its_turn(self)) {
             self->idle = 0;
             return in_turn(self);
         }
@@ -269,25 +306,118 @@ static struct thread *choose(void)
     }
 }
 
-/* The general form of a decision. */
-void pal_choose(uint64_t first, uint64_t second)
+/* What a step touches: the first byte, how many, and whether it changes them. */
+static int touches(uint64_t first, uint64_t *from, uint64_t *to)
+{
+    uint64_t size = first >> 48 & 0xff;
+    *from = first & ADDRESS_BITS;
+    *to = *from + (size ? size : 1);
+    switch (KIND_OF(first)) {
+    case K_LOAD:
+    case K_LOCKED_LOAD:
+        return 1;
+    case K_STORE:
+    case K_LOCKED:
+        return 2;
+    case K_FENCE:
+        return size ? 2 : 0;
+    case K_JOIN:
+    case K_ENDED:
+        /* The end of a thread is an address of its own. */
+        *from |= 1ull << 50;
+        *to = *from + 1;
+        return KIND_OF(first) == K_ENDED ? 2 : 1;
+    case K_EXIT:
+        *from = 0;
+        *to = UINT64_MAX;
+        return 2;
+    default:
+        return 0;
+    }
+}
+
+/* Those that were asleep wake up when somebody takes a step that conflicts with theirs. */
+static void wake(const struct thread *chosen)
+{
+    uint64_t from, to, other_from, other_to;
+    int how = touches(chosen->first, &from, &to);
+    for (int i = 0; i < pal.thread_count; i++) {
+        struct thread *thread = pal.threads[i];
+        if (thread->asleep) {
+            int other = touches(thread->first, &other_from, &other_to);
+            if (how + other > 2 && how && other && from < other_to && other_from < to) {
+                thread->asleep = 0;
+            }
+        }
+    }
+}
+
+static struct thread *choose_and_count(void)
+{
+    if (!(pal.command.flags & EXPLORE)) {
+        return choose();
+    }
+    if (pal.command.steps && pal.chosen >= pal.command.steps) {
+        pal_stop(R_STEPS, "");
+    }
+    pal.chosen++;
+    struct thread *next = choose();
+    next->asleep = 0;
+    wake(next);
+    next->own_steps++;
+    next->log_mark = pal.shared->at;
+    return next;
+}
+
+/* The general form of a decision. It is entered with the registers that a function must not change saved on the stack. */
+__attribute__((used)) void pal_choose_with(uint64_t first, uint64_t second, const uint64_t *stack)
 {
     struct thread *self = pal.self;
     self->first = first;
     self->second = second;
+    if (pal.command.flags & EXPLORE && pal_is_spinning(self, first, stack)) {
+        self->spins = 1;
+        self->ready = pal_never;
+        pal_ready(self, 0);
+        pal_log(HEAD(K_ENDED, O_PLAIN, 0), self->tag | F_PENDING);
+    }
     announce(self);
     if (unlikely(!pal.ready_count)) {
         idle();
     }
     enum kind kind = KIND_OF(first);
     self->idle = kind == K_LOAD || kind == K_LOCKED_LOAD || kind == K_PAUSE ? self->idle + 1 : 0;
-    struct thread *next = choose();
+    struct thread *next = choose_and_count();
     pal.streak = next == pal.last ? pal.streak + 1 : 0;
     pal.last = next;
     if (next != self) {
         pal_switch(next);
     }
 }
+
+__asm__(".text\n"
+        ".hidden pal_choose\n"
+        ".globl pal_choose\n"
+        ".type pal_choose, @function\n"
+        "pal_choose:\n"
+        "    pushq %rbp\n"
+        "    pushq %rbx\n"
+        "    pushq %r12\n"
+        "    pushq %r13\n"
+        "    pushq %r14\n"
+        "    pushq %r15\n"
+        "    movq %rsp, %rdx\n"
+        "    subq $8, %rsp\n"
+        "    call pal_choose_with\n"
+        "    addq $8, %rsp\n"
+        "    popq %r15\n"
+        "    popq %r14\n"
+        "    popq %r13\n"
+        "    popq %r12\n"
+        "    popq %rbx\n"
+        "    popq %rbp\n"
+        "    ret\n"
+        ".size pal_choose, .-pal_choose\n");
 
 void pal_yield(void)
 {
@@ -305,7 +435,7 @@ void pal_await(const void *object, ready_fn *ready, uint64_t first, uint64_t pla
         pal_check();
     }
     pal_ready(self, ready(self));
-    if (self->deadline && self->place < 0) {
+    if (self->deadline && self->place < 0 && !(pal.command.flags & EXPLORE)) {
         pal_check();
     }
     pal_choose(first, second);
@@ -325,7 +455,7 @@ void pal_leave(void)
     if (!pal.ready_count) {
         idle();
     }
-    struct thread *next = choose();
+    struct thread *next = choose_and_count();
     pal.last = next;
     pal.streak = 0;
     if (self->detached && !pal.token_mode) {

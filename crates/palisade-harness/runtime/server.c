@@ -401,6 +401,7 @@ __attribute__((constructor(101))) static void begin(int count, char **arguments,
     unsetenv("PALISADE_END_OF_OUTPUT");
     unsetenv("PALISADE_SCHEDULING");
     (void)environment;
+    main_thread.stack_end = (char *)arguments;
     main_thread.pthread = pthread_self();
     main_thread.fs_base = (uint64_t)main_thread.pthread;
     main_thread.kernel_id = getpid();

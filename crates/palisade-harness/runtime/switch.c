@@ -144,6 +144,7 @@ static void *kernel_thread(void *argument)
 {
     struct thread *thread = argument;
     thread->fs_base = (uint64_t)pthread_self();
+    thread->stack_end = __builtin_frame_address(0);
     thread->kernel_id = (int)pal_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
     if (pal.token_mode) {
         __atomic_store_n(&thread->released, 1, __ATOMIC_RELEASE);

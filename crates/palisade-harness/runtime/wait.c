@@ -263,7 +263,7 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *handle)
         pal_changed(barrier);
         return PTHREAD_BARRIER_SERIAL_THREAD;
     }
-    uint64_t head = HEAD(K_LOCKED, O_ACQUIRE, 4);
+    uint64_t head = HEAD(K_LOCKED_LOAD, O_ACQUIRE, 4);
     pal_await(barrier, round_is_over, ((uint64_t)barrier & ADDRESS_BITS) | head, place);
     log_chosen(barrier, head, place);
     return 0;

@@ -4,7 +4,7 @@
 //! - left alone if it does not touch memory and is no fence (`pause`, `nop`, arithmetic on registers, or nothing at all: a compiler barrier);
 //! - followed by a call of the runtime's fence if it is `mfence` or a `lock`ed operation on the own stack pointer, and of its store-store fence if it is `sfence`; `lfence` does nothing to memory;
 //! - preceded by a call that tells a locked access if it is `lock …` or `xchg` with memory;
-//! - otherwise told about: the program does something that cannot be followed.
+//! - otherwise told about, now and whenever it is executed: the program does something that cannot be followed.
 //!
 //! Calls keep all registers and flags and the red zone; their stubs are in `runtime/asm.c`.
 
@@ -85,6 +85,7 @@ fn instruction(statement: &str, rewritten: &mut Rewritten) {
         }
         Does::Unknown => {
             rewritten.unfollowed.push(code.to_owned());
+            call(&mut rewritten.text, "palisade_asm_unknown", None);
             put(&mut rewritten.text, statement.trim());
         }
     }

@@ -46,6 +46,8 @@ pub enum Unfollowed {
     Fork,
     /// A handler of a signal was set: what it does is not seen.
     Handler,
+    /// Inline assembly that touches memory.
+    Assembly,
 }
 
 /// A thread at the end of an execution, if there is something to say about it.
@@ -222,9 +224,10 @@ impl<'a> Recorder<'a> {
                 });
             }
             Kind::Note => match record.address {
-                1 | 4 => _ = self.unfollowed.insert((Unfollowed::Fork, record.place)),
+                1 => _ = self.unfollowed.insert((Unfollowed::Fork, record.place)),
+                2 => _ = self.unfollowed.insert((Unfollowed::Handler, record.place)),
                 3 => self.diverged = true,
-                _ => _ = self.unfollowed.insert((Unfollowed::Handler, record.place)),
+                _ => _ = self.unfollowed.insert((Unfollowed::Assembly, record.place)),
             },
             Kind::Stuck => {
                 let how = match record.size {
@@ -313,6 +316,12 @@ impl Execution {
             Reason::Time => return Some(Failure::Late),
             Reason::Unsupported => return Some(Failure::Unsupported { what: message() }),
             Reason::Internal => return Some(Failure::Internal { what: message() }),
+            Reason::Turns => return None,
+            Reason::Spun => {
+                let spins = |left: &Left| left.how == How::Spins;
+                let threads = self.left.iter().any(spins).then(|| self.left.clone());
+                return threads.map(|threads| Failure::Spins { threads });
+            }
             Reason::None => {}
         }
         if signal != 0 {
@@ -321,10 +330,6 @@ impl Execution {
         }
         if code != 0 {
             return Some(Failure::ExitCode { code });
-        }
-        let spins: Vec<Left> = self.left.iter().copied().filter(|left| left.how == How::Spins).collect();
-        if !spins.is_empty() {
-            return Some(Failure::Spins { threads: spins });
         }
         if self.exit.is_some_and(|thread| thread != 0) {
             return Some(Failure::EarlyExit { thread: self.exit.unwrap_or(0) });

@@ -1,24 +1,31 @@
 //! Runs C, C++ and Rust programs under a scheduler of its own and records what they do to memory.
 //!
-//! - [`compile`], [`asm`]: how programs are compiled;
+//! - [`compile`], [`asm`], [`driver`]: how programs are compiled;
 //! - [`runtime`]: what is linked into programs, as C sources;
 //! - [`log`], [`stream`]: what the runtime tells;
 //! - [`process`]: the program as a process that forks for every execution;
 //! - [`schedule`]: how threads take turns, and the files that schedules are kept in;
 //! - [`execution`], [`races`]: what one execution shows;
 //! - [`session`]: many executions, and everything that was found once;
+//! - [`explore`]: all partial orders;
+//! - [`shorten`]: schedules with fewer switches;
 //! - [`symbols`]: source lines.
+//! - [`doctor`]: what this machine can do.
 //!
 //! What is absent: nothing here prints. Violations are found by `palisade-monitor`.
 
 pub mod asm;
 pub mod compile;
+pub mod doctor;
+pub mod driver;
 pub mod execution;
+pub mod explore;
 pub mod log;
 pub mod process;
 pub mod races;
 pub mod runtime;
 pub mod schedule;
 pub mod session;
+pub mod shorten;
 pub mod stream;
 pub mod symbols;

@@ -20,6 +20,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("lock.c", include_str!("../runtime/lock.c")),
     ("schedule.c", include_str!("../runtime/schedule.c")),
     ("server.c", include_str!("../runtime/server.c")),
+    ("spin.c", include_str!("../runtime/spin.c")),
     ("switch.c", include_str!("../runtime/switch.c")),
     ("thread.c", include_str!("../runtime/thread.c")),
     ("wait.c", include_str!("../runtime/wait.c")),

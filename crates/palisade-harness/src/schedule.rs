@@ -105,6 +105,8 @@ pub struct Command {
     pub length: u64,
     /// How the execution begins.
     pub turns: Turns,
+    /// In a search: threads that are not to be run behind the turns, until somebody takes a step that conflicts with theirs.
+    pub asleep: Vec<u16>,
     /// At most so many steps; 0 for no limit.
     pub steps: u64,
     /// Milliseconds without any event after which the execution is ended; 0 for no limit.
@@ -137,10 +139,11 @@ impl Command {
             self.stall,
             self.time,
             flags,
-            self.turns.turns.len() as u64,
+            (self.turns.turns.len() + self.asleep.len()) as u64,
         ];
         let mut bytes: Vec<u8> = fields.into_iter().flat_map(u64::to_le_bytes).collect();
-        for turn in &self.turns.turns {
+        let asleep = self.asleep.iter().map(|&thread| Turn { thread, steps: 0 });
+        for turn in self.turns.turns.iter().copied().chain(asleep) {
             bytes.extend(u32::from(turn.thread).to_le_bytes());
             bytes.extend(turn.steps.to_le_bytes());
         }

@@ -1,10 +1,11 @@
 //! Many executions of one program: every violation, race and failure once, with the schedule that showed it first.
 
 use crate::execution::{Execution, Failure, Left, Places, Recorder, Unfollowed};
+use crate::log::Record;
 use crate::process::{Lost, Program, Server, StartError};
 use crate::schedule::{Command, Schedule, Strategy, Turns};
 use crate::symbols::Symbols;
-use palisade_memory::Interlocked;
+use palisade_memory::{Interlocked, Model};
 use palisade_monitor::{Instruction, Instructions, Violation};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -247,6 +248,7 @@ impl Session {
             seed,
             length,
             turns,
+            asleep: Vec::new(),
             steps: self.options.steps,
             stall: milliseconds(self.options.patience),
             time: self.options.time.map_or(0, milliseconds),
@@ -271,15 +273,32 @@ impl Session {
 
     fn next_execution(&mut self) -> Option<Execution> {
         let command = self.asked.pop_front()?;
+        let execution = self.watch(|_| ())?;
+        self.take_in(&command, &execution);
+        Some(execution)
+    }
+
+    /// Runs one execution, shows its records to `also`, and leaves it to the caller whether it counts.
+    pub(crate) fn try_out(&mut self, command: &Command, also: impl FnMut(&Record)) -> Option<Execution> {
+        debug_assert!(self.asked.is_empty(), "executions come in the order in which they were asked for");
+        self.ask(command.clone())?;
+        self.asked.pop_front();
+        self.watch(also)
+    }
+
+    /// Reads the next execution.
+    fn watch(&mut self, mut also: impl FnMut(&Record)) -> Option<Execution> {
         let mut recorder = Recorder::new(&mut self.places, self.options.interlocked, MOST_TURNS);
         let mut messages = Vec::new();
-        let read = self.server.read(|record| recorder.take(record), |text| messages.push(text));
+        let read = self.server.read(
+            |record| {
+                recorder.take(record);
+                also(record);
+            },
+            |text| messages.push(text),
+        );
         match read {
-            Ok((end, output)) => {
-                let execution = recorder.finish(end, messages, output);
-                self.take_in(&command, &execution);
-                Some(execution)
-            }
+            Ok((end, output)) => Some(recorder.finish(end, messages, output)),
             Err(lost) => {
                 drop(recorder);
                 self.lose(&lost);
@@ -309,7 +328,7 @@ impl Session {
         }
     }
 
-    fn take_in(&mut self, command: &Command, execution: &Execution) {
+    pub(crate) fn take_in(&mut self, command: &Command, execution: &Execution) {
         self.findings.executions += 1;
         let number = self.findings.executions;
         self.findings.steps += execution.end.steps;
@@ -351,9 +370,18 @@ impl Session {
         }
     }
 
-    /// Whether an execution shows a violation, known by its names.
-    pub fn shows(&mut self, execution: &Execution, violation: &Violation) -> bool {
-        execution.violations.iter().any(|(shown, _)| self.named(shown) == *violation)
+    /// Whether an execution shows a violation, known by its model and the names of its instructions.
+    pub fn shows(&mut self, execution: &Execution, model: Model, names: &[String; 3]) -> bool {
+        execution.violations.iter().any(|(shown, _)| {
+            let named = [shown.store, shown.previous, shown.access]
+                .map(|instruction| self.symbols.name(self.places.place(instruction)));
+            shown.model == model && named == *names
+        })
+    }
+
+    /// The options it was started with.
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
     }
 
     /// Whether an execution shows a failure, known by its name and places.

@@ -71,9 +71,13 @@ pub enum Reason {
     Time,
     /// The runtime could not do its work.
     Internal,
+    /// The given turns could not be taken.
+    Turns,
+    /// All threads that are left go round in loops that change nothing.
+    Spun,
 }
 
-const REASONS: [Reason; 7] = [
+const REASONS: [Reason; 9] = [
     Reason::None,
     Reason::Deadlock,
     Reason::Steps,
@@ -81,6 +85,8 @@ const REASONS: [Reason; 7] = [
     Reason::Unsupported,
     Reason::Time,
     Reason::Internal,
+    Reason::Turns,
+    Reason::Spun,
 ];
 
 /// The longest text there may be; more is a broken log.

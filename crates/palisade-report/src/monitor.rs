@@ -65,7 +65,7 @@ struct Grouped {
 }
 
 /// What the three instructions are called in JSON and SARIF, and what there is to say about them.
-const ROLES: [(&str, &str); 3] = [
+pub(crate) const ROLES: [(&str, &str); 3] = [
     ("store", "this store may still wait in its buffer"),
     ("previous", "when another process has got here, after the store,"),
     ("access", "and this access comes before the store"),
@@ -141,11 +141,16 @@ pub fn monitor_text(finding: &MonitorFinding<'_>, width: usize, colour: Colour) 
 
 /// Where an instruction is, and what stands there.
 fn shown(finding: &MonitorFinding<'_>, instruction: Instruction) -> (String, String) {
-    let name = one_line(finding.instructions.name(instruction));
+    shown_place(finding.instructions.name(instruction), finding.sources)
+}
+
+/// Where something with a name is, and what stands there.
+pub(crate) fn shown_place(name: &str, sources: &BTreeMap<String, Source>) -> (String, String) {
+    let name = one_line(name);
     match Place::of(&name) {
         Some(place) => {
             let (at, text) = name.split_once(' ').unwrap_or((&name, ""));
-            let source = finding.sources.get(&place.file).map(|source| one_line(source.line(place.line)));
+            let source = sources.get(&place.file).map(|source| one_line(source.line(place.line)));
             (at.to_owned(), source.filter(|line| !line.is_empty()).unwrap_or_else(|| text.to_owned()))
         }
         None => (name, String::new()),
@@ -184,9 +189,12 @@ pub fn monitor_json(finding: &MonitorFinding<'_>) -> String {
 }
 
 fn place_json(finding: &MonitorFinding<'_>, instruction: Instruction) -> Value {
-    let name = finding.instructions.name(instruction);
+    named_json(finding.instructions.name(instruction), finding.sources)
+}
+
+pub(crate) fn named_json(name: &str, sources: &BTreeMap<String, Source>) -> Value {
     let place = Place::of(name);
-    let (_, text) = shown(finding, instruction);
+    let (_, text) = shown_place(name, sources);
     json!({
         "name": name,
         "file": place.as_ref().map(|place| &place.file),
@@ -198,6 +206,10 @@ fn place_json(finding: &MonitorFinding<'_>, instruction: Instruction) -> Value {
 
 /// What was seen as SARIF 2.1.0, one result per violation and model.
 pub fn monitor_sarif(finding: &MonitorFinding<'_>, version: &str) -> String {
+    serde_json::to_string_pretty(&sarif(finding, version)).expect("the record has only string keys") + "\n"
+}
+
+pub(crate) fn sarif(finding: &MonitorFinding<'_>, version: &str) -> Value {
     let rule = |model: Model, what: &str| {
         json!({
             "id": format!("{}-violation", model.name()),
@@ -243,7 +255,7 @@ pub fn monitor_sarif(finding: &MonitorFinding<'_>, version: &str) -> String {
         .iter()
         .map(|problem| json!({ "level": "error", "message": { "text": format!("{}: {problem}", finding.file) } }))
         .collect();
-    let sarif = json!({
+    json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{
@@ -261,8 +273,7 @@ pub fn monitor_sarif(finding: &MonitorFinding<'_>, version: &str) -> String {
             }],
             "results": results,
         }],
-    });
-    serde_json::to_string_pretty(&sarif).expect("the record has only string keys") + "\n"
+    })
 }
 
 fn told((place, text): &(String, String)) -> String {
@@ -274,7 +285,12 @@ fn sarif_location(
     instruction: Instruction,
     says: Option<&str>,
 ) -> Option<Value> {
-    let place = Place::of(finding.instructions.name(instruction))?;
+    location_of(finding.instructions.name(instruction), says)
+}
+
+/// Where something with a name is, as SARIF has it.
+pub(crate) fn location_of(name: &str, says: Option<&str>) -> Option<Value> {
+    let place = Place::of(name)?;
     let mut region = json!({ "startLine": place.line });
     if let Some(column) = place.column {
         region["startColumn"] = column.into();

@@ -53,6 +53,8 @@ pub use palisade_syntax::Language;
 
 pub use palisade_certificate as certificate;
 pub use palisade_engine as engine;
+pub use palisade_export as export;
+pub use palisade_harness as harness;
 pub use palisade_memory as memory;
 pub use palisade_monitor as monitor;
 pub use palisade_program as program;

@@ -4,6 +4,8 @@
 //! end; and, with bounded store age, before stores. What lies between two such places is local to the process: it can as well be done right before the next of them, with stores getting
 //! one round older for each round boundary they are moved across. That is why a bound on their age needs more places.
 //!
+//! If a property asks whether processes are *not* at labels, a new round may begin before every statement.
+//!
 //! *Labels.* A process that is at a label a property sees rests right there, at `at_l`, and nowhere else before the first step of the statement: otherwise it would seem to be at no label.
 
 use super::build::{self, call, name, run, stmt};
@@ -71,12 +73,24 @@ struct Body<'t, 'p> {
     registers: FxHashSet<String>,
     /// Labels that some `goto` leads to.
     targets: FxHashSet<String>,
+    /// The label of the end of a process, and whether something leads there.
+    done: String,
+    returns: bool,
     /// Whether a new round could have begun right here, so that the next access need not offer it.
     rested: bool,
 }
 
 impl<'p> Translator<'p> {
+    /// Whether the processes of a template take steps at all; otherwise they are at their end from the start.
+    pub(super) fn has_rounds(&self, template: &str) -> bool {
+        let declared = self.program.templates.iter().find(|declared| declared.name.as_str() == template);
+        declared.is_some_and(|template| !template.body.iter().all(is_declaration))
+    }
+
     pub(super) fn template(&mut self, template: &'p Template) -> Template {
+        if !self.has_rounds(template.name.as_str()) {
+            return template.clone();
+        }
         let text = template.name.as_str();
         let own = |set: &Set<'_>| set.iter().map(|label| (*label).to_owned()).collect();
         let (labels, registers) = (own(self.observed.labels(text)), own(self.observed.registers(text)));
@@ -95,7 +109,12 @@ impl<'p> Translator<'p> {
             }
         }
         body.block(&template.body, &mut block);
-        block.push(run(&self.finish));
+        let (returns, done) = (body.returns, body.done);
+        let mut end = self.finish();
+        if returns {
+            end[0].labels.push(name(&done));
+        }
+        block.extend(end);
         Template { body: block, ..template.clone() }
     }
 
@@ -176,7 +195,11 @@ impl<'t, 'p> Body<'t, 'p> {
     ) -> Body<'t, 'p> {
         let mut targets = FxHashSet::default();
         collect_targets(block, &mut targets);
-        Body { translator, kind, labels, registers, targets, rested: false }
+        let done = match kind {
+            Kind::Process => translator.names.fresh("done"),
+            Kind::Procedure => String::new(),
+        };
+        Body { translator, kind, labels, registers, targets, done, returns: false, rested: false }
     }
 
     fn block(&mut self, block: &'p Block, out: &mut Block) {
@@ -237,6 +260,9 @@ impl<'t, 'p> Body<'t, 'p> {
                 if let Some(rest) = rest {
                     out.extend(rest);
                     self.rested = true;
+                } else if self.translator.observed.absence && !is_declaration(stmt) {
+                    self.rest(out);
+                    self.rested = true;
                 }
                 self.unlabelled(stmt, out);
             }
@@ -252,11 +278,11 @@ impl<'t, 'p> Body<'t, 'p> {
 
     /// Ends the round, perhaps, with the process at its labels until the next.
     fn rest_at(&mut self, labels: &[&Name]) -> Block {
-        let mut switch = self.translator.switch();
-        for label in labels {
-            let at = self.translator.at_label(label.as_str());
-            switch[1].labels.push(Name::new(at, label.span()));
-        }
+        let at: Vec<Name> = labels
+            .iter()
+            .map(|label| Name::new(self.translator.at_label(label.as_str()), label.span()))
+            .collect();
+        let switch = self.translator.switch(at);
         vec![stmt(StmtKind::Choose(vec![switch, Block::new()]))]
     }
 
@@ -328,9 +354,11 @@ impl<'t, 'p> Body<'t, 'p> {
             StmtKind::Return(value) => {
                 let value = value.as_ref().map(|value| self.expr(value));
                 if self.kind == Kind::Process {
-                    out.push(run(&self.translator.finish));
+                    self.returns = true;
+                    StmtKind::Goto(name(&self.done))
+                } else {
+                    StmtKind::Return(value)
                 }
-                StmtKind::Return(value)
             }
             StmtKind::Atomic(body) => {
                 self.drain(out);
@@ -506,8 +534,8 @@ impl<'t, 'p> Body<'t, 'p> {
                     StmtKind::Return(value.as_ref().map(|value| self.raw(value)))
                 }
                 StmtKind::Return(_) => {
-                    let end = vec![run(&self.translator.finish), build::stmt(StmtKind::Return(None))];
-                    StmtKind::Block(end)
+                    self.returns = true;
+                    StmtKind::Goto(name(&self.done))
                 }
                 StmtKind::Skip
                 | StmtKind::Fence

@@ -133,8 +133,8 @@ struct Translator<'p> {
     r_tso: Option<String>,
     new_round: String,
     init_round: String,
-    end_round: String,
-    finish: String,
+    /// Counts the process among those with pending stores, if that matters.
+    end_round: Option<String>,
     delay: String,
     /// `pointer(p)` is `p`, if that is the address of a cell of the program.
     pointer: Option<String>,
@@ -169,8 +169,7 @@ impl<'p> Translator<'p> {
             r_tso: some("r_TSO", queues > 0, &mut names),
             new_round: names.fresh("new_round"),
             init_round: names.fresh("init_round"),
-            end_round: names.fresh("end_round"),
-            finish: names.fresh("finish"),
+            end_round: some("end_round", queues > 0 && observed.memory, &mut names),
             delay: names.fresh("delay"),
             pointer: None,
             local: Locals::new(&mut names),
@@ -250,9 +249,31 @@ impl<'p> Translator<'p> {
         stmt(StmtKind::Eval(build::locked(Rmw::FetchAdd, place(&self.sim), vec![amount])))
     }
 
-    /// Ends a round and waits for the next.
-    fn switch(&self) -> Block {
-        vec![run(&self.end_round), self.take_token(), run(&self.init_round)]
+    /// Ends a round. The process is at rest right behind the last of these statements.
+    fn end_round(&self) -> Block {
+        let count = self.end_round.iter().map(|end_round| run(end_round));
+        count.chain([build::assign(place(&self.sim), Expr::int(0))]).collect()
+    }
+
+    /// Ends a round and waits for the next, with these labels in between.
+    fn switch(&self, labels: Vec<Name>) -> Block {
+        let mut block = self.end_round();
+        block.push(Stmt { labels, ..self.take_token() });
+        block.push(run(&self.init_round));
+        block
+    }
+
+    /// The end of a process: rounds in which what is pending reaches memory.
+    fn finish(&mut self) -> Block {
+        let at_end = self.observed.end.then(|| name(&self.at_label("end")));
+        let mut block = Block::new();
+        if let Some(r_tso) = &self.r_tso {
+            let condition = positive(var(r_tso));
+            let body = self.switch(at_end.into_iter().collect());
+            block.push(stmt(StmtKind::While { condition, body }));
+        }
+        block.extend(self.end_round());
+        block
     }
 
     /// Goes on only if nothing is pending.
@@ -268,25 +289,19 @@ impl<'p> Translator<'p> {
         let change = |text: &str, op| build::assign(place(text), build::binary(op, var(text), Expr::int(1)));
         let mut init = Block::new();
         init.extend(self.r_sc.iter().map(|r_sc| change(r_sc, BinaryOp::Add)));
-        let mut end = Block::new();
-        let mut finish = Block::new();
         let mut all = Vec::new();
         if let Some(r_tso) = &self.r_tso {
             let waiting = || positive(var(r_tso));
             let mut begin = Block::new();
             if let Some(pending) = &self.pending {
                 begin.push(change(pending, BinaryOp::Sub));
-                end.push(build::when(waiting(), vec![change(pending, BinaryOp::Add)]));
+                let end_round = self.end_round.as_ref().expect("it counts pending stores");
+                let count = build::when(waiting(), vec![change(pending, BinaryOp::Add)]);
+                all.push(procedure(end_round, vec![count]));
             }
             begin.push(change(r_tso, BinaryOp::Sub));
             begin.extend(self.variables.iter().flat_map(|variable| variable.move_up()));
             init.push(build::when(waiting(), begin));
-            // A process may end with stores pending; if that can be seen, it must be able to stay so.
-            let again = match self.observed.end {
-                true => build::binary(BinaryOp::And, waiting(), build::coin()),
-                false => waiting(),
-            };
-            finish.push(stmt(StmtKind::While { condition: again, body: self.switch() }));
             let more = match (self.bounded, &self.r_sc) {
                 (Bounded::Rounds(rounds), Some(r_sc)) => {
                     let effect = build::binary(BinaryOp::Add, var(r_sc), var(r_tso));
@@ -298,13 +313,9 @@ impl<'p> Translator<'p> {
             let grow = vec![change(r_tso, BinaryOp::Add)];
             all.push(procedure(&self.delay, vec![stmt(StmtKind::While { condition: more, body: grow })]));
         }
-        end.push(build::assign(place(&self.sim), Expr::int(0)));
-        finish.push(run(&self.end_round));
-        let choice = stmt(StmtKind::Choose(vec![self.switch(), Block::new()]));
+        let choice = stmt(StmtKind::Choose(vec![self.switch(Vec::new()), Block::new()]));
         all.push(procedure(&self.init_round, init));
-        all.push(procedure(&self.end_round, end));
         all.push(procedure(&self.new_round, vec![choice]));
-        all.push(procedure(&self.finish, finish));
         all
     }
 

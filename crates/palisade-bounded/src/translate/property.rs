@@ -1,6 +1,10 @@
 //! Properties: what they see of the program, and what becomes of them.
 //!
-//! A label is seen where a process rests at it, so conditions on labels are judged while nobody is in a round. Conditions on memory are judged where nothing is pending, too. Registers
+//! A label is seen where a process rests at it, so conditions on labels are judged while nobody is in a round. Conditions on memory are judged where nothing is pending, too.
+//!
+//! Usually it matters only that processes are at labels. Where it matters that they are not, they must be able to rest everywhere between labels, too.
+//!
+//! Registers
 //! are as good in the middle of a round as anywhere: others are at rest then, and what the process has in its registers it could have at the end of a round just there.
 
 use super::build::{equals, var};
@@ -21,6 +25,8 @@ pub(super) struct Observed<'p> {
     pub(super) memory: bool,
     /// Whether the ends of processes matter.
     pub(super) end: bool,
+    /// Whether it matters that a process is *not* at a label, as in `!P@l` or `count(P@l) == 0`.
+    pub(super) absence: bool,
     nothing: Set<'p>,
 }
 
@@ -36,8 +42,9 @@ impl<'p> Observed<'p> {
         let mut observed = Observed::default();
         for property in &program.properties {
             let sees = observed.collect(&property.condition);
+            observed.absence |= property.kind == PropertyKind::Forbid
+                && !is_monotone(&property.condition, Polarity::Positive);
             observed.memory |= sees.memory || property.kind == PropertyKind::Final;
-            observed.end |= property.kind == PropertyKind::Final;
         }
         for template in &program.templates {
             if let Some(labels) = observed.labels.get_mut(template.name.as_str()) {
@@ -83,6 +90,55 @@ impl<'p> Observed<'p> {
     /// The registers of a template that properties see.
     pub(super) fn registers(&self, template: &str) -> &Set<'p> {
         self.registers.get(template).unwrap_or(&self.nothing)
+    }
+}
+
+/// Whether a condition counts when it is true, or when it is false.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Polarity {
+    Positive,
+    Negative,
+}
+
+impl Polarity {
+    fn opposite(self) -> Polarity {
+        match self {
+            Polarity::Positive => Polarity::Negative,
+            Polarity::Negative => Polarity::Positive,
+        }
+    }
+}
+
+/// Whether more processes at labels can only make the condition true (false, if the polarity is negative).
+fn is_monotone(e: &Expr, polarity: Polarity) -> bool {
+    use BinaryOp::{And, Ge, Gt, Le, Lt, Or};
+    if !sees_labels(e) {
+        return true;
+    }
+    match &e.kind {
+        ExprKind::Unary(palisade_program::written::UnaryOp::Not, a) => is_monotone(a, polarity.opposite()),
+        ExprKind::Binary(And | Or, a, b) => is_monotone(a, polarity) && is_monotone(b, polarity),
+        ExprKind::Binary(Ge | Gt, a, b) => polarity == Polarity::Positive && grows(a) && !sees_labels(b),
+        ExprKind::Binary(Lt | Le, a, b) => polarity == Polarity::Negative && grows(a) && !sees_labels(b),
+        _ => polarity == Polarity::Positive && grows(e),
+    }
+}
+
+/// Whether the value can only grow with more processes at labels.
+fn grows(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Observe(_) => true,
+        ExprKind::Binary(BinaryOp::Add, a, b) => grows(a) && grows(b),
+        _ => !sees_labels(e),
+    }
+}
+
+fn sees_labels(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Observe(Observation::At { .. } | Observation::Count { .. }) => true,
+        ExprKind::Unary(_, a) => sees_labels(a),
+        ExprKind::Binary(_, a, b) => sees_labels(a) || sees_labels(b),
+        _ => false,
     }
 }
 
@@ -145,16 +201,36 @@ impl Translator<'_> {
                 ExprKind::Binary(*op, Box::new(self.condition(a)), Box::new(self.condition(b)))
             }
             ExprKind::Observe(Observation::At { process, label }) => {
-                let label = self.seen_label(&process.template, label);
-                ExprKind::Observe(Observation::At { process: process.clone(), label })
+                let at = |label| ExprKind::Observe(Observation::At { process: process.clone(), label });
+                let kind = at(self.seen_label(&process.template, label));
+                return self.or_flushing(&process.template, label, kind, BinaryOp::Or, at);
             }
             ExprKind::Observe(Observation::Count { template, label }) => {
-                let label = self.seen_label(template, label);
-                ExprKind::Observe(Observation::Count { template: template.clone(), label })
+                let at = |label| ExprKind::Observe(Observation::Count { template: template.clone(), label });
+                let kind = at(self.seen_label(template, label));
+                return self.or_flushing(template, label, kind, BinaryOp::Add, at);
             }
             other => other.clone(),
         };
         Expr::new(kind, e.span())
+    }
+
+    /// A process whose last stores are still pending is at its end, too.
+    fn or_flushing(
+        &mut self,
+        template: &Name,
+        label: &Name,
+        kind: ExprKind,
+        op: BinaryOp,
+        at: impl Fn(Name) -> ExprKind,
+    ) -> Expr {
+        let seen = Expr::new(kind, label.span());
+        let rests = self.r_tso.is_some() && self.has_rounds(template.as_str());
+        if label.as_str() != "end" || !rests {
+            return seen;
+        }
+        let flushing = at(Name::new(self.at_label("end"), label.span()));
+        build::binary(op, seen, Expr::new(flushing, label.span()))
     }
 
     fn seen_label(&mut self, template: &Name, label: &Name) -> Name {

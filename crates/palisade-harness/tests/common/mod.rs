@@ -2,14 +2,11 @@
 
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
-use palisade_harness::asm;
-use palisade_harness::compile::{Family, Step, Tools, plan};
+use palisade_harness::driver;
 use palisade_harness::process::{Program, Scheduling};
-use palisade_harness::runtime;
 use palisade_harness::session::{Findings, Options, Session};
 use palisade_memory::Model;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -25,17 +22,6 @@ fn scratch() -> PathBuf {
 
 /// Compiles a program; the name of the result must be the test's own.
 pub fn compile_with(compiler: &str, source: &str, name: &str, flags: &[&str]) -> PathBuf {
-    let version = Command::new(compiler).arg("--version").output().unwrap_or_else(|error| {
-        panic!("`{compiler}` is needed (Debian packages gcc, g++ and clang; `./test` installs them): {error}")
-    });
-    let work = scratch().join(format!("work-{name}"));
-    std::fs::create_dir_all(&work).expect("a folder can be made");
-    let tools = Tools {
-        compiler: compiler.to_owned(),
-        family: Family::of(&String::from_utf8_lossy(&version.stdout)),
-        runtime: runtime::object(compiler, &scratch()).expect("the runtime compiles"),
-        work,
-    };
     let output = scratch().join(name);
     let mut arguments: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
     arguments.extend([
@@ -43,19 +29,13 @@ pub fn compile_with(compiler: &str, source: &str, name: &str, flags: &[&str]) ->
         "-o".into(),
         output.display().to_string(),
     ]);
-    for step in plan(&arguments, &tools).expect("the arguments are fine") {
-        match step {
-            Step::Compile(arguments) => {
-                let done = Command::new(compiler).args(&arguments).output().expect("the compiler starts");
-                let said = String::from_utf8_lossy(&done.stderr);
-                assert!(done.status.success(), "{compiler} {}:\n{said}", arguments.join(" "));
-            }
-            Step::Rewrite { file, .. } => {
-                let text = std::fs::read_to_string(&file).expect("the compiler wrote it");
-                std::fs::write(&file, asm::rewrite(&text).text).expect("it can be written");
-            }
-        }
-    }
+    let work = scratch().join(format!("work-{name}"));
+    let compiled = driver::compile(compiler, &arguments, &scratch(), &work).unwrap_or_else(|error| {
+        panic!(
+            "gcc, g++ and clang are needed (Debian packages of these names; `./test` installs them): {error}"
+        )
+    });
+    assert!(compiled.success, "{compiler} {}", arguments.join(" "));
     output
 }
 

@@ -1,0 +1,91 @@
+//! The arguments of `palisade run`.
+
+use super::*;
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  palisade cc -o queue_test queue_test.c             compile it first, or with palisade c++
+  palisade run -- ./queue_test                       1000 random schedules
+  palisade run --strategy pct --depth 3 -- ./t       schedules with few switches, at the right places
+  palisade run --strategy exhaustive -- ./t          every partial order: decides a program that ends
+  palisade run --replay t.schedule --shorten         a schedule again, and with fewer switches
+  palisade run --sarif out.sarif -- ./t              for code scanning
+
+The first word is clean, violations, failed, races or unknown. docs/run.md has more.
+Exit codes: 0 clean, 1 violations of sequential consistency, 2 not instrumented or cannot be
+started, 3 unknown, 4 the program itself fails (crash, deadlock, exit code, threads left over),
+5 data races and nothing worse.";
+
+/// `palisade run`
+#[derive(Debug, Args)]
+#[command(after_long_help = RUN_EXAMPLES)]
+pub struct RunArgs {
+    /// How many schedules [default: 1000; exhaustive: all]
+    #[arg(long, value_name = "N")]
+    pub schedules: Option<u64>,
+    /// How schedules are chosen
+    #[arg(long, value_name = "STRATEGY", default_value = "random")]
+    pub strategy: StrategyArg,
+    /// Of pct: how many things have to come in the right order
+    #[arg(long, value_name = "D", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub depth: u32,
+    /// Of exhaustive: only schedules with at most so many preemptions
+    #[arg(long, value_name = "N")]
+    pub preemptions: Option<usize>,
+    /// Report violations under this memory model only [default: both]
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<WeakModelArg>,
+    /// What a locked instruction waits for under PSO
+    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
+    pub interlocked: InterlockedArg,
+    /// Run the schedule in this file instead
+    #[arg(long, value_name = "FILE")]
+    pub replay: Option<PathBuf>,
+    /// Keep the schedule of the first finding in this file [default: PROGRAM.schedule]
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Keep no schedule
+    #[arg(long, conflicts_with = "save")]
+    pub no_save: bool,
+    /// Look for a schedule with fewer switches before it is kept
+    #[arg(long)]
+    pub shorten: bool,
+    /// End at the first thing that is found
+    #[arg(long)]
+    pub stop_at_first: bool,
+    /// An execution is ended after so many steps
+    #[arg(long, value_name = "N", default_value_t = 10_000_000)]
+    pub max_steps: u64,
+    /// An execution is ended when nothing has happened for so long
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "5")]
+    pub patience: Duration,
+    /// How threads are switched
+    #[arg(long, value_name = "HOW", default_value = "best")]
+    pub scheduling: SchedulingArg,
+    /// Write what was found to a file as SARIF, for code scanning
+    #[arg(long, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", last = true, required_unless_present = "replay")]
+    pub command: Vec<String>,
+}
+
+/// How schedules are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum StrategyArg {
+    /// Any thread that can go on, with the same probability
+    Random,
+    /// Random priorities, changed at some places
+    Pct,
+    /// All partial orders, each once
+    Exhaustive,
+}
+
+/// How threads are switched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum SchedulingArg {
+    /// Coroutines where the machine can do it
+    Best,
+    /// Kernel threads that pass a token
+    Token,
+}

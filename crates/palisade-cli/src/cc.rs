@@ -1,0 +1,58 @@
+//! `palisade cc` and `palisade c++`: a compiler whose programs `palisade run` can run.
+//!
+//! Exit codes: 0 if the compiler was content, 2 if not.
+
+use crate::args::CcArgs;
+use crate::exit::Exit;
+use crate::output::Output;
+use palisade::Diagnostic;
+use palisade::harness::{driver, runtime};
+use std::process::Command;
+
+/// Which language.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compiles {
+    /// C.
+    C,
+    /// C++.
+    Cxx,
+}
+
+impl Compiles {
+    /// The compiler that the user asks for, or the first that is there.
+    pub fn compiler(self, asked: Option<&str>) -> String {
+        let (variable, usual) = match self {
+            Compiles::C => ("CC", ["gcc", "clang"]),
+            Compiles::Cxx => ("CXX", ["g++", "clang++"]),
+        };
+        let from_environment =
+            || std::env::var(variable).ok().filter(|name| !name.is_empty() && !name.contains("palisade"));
+        let is_there = |name: &&str| Command::new(name).arg("--version").output().is_ok();
+        asked
+            .map(str::to_owned)
+            .or_else(from_environment)
+            .unwrap_or_else(|| usual.into_iter().find(is_there).unwrap_or(usual[0]).to_owned())
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &CcArgs, language: Compiles, output: &Output) -> Exit {
+    let compiler = language.compiler(args.compiler.as_deref());
+    let cache = runtime::cache_folder(|name| std::env::var_os(name));
+    let work = std::env::temp_dir().join(format!("palisade-cc-{}", std::process::id()));
+    match driver::compile(&compiler, &args.arguments, &cache, &work) {
+        Ok(compiled) => {
+            for (source, code) in &compiled.unfollowed {
+                let message = format!("inline assembly that touches memory is not followed: `{code}`");
+                output.complain_about(source, Diagnostic::warning("inline-assembly", message));
+            }
+            if compiled.success { Exit::Fine } else { Exit::Error }
+        }
+        Err(error) => {
+            let diagnostic = Diagnostic::error("cannot-compile", error.to_string())
+                .help("`palisade doctor` tells what this machine lacks");
+            output.complain_about(&compiler, diagnostic);
+            Exit::Error
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! `palisade doctor`: can this machine run real programs under the scheduler, and what should be installed?
+//!
+//! Exit codes: 0 if C programs can be run, 3 if something is missing for that.
+
+use crate::args::Format;
+use crate::exit::Exit;
+use crate::output::Output;
+use palisade::harness::doctor::{Health, examine};
+use palisade::harness::runtime;
+use palisade::report::SCHEMA_VERSION;
+
+/// Runs the command.
+pub fn run(output: &Output) -> Exit {
+    let cache = runtime::cache_folder(|name| std::env::var_os(name));
+    let work = std::env::temp_dir().join(format!("palisade-doctor-{}", std::process::id()));
+    let findings = examine(&cache, &work);
+    // What is left there does no harm.
+    let _ = std::fs::remove_dir_all(&work);
+    let ready = findings.iter().any(|finding| finding.is_compiler && finding.health == Health::Fine);
+    let text = match output.format {
+        Format::Json => {
+            let checks: Vec<serde_json::Value> = findings
+                .iter()
+                .map(|finding| {
+                    serde_json::json!({
+                        "what": finding.what,
+                        "health": finding.health.name(),
+                        "found": finding.found,
+                        "advice": finding.advice,
+                    })
+                })
+                .collect();
+            let record = serde_json::json!({
+                "schema_version": SCHEMA_VERSION,
+                "command": "doctor",
+                "verdict": if ready { "ready" } else { "not-ready" },
+                "checks": checks,
+            });
+            format!("{record}\n")
+        }
+        Format::Text => {
+            let mut text = format!("{}\n", if ready { "ready" } else { "not-ready" });
+            let width = findings.iter().map(|finding| finding.what.chars().count()).max().unwrap_or(0);
+            for finding in &findings {
+                text += &format!("  {:7}  {:width$}  {}\n", finding.health.name(), finding.what, finding.found);
+                if let Some(advice) = &finding.advice {
+                    text += &format!("           {:width$}  {advice}\n", "");
+                }
+            }
+            text
+        }
+    };
+    let _ = output.print(&text);
+    if ready { Exit::Fine } else { Exit::Unknown }
+}

@@ -1,0 +1,358 @@
+//! `palisade run`: runs an instrumented program under many schedules and tells what the monitors saw.
+//!
+//! Exit codes: 0 clean, 1 violations, 2 the program cannot be run, 3 unknown, 4 the program fails by itself, 5 data races only.
+
+use crate::args::{Common, Format, RunArgs, SchedulingArg, StrategyArg};
+use crate::exit::Exit;
+use crate::meter::Meter;
+use crate::output::{Detail, Output};
+use crate::{files, interrupt};
+use palisade::harness::explore::Searched;
+use palisade::harness::process::{Program, Scheduling, StartError};
+use palisade::harness::schedule::{Schedule, Strategy};
+use palisade::harness::session::{Findings, First, Options, Session};
+use palisade::harness::shorten::shorten;
+use palisade::memory::Interlocked;
+use palisade::report::{self, Place, RunFinding};
+use palisade::{Diagnostic, Progress, Source, Stats};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// A session is ended when so many executions could not be followed to their end: the others will not be better.
+const MOST_INCONCLUSIVE: u64 = 3;
+
+/// Runs the command.
+pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
+    let replayed = match args.replay.as_deref().map(schedule_of).transpose() {
+        Ok(replayed) => replayed,
+        Err((name, diagnostic)) => {
+            output.complain_about(&name, diagnostic);
+            return Exit::Error;
+        }
+    };
+    let command = match &replayed {
+        Some(schedule) if args.command.is_empty() => schedule.program.clone(),
+        _ => args.command.clone(),
+    };
+    let name = command.first().cloned().unwrap_or_default();
+    let job = Job {
+        args,
+        program: Program {
+            command,
+            scheduling: match args.scheduling {
+                SchedulingArg::Best => Scheduling::Best,
+                SchedulingArg::Token => Scheduling::Token,
+            },
+        },
+        options: Options {
+            strategy: match args.strategy {
+                StrategyArg::Pct => Strategy::Pct { depth: args.depth },
+                _ => Strategy::Random,
+            },
+            seed: common.seed,
+            schedules: args.schedules.unwrap_or(1000),
+            steps: args.max_steps,
+            patience: args.patience,
+            time: None,
+            interlocked: Interlocked::from(args.interlocked),
+            first_only: args.stop_at_first,
+        },
+        folder: std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_default(),
+        stop: interrupt::stop_flag(),
+        deadline: common.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
+    };
+    let start = Instant::now();
+    let mut session = match job.start() {
+        Ok(session) => session,
+        Err(error) => return refuse(&name, &error, output),
+    };
+    let meter = Meter::new(output.detail == Detail::Quiet);
+    let mut exhaustive = None;
+    match (&replayed, args.strategy) {
+        (Some(schedule), _) => job.replay(&mut session, schedule),
+        (None, StrategyArg::Exhaustive) => exhaustive = Some(job.explore(&mut session, &meter, start)),
+        (None, _) => session.run(|findings| {
+            tell(&meter, findings, start);
+            worth_going_on(findings)
+        }),
+    }
+    drop(meter);
+    let problem = job.problem(&session.findings, exhaustive);
+    if session.findings.accesses == 0 && session.findings.executions > 0 && session.findings.threads > 1 {
+        let diagnostic = Diagnostic::error("not-instrumented", "no access to memory was seen")
+            .help("link and compile with `palisade cc` or `palisade c++`; objects of other compilers are not followed");
+        output.complain_about(&name, diagnostic);
+        return Exit::Error;
+    }
+    let saved = match job.save(&mut session, replayed.is_some()) {
+        Ok(saved) => saved,
+        Err((path, diagnostic)) => {
+            output.complain_about(&path, diagnostic);
+            None
+        }
+    };
+    let sources = sources(&session.findings);
+    let scheduling = session.scheduling().to_owned();
+    let finding = RunFinding {
+        program: &name,
+        findings: &session.findings,
+        model: args.model.map(Into::into),
+        sources: &sources,
+        scheduling: &scheduling,
+        problem: problem.as_deref(),
+        saved: saved.as_deref(),
+        exhaustive: exhaustive.map(|searched: Searched| (searched.complete, searched.executions)),
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    print(&finding, output);
+    let exit = match report::run_verdict(&finding) {
+        "clean" => Exit::Fine,
+        "violations" => Exit::Violated,
+        "failed" => Exit::Failed,
+        "races" => Exit::Races,
+        _ => Exit::Unknown,
+    };
+    if let Some(path) = &args.sarif
+        && let Err(error) = files::write(path, &report::run_sarif(&finding, env!("CARGO_PKG_VERSION")))
+    {
+        output.complain_about(&path.display().to_string(), error);
+        return Exit::Error;
+    }
+    exit
+}
+
+fn refuse(name: &str, error: &StartError, output: &Output) -> Exit {
+    let (id, help) = match error {
+        StartError::NotInstrumented => (
+            "not-instrumented",
+            "compile and link it with `palisade cc` or `palisade c++`; scripts that start it cannot be run, only the program itself",
+        ),
+        StartError::Stopped => return Exit::Unknown,
+        StartError::NoHello(_) => ("no-start", "`palisade doctor` tells what this machine can do"),
+        _ => ("cannot-start", "give the path of a program behind `--`"),
+    };
+    let program = if name.is_empty() { "palisade run" } else { name };
+    output.complain_about(program, Diagnostic::error(id, error.to_string()).help(help));
+    if output.format == Format::Json {
+        let record = serde_json::json!({
+            "schema_version": report::SCHEMA_VERSION,
+            "command": "run",
+            "program": name,
+            "verdict": "error",
+            "error": { "id": id, "message": error.to_string() },
+        });
+        let _ = output.print(&format!("{record}\n"));
+    }
+    Exit::Error
+}
+
+fn schedule_of(path: &Path) -> Result<Schedule, (String, Diagnostic)> {
+    let name = path.display().to_string();
+    let text = files::text(path).map_err(|error| (name.clone(), error))?;
+    Schedule::parse(&text)
+        .map_err(|error| (name, Diagnostic::error("malformed-schedule", error.to_string())))
+}
+
+/// What is to be run, and how.
+struct Job<'a> {
+    args: &'a RunArgs,
+    program: Program,
+    options: Options,
+    folder: String,
+    stop: Arc<AtomicBool>,
+    deadline: Option<Instant>,
+}
+
+impl Job<'_> {
+    fn start(&self) -> Result<Session, StartError> {
+        Session::start(&self.program, &self.options, &self.folder, &self.stop, self.deadline)
+    }
+
+    /// Takes the turns of a schedule again, or, if they were too many to be kept, its seed.
+    fn replay(&self, session: &mut Session, schedule: &Schedule) {
+        let strategy = if schedule.turns.turns.is_empty() { schedule.strategy } else { Strategy::Stay };
+        let command = session.command(strategy, schedule.seed, 0, schedule.turns.clone());
+        session.execute(&command);
+    }
+
+    /// Runs all partial orders. The answer is whether these were all, and how many.
+    fn explore(&self, session: &mut Session, meter: &Meter, start: Instant) -> Searched {
+        let most = self.args.schedules.unwrap_or(u64::MAX);
+        session.explore(self.args.preemptions, most, |findings| {
+            tell(meter, findings, start);
+            worth_going_on(findings)
+        })
+    }
+
+    /// Why the answer is not all that was asked for.
+    fn problem(&self, findings: &Findings, searched: Option<Searched>) -> Option<String> {
+        let done = findings.executions;
+        if findings.stopped {
+            let why = if self.stop.load(Ordering::Relaxed) { "was stopped" } else { "ran out of time" };
+            return Some(format!("The run {why}; what was found in {done} schedules is told."));
+        }
+        if let Some(lost) = &findings.lost {
+            return Some(format!("{lost}; what was found in {done} schedules is told."));
+        }
+        if findings.diverged > 0 && self.args.replay.is_some() {
+            return Some(
+                "The schedule could not be followed: the program is not the one it was made with.".to_owned(),
+            );
+        }
+        if searched.is_some_and(|searched| searched.broken) {
+            return Some(
+                "The program did not do the same again when its threads took the same turns: it depends on something that the scheduler does not decide, such as random numbers or files."
+                    .to_owned(),
+            );
+        }
+        if searched.is_some_and(|searched| !searched.complete) && worth_going_on(findings) && !self.args.stop_at_first {
+            return Some(format!("There are more executions than the {done} that were run."));
+        }
+        (!worth_going_on(findings)).then(|| {
+            format!("Executions do not come to their end: given up after {done} schedules. --max-steps and --patience are the limits.")
+        })
+    }
+
+    /// Keeps the schedule of the most important finding.
+    fn save(&self, session: &mut Session, is_replay: bool) -> Result<Option<String>, (String, Diagnostic)> {
+        if self.args.no_save || (is_replay && self.args.save.is_none() && !self.args.shorten) {
+            return Ok(None);
+        }
+        let Some((mut first, shows)) = self.most_important(&session.findings) else { return Ok(None) };
+        if self.args.shorten && let Some(turns) = &first.turns {
+            let shortened = self.shortened(session, turns);
+            first.turns = shortened.or(first.turns);
+        }
+        let path = self.args.save.clone().unwrap_or_else(|| {
+            let program = Path::new(self.program.command.first().map_or("", String::as_str));
+            let name = program.file_name().map_or_else(|| "program".into(), |name| name.to_string_lossy());
+            PathBuf::from(format!("{name}.schedule"))
+        });
+        let name = path.display().to_string();
+        let schedule = session.schedule(&first, shows);
+        files::write(&path, &schedule.to_string()).map_err(|error| (name.clone(), error))?;
+        Ok(Some(name))
+    }
+
+    fn most_important(&self, findings: &Findings) -> Option<(First, String)> {
+        let failures = |inconclusive: bool| {
+            let mut found = findings.failures.iter().filter(move |found| found.what.is_inconclusive == inconclusive);
+            found.next().map(|found| (found.first.clone(), found.what.message.clone()))
+        };
+        let model = self.args.model.map(palisade::Model::from);
+        let violation = findings
+            .violations
+            .iter()
+            .find(|found| model.is_none_or(|model| found.what.model == model))
+            .map(|found| {
+                let name = |instruction| findings.instructions.name(instruction);
+                let [store, previous, access] =
+                    [found.what.store, found.what.previous, found.what.access].map(name);
+                let model = found.what.model.name().to_uppercase();
+                (found.first.clone(), format!("{model} violation: {store} | {previous} | {access}"))
+            });
+        let race = || {
+            let found = findings.races.first()?;
+            Some((found.first.clone(), format!("data race: {} | {}", found.what.first.0, found.what.second.0)))
+        };
+        failures(false).or(violation).or_else(race).or_else(|| failures(true))
+    }
+
+    /// The turns with fewer switches that show the same, tried in a session of their own.
+    fn shortened(&self, session: &Session, turns: &palisade::harness::schedule::Turns) -> Option<palisade::harness::schedule::Turns> {
+        let mut fresh = self.start().ok()?;
+        let failure =
+            session.findings.failures.iter().find(|found| !found.what.is_inconclusive).map(|found| found.what.clone());
+        let model = self.args.model.map(palisade::Model::from);
+        let violation = session
+            .findings
+            .violations
+            .iter()
+            .find(|found| model.is_none_or(|model| found.what.model == model))
+            .map(|found| {
+                let name = |instruction| session.findings.instructions.name(instruction).to_owned();
+                (found.what.model, [found.what.store, found.what.previous, found.what.access].map(name))
+            });
+        Some(shorten(&mut fresh, turns, |fresh, execution| match (&failure, &violation) {
+            (Some(failure), _) => fresh.fails(execution, failure),
+            (None, Some((model, names))) => fresh.shows(execution, *model, names),
+            (None, None) => !execution.races.is_empty(),
+        }))
+    }
+}
+
+/// Whether more executions can tell more.
+fn worth_going_on(findings: &Findings) -> bool {
+    let lost: u64 = findings
+        .failures
+        .iter()
+        .filter(|found| found.what.is_inconclusive || matches!(found.what.name, "stalled" | "blocked"))
+        .map(|found| found.executions)
+        .sum();
+    lost < MOST_INCONCLUSIVE || lost * 2 < findings.executions
+}
+
+fn tell(meter: &Meter, findings: &Findings, start: Instant) {
+    let mut stats = Stats::default();
+    let rate = findings.executions as f64 / start.elapsed().as_secs_f64().max(1e-3);
+    stats.set("schedules_per_second", rate as u64);
+    stats.set("distinct_findings", findings.distinct() as u64);
+    meter.tell(&format!("{} schedules", findings.executions), &stats);
+}
+
+fn print(finding: &RunFinding<'_>, output: &Output) {
+    let text = match output.format {
+        Format::Json => report::run_json(finding) + "\n",
+        Format::Text => {
+            let mut text = report::run_headline(finding, output.colour) + "\n";
+            if output.detail != Detail::Quiet {
+                text += &report::run_text(finding, output.width, output.colour);
+            }
+            if output.detail == Detail::Verbose {
+                let findings = finding.findings;
+                let per_second = |count: u64| count as f64 / finding.seconds.max(1e-9);
+                text += &format!(
+                    "\n{} schedules in {:.2} s, {:.0} per second, {:.2} million steps per second, {} threads, {}\n",
+                    findings.executions,
+                    finding.seconds,
+                    per_second(findings.executions),
+                    per_second(findings.steps) / 1e6,
+                    findings.threads,
+                    finding.scheduling,
+                );
+            }
+            text
+        }
+    };
+    let _ = output.print(&text);
+}
+
+/// The source texts that the findings are in, as far as they are there.
+fn sources(findings: &Findings) -> BTreeMap<String, Source> {
+    let mut sources = BTreeMap::new();
+    let mut add = |name: &str| {
+        if let Some(place) = Place::of(name)
+            && !sources.contains_key(&place.file)
+            && let Ok(text) = files::text(Path::new(&place.file))
+        {
+            sources.insert(place.file.clone(), Source::new(place.file, text));
+        }
+    };
+    for found in &findings.violations {
+        for instruction in [found.what.store, found.what.previous, found.what.access] {
+            add(findings.instructions.name(instruction));
+        }
+    }
+    for found in &findings.races {
+        add(&found.what.first.0);
+        add(&found.what.second.0);
+    }
+    for found in &findings.failures {
+        found.what.places.iter().for_each(|(place, _)| add(place));
+    }
+    findings.unfollowed.keys().for_each(|(_, place)| add(place));
+    sources
+}

@@ -1,0 +1,93 @@
+/* Loops that change nothing, for a search through all executions.
+ *
+ * A thread that has come back to a state in which it was before, and has written nothing in between, would go round for ever unless somebody else changes what it looks at. An
+ * execution in which it goes on later is the same as one in which it looks later, and the search has that one anyway; so the thread ends here.
+ *
+ * The state of a thread is its stack and its registers: all memory that others can see is written by way of the runtime, and would count as a change. */
+
+#include "palisade.h"
+#include <sys/mman.h>
+
+enum { MOST_LOOKS = 512 };
+
+static uint64_t hash(const uint64_t *from, const uint64_t *to)
+{
+    uint64_t state = 0x9e3779b97f4a7c15ull;
+    for (; from < to; from++) {
+        __uint128_t product = (__uint128_t)(state ^ *from) * 0xa0761d6478bd642full;
+        state = (uint64_t)(product >> 64) ^ (uint64_t)product;
+    }
+    return state;
+}
+
+static uint64_t value_at(uint64_t address, unsigned size)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < size && i < 8; i++) {
+        value |= (uint64_t)((const volatile unsigned char *)address)[i] << 8 * i;
+    }
+    return value;
+}
+
+/* Whether the thread has changed anything since it was chosen last. */
+static int has_written(const struct thread *self)
+{
+    uint64_t at = pal.shared->at;
+    if (self->log_mark > at) {
+        return 1;
+    }
+    for (uint64_t from = self->log_mark; from < at; from += 16) {
+        const uint64_t *record = (const uint64_t *)(pal.log + from);
+        enum kind kind = KIND_OF(record[0]);
+        int pending = (record[1] & F_PENDING) != 0;
+        if (!pending && kind != K_LOAD && kind != K_LOCKED_LOAD && kind != K_PAUSE && kind != K_FENCE) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack)
+{
+    if (!self->looks) {
+        void *memory = mmap(NULL, MOST_LOOKS * sizeof *self->looks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) {
+            return 0;
+        }
+        self->looks = memory;
+    }
+    if (has_written(self) || self->look_count == MOST_LOOKS) {
+        self->look_count = 0;
+    }
+    if (self->look_count) {
+        /* Nobody has run since it looked: this is what it saw. */
+        struct look *last = &self->looks[self->look_count - 1];
+        last->value = last->size ? value_at(last->address, last->size) : 0;
+    }
+    enum kind kind = KIND_OF(first);
+    if (kind != K_LOAD && kind != K_LOCKED && kind != K_LOCKED_LOAD && kind != K_PAUSE) {
+        return 0;
+    }
+    struct look look = {.state = hash(stack, (const uint64_t *)self->stack_end), .address = first & ADDRESS_BITS};
+    look.size = kind == K_PAUSE ? 0 : first >> 48 & 0xff;
+    for (unsigned i = 0; i < self->look_count; i++) {
+        if (self->looks[i].state == look.state) {
+            self->round_from = i;
+            return 1;
+        }
+    }
+    self->looks[self->look_count++] = look;
+    return 0;
+}
+
+/* Whether what the thread saw in its last round is still there. */
+int pal_spins_for_ever(struct thread *thread)
+{
+    for (unsigned i = thread->round_from; i < thread->look_count; i++) {
+        struct look *look = &thread->looks[i];
+        if (look->size && value_at(look->address, look->size) != look->value) {
+            return 0;
+        }
+    }
+    return 1;
+}

@@ -1,0 +1,190 @@
+//! What this machine can do: compilers, the fast way to switch threads, debugging information, instrumented Rust.
+//!
+//! Nothing is guessed: each compiler compiles, links and runs a small program with a violation, which must be found.
+
+use crate::driver;
+use crate::process::{Program, Scheduling};
+use crate::session::{Options, Session};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// How good something is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Health {
+    /// It works.
+    Fine,
+    /// It is not there, and it is not needed.
+    Absent,
+    /// It is there and does not work, or is needed.
+    Broken,
+}
+
+impl Health {
+    /// One word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Health::Fine => "fine",
+            Health::Absent => "absent",
+            Health::Broken => "broken",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// What.
+    pub what: &'static str,
+    /// How good it is.
+    pub health: Health,
+    /// What was found.
+    pub found: String,
+    /// What to do about it.
+    pub advice: Option<String>,
+    /// Whether it is a compiler.
+    pub is_compiler: bool,
+}
+
+/// Store buffering: a violation in nearly every schedule.
+const PROBE: &str = "#include <pthread.h>
+volatile int x, y, r[2];
+static void *p(void *a) { x = 1; r[0] = y; return a; }
+static void *q(void *a) { y = 1; r[1] = x; return a; }
+int main(void)
+{
+    pthread_t t[2];
+    pthread_create(&t[0], 0, p, 0);
+    pthread_create(&t[1], 0, q, 0);
+    pthread_join(t[0], 0);
+    pthread_join(t[1], 0);
+    return 0;
+}
+";
+
+/// Looks at everything. `cache` is where the runtime is kept, `work` a folder for what is made on the way.
+pub fn examine(cache: &Path, work: &Path) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut scheduling = None;
+    for (name, compiler, package) in [
+        ("C, gcc", "gcc", "gcc"),
+        ("C++, g++", "g++", "g++"),
+        ("C, clang", "clang", "clang"),
+        ("C++, clang++", "clang++", "clang"),
+    ] {
+        findings.push(compiler_finding(name, compiler, package, cache, work, &mut scheduling));
+    }
+    let fast = scheduling.as_deref() == Some("coroutines");
+    findings.push(Finding {
+        what: "coroutines",
+        health: if fast { Health::Fine } else { Health::Absent },
+        found: if fast {
+            "FSGSBASE is there: threads are switched within the process".to_owned()
+        } else {
+            "FSGSBASE is not there, or no program could be run to see: threads pass a token, which is slower"
+                .to_owned()
+        },
+        advice: (!fast).then(|| {
+            "Linux 5.9 or later on a processor with FSGSBASE (Intel from 2012, AMD from 2017)".to_owned()
+        }),
+        is_compiler: false,
+    });
+    findings.push(rust_finding(work));
+    findings
+}
+
+fn compiler_finding(
+    what: &'static str,
+    compiler: &str,
+    package: &str,
+    cache: &Path,
+    work: &Path,
+    scheduling: &mut Option<String>,
+) -> Finding {
+    let finding = |health, found: String, advice: Option<String>| Finding {
+        what,
+        health,
+        found,
+        advice,
+        is_compiler: true,
+    };
+    let Some(version) = version(compiler) else {
+        let advice = format!("Debian package {package}");
+        return finding(Health::Absent, "not there".to_owned(), Some(advice));
+    };
+    match probe(compiler, cache, work) {
+        Ok(how) => {
+            *scheduling = Some(how);
+            finding(Health::Fine, version, None)
+        }
+        Err(problem) => finding(Health::Broken, version, Some(problem)),
+    }
+}
+
+/// The first line that a program prints about itself.
+fn version(program: &str) -> Option<String> {
+    let output = Command::new(program).arg("--version").output().ok()?;
+    String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
+}
+
+/// Compiles and runs a program with a violation; the answer is how its threads were switched.
+fn probe(compiler: &str, cache: &Path, work: &Path) -> Result<String, String> {
+    let said = |problem: &dyn std::fmt::Display| problem.to_string();
+    fs::create_dir_all(work).map_err(|error| said(&error))?;
+    let language = if compiler.ends_with("++") { "cpp" } else { "c" };
+    let source = work.join(format!("probe.{language}"));
+    let program = work.join(format!("probe-{}", compiler.replace('+', "x")));
+    fs::write(&source, PROBE).map_err(|error| said(&error))?;
+    let arguments = [source.display().to_string(), "-o".to_owned(), program.display().to_string()];
+    let compiled =
+        driver::compile(compiler, &arguments, cache, &work.join("objects")).map_err(|error| said(&error))?;
+    if !compiled.success {
+        return Err("it does not compile a small program with -fsanitize=thread".to_owned());
+    }
+    let program = Program { command: vec![program.display().to_string()], scheduling: Scheduling::Best };
+    let options = Options { schedules: 20, ..Options::default() };
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut session = Session::start(&program, &options, "", &stop, None).map_err(|error| said(&error))?;
+    session.run(|_| true);
+    if session.findings.violations.is_empty() {
+        return Err("a violation in a small program was not found".to_owned());
+    }
+    Ok(session.scheduling().to_owned())
+}
+
+/// Whether this rustc can put the calls into Rust programs.
+fn rust_finding(work: &Path) -> Finding {
+    let finding = |health, found: String, advice: Option<&str>| Finding {
+        what: "Rust",
+        health,
+        found,
+        advice: advice.map(str::to_owned),
+        is_compiler: false,
+    };
+    let Some(version) = version("rustc") else {
+        return finding(Health::Absent, "rustc is not there".to_owned(), Some("https://rustup.rs"));
+    };
+    let source = work.join("probe.rs");
+    let object = work.join("probe-rust.o");
+    let text = "#![crate_type = \"lib\"]\n#[no_mangle]\npub fn f(x: &mut u32) { *x += 1; }\n";
+    let made = fs::create_dir_all(work).and_then(|()| fs::write(&source, text)).is_ok()
+        && Command::new("rustc")
+            .args(["--emit=obj", "-C", "passes=forceattrs,tsan-module,function(tsan)"])
+            .args(["-C", "llvm-args=-force-attribute=sanitize_thread", "-o"])
+            .arg(&object)
+            .arg(&source)
+            .output()
+            .is_ok_and(|output| output.status.success());
+    let calls = |bytes: Vec<u8>| bytes.windows(11).any(|window| window == b"__tsan_read");
+    if made && fs::read(&object).is_ok_and(calls) {
+        finding(Health::Fine, format!("{version} instruments programs"), None)
+    } else {
+        finding(
+            Health::Absent,
+            format!("{version} does not instrument programs by its options"),
+            Some("use the crate palisade-sync in tests instead"),
+        )
+    }
+}

@@ -1,0 +1,158 @@
+//! All executions of a program, one per partial order, or all with few preemptions.
+//!
+//! The search is that of `palisade-dpor`; here a program is run as it asks, and its log is turned into footprints. With the monitors on every execution, Theorems 5 and 6 of Burnim, Sen and
+//! Stergiou (TACAS 2011) say that a program that ends, and has no violation in any partial order, is sequentially consistent on machines with store buffers.
+//!
+//! *What a step touches.* Accesses touch their bytes; a compare-and-swap writes, whether it succeeds or not. Operations of locks and the like write the object. The end of a thread is an
+//! address of its own, which joining reads. `exit` touches everything. Starting a thread, pausing, and fences touch nothing.
+
+use crate::execution::Execution;
+use crate::log::{Kind, MAY_WAIT, Record, WAITS};
+use crate::schedule::{Command, Strategy, Turns};
+use crate::session::{Findings, Session};
+use crate::stream::Reason;
+use palisade_dpor::{
+    Choice, Executions, Footprint, Limits, Mode, Recording, Request, Then, explore_executions,
+    explore_preemptions,
+};
+use std::ops::ControlFlow;
+
+/// How a search ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Searched {
+    /// Whether nothing was left out.
+    pub complete: bool,
+    /// Executions that count: one per partial order, or one per schedule if preemptions are bounded.
+    pub executions: u64,
+    /// Times the program was run.
+    pub runs: u64,
+    /// Whether the program did not do the same again when its threads took the same turns.
+    pub broken: bool,
+}
+
+/// Addresses that stand for the ends of threads.
+const ENDS: u64 = 1 << 60;
+
+impl Session {
+    /// Runs every partial order once, or every schedule with at most so many preemptions. At most `most` executions are run; `tell` is called behind each, and ends the search if it says so.
+    pub fn explore(
+        &mut self,
+        preemptions: Option<usize>,
+        most: u64,
+        mut tell: impl FnMut(&Findings) -> bool,
+    ) -> Searched {
+        let steps = usize::try_from(self.options().steps).unwrap_or(usize::MAX);
+        let first_only = self.options().first_only;
+        let limits = Limits { steps, executions: most };
+        let mut runner = Runner { session: self, last: None, runs: 0, is_lost: false };
+        let mut visit = |runner: &mut Runner<'_>| {
+            let Some((command, execution)) = runner.last.take() else { return ControlFlow::Break(()) };
+            runner.session.take_in(&command, &execution);
+            let enough = first_only && runner.session.findings.distinct() > 0;
+            if runner.is_lost || enough || !tell(&runner.session.findings) {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        };
+        let (complete, executions, broken) = match preemptions {
+            None => {
+                let summary = explore_executions(&mut runner, limits, |runner, _| visit(runner));
+                (summary.is_complete(), summary.executions, summary.broken)
+            }
+            Some(preemptions) => {
+                let within = explore_preemptions(&mut runner, preemptions, limits, |runner, _| visit(runner));
+                (within.is_complete(), within.executions, within.broken)
+            }
+        };
+        let lost = runner.is_lost;
+        Searched { complete: complete && !lost, executions, runs: runner.runs, broken: broken && !lost }
+    }
+}
+
+/// Runs the program as the search asks.
+struct Runner<'a> {
+    session: &'a mut Session,
+    /// The last run.
+    last: Option<(Command, Execution)>,
+    runs: u64,
+    is_lost: bool,
+}
+
+impl Executions for Runner<'_> {
+    fn run(&mut self, request: &Request<'_>) -> Recording {
+        let mut recording = Recording::new();
+        if self.is_lost {
+            return recording;
+        }
+        let mut turns = Turns::default();
+        request.choices.iter().for_each(|choice| turns.push(choice.process as u16));
+        let strategy = match request.then {
+            Then::Anybody => Strategy::Round,
+            Then::TheSame => Strategy::Stay,
+        };
+        let command = Command {
+            asleep: request.asleep.iter().map(|sleeper| sleeper.process as u16).collect(),
+            steps: request.steps as u64,
+            explores: true,
+            ..self.session.command(strategy, 0, 0, turns)
+        };
+        let mut threads = 0;
+        let mut exited = false;
+        let execution = self.session.try_out(&command, |record| {
+            threads = threads.max(usize::from(record.thread) + 1);
+            exited |= record.kind == Kind::Exit && !record.is_pending();
+            note(&mut recording, record);
+        });
+        self.runs += 1;
+        let Some(execution) = execution else {
+            self.is_lost = true;
+            return recording;
+        };
+        match execution.end.reason {
+            Reason::None => (0..threads).for_each(|thread| recording.ends(thread)),
+            // Those that wait are known to wait; those that could have gone on were not wanted to.
+            Reason::Deadlock | Reason::Spun | Reason::Turns | Reason::Steps => {}
+            Reason::Stalled | Reason::Unsupported | Reason::Time | Reason::Internal => {
+                recording.cut();
+            }
+        }
+        self.last = Some((command, execution));
+        recording
+    }
+}
+
+/// Puts a record into the recording.
+fn note(recording: &mut Recording, record: &Record) {
+    let process = usize::from(record.thread);
+    if record.is_pending() {
+        if record.kind == Kind::Ended
+            && record.flags & MAY_WAIT == 0
+            && record.address == 0
+            && record.place == 0
+        {
+            recording.ends(process);
+        } else {
+            recording.will(process, footprint(record));
+            recording.waits(process, record.flags & WAITS != 0);
+        }
+    } else if record.is_chosen() {
+        recording.step(Choice { process, outcome: 0 }, 1, None);
+    }
+}
+
+/// What a step touches.
+fn footprint(record: &Record) -> Footprint {
+    let size = u64::from(record.size).max(1);
+    let waits = record.flags & MAY_WAIT != 0;
+    let footprint = match record.kind {
+        Kind::Load | Kind::LockedLoad => Footprint::one(record.address, size, Mode::Read),
+        Kind::Store | Kind::Locked => Footprint::one(record.address, size, Mode::Write),
+        // What the operating system does for a futex.
+        Kind::Fence if record.size > 0 => Footprint::one(record.address, size, Mode::Write),
+        Kind::Join => Footprint::one(ENDS + record.address, 1, Mode::Read),
+        Kind::Ended => Footprint::one(ENDS + record.address, 1, Mode::Write),
+        Kind::Exit => Footprint { everything: true, ..Footprint::nothing() },
+        _ => Footprint::nothing(),
+    };
+    Footprint { waits, ..footprint }
+}

@@ -1,0 +1,55 @@
+//! Shorter schedules: the same finding with fewer switches between threads.
+//!
+//! *How.* Candidates are schedules with turns left out, or cut off, behind which whoever runs goes on as long as it can. Each is run; one that still shows the finding and has fewer
+//! switches takes the place of the schedule. What is kept is the schedule as it was run, so it can be repeated exactly.
+
+use crate::execution::Execution;
+use crate::schedule::{Strategy, Turns};
+use crate::session::Session;
+
+/// At most so many executions are tried.
+const MOST_TRIES: usize = 400;
+
+/// Shortens a schedule of a fresh session. `shows` says whether an execution has the finding.
+pub fn shorten(
+    session: &mut Session,
+    turns: &Turns,
+    mut shows: impl FnMut(&mut Session, &Execution) -> bool,
+) -> Turns {
+    let mut best = turns.clone();
+    let mut attempt = |session: &mut Session, best: &mut Turns, candidate: Turns| -> bool {
+        let command = session.command(Strategy::Stay, 0, 0, candidate);
+        let Some(execution) = session.execute(&command) else { return false };
+        let Some(run) = execution.portable_turns() else { return false };
+        if run.switches() < best.switches() && shows(session, &execution) {
+            *best = run;
+            return true;
+        }
+        false
+    };
+    // Only the beginning, halved again and again.
+    let mut length = best.turns.len() / 2;
+    let mut budget = MOST_TRIES;
+    while length > 0 && budget > 0 {
+        budget -= 1;
+        let candidate = Turns { turns: best.turns[..length.min(best.turns.len())].to_vec() };
+        attempt(session, &mut best, candidate);
+        length /= 2;
+    }
+    // Then without single turns, from the end, until none can be left out.
+    let mut changed = true;
+    while changed && budget > 0 {
+        changed = false;
+        let mut index = best.turns.len();
+        while index > 0 && budget > 0 {
+            index -= 1;
+            if index >= best.turns.len() {
+                continue;
+            }
+            budget -= 1;
+            let candidate = best.without(index);
+            changed |= attempt(session, &mut best, candidate);
+        }
+    }
+    best
+}

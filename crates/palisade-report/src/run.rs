@@ -1,0 +1,374 @@
+//! What running a real program under many schedules showed: as text with the source lines, as JSON, and as SARIF.
+//!
+//! Three kinds of findings are kept apart: violations of sequential consistency, data races, and failures of the program itself.
+
+use crate::monitor::{MonitorFinding, ROLES, location_of, named_json, sarif, shown_place};
+use crate::{Colour, SCHEMA_VERSION, fit, one_line};
+use palisade_base::Source;
+use palisade_harness::execution::Unfollowed;
+use palisade_harness::schedule::Strategy;
+use palisade_harness::session::{Findings, First, Found};
+use palisade_memory::Model;
+use palisade_monitor::{Seen, Violation};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// What was found.
+#[derive(Clone, Copy, Debug)]
+pub struct RunFinding<'a> {
+    /// The program, as the user called it.
+    pub program: &'a str,
+    /// Everything that was found.
+    pub findings: &'a Findings,
+    /// Violations under this model only.
+    pub model: Option<Model>,
+    /// The source texts that are there, by name.
+    pub sources: &'a BTreeMap<String, Source>,
+    /// How threads were switched.
+    pub scheduling: &'a str,
+    /// Why there is no answer, if there is none.
+    pub problem: Option<&'a str>,
+    /// Where the schedule of the first finding is kept.
+    pub saved: Option<&'a str>,
+    /// What an exhaustive search saw: whether all partial orders were run, and how many.
+    pub exhaustive: Option<(bool, u64)>,
+    /// Time taken.
+    pub seconds: f64,
+}
+
+impl RunFinding<'_> {
+    fn violations(&self) -> impl Iterator<Item = &Found<Violation>> {
+        self.findings
+            .violations
+            .iter()
+            .filter(|found| self.model.is_none_or(|model| found.what.model == model))
+    }
+}
+
+/// `violations`, `failed`, `races`, `unknown` or `clean`: the first that holds.
+pub fn run_verdict(finding: &RunFinding<'_>) -> &'static str {
+    if finding.violations().next().is_some() {
+        "violations"
+    } else if finding.findings.failures.iter().any(|found| !found.what.is_inconclusive) {
+        "failed"
+    } else if !finding.findings.races.is_empty() {
+        "races"
+    } else if finding.problem.is_some() || !finding.findings.failures.is_empty() {
+        "unknown"
+    } else {
+        "clean"
+    }
+}
+
+/// One line: verdict, program, how many of what. Without a line break.
+pub fn run_headline(finding: &RunFinding<'_>, colour: Colour) -> String {
+    let verdict = run_verdict(finding);
+    let style = match verdict {
+        "clean" => "1;32",
+        "unknown" => "1;33",
+        _ => "1;31",
+    };
+    let mut counts = Vec::new();
+    for model in [Model::Tso, Model::Pso] {
+        let count = finding.violations().filter(|found| found.what.model == model).count();
+        if count > 0 {
+            counts.push(format!("{count} under {}", model.name().to_uppercase()));
+        }
+    }
+    let mut names: Vec<&str> = finding.findings.failures.iter().map(|found| found.what.name).collect();
+    names.dedup();
+    counts.extend(names.iter().map(|name| name.replace('-', " ")));
+    match finding.findings.races.len() {
+        0 => {}
+        1 => counts.push("1 data race".to_owned()),
+        races => counts.push(format!("{races} data races")),
+    }
+    let executions = finding.findings.executions;
+    counts.push(match finding.exhaustive {
+        Some((true, orders)) => format!("all {orders} partial orders"),
+        Some((false, orders)) => format!("{orders} partial orders, not all"),
+        None => format!("{executions} schedule{}", if executions == 1 { "" } else { "s" }),
+    });
+    counts.push(format!("{} events", finding.findings.events));
+    format!("{}  {}: {}", colour.paint(style, verdict), finding.program, counts.join(", "))
+}
+
+/// How to see something again.
+fn again(first: &First) -> String {
+    let strategy = match first.strategy {
+        Strategy::Random => String::new(),
+        Strategy::Pct { depth } => format!("--strategy pct --depth {depth} "),
+        Strategy::Stay | Strategy::Round => return format!("first in schedule {}", first.number),
+    };
+    format!("first with {strategy}--seed {}", first.seed)
+}
+
+fn times<T>(found: &Found<T>) -> String {
+    let schedules = match found.executions {
+        1 => "in 1 schedule".to_owned(),
+        executions => format!("in {executions} schedules"),
+    };
+    format!("{schedules}, {}", again(&found.first))
+}
+
+/// All that was found, with source lines.
+pub fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
+    let mut text = String::new();
+    for group in grouped(finding) {
+        let models: Vec<String> = group
+            .iter()
+            .map(|found| {
+                let model = found.what.model.name().to_uppercase();
+                format!("{} ({})", colour.paint("1", &model), times(found))
+            })
+            .collect();
+        writeln!(text, "\n{}", models.join(", ")).expect("writing to a string");
+        let violation = group[0].what;
+        let names = [violation.store, violation.previous, violation.access]
+            .map(|instruction| finding.findings.instructions.name(instruction).to_owned());
+        let lines = names.into_iter().zip(ROLES).map(|(name, (_, says))| (name, says.to_owned()));
+        places(&mut text, finding, lines.collect(), width);
+    }
+    for found in &finding.findings.failures {
+        let message = one_line(&found.what.message);
+        writeln!(text, "\n{} ({})", colour.paint("1", &message), times(found)).expect("writing to a string");
+        places(&mut text, finding, found.what.places.clone(), width);
+        output(&mut text, &found.what.output.0);
+    }
+    for found in &finding.findings.races {
+        writeln!(text, "\n{} ({})", colour.paint("1", "data race"), times(found))
+            .expect("writing to a string");
+        let access = |(name, writes): &(String, bool), other: &str| {
+            (name.clone(), format!("{}{other}", if *writes { "writes" } else { "reads" }))
+        };
+        let race = &found.what;
+        let lines = vec![
+            access(&race.first, ""),
+            access(&race.second, " the same memory, and nothing orders the two"),
+        ];
+        places(&mut text, finding, lines, width);
+    }
+    for ((what, place), _) in &finding.findings.unfollowed {
+        let what = match what {
+            Unfollowed::Fork => "a new process is started; what it does is not followed",
+            Unfollowed::Handler => "a handler of a signal is set; what it does to memory is not followed",
+            Unfollowed::Assembly => "inline assembly touches memory; what it does is not followed",
+        };
+        writeln!(text, "\n{}: {what}", colour.paint("1", "not followed")).expect("writing to a string");
+        places(&mut text, finding, vec![(place.clone(), "here".to_owned())], width);
+    }
+    if let Some(problem) = finding.problem {
+        writeln!(text, "\n{problem}").expect("writing to a string");
+    }
+    if let Some(saved) = finding.saved {
+        writeln!(text, "\nThe schedule is in {saved}: repeat it with `palisade run --replay {saved}`.")
+            .expect("writing to a string");
+    }
+    text
+}
+
+/// What the program printed, the last lines of it.
+fn output(text: &mut String, printed: &str) {
+    const LINES: usize = 8;
+    let lines: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).collect();
+    if lines.is_empty() {
+        return;
+    }
+    writeln!(text, "  it printed{}:", if lines.len() > LINES { " at last" } else { "" })
+        .expect("writing to a string");
+    for line in &lines[lines.len().saturating_sub(LINES)..] {
+        writeln!(text, "  | {}", one_line(line)).expect("writing to a string");
+    }
+}
+
+/// Lines with places, source and a remark, in columns.
+fn places(text: &mut String, finding: &RunFinding<'_>, lines: Vec<(String, String)>, width: usize) {
+    let lines: Vec<(String, String, String)> = lines
+        .into_iter()
+        .map(|(name, says)| {
+            let (place, source) = shown_place(&name, finding.sources);
+            (place, source, says)
+        })
+        .collect();
+    let widest = |column: fn(&(String, String, String)) -> &String| {
+        lines.iter().map(|line| column(line).chars().count()).max().unwrap_or(0)
+    };
+    let (first, second) = (widest(|line| &line.0), widest(|line| &line.1).min(width / 2));
+    for (place, source, says) in &lines {
+        let source = fit(source, second);
+        let line = format!("  {place:<first$}  {source:<second$}  {says}");
+        writeln!(text, "{}", line.trim_end()).expect("writing to a string");
+    }
+}
+
+/// Violations with the same instructions together.
+fn grouped<'a>(finding: &'a RunFinding<'_>) -> Vec<Vec<&'a Found<Violation>>> {
+    let mut groups: Vec<Vec<&Found<Violation>>> = Vec::new();
+    let key = |found: &Found<Violation>| (found.what.store, found.what.previous, found.what.access);
+    for found in finding.violations() {
+        match groups.iter_mut().find(|group| key(group[0]) == key(found)) {
+            Some(group) => group.push(found),
+            None => groups.push(vec![found]),
+        }
+    }
+    groups
+}
+
+fn found_json<T>(found: &Found<T>) -> Value {
+    json!({
+        "schedules": found.executions,
+        "count": found.count,
+        "first_schedule": found.first.number,
+        "strategy": found.first.strategy.to_string(),
+        "seed": found.first.seed,
+        "switches": found.first.turns.as_ref().map(|turns| turns.switches()),
+    })
+}
+
+/// All that was found, as a line of JSON without the line break.
+pub fn run_json(finding: &RunFinding<'_>) -> String {
+    let findings = finding.findings;
+    let name = |name: &str| named_json(name, finding.sources);
+    let violations: Vec<Value> = grouped(finding)
+        .into_iter()
+        .map(|group| {
+            let violation = group[0].what;
+            let mut record = json!({});
+            for ((role, _), instruction) in
+                ROLES.into_iter().zip([violation.store, violation.previous, violation.access])
+            {
+                record[role] = name(findings.instructions.name(instruction));
+            }
+            for found in group {
+                record[found.what.model.name()] = found_json(found);
+            }
+            record
+        })
+        .collect();
+    let races: Vec<Value> = findings
+        .races
+        .iter()
+        .map(|found| {
+            let access = |(place, writes): &(String, bool)| json!({ "place": name(place), "writes": writes });
+            let mut record = found_json(found);
+            record["first"] = access(&found.what.first);
+            record["second"] = access(&found.what.second);
+            record
+        })
+        .collect();
+    let failures: Vec<Value> = findings
+        .failures
+        .iter()
+        .map(|found| {
+            let mut record = found_json(found);
+            record["kind"] = found.what.name.into();
+            record["message"] = found.what.message.as_str().into();
+            let place = |(at, says): &(String, String)| json!({ "place": name(at), "says": says });
+            record["places"] = found.what.places.iter().map(place).collect();
+            record["output"] = found.what.output.0.as_str().into();
+            record
+        })
+        .collect();
+    let unfollowed: Vec<Value> = findings
+        .unfollowed
+        .iter()
+        .map(|((what, place), schedules)| {
+            let what = match what {
+                Unfollowed::Fork => "fork",
+                Unfollowed::Handler => "signal-handler",
+                Unfollowed::Assembly => "inline-assembly",
+            };
+            json!({ "what": what, "place": name(place), "schedules": schedules })
+        })
+        .collect();
+    let mut record = json!({
+        "schema_version": SCHEMA_VERSION,
+        "command": "run",
+        "program": finding.program,
+        "verdict": run_verdict(finding),
+        "schedules": findings.executions,
+        "events": findings.events,
+        "steps": findings.steps,
+        "threads": findings.threads,
+        "scheduling": finding.scheduling,
+        "violations": violations,
+        "races": races,
+        "failures": failures,
+        "not_followed": unfollowed,
+        "schedule_file": finding.saved,
+        "seconds": finding.seconds,
+    });
+    if let Some((complete, orders)) = finding.exhaustive {
+        record["partial_orders"] = json!({ "seen": orders, "complete": complete });
+    }
+    if let Some(problem) = finding.problem {
+        record["reason"] = problem.into();
+    }
+    record.to_string()
+}
+
+/// All that was found as SARIF 2.1.0.
+pub fn run_sarif(finding: &RunFinding<'_>, version: &str) -> String {
+    let findings = finding.findings;
+    let violations: Vec<(Violation, Seen)> = finding
+        .violations()
+        .map(|found| (found.what, Seen { count: found.count, first: found.first.event }))
+        .collect();
+    let monitored = MonitorFinding {
+        file: finding.program,
+        events: findings.events,
+        violations: &violations,
+        instructions: &findings.instructions,
+        sources: finding.sources,
+        problem: finding.problem,
+        seconds: finding.seconds,
+        peak_memory_bytes: None,
+    };
+    let mut sarif = sarif(&monitored, version);
+    let run = &mut sarif["runs"][0];
+    let rule = |id: &str, short: &str, level: &str| {
+        json!({
+            "id": id,
+            "shortDescription": { "text": short },
+            "defaultConfiguration": { "level": level },
+        })
+    };
+    if let Some(rules) = run["tool"]["driver"]["rules"].as_array_mut() {
+        rules.push(rule("data-race", "Two accesses to the same memory that nothing orders", "warning"));
+        rules.push(rule("failure", "The program fails under a sequentially consistent schedule", "error"));
+    }
+    let mut results = Vec::new();
+    for found in &findings.races {
+        let race = &found.what;
+        let mut result = json!({
+            "ruleId": "data-race",
+            "level": "warning",
+            "message": { "text": format!("This access and {} race: nothing orders the two.", one_line(&race.first.0)) },
+            "occurrenceCount": found.count,
+            "partialFingerprints": { "accesses/v1": format!("{}|{}", race.first.0, race.second.0) },
+        });
+        result["locations"] = location_of(&race.second.0, None).into_iter().collect();
+        result["relatedLocations"] =
+            location_of(&race.first.0, Some("the other access")).into_iter().collect();
+        results.push(result);
+    }
+    for found in &findings.failures {
+        let failure = &found.what;
+        let mut result = json!({
+            "ruleId": "failure",
+            "level": if failure.is_inconclusive { "warning" } else { "error" },
+            "message": { "text": format!("{} ({})", one_line(&failure.message), again(&found.first)) },
+            "occurrenceCount": found.count,
+            "partialFingerprints": { "failure/v1": format!("{}|{}", failure.name, one_line(&failure.message)) },
+        });
+        let mut locations = failure.places.iter().filter_map(|(place, says)| location_of(place, Some(says)));
+        result["locations"] = locations.next().into_iter().collect();
+        result["relatedLocations"] = locations.collect();
+        results.push(result);
+    }
+    if let Some(all) = run["results"].as_array_mut() {
+        all.extend(results);
+    }
+    serde_json::to_string_pretty(&sarif).expect("the record has only string keys") + "\n"
+}
