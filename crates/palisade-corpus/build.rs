@@ -12,12 +12,14 @@ fn main() {
     println!("cargo::rerun-if-changed={}", corpus.display());
     let mut files = Vec::new();
     collect(&corpus, &mut files);
-    files.sort();
+    let name = |file: &PathBuf| {
+        let name = file.strip_prefix(&corpus).expect("it is below the folder");
+        name.to_str().expect("a plain name").replace('\\', "/")
+    };
+    let mut names: Vec<String> = files.iter().map(name).collect();
+    names.sort();
     let mut code = String::from("&[\n");
-    for file in files {
-        let name =
-            file.strip_prefix(&corpus).expect("it is below the folder").to_str().expect("a plain name");
-        let name = name.replace('\\', "/");
+    for name in names {
         writeln!(
             code,
             "    ({name:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/../../corpus/\", {name:?}))),"

@@ -4,12 +4,13 @@
 
 use crate::args::{Common, Format, MonitorArgs};
 use crate::exit::Exit;
+use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::{files, interrupt};
 use palisade::memory::Interlocked;
 use palisade::monitor::{Monitor, Seen, TraceError, TraceReader, Violation};
 use palisade::report::{self, MonitorFinding, Place};
-use palisade::{Diagnostic, Source};
+use palisade::{Diagnostic, Progress, Source, Stats};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -36,7 +37,14 @@ pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
     let mut monitor = Monitor::new(Interlocked::from(args.interlocked));
     let (reader, read) = match TraceReader::new(input) {
         Ok(mut reader) => {
-            let read = reader.read_batches(|events| monitor.take_all(events));
+            let meter = Meter::new(output.detail == Detail::Quiet);
+            let read = reader.read_batches(|events| {
+                monitor.take_all(events);
+                let mut stats = Stats::new();
+                stats.set("events", monitor.events());
+                stats.set("violations", monitor.violations().len() as u64);
+                meter.tell("reading the trace", &stats);
+            });
             (reader, read)
         }
         Err(error) => {

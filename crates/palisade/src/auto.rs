@@ -7,14 +7,14 @@
 use crate::CheckError;
 use crate::check::{Asked, ask};
 use palisade_engine::{
-    Budget, Engine, Exhausted, Note, Outcome, Progress, Race, Reason, Stats, Suitability, Task, Verdict,
+    Budget, Engine, Exhausted, Note, Outcome, Progress, Proofs, Race, Reason, Stats, Suitability, Task, Verdict,
 };
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
 
 /// How many states or configurations an engine may look at in its taste of the question, and how long it may take.
-const TASTE: (u64, Duration) = (1 << 12, Duration::from_millis(100));
+const TASTE: (u64, Duration) = (1 << 10, Duration::from_millis(100));
 /// The same where only one engine is made for the program: it may use all jobs, which it may not side by side with others.
 const MEAL: (u64, Duration) = (1 << 20, Duration::from_secs(2));
 /// What those who are made for the program may compute while a reluctant engine computes 1.
@@ -41,7 +41,11 @@ pub(crate) fn ask_all(
         [] => Ok(Said { asked: nobody(), others: Vec::new() }),
         [engine] => Ok(Said { asked: ask(*engine, task, budget, progress, prove)?, others: Vec::new() }),
         _ => {
-            let eager = |engine: &&dyn Engine| engine.suits(task) > Suitability::Reluctant;
+            // A proof by visiting all states is soon found and long in checking.
+            let eager = |engine: &&dyn Engine| match prove {
+                true => engine.proofs() == Proofs::Argued,
+                false => engine.suits(task) > Suitability::Reluctant,
+            };
             let eager: Vec<bool> = engines.iter().map(eager).collect();
             let weights: Vec<u32> = eager.iter().map(|&eager| if eager { WEIGHT } else { 1 }).collect();
             let race = Race::new(&weights, budget.jobs());

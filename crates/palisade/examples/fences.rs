@@ -1,0 +1,34 @@
+//! Which fences does a program need, and is it robust with them?
+//!
+//! `cargo run -p palisade --example fences`
+
+use palisade::{Budget, FencesOptions, Input, Language, RobustOptions, Robustness, Silent, Source, Which};
+
+const STORE_BUFFERING: &str = "\
+shared x, y: 0..1;
+process P { x = 1; let r = y; }
+process Q { y = 1; let r = x; }
+final P.r == 1 || Q.r == 1;
+";
+
+fn robust(input: &Input) -> Result<bool, Box<dyn std::error::Error>> {
+    let answer = palisade::robust(&input.program, &RobustOptions::default(), &Budget::unlimited(1), &Silent)?;
+    Ok(matches!(answer.outcome.answer, Robustness::Robust))
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let source = Source::new("sb.pal", STORE_BUFFERING);
+    let input = palisade::read(source, Language::Pal, None).map_err(|refused| refused.to_string())?;
+    println!("robust as it is: {}", robust(&input)?);
+
+    let options = FencesOptions { which: Which::All, ..FencesOptions::default() };
+    let answer = palisade::fences(&input, &options, &Budget::unlimited(2), &Silent)?;
+    println!("{} minimal sets of fences", answer.findings.sets.len());
+    let fenced =
+        answer.written(&input, 0, &Budget::unlimited(2), &Silent).map_err(|error| format!("{error:?}"))?;
+    println!("{fenced}");
+
+    let fenced = palisade::read(Source::new("fenced.pal", fenced), Language::Pal, None);
+    println!("robust with them: {}", robust(&fenced.map_err(|refused| refused.to_string())?)?);
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! What could TSO and PSO have made of an execution that was recorded?
+//!
+//! `cargo run -p palisade --example monitor`
+
+use palisade::memory::Interlocked;
+use palisade::monitor::{Monitor, TraceReader};
+
+const TRACE: &str = "\
+palisade trace 1
+p store x  a.c:3 x = 1
+p load  y  a.c:4 r1 = y
+q store y  b.c:3 y = 1
+q load  x  b.c:4 r2 = x
+";
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut monitor = Monitor::new(Interlocked::WholeBuffer);
+    let mut reader = TraceReader::new(TRACE.as_bytes())?;
+    reader.read(|event| monitor.take(event))?;
+    for (violation, seen) in monitor.violations().sorted() {
+        let name = |instruction| reader.instructions().name(instruction);
+        println!(
+            "{}, {} times: `{}` may still wait in its buffer when `{}` is done, and `{}` comes before it",
+            violation.model.name().to_uppercase(),
+            seen.count,
+            name(violation.store),
+            name(violation.previous),
+            name(violation.access)
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! Watching a long check, and stopping it without losing what is known.
+//!
+//! `cargo run -p palisade --example progress`
+
+use palisade::{Budget, CheckOptions, Language, Note, Progress, Source, Stats};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Far too many states, and none of them bad.
+const ENDLESS: &str = "\
+shared x[8]: 0..99;
+process P(i: 0..7) { loop { x[i] = (x[(i + 1) % 8] + x[i] + 1) % 100; } }
+forbid x[0] == 98 && x[1] == 98 && x[2] == 98 && x[3] == 98 && x[4] == 98 && x[5] == 98 && x[6] == 98;
+";
+
+/// Shows the first lines, and has seen enough after twenty.
+struct Watcher {
+    budget: Budget,
+    lines: AtomicUsize,
+}
+
+impl Progress for Watcher {
+    fn tell(&self, doing: &str, stats: &Stats) {
+        match self.lines.fetch_add(1, Ordering::Relaxed) {
+            0..5 => println!("{doing}: {:?}", stats.iter().next()),
+            20 => self.budget.stop(),
+            _ => {}
+        }
+    }
+
+    fn tell_of(&self, _lane: usize, engine: &str, doing: &str, stats: &Stats) {
+        self.tell(&format!("{engine}, {doing}"), stats);
+    }
+
+    fn note(&self, note: &Note) {
+        println!("{}", note.text);
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let source = Source::new("endless.pal", ENDLESS);
+    let input = palisade::read(source, Language::Pal, None).map_err(|refused| refused.to_string())?;
+    let budget = Budget::unlimited(2);
+    // Clones share the flag that stops them all.
+    let watcher = Watcher { budget: budget.clone(), lines: AtomicUsize::new(0) };
+    let answer = palisade::check(&input.program, &CheckOptions::default(), &budget, &watcher)?;
+    println!("{}: {:?}", answer.outcome.verdict.word(), answer.outcome.verdict);
+    for other in &answer.others {
+        println!("{}: {:?}", other.engine, other.verdict);
+    }
+    Ok(())
+}
