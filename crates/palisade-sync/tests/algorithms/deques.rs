@@ -139,7 +139,7 @@ pub fn chase_lev(variant: Variant) {
             let mut task = 0;
             if me != 0 {
                 task = steal(&tasks, &top, &bottom);
-            } else if op % 2 == 0 {
+            } else if op.is_multiple_of(2) {
                 let b = bottom.load();
                 tasks[b % SIZE].store(op + 1);
                 bottom.publish(b + 1, variant);

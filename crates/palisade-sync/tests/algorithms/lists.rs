@@ -71,7 +71,7 @@ pub fn harris(variant: Variant) {
             let (mut left, mut left_next) = (HEAD, list.next[HEAD].load());
             let (mut at, mut next) = (HEAD, left_next);
             loop {
-                if next % 2 == 0 {
+                if next.is_multiple_of(2) {
                     (left, left_next) = (at, next);
                 }
                 at = next / 2;
@@ -79,13 +79,13 @@ pub fn harris(variant: Variant) {
                     break;
                 }
                 next = list.next[at].load();
-                if next % 2 == 0 && list.key[at].load() >= key {
+                if next.is_multiple_of(2) && list.key[at].load() >= key {
                     break;
                 }
             }
             let adjacent = left_next == 2 * at;
             if (adjacent || list.next[left].cas(left_next, 2 * at, list.variant))
-                && (at == TAIL || list.next[at].load() % 2 == 0)
+                && (at == TAIL || list.next[at].load().is_multiple_of(2))
             {
                 return (left, at);
             }
@@ -111,7 +111,7 @@ pub fn harris(variant: Variant) {
                 return false;
             }
             let next = list.next[right].load();
-            if next % 2 == 0 && list.next[right].cas(next, next + 1, list.variant) {
+            if next.is_multiple_of(2) && list.next[right].cas(next, next + 1, list.variant) {
                 if !list.next[left].cas(2 * right, next, list.variant) {
                     search(list, key);
                 }

@@ -22,7 +22,7 @@ pub fn seqlock(variant: Variant) {
                     let before = sequence.load();
                     let seen = (data[0].load(), data[1].load());
                     let after = sequence.load();
-                    if before % 2 == 0 && before == after {
+                    if before.is_multiple_of(2) && before == after {
                         break seen;
                     }
                 };

@@ -13,7 +13,7 @@ fn exercise<Q: Send + Sync + 'static>(
     let taken = words(1 + variant.threads * variant.ops);
     variant.run(move |me| {
         for op in 0..variant.ops {
-            if (me + op) % 2 == 0 {
+            if (me + op).is_multiple_of(2) {
                 enqueue(&queue, 1 + me * variant.ops + op);
             } else {
                 let value = dequeue(&queue);
