@@ -4,6 +4,7 @@
 //! (`--remote-debugging-pipe`). A shell puts its standard input and output there. So there is no port, nothing to wait for, and no other dependency; when
 //! the test ends in whatever way, the pipe closes and Chromium goes.
 
+mod look;
 mod page;
 mod pipe;
 
@@ -40,7 +41,9 @@ impl Browser {
         let folder = std::env::temp_dir().join(format!("palisade-browser-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder for the browser can be made");
         let name = NAMES.into_iter().find(|name| is_installed(name)).unwrap_or_else(|| {
-            panic!("this test needs Chromium (Debian package `chromium`): install it, or run ./test, which does")
+            panic!(
+                "this test needs Chromium (Debian package `chromium`): install it, or run ./test, which does"
+            )
         });
         let script = format!(
             "exec {name} {FLAGS} --user-data-dir=\"$0\" about:blank 3<&0 4>&1 </dev/null >/dev/null 2>\"$0/log\""

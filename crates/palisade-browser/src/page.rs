@@ -191,7 +191,8 @@ impl<'b> Page<'b> {
 
     /// A picture of the page as PNG, written to a file.
     pub fn picture(&mut self, file: &Path) {
-        let shot = self.call("Page.captureScreenshot", json!({ "format": "png", "captureBeyondViewport": false }));
+        let shot =
+            self.call("Page.captureScreenshot", json!({ "format": "png", "captureBeyondViewport": false }));
         let data = decode_base64(shot["data"].as_str().expect("a picture has data"));
         assert!(data.starts_with(b"\x89PNG"), "a picture is a PNG");
         std::fs::write(file, data).expect("a picture can be written");
@@ -239,7 +240,8 @@ mod tests {
 
     #[test]
     fn base64() {
-        for (text, bytes) in [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYg==", "foob")] {
+        for (text, bytes) in [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYg==", "foob")]
+        {
             assert_eq!(decode_base64(text), bytes.as_bytes());
         }
     }
