@@ -100,6 +100,7 @@ struct shared {
     volatile uint64_t steps;
     volatile uint64_t crash_place, crash_address, crash_thread;
     volatile uint32_t exited;
+    volatile uint32_t running; /* the kernel thread that runs now */
     volatile uint32_t accesses; /* whether any instrumented access was seen */
     uint32_t names;             /* threads that have a number */
     uint32_t parents[MOST_THREADS], siblings[MOST_THREADS];
