@@ -11,7 +11,7 @@ static void write_both(int value) {
     atomic_thread_fence(memory_order_release);
 #endif
     STORE(data[0], value);
-    STORE(data[1], value);
+    RELEASE(data[1], value);
     RELEASE(sequence, before + 2);
 }
 

@@ -23,7 +23,7 @@ static bool dcas(pointer *a, pointer *b, struct node *old_a, struct node *old_b,
     bool equal = LOAD(*a) == old_a && LOAD(*b) == old_b;
     if (equal) {
         STORE(*a, new_a);
-        STORE(*b, new_b);
+        RELEASE(*b, new_b);
     }
     release(&dcas_lock);
     return equal;
@@ -87,7 +87,7 @@ static int pop_right(void) {
             struct node *rhl = LOAD(rh->left);
             if (dcas(&right_hat, &rh->left, rh, rhl, rhl, rh)) {
                 int value = LOAD(rh->value);
-                STORE(rh->right, DUMMY);
+                RELEASE(rh->right, DUMMY);
                 return value;
             }
         }
@@ -110,7 +110,7 @@ static int pop_left(void) {
             struct node *lhr = LOAD(lh->right);
             if (dcas(&left_hat, &lh->right, lh, lhr, lhr, lh)) {
                 int value = LOAD(lh->value);
-                STORE(lh->left, DUMMY);
+                RELEASE(lh->left, DUMMY);
                 return value;
             }
         }

@@ -15,11 +15,13 @@ static void *body(void *argument) {
             }
             STORE(ring[i % SIZE], (int)i + 1);
             RELEASE(written, i + 1);
+            FENCE();
         } else {
             while (LOAD(written) == i) {
             }
             assert(LOAD(ring[i % SIZE]) == (int)i + 1);
             RELEASE(taken, i + 1);
+            FENCE();
         }
     }
     return NULL;

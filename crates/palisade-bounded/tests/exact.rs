@@ -124,7 +124,7 @@ fn seen(system: &System, original: &System, state: &State) -> Seen {
 /// What TSO reaches within a bound, and whether that is a fault. `None` if it is too much.
 fn by_definition(program: &Program, bound: Bound) -> Option<(BTreeSet<Seen>, bool)> {
     let system = lower(program, Instantiation::declared(1));
-    let all = bounded::reachable(Machine::new(&system, Model::Tso), bound, 10_000)?;
+    let all = bounded::reachable(Machine::new(&system, Model::Tso), bound, 5_000)?;
     let ended = all.iter().filter(|within| within.state.fault.is_none() && within.can_end(bound));
     let found = ended.map(|within| seen(&system, &system, &within.state)).collect();
     Some((found, all.iter().any(|within| within.state.fault.is_some())))
@@ -135,7 +135,7 @@ fn by_translation(program: &Program, bounded: Bounded) -> Option<(BTreeSet<Seen>
     let translated = translate(program, bounded).expect("the program is small").program;
     let original = lower(program, Instantiation::declared(1));
     let system = lower(&translated, Instantiation::declared(1));
-    let search = brute::reachable(Machine::new(&system, Model::Sc), Limits::states(60_000));
+    let search = brute::reachable(Machine::new(&system, Model::Sc), Limits::states(25_000));
     if !search.complete {
         return None;
     }
@@ -191,14 +191,19 @@ fn compare(program: &Program, kind: Kind, how: Labels) -> Result<usize, String> 
         let (bound, bounded) = kind(bound);
         let Some((expected, faults)) = by_definition(&program, bound) else { break };
         let Some((found, found_faults)) = by_translation(&program, bounded) else { break };
+        if faults != found_faults {
+            return Err(format!("{bounded:?}: faults {faults}, in the translation {found_faults}"));
+        }
+        if faults {
+            // A fault ends the run, so there is no need to rest right before it.
+            compared += 1;
+            continue;
+        }
         if let Some(missing) = missing(&expected, &found, how) {
             return Err(format!("{bounded:?}: not reached by the translation: {missing:?}"));
         }
         if let Some(spurious) = missing(&found, &expected, how) {
             return Err(format!("{bounded:?}: reached by the translation only: {spurious:?}"));
-        }
-        if faults != found_faults {
-            return Err(format!("{bounded:?}: faults {faults}, in the translation {found_faults}"));
         }
         if let Some(lost) = smaller.as_ref().and_then(|smaller| missing(smaller, &found, how)) {
             return Err(format!("{bounded:?}: a smaller bound reaches {lost:?}"));
@@ -218,7 +223,11 @@ fn check(profile: Profile, programs: u64, kind: Kind) {
     let (mut compared, mut all) = (0, 0);
     for seed in seeds {
         let program = generate(profile, seed);
-        for how in [Labels::Presence, Labels::Exactly] {
+        let hows: &[Labels] = match std::env::var("PALISADE_PRESENCE") {
+            Ok(_) => &[Labels::Presence],
+            Err(_) => &[Labels::Presence, Labels::Exactly],
+        };
+        for &how in hows {
             match compare(&program, kind, how) {
                 Ok(bounds) => {
                     compared += bounds;

@@ -4,6 +4,7 @@
 //! (`--remote-debugging-pipe`). A shell puts its standard input and output there. So there is no port, nothing to wait for, and no other dependency; when
 //! the test ends in whatever way, the pipe closes and Chromium goes.
 
+mod look;
 mod page;
 mod pipe;
 

@@ -42,7 +42,8 @@ pub fn run(output: &Output) -> Exit {
             let mut text = format!("{}\n", if ready { "ready" } else { "not-ready" });
             let width = findings.iter().map(|finding| finding.what.chars().count()).max().unwrap_or(0);
             for finding in &findings {
-                text += &format!("  {:7}  {:width$}  {}\n", finding.health.name(), finding.what, finding.found);
+                text +=
+                    &format!("  {:7}  {:width$}  {}\n", finding.health.name(), finding.what, finding.found);
                 if let Some(advice) = &finding.advice {
                     text += &format!("           {:width$}  {advice}\n", "");
                 }

@@ -66,7 +66,12 @@ fn options(args: &FencesArgs) -> FencesOptions {
 fn file(found: &Found, args: &FencesArgs, budget: &Budget, output: &Output) -> Exit {
     let input = match files::read(found, args.input, args.int_range) {
         Reading::Program(input) => input,
-        Reading::Refused(refused) => return output.refuse("fences", &refused),
+        Reading::Refused(refused) => {
+            let mut page = Page::new(args.html.as_deref());
+            page.refuse(&refused.source, &refused.diagnostics);
+            page.write(output);
+            return output.refuse("fences", &refused);
+        }
         Reading::Skipped => return Exit::Fine,
     };
     output.warn(&input);

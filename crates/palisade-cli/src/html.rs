@@ -41,7 +41,7 @@ impl<'a> Page<'a> {
         let asked: Vec<String> =
             std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
         let title = format!("palisade {}", asked.join(" "));
-        let page = html::page(&title, &self.entries, concat!("Palisade ", env!("CARGO_PKG_VERSION")));
+        let page = html::page(&title, &self.entries, concat!("Palisade ", env!("PALISADE_VERSION")));
         let written = files::write(file, &page);
         written.map_err(|error| output.complain_about(&file.display().to_string(), error)).is_ok()
     }

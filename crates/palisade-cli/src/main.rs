@@ -4,8 +4,10 @@
 
 mod args;
 mod bench;
+mod cc;
 mod certify;
 mod check;
+mod doctor;
 mod exit;
 mod expect;
 mod fences;
@@ -18,17 +20,18 @@ mod monitor;
 mod output;
 mod replay;
 mod robust;
+mod run;
 mod serve;
 mod shell;
 mod show;
+mod translate;
 
-use args::{Command, Palisade};
-use clap::Parser;
+use args::Command;
 use output::Output;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let palisade = Palisade::parse();
+    let palisade = args::parse();
     let output = Output::new(&palisade.common);
     let exit = match &palisade.command {
         Command::Check(args) => check::run(args, &palisade.common, &output),
@@ -38,6 +41,11 @@ fn main() -> ExitCode {
         Command::Fences(args) => fences::run(args, &palisade.common, &output),
         Command::Monitor(args) => monitor::run(args, &palisade.common, &output),
         Command::Serve(args) => serve::run(args, &palisade.common, &output),
+        Command::Run(args) => run::run(args, &palisade.common, &output),
+        Command::Cc(args) => cc::run(args, cc::Compiles::C, &output),
+        Command::Cxx(args) => cc::run(args, cc::Compiles::Cxx, &output),
+        Command::Doctor => doctor::run(&output),
+        Command::Translate(args) => translate::run(args, &output),
         Command::Show(args) => show::run(args, &output),
         Command::Bench(args) => bench::run(args, &output),
         Command::Completions(args) => shell::completions(args, &output),

@@ -152,8 +152,7 @@ fn refuse(name: &str, error: &StartError, output: &Output) -> Exit {
 fn schedule_of(path: &Path) -> Result<Schedule, (String, Diagnostic)> {
     let name = path.display().to_string();
     let text = files::text(path).map_err(|error| (name.clone(), error))?;
-    Schedule::parse(&text)
-        .map_err(|error| (name, Diagnostic::error("malformed-schedule", error.to_string())))
+    Schedule::parse(&text).map_err(|error| (name, Diagnostic::error("malformed-schedule", error.to_string())))
 }
 
 /// What is to be run, and how.
@@ -208,7 +207,10 @@ impl Job<'_> {
                     .to_owned(),
             );
         }
-        if searched.is_some_and(|searched| !searched.complete) && worth_going_on(findings) && !self.args.stop_at_first {
+        if searched.is_some_and(|searched| !searched.complete)
+            && worth_going_on(findings)
+            && !self.args.stop_at_first
+        {
             return Some(format!("There are more executions than the {done} that were run."));
         }
         (!worth_going_on(findings)).then(|| {
@@ -222,7 +224,9 @@ impl Job<'_> {
             return Ok(None);
         }
         let Some((mut first, shows)) = self.most_important(&session.findings) else { return Ok(None) };
-        if self.args.shorten && let Some(turns) = &first.turns {
+        if self.args.shorten
+            && let Some(turns) = &first.turns
+        {
             let shortened = self.shortened(session, turns);
             first.turns = shortened.or(first.turns);
         }
@@ -239,33 +243,44 @@ impl Job<'_> {
 
     fn most_important(&self, findings: &Findings) -> Option<(First, String)> {
         let failures = |inconclusive: bool| {
-            let mut found = findings.failures.iter().filter(move |found| found.what.is_inconclusive == inconclusive);
+            let mut found =
+                findings.failures.iter().filter(move |found| found.what.is_inconclusive == inconclusive);
             found.next().map(|found| (found.first.clone(), found.what.message.clone()))
         };
         let model = self.args.model.map(palisade::Model::from);
-        let violation = findings
-            .violations
-            .iter()
-            .find(|found| model.is_none_or(|model| found.what.model == model))
-            .map(|found| {
-                let name = |instruction| findings.instructions.name(instruction);
-                let [store, previous, access] =
-                    [found.what.store, found.what.previous, found.what.access].map(name);
-                let model = found.what.model.name().to_uppercase();
-                (found.first.clone(), format!("{model} violation: {store} | {previous} | {access}"))
-            });
+        let violation =
+            findings.violations.iter().find(|found| model.is_none_or(|model| found.what.model == model)).map(
+                |found| {
+                    let name = |instruction| findings.instructions.name(instruction);
+                    let [store, previous, access] =
+                        [found.what.store, found.what.previous, found.what.access].map(name);
+                    let model = found.what.model.name().to_uppercase();
+                    (found.first.clone(), format!("{model} violation: {store} | {previous} | {access}"))
+                },
+            );
         let race = || {
             let found = findings.races.first()?;
-            Some((found.first.clone(), format!("data race: {} | {}", found.what.first.0, found.what.second.0)))
+            Some((
+                found.first.clone(),
+                format!("data race: {} | {}", found.what.first.0, found.what.second.0),
+            ))
         };
         failures(false).or(violation).or_else(race).or_else(|| failures(true))
     }
 
     /// The turns with fewer switches that show the same, tried in a session of their own.
-    fn shortened(&self, session: &Session, turns: &palisade::harness::schedule::Turns) -> Option<palisade::harness::schedule::Turns> {
+    fn shortened(
+        &self,
+        session: &Session,
+        turns: &palisade::harness::schedule::Turns,
+    ) -> Option<palisade::harness::schedule::Turns> {
         let mut fresh = self.start().ok()?;
-        let failure =
-            session.findings.failures.iter().find(|found| !found.what.is_inconclusive).map(|found| found.what.clone());
+        let failure = session
+            .findings
+            .failures
+            .iter()
+            .find(|found| !found.what.is_inconclusive)
+            .map(|found| found.what.clone());
         let model = self.args.model.map(palisade::Model::from);
         let violation = session
             .findings

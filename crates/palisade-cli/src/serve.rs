@@ -32,7 +32,7 @@ pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
         waiting: usize::from(args.waiting),
         connections: CONNECTIONS,
         largest: LARGEST,
-        version: concat!("Palisade ", env!("CARGO_PKG_VERSION")).to_owned(),
+        version: concat!("Palisade ", env!("PALISADE_VERSION")).to_owned(),
     };
     let server = match Server::bind(config) {
         Ok(server) => server,

@@ -227,27 +227,6 @@ fn many_files_are_a_list_and_replay_has_a_page_too() {
     assert!(count(&mut page).starts_with("step 0"));
 }
 
-/// Every visible text against what lies behind it, as the guidelines for accessible pages measure it; the worst ones that fall short.
-const CONTRAST: &str = r#"(() => {
-    const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-    const rgba = (colour) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data]; };
-    const light = ([r, g, b]) => { const c = [r, g, b].map((v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2]; };
-    const ground = (element) => {
-        const layers = [];
-        for (let e = element; e; e = e.parentElement) { const c = rgba(getComputedStyle(e).backgroundColor); if (c[3] > 0) layers.push(c); if (c[3] === 255) break; }
-        return layers.reverse().reduce((under, over) => under.map((v, i) => v + (over[i] - v) * over[3] / 255), [255, 255, 255]);
-    };
-    const poor = new Set();
-    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    while (walker.nextNode()) {
-        const element = walker.currentNode.parentElement;
-        if (!walker.currentNode.data.trim() || element.closest('script, style, svg, .sr, .absent, .skip') || !element.offsetParent) continue;
-        const [a, b] = [light(rgba(getComputedStyle(element).color)), light(ground(element))].sort((x, y) => y - x);
-        if ((a + 0.05) / (b + 0.05) < 4.5) poor.add(element.className + ': ' + walker.currentNode.data.trim().slice(0, 30));
-    }
-    return [...poor].join('\n');
-})()"#;
-
 #[test]
 fn readable_on_a_phone_in_the_dark_on_paper_and_by_machines() {
     let scratch =
@@ -263,16 +242,11 @@ fn readable_on_a_phone_in_the_dark_on_paper_and_by_machines() {
             page.open(&address(&scratch, file));
             page.eval("document.querySelectorAll('details').forEach((details) => { details.open = true; })");
             page.eval("document.querySelector('[data-do=previous]').click()");
-            let excess = page.eval("document.documentElement.scrollWidth - innerWidth");
-            assert!(excess.as_i64() <= Some(0), "{file} is {excess} pixels too wide for a phone");
-            assert_eq!(page.text(CONTRAST), "", "{file}, {shown:?}");
+            assert_eq!(page.too_wide(), "", "{file}");
+            page.keep_picture(&format!("{file}-phone-{shown:?}"));
+            assert_eq!(page.poor_contrast(), "", "{file}, {shown:?}");
         }
-        // Everything that can be used has a name.
-        let nameless = "[...document.querySelectorAll('button, input, a, [role=region], [role=group]')].filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length)).length";
-        assert_eq!(page.eval(nameless), 0, "{file}");
-        let untitled =
-            "[...document.querySelectorAll('svg[role=img]')].filter((e) => !e.querySelector('title')).length";
-        assert_eq!(page.eval(untitled), 0, "{file}");
+        assert_eq!(page.without_names(), "", "{file}");
         let small = "[...document.querySelectorAll('.controls button')].filter((e) => e.getBoundingClientRect().width < 40 && e.offsetParent).length";
         assert_eq!(page.eval(small), 0, "buttons are large enough for fingers");
     }

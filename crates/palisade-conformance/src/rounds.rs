@@ -13,10 +13,13 @@ use palisade_trace::Run;
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
+/// Any number of rounds.
+pub const ANY: u32 = u32::MAX;
+
 /// How far to go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoundLimits {
-    /// The rounds each thread may have.
+    /// The rounds each thread may have; [`ANY`] for any number, which are then not counted.
     pub rounds: u32,
     /// The most frames a thread may have.
     pub frames: usize,
@@ -72,6 +75,14 @@ pub fn check(machine: Machine<'_>, limits: RoundLimits) -> Answer {
         let at = &states[next];
         for successor in machine.successors(&at.state) {
             let thread = successor.step.thread;
+            if limits.rounds == ANY {
+                let used = vec![0; successor.state.threads.len()];
+                found.push((
+                    Within { state: successor.state, used, last: None },
+                    Some((next, successor.step)),
+                ));
+                continue;
+            }
             let mut used = at.used.clone();
             used.resize(successor.state.threads.len(), 0);
             if at.last != Some(thread) {

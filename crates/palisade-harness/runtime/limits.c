@@ -83,7 +83,7 @@ static void handle(int signal, siginfo_t *info, void *context)
     pal.quiet = quiet;
 }
 
-EXPORT int sigaction(int signal, const struct sigaction *restrict action, struct sigaction *restrict old)
+static int set_action(int signal, const struct sigaction *action, struct sigaction *old, uint64_t place)
 {
     static int (*next)(int, const struct sigaction *, struct sigaction *);
     if (!next) {
@@ -93,7 +93,7 @@ EXPORT int sigaction(int signal, const struct sigaction *restrict action, struct
         action->sa_handler == SIG_IGN) {
         return next(signal, action, old);
     }
-    pal_note(N_HANDLER, CALLER);
+    pal_note(N_HANDLER, place);
     struct sigaction ours = *action;
     /* A handler with one argument is called with three all the same: on this machine that does no harm. */
     handlers[signal] = action->sa_sigaction;
@@ -102,20 +102,25 @@ EXPORT int sigaction(int signal, const struct sigaction *restrict action, struct
     return next(signal, &ours, old);
 }
 
-static void (*set_handler(int number, void (*handler)(int)))(int)
+EXPORT int sigaction(int signal, const struct sigaction *restrict action, struct sigaction *restrict old)
+{
+    return set_action(signal, action, old, CALLER);
+}
+
+static void (*set_handler(int number, void (*handler)(int), uint64_t place))(int)
 {
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
-    return sigaction(number, &action, &old) ? SIG_ERR : old.sa_handler;
+    return set_action(number, &action, &old, place) ? SIG_ERR : old.sa_handler;
 }
 
 EXPORT void (*signal(int number, void (*handler)(int)))(int)
 {
-    return set_handler(number, handler);
+    return set_handler(number, handler, CALLER);
 }
 
 EXPORT void (*bsd_signal(int number, void (*handler)(int)))(int)
 {
-    return set_handler(number, handler);
+    return set_handler(number, handler, CALLER);
 }
 
 /* Failed assertions and aborts: where they are is known here only. */

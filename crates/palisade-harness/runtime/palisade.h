@@ -44,6 +44,7 @@ struct cleanup {
 struct look {
     uint64_t state, address, value;
     unsigned size;
+    int is_new;
 };
 
 struct thread {
@@ -100,8 +101,10 @@ struct shared {
     volatile uint64_t steps;
     volatile uint64_t crash_place, crash_address, crash_thread;
     volatile uint32_t exited;
+    volatile uint32_t running; /* the kernel thread that runs now */
     volatile uint32_t accesses; /* whether any instrumented access was seen */
-    uint32_t names;             /* threads that have a number */
+    unsigned char shares_stack[MOST_THREADS]; /* whose stacks others have touched, in any execution */
+    uint32_t names;                           /* threads that have a number */
     uint32_t parents[MOST_THREADS], siblings[MOST_THREADS];
 };
 
@@ -183,6 +186,7 @@ uint64_t pal_now(void);
 /* spin.c */
 int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack);
 int pal_spins_for_ever(struct thread *thread);
+int pal_is_on_stack(const struct thread *thread, uint64_t address);
 
 /* server.c */
 void pal_flush(void);

@@ -386,7 +386,8 @@ __attribute__((used)) void pal_choose_with(uint64_t first, uint64_t second, cons
         idle();
     }
     enum kind kind = KIND_OF(first);
-    self->idle = kind == K_LOAD || kind == K_LOCKED_LOAD || kind == K_PAUSE ? self->idle + 1 : 0;
+    int looks = kind == K_LOAD || kind == K_LOCKED_LOAD || kind == K_PAUSE;
+    self->idle = looks || (kind == K_STORE && pal_is_on_stack(self, first & ADDRESS_BITS)) ? self->idle + 1 : 0;
     struct thread *next = choose_and_count();
     pal.streak = next == pal.last ? pal.streak + 1 : 0;
     pal.last = next;

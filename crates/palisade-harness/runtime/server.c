@@ -201,7 +201,7 @@ static int watch(pid_t child)
         int late = pal.command.time && elapsed >= (int64_t)pal.command.time;
         if ((stalled || late) && !shared->writing) {
             char path[64], text[256] = "";
-            snprintf(path, sizeof path, "/proc/%d/syscall", (int)child);
+            snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)child, (int)shared->running);
             int fd = open(path, O_RDONLY);
             if (fd >= 0) {
                 ssize_t length = read(fd, text, sizeof text - 1);
@@ -278,6 +278,8 @@ static void begin_execution(void)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     close(command_fd);
+    main_thread.kernel_id = getpid();
+    pal.shared->running = (uint32_t)main_thread.kernel_id;
     pal_begin_schedule();
     pal_begin_limits();
     pal.quiet = 0;

@@ -3,7 +3,8 @@
  * A thread that has come back to a state in which it was before, and has written nothing in between, would go round for ever unless somebody else changes what it looks at. An
  * execution in which it goes on later is the same as one in which it looks later, and the search has that one anyway; so the thread ends here.
  *
- * The state of a thread is its stack and its registers: all memory that others can see is written by way of the runtime, and would count as a change. */
+ * The state of a thread is its stack and its registers: all memory that others can see is written by way of the runtime, and would count as a change. Writes to its own stack are part of
+ * the state; they count as changes too once anybody else has touched that stack. */
 
 #include "palisade.h"
 #include <sys/mman.h>
@@ -29,6 +30,24 @@ static uint64_t value_at(uint64_t address, unsigned size)
     return value;
 }
 
+int pal_is_on_stack(const struct thread *thread, uint64_t address)
+{
+    /* Stacks are not so large that what lies further below could be part of one. */
+    uint64_t end = (uint64_t)thread->stack_end;
+    return address < end && address >= end - (8u << 20);
+}
+
+/* Somebody who touches another thread's stack: what that thread has there is not its own any more. */
+static void note_sharing(const struct thread *self, uint64_t address)
+{
+    for (int i = 0; i < pal.thread_count; i++) {
+        struct thread *thread = pal.threads[i];
+        if (thread != self && !pal_is_on_stack(self, address) && pal_is_on_stack(thread, address)) {
+            pal.shared->shares_stack[thread->number] = 1;
+        }
+    }
+}
+
 /* Whether the thread has changed anything since it was chosen last. */
 static int has_written(const struct thread *self)
 {
@@ -40,7 +59,9 @@ static int has_written(const struct thread *self)
         const uint64_t *record = (const uint64_t *)(pal.log + from);
         enum kind kind = KIND_OF(record[0]);
         int pending = (record[1] & F_PENDING) != 0;
-        if (!pending && kind != K_LOAD && kind != K_LOCKED_LOAD && kind != K_PAUSE && kind != K_FENCE) {
+        int own = (kind == K_STORE || kind == K_LOCKED) && !pal.shared->shares_stack[self->number] &&
+                  pal_is_on_stack(self, record[0] & ADDRESS_BITS);
+        if (!pending && !own && kind != K_LOAD && kind != K_LOCKED_LOAD && kind != K_PAUSE && kind != K_FENCE) {
             return 1;
         }
     }
@@ -56,19 +77,23 @@ int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack)
         }
         self->looks = memory;
     }
+    if (KIND_OF(first) <= K_LOCKED_LOAD) {
+        note_sharing(self, first & ADDRESS_BITS);
+    }
     if (has_written(self) || self->look_count == MOST_LOOKS) {
         self->look_count = 0;
     }
-    if (self->look_count) {
+    if (self->look_count && self->looks[self->look_count - 1].is_new) {
         /* Nobody has run since it looked: this is what it saw. */
         struct look *last = &self->looks[self->look_count - 1];
         last->value = last->size ? value_at(last->address, last->size) : 0;
+        last->is_new = 0;
     }
     enum kind kind = KIND_OF(first);
     if (kind != K_LOAD && kind != K_LOCKED && kind != K_LOCKED_LOAD && kind != K_PAUSE) {
         return 0;
     }
-    struct look look = {.state = hash(stack, (const uint64_t *)self->stack_end), .address = first & ADDRESS_BITS};
+    struct look look = {.state = hash(stack, (const uint64_t *)self->stack_end), .address = first & ADDRESS_BITS, .is_new = 1};
     look.size = kind == K_PAUSE ? 0 : first >> 48 & 0xff;
     for (unsigned i = 0; i < self->look_count; i++) {
         if (self->looks[i].state == look.state) {

@@ -114,7 +114,6 @@ __asm__(".text\n"
 static void park(struct thread *thread)
 {
     uint64_t *stack = (uint64_t *)(((uint64_t)thread->kernel_stack_pointer - 512) & ~63ull);
-    *--stack = 0;
     *--stack = (uint64_t)pal_coroutine_start;
     *--stack = 0;                /* rbp */
     *--stack = 0;                /* rbx */
@@ -210,6 +209,7 @@ void pal_switch(struct thread *to)
     if (likely(!pal.token_mode)) {
         pal_exchange(&self->stack_pointer, to->stack_pointer, to->fs_base);
     } else {
+        pal.shared->running = (uint32_t)to->kernel_id;
         __atomic_store_n(&to->token, 1, __ATOMIC_RELEASE);
         futex_wake(&to->token);
         pal_wait_token(self);
@@ -227,6 +227,7 @@ void pal_switch_for_ever(struct thread *to)
     }
     pal_is_leaving = 1;
     pal.self = to;
+    pal.shared->running = (uint32_t)to->kernel_id;
     __atomic_store_n(&to->token, 1, __ATOMIC_RELEASE);
     futex_wake(&to->token);
     if (self->number == 0) {

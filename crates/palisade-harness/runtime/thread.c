@@ -78,7 +78,8 @@ int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*sta
     }
     *pthread = thread->pthread;
     thread->first = HEAD(K_PAUSE, O_PLAIN, 0);
-    thread->second = ((uint64_t)start & ADDRESS_BITS) | thread->tag | F_CHOSEN;
+    /* As if it had been called from its first instruction. */
+    thread->second = (((uint64_t)start + 1) & ADDRESS_BITS) | thread->tag | F_CHOSEN;
     pal_add_thread(thread);
     return 0;
 }
@@ -111,10 +112,11 @@ void pal_end_thread(void *result, uint64_t place)
     struct thread *self = pal.self;
     destroy_locals(self);
     self->result = result;
+    pal_event(self->number, HEAD(K_ENDED, O_PLAIN, 0), place);
     if (pal.live == 1) {
+        /* The last one ends the process. */
         exit(0);
     }
-    pal_event(self->number, HEAD(K_ENDED, O_PLAIN, 0), place);
     pal_leave();
     __builtin_unreachable();
 }

@@ -286,7 +286,8 @@ pub fn plan(arguments: &[String], tools: &Tools) -> Result<Vec<Step>, PlanError>
         steps.push(Step::Compile(to_assembly(&sorted, tools, at, &assembly, &object)));
         steps.push(Step::Rewrite { file: PathBuf::from(&assembly), source: source.clone() });
         if sorted.stage != Stage::Assembly {
-            let assemble = ["-x", "assembler", "-c", "-o", &object, &assembly].map(str::to_owned);
+            let assemble =
+                ["-x", "assembler", "-Wa,--no-warn", "-c", "-o", &object, &assembly].map(str::to_owned);
             steps.push(Step::Compile(assemble.to_vec()));
         }
         objects.push((at, object));
@@ -386,7 +387,7 @@ mod tests {
             &[
                 "-g -O0 queue.c [flags] -S -o W/0.s",
                 "rewrite W/0.s of queue.c",
-                "-x assembler -c -o W/0.o W/0.s",
+                "-x assembler -Wa,--no-warn -c -o W/0.o W/0.s",
                 "W/0.o -lm -o queue R.o -pthread -ldl -rdynamic",
             ],
         );
@@ -395,7 +396,7 @@ mod tests {
             &[
                 "-g -O2 a/b.cpp -I inc -DX=1 [flags] -S -o W/0.s",
                 "rewrite W/0.s of a/b.cpp",
-                "-x assembler -c -o b.o W/0.s",
+                "-x assembler -Wa,--no-warn -c -o b.o W/0.s",
             ],
         );
         check(
@@ -403,7 +404,7 @@ mod tests {
             &[
                 "-g -O0 a.c -MD [flags] -MF out/a.d -MT out/a.o -S -o W/0.s",
                 "rewrite W/0.s of a.c",
-                "-x assembler -c -o out/a.o W/0.s",
+                "-x assembler -Wa,--no-warn -c -o out/a.o W/0.s",
             ],
         );
         check("-S a.c", &["-g -O0 a.c [flags] -S -o a.s", "rewrite a.s of a.c"]);
@@ -413,7 +414,7 @@ mod tests {
             &[
                 "-g -O0 -x c odd.txt -shared [flags] -S -o W/0.s",
                 "rewrite W/0.s of odd.txt",
-                "-x assembler -c -o W/0.o W/0.s",
+                "-x assembler -Wa,--no-warn -c -o W/0.o W/0.s",
                 "W/0.o -shared -o l.so",
             ],
         );

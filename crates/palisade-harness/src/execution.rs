@@ -92,7 +92,7 @@ pub struct Recorder<'a> {
     accesses: u64,
     exit: Option<u16>,
     /// What each thread did last.
-    last: FxHashMap<u16, u64>,
+    last: Vec<u64>,
     most_turns: usize,
 }
 
@@ -123,7 +123,7 @@ pub struct Execution {
     /// The thread that ended the process, if it was ended by `exit` or by the end of `main`.
     pub exit: Option<u16>,
     /// Where each thread was last.
-    pub last: FxHashMap<u16, u64>,
+    pub last: Vec<u64>,
     /// How it ended.
     pub end: End,
     /// What the runtime had to say.
@@ -147,7 +147,7 @@ impl<'a> Recorder<'a> {
             diverged: false,
             accesses: 0,
             exit: None,
-            last: FxHashMap::default(),
+            last: Vec::new(),
             most_turns,
         }
     }
@@ -166,6 +166,13 @@ impl<'a> Recorder<'a> {
             _ => self.other(record),
         }
         self.races.take(record);
+        if record.place != 0 && record.kind != Kind::Free {
+            let thread = usize::from(record.thread);
+            if self.last.len() <= thread {
+                self.last.resize(thread + 1, 0);
+            }
+            self.last[thread] = record.place;
+        }
         if self.batch.len() >= BATCH - 2 {
             self.flush();
         }
@@ -242,9 +249,6 @@ impl<'a> Recorder<'a> {
             Kind::Exit => self.exit = Some(record.thread),
             _ => {}
         }
-        if record.place != 0 && record.kind != Kind::Free {
-            self.last.insert(record.thread, record.place);
-        }
     }
 
     /// The execution is over.
@@ -298,7 +302,7 @@ impl Execution {
 
     /// What went wrong with the program itself, if something did.
     pub fn failure(&self) -> Option<Failure> {
-        let place = |thread: u16| self.last.get(&thread).copied().unwrap_or(0);
+        let place = |thread: u16| self.last.get(usize::from(thread)).copied().unwrap_or(0);
         let signal = self.end.status & 0x7f;
         let code = (self.end.status >> 8) & 0xff;
         let message = || self.messages.first().cloned().unwrap_or_default();
@@ -331,8 +335,9 @@ impl Execution {
         if code != 0 {
             return Some(Failure::ExitCode { code });
         }
-        if self.exit.is_some_and(|thread| thread != 0) {
-            return Some(Failure::EarlyExit { thread: self.exit.unwrap_or(0) });
+        let main_runs = self.left.iter().any(|left| left.thread == 0 && left.how == How::Running);
+        if let Some(thread) = self.exit.filter(|&thread| thread != 0 && main_runs) {
+            return Some(Failure::EarlyExit { thread });
         }
         let leaked: Vec<Left> = self
             .left

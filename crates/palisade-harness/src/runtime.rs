@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Sources, by file name.
 pub const SOURCES: &[(&str, &str)] = &[
@@ -28,8 +29,6 @@ pub const SOURCES: &[(&str, &str)] = &[
 
 /// How the runtime is compiled. It defines functions of the C library, so the compiler must not take them for granted.
 pub const FLAGS: &[&str] = &[
-    "-x",
-    "c",
     "-std=gnu11",
     "-O2",
     "-g",
@@ -75,8 +74,17 @@ pub enum RuntimeError {
     },
 }
 
+/// The C compiler that belongs to a C++ compiler.
+fn for_c(compiler: &str) -> String {
+    let (folder, name) = compiler.rsplit_once('/').map_or(("", compiler), |(folder, name)| (folder, name));
+    let name = name.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc");
+    if folder.is_empty() { name } else { format!("{folder}/{name}") }
+}
+
 /// The object file of the runtime, compiled if it is not there yet. Objects are kept in `folder`, by what they are made of.
 pub fn object(compiler: &str, folder: &Path) -> Result<PathBuf, RuntimeError> {
+    let compiler = for_c(compiler);
+    let compiler = compiler.as_str();
     let version = Command::new(compiler)
         .arg("--version")
         .output()
@@ -92,7 +100,9 @@ pub fn object(compiler: &str, folder: &Path) -> Result<PathBuf, RuntimeError> {
         move |error| RuntimeError::Io { path, error }
     };
     // Somebody else may be doing the same: everybody works in a folder of their own, and the last one wins.
-    let work = folder.join(format!("work-{}-{:x}", std::process::id(), hasher.finish()));
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let work = folder.join(format!("work-{}-{number}", std::process::id()));
     fs::create_dir_all(&work).map_err(io(&work))?;
     for (name, text) in SOURCES {
         let path = work.join(name);
@@ -126,4 +136,32 @@ pub fn cache_folder(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> Pa
         .or_else(|| set("XDG_CACHE_HOME").map(|folder| folder.join("palisade")))
         .or_else(|| set("HOME").map(|folder| folder.join(".cache/palisade")))
         .unwrap_or_else(|| std::env::temp_dir().join("palisade"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compilers_for_c() {
+        let check = |compiler: &str, expected: &str| assert_eq!(for_c(compiler), expected);
+        check("gcc", "gcc");
+        check("g++-12", "gcc-12");
+        check("/usr/bin/x86_64-linux-gnu-g++", "/usr/bin/x86_64-linux-gnu-gcc");
+        check("clang++", "clang");
+        check("c++", "cc");
+    }
+
+    #[test]
+    fn all_sources_are_listed() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("runtime");
+        let mut files: Vec<String> = fs::read_dir(folder)
+            .expect("the folder is there")
+            .map(|entry| entry.expect("it can be read").file_name().into_string().expect("a plain name"))
+            .collect();
+        let mut listed: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).collect();
+        files.sort();
+        listed.sort_unstable();
+        assert_eq!(files, listed);
+    }
 }

@@ -17,13 +17,17 @@
 //! | [`contexts`] | rounds of all threads, level by level |
 //! | [`views`] | what properties see of sets of stacks |
 //! | [`witness`] | back to a run of the machine |
+//! | [`tokens`], [`numbers`], [`population`] | threads without recursion, started in any number |
 
 mod calls;
 mod contexts;
 mod intern;
 mod language;
+mod numbers;
+mod population;
 mod rules;
 mod saturate;
+mod tokens;
 mod views;
 mod witness;
 
@@ -33,7 +37,8 @@ use contexts::{Contexts, Counters, Found, Interrupted};
 use palisade_engine::{
     Bound, Budget, Engine, Outcome, Progress, Reason, Stats, Suitability, Task, Verdict, Witness,
 };
-use palisade_memory::Model;
+use palisade_memory::{Machine, Model};
+use population::Population;
 use witness::NoRun;
 
 /// The engine.
@@ -42,6 +47,8 @@ pub struct Pushdown;
 
 /// Threads that may be started in a run with stacks.
 const MOST_STARTED: usize = 8;
+/// Threads in one thread state that are told apart before the answer is `unknown`. Where that can be decided, a few are enough.
+const MOST_IN_ONE_PLACE: u32 = 32;
 
 impl Engine for Pushdown {
     fn name(&self) -> &'static str {
@@ -52,9 +59,11 @@ impl Engine for Pushdown {
         if task.model != Model::Sc || task.is_parameterized() {
             return Suitability::No;
         }
-        match is_recursive(&task.system(1)) {
-            true => Suitability::Tries,
-            false => Suitability::Reluctant,
+        let system = task.system(1);
+        match (is_recursive(&system), spawns(&system)) {
+            (true, _) => Suitability::Tries,
+            (false, true) => Suitability::Decides,
+            (false, false) => Suitability::Reluctant,
         }
     }
 
@@ -62,7 +71,15 @@ impl Engine for Pushdown {
         let mut stats = Stats::new();
         let verdict = match refusal(task) {
             Some(why) => Verdict::Unknown(Reason::Unsupported(why)),
-            None => by_rounds(task, budget, progress, &mut stats),
+            None => {
+                let system = task.system(1);
+                let machine = task.machine(&system);
+                if spawns(&system) && !is_recursive(&system) {
+                    by_numbers(task, machine, budget, progress, &mut stats)
+                } else {
+                    by_rounds(task, machine, budget, progress, &mut stats)
+                }
+            }
         };
         Outcome { verdict, engine: self.name(), stats }
     }
@@ -79,9 +96,50 @@ fn refusal(task: &Task<'_>) -> Option<String> {
     task.is_parameterized().then(|| "the engine `pushdown` does not take any number of processes".to_owned())
 }
 
-fn by_rounds(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &mut Stats) -> Verdict {
-    let system = task.system(1);
-    let machine = task.machine(&system);
+/// No recursion, but threads without end: counts of threads.
+fn by_numbers(
+    task: &Task<'_>,
+    machine: Machine<'_>,
+    budget: &Budget,
+    progress: &dyn Progress,
+    stats: &mut Stats,
+) -> Verdict {
+    let tell = |counters: &population::Counters| {
+        let doing = format!("searching with up to {} processes in one place", counters.bound);
+        let mut stats = Stats::new();
+        stats.set("states", counters.states);
+        progress.tell(&doing, &stats);
+    };
+    let mut population = Population::new(machine, budget, &tell);
+    let found = population.search(MOST_IN_ONE_PLACE);
+    stats.set("states", population.counters.states);
+    stats.set("in_one_place", population.counters.bound.into());
+    stats.set("thread_states", population.tokens.len() as u64);
+    stats.set("memories", population.memories.len() as u64);
+    let bounded = |bound: u32| Reason::ThreadCount(machine.system.instances.len() + bound as usize);
+    match found {
+        Ok(population::Found::Bad(run)) => {
+            Verdict::Unsafe(Witness { instantiation: task.instantiation(1), run })
+        }
+        Ok(population::Found::Nothing) => Verdict::Safe,
+        Ok(population::Found::Open(bound)) => Verdict::Unknown(bounded(bound)),
+        Err(Interrupted::Exhausted(what)) => {
+            let reached = population.counters.bound.checked_sub(1).filter(|&bound| bound > 0);
+            Verdict::Unknown(Reason::exhausted(what, reached.map(bounded)))
+        }
+        Err(interrupted) => Verdict::Unknown(reason(interrupted, None)),
+    }
+}
+
+/// Stacks: rounds of threads.
+fn by_rounds(
+    task: &Task<'_>,
+    machine: Machine<'_>,
+    budget: &Budget,
+    progress: &dyn Progress,
+    stats: &mut Stats,
+) -> Verdict {
+    let system = machine.system;
     let most_rounds = match task.options.rounds {
         Bound::Fixed(rounds) => rounds,
         Bound::Auto => u32::MAX,

@@ -124,6 +124,21 @@ pub(crate) struct Growing {
     pub values: usize,
 }
 
+impl Growing {
+    /// The register with the most values in these frames.
+    pub fn of_registers<'f>(system: &System, frames: impl Iterator<Item = &'f Frame>) -> Growing {
+        let mut seen: FxHashMap<(CodeId, usize), FxHashSet<Value>> = FxHashMap::default();
+        for frame in frames {
+            for (register, &value) in frame.registers.iter().enumerate() {
+                seen.entry((frame.code, register)).or_default().insert(value);
+            }
+        }
+        let most = seen.iter().map(|(&key, values)| (values.len(), key)).max();
+        let (values, (code, register)) = most.expect("frames differ in a register");
+        Growing { name: system.codes[code].registers.as_slice()[register].name.clone(), values }
+    }
+}
+
 /// More symbols or contents of memory than this are taken for values without end.
 const MOST: usize = 1 << 21;
 
@@ -229,16 +244,8 @@ impl<'a> Rules<'a> {
             return Err(Growing { name: self.system().cells[cell].name.clone(), values });
         }
         if self.symbols.len() > MOST {
-            let mut seen: FxHashMap<(CodeId, usize), FxHashSet<Value>> = FxHashMap::default();
-            for symbol in self.symbols.iter() {
-                for (register, &value) in symbol.frame.registers.iter().enumerate() {
-                    seen.entry((symbol.frame.code, register)).or_default().insert(value);
-                }
-            }
-            let most = seen.iter().map(|(&key, values)| (values.len(), key)).max();
-            let (values, (code, register)) = most.expect("frames differ in a register");
-            let name = self.system().codes[code].registers.as_slice()[register].name.clone();
-            return Err(Growing { name, values });
+            let frames = self.symbols.iter().map(|symbol| &symbol.frame);
+            return Err(Growing::of_registers(self.system(), frames));
         }
         Ok(())
     }

@@ -147,7 +147,7 @@ impl Views {
 }
 
 /// The targets of edges that lead back in a depth-first walk.
-fn loop_heads(code: &palisade_program::running::Code) -> FxHashSet<Location> {
+pub(crate) fn loop_heads(code: &palisade_program::running::Code) -> FxHashSet<Location> {
     #[derive(Clone, Copy, PartialEq)]
     enum Colour {
         New,

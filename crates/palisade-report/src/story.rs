@@ -209,9 +209,11 @@ pub struct StepInWords {
     pub effect: String,
 }
 
-/// A step of a run, counted from 0, in words.
+/// A step of a run, counted from 0, in words. The run may begin anywhere: which store an update belongs to is not told.
 pub fn step_in_words(evidence: &Evidence<'_>, step: usize) -> StepInWords {
-    let story = Story::new(evidence);
+    let steps = evidence.run.steps.len();
+    let links = Links { overtakes: vec![Vec::new(); steps], store_of: vec![None; steps] };
+    let story = Story { evidence, links, watched: watched_places(evidence.machine.system) };
     StepInWords {
         line: story.position(step).map(|position| position.line),
         text: story.source(step),

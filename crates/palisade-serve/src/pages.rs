@@ -5,9 +5,6 @@ use palisade::report::html;
 use palisade::{Language, Model, engines};
 use serde_json::{Value, json};
 
-/// Programs of the corpus: path and text.
-const EXAMPLES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/examples.rs"));
-
 const INDEX: &str = include_str!("assets/index.html");
 const LOOKS: &str = include_str!("assets/playground.css");
 const SCRIPT: &str = include_str!("assets/playground.js");
@@ -33,7 +30,7 @@ pub(crate) fn page(path: &str, version: &str) -> Option<Response> {
 
 /// The programs, and what can be chosen.
 fn examples() -> Value {
-    let examples = EXAMPLES.iter().filter_map(|(path, text)| {
+    let examples = palisade_corpus::texts().iter().filter_map(|(path, text)| {
         let language = Language::from_name(path.rsplit('.').next()?)?;
         Some(json!({ "path": path, "language": language.name(), "text": text }))
     });

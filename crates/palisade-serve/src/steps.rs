@@ -83,10 +83,10 @@ fn possible(machine: Machine<'_>, state: &State) -> Vec<Step> {
 
 /// Whose step it is, its line, and what it does.
 fn tell(input: &Input, machine: Machine<'_>, run: &Run, state: &State, step: Step) -> Value {
-    let longer = Run { memory: run.memory.clone(), steps: vec![step] };
+    let alone = Run { memory: run.memory.clone(), steps: vec![step] };
     let (after, effect) = machine.step(state, step).expect("the machine has offered it");
     let replay = Replay { states: vec![state.clone(), after], effects: vec![effect], violation: None };
-    let evidence = Evidence { source: &input.source, machine, run: &longer, replay: &replay };
+    let evidence = Evidence { source: &input.source, machine, run: &alone, replay: &replay };
     let told = palisade::report::step_in_words(&evidence, 0);
     json!({
         "process": process_name(machine.system, state, step.thread),

@@ -10,11 +10,20 @@ pub fn engines() -> &'static [&'static dyn Engine] {
         &palisade_cover::Single,
         LAZY,
         &palisade_pushdown::Pushdown,
+        ROUNDS,
+        AGE,
     ]
 }
 
 /// Lazy reachability, with explicit search under SC.
 const LAZY: &dyn Engine = &palisade_robust::Lazy { sc: &palisade_explore::Explicit };
+
+/// Bounded rounds, with explicit search under SC, and pushdown systems for recursive programs.
+const ROUNDS: &dyn Engine =
+    &palisade_bounded::Rounds { sc: &palisade_explore::Explicit, recursive: &palisade_pushdown::Pushdown };
+
+/// Bounded store age, with explicit search under SC.
+const AGE: &dyn Engine = &palisade_bounded::Age { sc: &palisade_explore::Explicit };
 
 /// The engine with a name.
 pub fn named(name: &str) -> Option<&'static dyn Engine> {

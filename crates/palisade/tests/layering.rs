@@ -29,9 +29,9 @@ const LAYERS: &[&str] = &[
     "palisade-sync",
     "palisade-report",
     "palisade",
+    "palisade-corpus",
     "palisade-serve",
     "palisade-browser",
-    "palisade-corpus",
     "palisade-cli",
 ];
 

@@ -4,6 +4,7 @@
 //! end; and, with bounded store age, before stores. What lies between two such places is local to the process: it can as well be done right before the next of them, with stores getting
 //! one round older for each round boundary they are moved across. That is why a bound on their age needs more places.
 //!
+//! A process may also be stuck, or run for ever, without any access: a new round may begin before what can block, in loops, and in procedures that call others.
 //! If a property asks whether processes are *not* at labels, a new round may begin before every statement.
 //!
 //! *Labels.* A process that is at a label a property sees rests right there, at `at_l`, and nowhere else before the first step of the statement: otherwise it would seem to be at no label.
@@ -12,8 +13,8 @@ use super::build::{self, call, name, run, stmt};
 use super::helpers::{Helper, Rests, Target};
 use super::{Bounded, Set, Translator};
 use palisade_program::written::{
-    BinaryOp, Block, Expr, ExprKind, Name, Place, PlaceKind, Procedure, Program, Rmw, Stmt, StmtKind,
-    Template, Type, UnaryOp,
+    BinaryOp, Block, Expr, ExprKind, Name, Outside, Place, PlaceKind, Procedure, Program, Rmw, Stmt,
+    StmtKind, Template, Type, UnaryOp,
 };
 use rustc_hash::FxHashSet;
 
@@ -76,6 +77,8 @@ struct Body<'t, 'p> {
     /// The label of the end of a process, and whether something leads there.
     done: String,
     returns: bool,
+    /// Whether a register or private variable blocks values outside its domain.
+    blocking_registers: bool,
     /// Whether a new round could have begun right here, so that the next access need not offer it.
     rested: bool,
 }
@@ -120,9 +123,19 @@ impl<'p> Translator<'p> {
 
     pub(super) fn procedure(&mut self, procedure: &'p Procedure) -> Procedure {
         let nothing = FxHashSet::default;
+        let takes_part = |ty: &Type| ty.outside == Outside::Block;
         let mut body = Body::new(self, Kind::Procedure, nothing(), nothing(), &procedure.body);
+        body.blocking_registers |= procedure.params.iter().any(|param| takes_part(&param.ty));
         let mut block = Block::new();
+        // Calls may go deeper for ever.
+        if !body.rests_soon(&procedure.body) && calls(&procedure.body) {
+            body.rest(&mut block);
+            body.rested = true;
+        }
         body.block(&procedure.body, &mut block);
+        if body.translator.observed.absence {
+            body.rest(&mut block);
+        }
         Procedure { body: block, ..procedure.clone() }
     }
 
@@ -167,6 +180,26 @@ fn is_declaration(stmt: &Stmt) -> bool {
     }
 }
 
+/// Whether a body calls procedures.
+fn calls(block: &Block) -> bool {
+    let called = |e: &Expr| effects(e, &|_| false) == Effects::Acts;
+    block.iter().any(|stmt| match &stmt.kind {
+        StmtKind::Let { init: Some(e), .. }
+        | StmtKind::Assign { value: e, .. }
+        | StmtKind::Eval(e)
+        | StmtKind::Assume(e)
+        | StmtKind::Await(e)
+        | StmtKind::Assert(e)
+        | StmtKind::Return(Some(e)) => called(e),
+        StmtKind::If { condition, then, otherwise } => called(condition) || calls(then) || calls(otherwise),
+        StmtKind::While { condition, body } => called(condition) || calls(body),
+        StmtKind::Loop(body) | StmtKind::Block(body) => calls(body),
+        StmtKind::Choose(blocks) => blocks.iter().any(calls),
+        StmtKind::Spawn { args, .. } => args.iter().any(called),
+        _ => false,
+    })
+}
+
 fn collect_targets(block: &Block, targets: &mut FxHashSet<String>) {
     for stmt in block {
         match &stmt.kind {
@@ -185,6 +218,20 @@ fn collect_targets(block: &Block, targets: &mut FxHashSet<String>) {
     }
 }
 
+/// Whether a register of a body blocks values outside its domain.
+fn declares_blocking(block: &Block) -> bool {
+    block.iter().any(|stmt| match &stmt.kind {
+        StmtKind::Let { ty, .. } => ty.outside == Outside::Block,
+        StmtKind::If { then, otherwise, .. } => declares_blocking(then) || declares_blocking(otherwise),
+        StmtKind::While { body, .. }
+        | StmtKind::Loop(body)
+        | StmtKind::Block(body)
+        | StmtKind::Atomic(body) => declares_blocking(body),
+        StmtKind::Choose(blocks) => blocks.iter().any(declares_blocking),
+        _ => false,
+    })
+}
+
 impl<'t, 'p> Body<'t, 'p> {
     fn new(
         translator: &'t mut Translator<'p>,
@@ -199,7 +246,20 @@ impl<'t, 'p> Body<'t, 'p> {
             Kind::Process => translator.names.fresh("done"),
             Kind::Procedure => String::new(),
         };
-        Body { translator, kind, labels, registers, targets, done, returns: false, rested: false }
+        let privates = translator.program.privates.iter();
+        let blocking_registers =
+            privates.into_iter().any(|p| p.ty.outside == Outside::Block) || declares_blocking(block);
+        Body {
+            translator,
+            kind,
+            labels,
+            registers,
+            targets,
+            done,
+            returns: false,
+            blocking_registers,
+            rested: false,
+        }
     }
 
     fn block(&mut self, block: &'p Block, out: &mut Block) {
@@ -222,6 +282,8 @@ impl<'t, 'p> Body<'t, 'p> {
         if !kept.is_empty() {
             self.rested = false;
         }
+        // Control may come back here for ever.
+        let comes_back = !kept.is_empty() && !self.rests_soon(std::slice::from_ref(stmt));
         let rest = (!seen.is_empty()).then(|| self.rest_at(&seen));
         let with_origin = |kind| Stmt { labels: Vec::new(), kind, origin: stmt.origin };
         match (&stmt.kind, rest) {
@@ -242,7 +304,7 @@ impl<'t, 'p> Body<'t, 'p> {
                 });
                 inner.push(leave);
                 self.rested = false;
-                self.block(body, &mut inner);
+                self.loop_body(body, &mut inner);
                 out.push(with_origin(StmtKind::Loop(inner)));
             }
             (StmtKind::Await(condition), Some(rest)) => {
@@ -260,7 +322,10 @@ impl<'t, 'p> Body<'t, 'p> {
                 if let Some(rest) = rest {
                     out.extend(rest);
                     self.rested = true;
-                } else if self.translator.observed.absence && !is_declaration(stmt) {
+                } else if comes_back
+                    || self.may_stay_for_ever(stmt)
+                    || self.translator.observed.absence && !is_declaration(stmt)
+                {
                     self.rest(out);
                     self.rested = true;
                 }
@@ -274,6 +339,120 @@ impl<'t, 'p> Body<'t, 'p> {
             }
             out[start].labels.splice(0..0, kept);
         }
+    }
+
+    /// The body of a loop. A process that stays in it for ever must be able to let others go on.
+    fn loop_body(&mut self, body: &'p Block, out: &mut Block) {
+        if !self.rests_soon(body) {
+            self.rest(out);
+            self.rested = true;
+        }
+        self.block(body, out);
+        self.rested = false;
+    }
+
+    /// Whether a new round may begin before control can leave the statements, stay in them for ever, or come to another choice.
+    fn rests_soon(&self, block: &[Stmt]) -> bool {
+        for stmt in block {
+            if stmt.labels.iter().any(|label| self.labels.contains(label.as_str())) {
+                return true;
+            }
+            let loads_first = |e: &Expr| self.loads_first(e);
+            match &stmt.kind {
+                _ if self.may_stay_for_ever(stmt) => return true,
+                StmtKind::Fence | StmtKind::Atomic(_) | StmtKind::Spawn { .. } => return true,
+                StmtKind::Assign { place, value } if self.target(place).is_some() => {
+                    if loads_first(value) || matches!(self.translator.bounded, Bounded::Age(_)) {
+                        return true;
+                    }
+                }
+                StmtKind::Let { init: Some(e), .. } | StmtKind::Assign { value: e, .. }
+                    if !loads_first(e) =>
+                {
+                    if effects(e, &|place| self.target(place).is_some()) != Effects::None {
+                        return false;
+                    }
+                }
+                StmtKind::Let { init: None, .. } | StmtKind::Skip | StmtKind::StoreFence => {}
+                StmtKind::Let { init: Some(e), .. }
+                | StmtKind::Assign { value: e, .. }
+                | StmtKind::Eval(e)
+                | StmtKind::Assume(e)
+                | StmtKind::Await(e)
+                | StmtKind::Assert(e)
+                | StmtKind::If { condition: e, .. }
+                | StmtKind::While { condition: e, .. }
+                | StmtKind::Return(Some(e)) => return loads_first(e),
+                StmtKind::Loop(body) | StmtKind::Block(body) => return self.rests_soon(body),
+                StmtKind::Break
+                | StmtKind::Continue
+                | StmtKind::Goto(_)
+                | StmtKind::Choose(_)
+                | StmtKind::Return(None) => return false,
+            }
+        }
+        false
+    }
+
+    /// Whether the evaluation of an expression surely begins with an access, but for what has no steps.
+    fn loads_first(&self, e: &Expr) -> bool {
+        let of_place = |place: &Place| match &plain(place).kind {
+            PlaceKind::Named(_) => false,
+            PlaceKind::Element(_, e) | PlaceKind::Deref(e) => self.loads_first(e),
+        };
+        match &e.kind {
+            ExprKind::Read(place) => self.target(place).is_some() || of_place(place),
+            ExprKind::AddressOf(place) => of_place(place),
+            ExprKind::Unary(_, a) => self.loads_first(a),
+            ExprKind::Binary(BinaryOp::And | BinaryOp::Or, a, _) => self.loads_first(a),
+            ExprKind::Binary(_, a, b) => {
+                let pure = effects(a, &|place| self.target(place).is_some()) == Effects::None;
+                self.loads_first(a) || pure && self.loads_first(b)
+            }
+            ExprKind::Locked(_, _, operands) => {
+                let pure = |e: &Expr| effects(e, &|place| self.target(place).is_some()) == Effects::None;
+                operands.iter().all(pure)
+                    || operands.iter().find(|e| !pure(e)).is_some_and(|e| self.loads_first(e))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a process may be stuck at the statement for ever without an access, so that others must be able to go on.
+    fn may_stay_for_ever(&self, stmt: &Stmt) -> bool {
+        let blocking = |ty: &Type| ty.outside == Outside::Block;
+        match &stmt.kind {
+            StmtKind::Assume(e) | StmtKind::Await(e) => !self.loads_first(e),
+            StmtKind::Let { ty, init: Some(e), .. } => {
+                (blocking(ty) || self.may_block_in(e)) && !self.loads_first(e)
+            }
+            StmtKind::Assign { place, value } => {
+                let shared = match self.target(place) {
+                    Some(Target::Variable(number)) => blocking(&self.translator.program.shared[number].ty),
+                    Some(Target::Pointer) => {
+                        self.translator.program.shared.iter().any(|variable| blocking(&variable.ty))
+                    }
+                    None => self.blocking_registers,
+                };
+                (shared || self.may_block_in(value)) && !self.loads_first(value)
+            }
+            StmtKind::Eval(e)
+            | StmtKind::Assert(e)
+            | StmtKind::Return(Some(e))
+            | StmtKind::If { condition: e, .. }
+            | StmtKind::While { condition: e, .. } => self.may_block_in(e) && !self.loads_first(e),
+            _ => false,
+        }
+    }
+
+    /// Whether a call in an expression may be stuck at its arguments or result.
+    fn may_block_in(&self, e: &Expr) -> bool {
+        let blocking = |ty: &Type| ty.outside == Outside::Block;
+        let procedure = |procedure: &Procedure| {
+            procedure.params.iter().any(|param| blocking(&param.ty))
+                || procedure.result.as_ref().is_some_and(blocking)
+        };
+        self.translator.program.procedures.iter().any(procedure) && effects(e, &|_| false) == Effects::Acts
     }
 
     /// Ends the round, perhaps, with the process at its labels until the next.
@@ -339,9 +518,17 @@ impl<'t, 'p> Body<'t, 'p> {
             StmtKind::While { condition, body } => {
                 self.rested = false;
                 let condition = self.expr(condition);
-                StmtKind::While { condition, body: self.inner(body) }
+                let mut inner = Block::new();
+                self.rested = false;
+                self.loop_body(body, &mut inner);
+                StmtKind::While { condition, body: inner }
             }
-            StmtKind::Loop(body) => StmtKind::Loop(self.inner(body)),
+            StmtKind::Loop(body) => {
+                let mut inner = Block::new();
+                self.rested = false;
+                self.loop_body(body, &mut inner);
+                StmtKind::Loop(inner)
+            }
             StmtKind::Choose(blocks) => {
                 StmtKind::Choose(blocks.iter().map(|block| self.inner(block)).collect())
             }

@@ -66,7 +66,7 @@ pub struct CheckArgs {
     /// Write the answers to a file as a web page, with runs to step through
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Compare the verdicts with a table (see docs/command-line.md)
+    /// Compare the verdicts with a table (see docs/check.md)
     #[arg(long, value_name = "FILE")]
     pub expect: Option<PathBuf>,
     /// Write the answers to a file as JUnit's XML: one test per program

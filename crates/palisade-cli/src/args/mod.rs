@@ -1,24 +1,30 @@
 //! What can be typed: options of every command here, the arguments of each command in a file of its own.
 
+mod cc;
 mod certify;
 mod check;
 mod fences;
 mod monitor;
 mod replay;
 mod robust;
+mod run;
 mod serve;
 mod shell;
 mod show;
+mod translate;
 
+pub use cc::CcArgs;
 pub use certify::CertifyArgs;
 pub use check::CheckArgs;
 pub use fences::{FencesArgs, GoalArg, PerArg, PlacementArg};
 pub use monitor::MonitorArgs;
 pub use replay::ReplayArgs;
 pub use robust::RobustArgs;
+pub use run::{RunArgs, SchedulingArg, StrategyArg};
 pub use serve::ServeArgs;
 pub use shell::{CompletionsArgs, ManArgs};
 pub use show::{Form, ShowArgs};
+pub use translate::{TargetArg, TranslateArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -40,7 +46,7 @@ Of several files the worst counts, in the order 2, 1, 3, 0.";
 
 /// Checks concurrent programs on machines with store buffers: SC, TSO and PSO.
 #[derive(Debug, Parser)]
-#[command(name = "palisade", version, max_term_width = 100)]
+#[command(name = "palisade", version = env!("PALISADE_VERSION"), max_term_width = 100)]
 #[command(after_help = "Try `palisade check FILE`, or --help for examples.", after_long_help = EXAMPLES)]
 pub struct Palisade {
     /// Options of every command.
@@ -77,6 +83,19 @@ pub struct Common {
     pub verbose: bool,
 }
 
+/// Reads the command line, or ends the process with help or a complaint. The arguments of compilers are taken as they are.
+pub fn parse() -> Palisade {
+    let words: Vec<String> = std::env::args().collect();
+    if let [program, name, rest @ ..] = words.as_slice()
+        && let Some(args) = CcArgs::raw(rest).filter(|_| matches!(name.as_str(), "cc" | "c++"))
+    {
+        let mut palisade = Palisade::parse_from([program, name]);
+        palisade.command = if name == "cc" { Command::Cc(args) } else { Command::Cxx(args) };
+        return palisade;
+    }
+    Palisade::parse()
+}
+
 /// How results are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
@@ -103,6 +122,17 @@ pub enum Command {
     Monitor(MonitorArgs),
     /// A web page on this machine to write and check programs in
     Serve(ServeArgs),
+    /// Run a real C, C++ or Rust program under many schedules and tell what TSO and PSO could make of it
+    Run(RunArgs),
+    /// Compile C for `palisade run`
+    Cc(CcArgs),
+    /// Compile C++ for `palisade run`
+    #[command(name = "c++")]
+    Cxx(CcArgs),
+    /// Tell what this machine can do, and what to install
+    Doctor,
+    /// A program for sequential consistency that does what a program does under TSO, for other tools
+    Translate(TranslateArgs),
     /// Print a program in another form
     Show(ShowArgs),
     /// Measure Palisade: the tables and figures of the papers beside our own

@@ -172,7 +172,12 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
             }
             answered.exit()
         }
-        Checked::Refused(refused) => output.refuse("check", &refused),
+        Checked::Refused(refused) => {
+            let mut page = Page::new(asked.args.html.as_deref());
+            page.refuse(&refused.source, &refused.diagnostics);
+            page.write(output);
+            output.refuse("check", &refused)
+        }
         Checked::Skipped => Exit::Fine,
         Checked::Failed(name, error) => {
             output.complain_about(&name, failure(&error));

@@ -10,9 +10,11 @@ mod body;
 mod cycle;
 mod property;
 mod recursive;
+mod spawning;
 mod templates;
 
 pub use recursive::{Recursion, generate_recursive};
+pub use spawning::generate_spawning;
 pub use templates::generate_parameterized;
 
 use crate::brute::{self, Answer, Limits};

@@ -15,8 +15,10 @@
 //!
 //! *Numbers* have 32 bits there. Larger constants are refused; a result that could be too large is guarded by an assertion.
 
+mod calls;
 mod process;
 mod sections;
+mod statement;
 mod words;
 
 use crate::expression::{Language, Width, number};

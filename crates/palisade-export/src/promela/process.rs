@@ -1,68 +1,53 @@
 //! One process role as a `proctype`, with the procedures it calls.
 
+use super::calls::Call;
 use super::sections::blocks_late;
+use super::statement::{Statement, effect};
 use super::{Model, any, parameters, type_of};
-use crate::expression::{Condition, Language, Scope, Width, are_opposite};
+use crate::expression::{Language, Scope, Width, are_opposite};
 use crate::names::Names;
 use crate::routine::{Kind, Routine, Section};
-use crate::step::{Effect, OLD, Plain, plain};
+use crate::step::{Plain, plain};
 use crate::structure::Node;
 use crate::text::Text;
-use palisade_base::{Id, IdVec, Span};
+use palisade_base::{Id, IdVec};
 use palisade_program::running::{CodeId, Expr, Instr, Location, RegId, RoleId, TemplateId};
 use std::collections::BTreeMap;
 
+/// Longer lists of variables are broken.
+const LONGEST_DECLARATION: usize = 90;
+
 /// A process on its way to text.
 pub(super) struct Process<'m> {
-    model: &'m Model<'m>,
+    pub model: &'m Model<'m>,
     role: RoleId,
     /// Its own routine and those it calls, directly or not.
-    parts: Vec<Part<'m>>,
+    pub parts: Vec<Part<'m>>,
     /// The number of each call among those of the same procedure, from 1.
-    sites: BTreeMap<(usize, Location, usize), u32>,
+    pub sites: BTreeMap<(usize, Location, usize), u32>,
     /// Whether the end of the process is jumped to.
     ends_early: bool,
     /// The label of the end.
     end: String,
     /// Whether what is written now is inside of Promela's `atomic`.
-    inside: bool,
+    pub inside: bool,
 }
 
 /// A routine in a process.
-struct Part<'m> {
-    index: usize,
-    routine: &'m Routine<'m>,
-    registers: IdVec<RegId, String>,
-    labels: BTreeMap<Location, String>,
+pub(super) struct Part<'m> {
+    pub index: usize,
+    pub routine: &'m Routine<'m>,
+    pub registers: IdVec<RegId, String>,
+    pub labels: BTreeMap<Location, String>,
     /// For procedures.
-    call: Call,
+    pub call: Call,
 }
 
-/// The variables of a procedure in a process.
-#[derive(Default)]
-struct Call {
-    /// The label of its start.
-    start: String,
-    /// Which call it belongs to, if there are several.
-    site: Option<String>,
-    /// Where each call goes on.
-    back: Vec<String>,
-    /// What it returns, if anybody wants to know.
-    result: Option<String>,
-    /// Registers that are saved while the procedure is called again, each with its stack; and how many calls are saved.
-    saved: Vec<(RegId, String)>,
-    saved_site: Option<String>,
-    depth: Option<String>,
-}
-
-/// A step in full.
-struct Statement {
-    conditions: Vec<Condition>,
-    effects: Vec<String>,
-    /// A statement that comes before the effects.
-    extra: Option<String>,
-    /// Whether Promela's `atomic` is around it.
-    inside: bool,
+/// What stands around alternatives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Around {
+    If,
+    Do,
 }
 
 impl<'m> Process<'m> {
@@ -132,70 +117,6 @@ impl<'m> Process<'m> {
             labels.insert(location, names.fresh(&label(model, routine, location)));
         }
         Part { index, routine, registers, labels, call: Call::default() }
-    }
-
-    /// The variables for calls of a procedure.
-    fn call(&self, number: usize, sites: u32, names: &mut Names) -> Call {
-        let part = &self.parts[number];
-        let name = &part.routine.code.name;
-        let mut call = Call { start: names.fresh(&format!("{name}_start")), ..Call::default() };
-        call.back = (1..=sites).map(|site| names.fresh(&format!("{name}_back_{site}"))).collect();
-        call.site = (sites > 1).then(|| names.fresh(&format!("{name}_site")));
-        call.result = part.routine.code.result.map(|_| names.fresh(&format!("{name}_result")));
-        if self.calls(number, number) {
-            call.depth = Some(names.fresh(&format!("{name}_depth")));
-            call.saved_site = call.site.is_some().then(|| names.fresh(&format!("{name}_saved_site")));
-            let own = part.routine.code.registers.iter_enumerated().skip(self.model.system.privates);
-            for (id, declared) in own {
-                if self.is_live_during_calls(part, id) {
-                    let register = declared.name.replace('%', "t");
-                    call.saved.push((id, names.fresh(&format!("{name}_saved_{register}"))));
-                }
-            }
-        }
-        call
-    }
-
-    fn is_live_during_calls(&self, part: &Part<'_>, register: RegId) -> bool {
-        part.routine.moves.iter().flatten().any(|step| {
-            matches!(step.instr, Instr::Call { result, .. } if result != Some(register))
-                && !self.model.liveness.dead(part.routine.id, step.target).contains(&register)
-        })
-    }
-
-    /// Whether one part may call another, directly or not.
-    fn calls(&self, from: usize, to: usize) -> bool {
-        let mut seen = vec![false; self.parts.len()];
-        let mut open = vec![from];
-        while let Some(part) = open.pop() {
-            for callee in self.callees(part) {
-                if callee == to {
-                    return true;
-                }
-                if !std::mem::replace(&mut seen[callee], true) {
-                    open.push(callee);
-                }
-            }
-        }
-        false
-    }
-
-    fn callees(&self, number: usize) -> Vec<usize> {
-        let routine = self.parts[number].routine;
-        let mut callees = Vec::new();
-        for (location, moves) in routine.moves.iter_enumerated() {
-            for step in moves {
-                if let Instr::Call { code, .. } = step.instr {
-                    callees.push(self.callee(code, routine.section[location]));
-                }
-            }
-        }
-        callees
-    }
-
-    fn callee(&self, code: CodeId, section: Section) -> usize {
-        let index = find(self.model, code, section);
-        self.parts.iter().position(|part| part.index == index).expect("all callees are parts")
     }
 
     /// Writes the `proctype`.
@@ -268,7 +189,16 @@ impl<'m> Process<'m> {
         }
         let mut any = false;
         for (ty, names) in declared.iter().filter(|(_, names)| !names.is_empty()) {
-            text.line(&format!("{ty} {};", names.join(", ")));
+            let mut line = format!("{ty} ");
+            for (i, name) in names.iter().enumerate() {
+                if line.len() + name.len() > LONGEST_DECLARATION {
+                    text.line(line.trim_end());
+                    line = "    ".to_owned();
+                }
+                line.push_str(name);
+                line.push_str(if i + 1 == names.len() { ";" } else { ", " });
+            }
+            text.line(&line);
             any = true;
         }
         if any {
@@ -288,7 +218,7 @@ impl<'m> Process<'m> {
             Node::Step(at) => self.step(number, *at, text),
             Node::Branch(at, alternatives) => {
                 text.line("if");
-                self.options(number, *at, alternatives, text);
+                self.options(number, *at, alternatives, Around::If, text);
                 text.line("fi;");
             }
             Node::Label(at) => {
@@ -300,17 +230,22 @@ impl<'m> Process<'m> {
                     }
                 }
             }
+            Node::Loop(_, body) if self.goes_nowhere(number, body) => text.line("(false);"),
             Node::Loop(_, body) => {
+                let written =
+                    |node: &&Node| !matches!(node, Node::Label(at) if !part.labels.contains_key(at));
+                let body: Vec<&Node> = body.iter().filter(written).collect();
                 text.line("do");
                 match &body[..] {
-                    [Node::Branch(at, alternatives)] => self.options(number, *at, alternatives, text),
+                    [Node::Branch(at, alternatives)] => {
+                        self.options(number, *at, alternatives, Around::Do, text);
+                    }
                     body => {
                         text.line("::");
                         text.indent();
-                        if is_empty(body) {
-                            text.line("skip;");
+                        for (i, node) in body.iter().enumerate() {
+                            self.node(number, node, i + 1 == body.len(), text);
                         }
-                        self.nodes(number, body, text);
                         text.dedent();
                     }
                 }
@@ -328,8 +263,27 @@ impl<'m> Process<'m> {
         }
     }
 
+    /// Whether a loop is one empty step for ever: its process may as well stop, and Spin refuses such loops.
+    fn goes_nowhere(&self, number: usize, body: &[Node]) -> bool {
+        let mut steps = body.iter().filter(|node| !matches!(node, Node::Label(_)));
+        match (steps.next(), steps.next()) {
+            (None, _) => true,
+            (Some(Node::Step(at)), None) => {
+                self.statement(number, *at, 0).is_some_and(|statement| statement.guarded() == "skip")
+            }
+            _ => false,
+        }
+    }
+
     /// The alternatives of a place, as they stand between `if` and `fi`.
-    fn options(&mut self, number: usize, at: Location, alternatives: &[Vec<Node>], text: &mut Text<'_>) {
+    fn options(
+        &mut self,
+        number: usize,
+        at: Location,
+        alternatives: &[Vec<Node>],
+        around: Around,
+        text: &mut Text<'_>,
+    ) {
         let routine = self.parts[number].routine;
         let moves = &routine.moves[at];
         let statements: Vec<Option<Statement>> =
@@ -343,6 +297,12 @@ impl<'m> Process<'m> {
             let span = moves[i].span;
             let arrow = if is_empty(alternative) { "" } else { " ->" };
             match &statements[i] {
+                // Once more round without doing anything: Spin refuses it, and nobody misses it.
+                Some(statement)
+                    if around == Around::Do && arrow.is_empty() && statement.guarded() == "skip" =>
+                {
+                    text.line(":: false");
+                }
                 Some(_) if otherwise && i == 1 => text.commented(&format!(":: else{arrow}"), span),
                 Some(statement) => {
                     if let Some(fault) = statement.fault_before_waiting()
@@ -375,7 +335,7 @@ impl<'m> Process<'m> {
         }
     }
 
-    fn scope<'s>(&'s self, number: usize, load: Option<(RegId, &'s str)>) -> Scope<'s> {
+    pub fn scope<'s>(&'s self, number: usize, load: Option<(RegId, &'s str)>) -> Scope<'s> {
         let part = &self.parts[number];
         Scope {
             language: Language::Promela,
@@ -389,7 +349,7 @@ impl<'m> Process<'m> {
     }
 
     /// What changes for properties when a step is taken.
-    fn passage(&self, number: usize, from: Option<Location>, to: Option<Location>) -> Vec<String> {
+    pub fn passage(&self, number: usize, from: Option<Location>, to: Option<Location>) -> Vec<String> {
         match self.parts[number].routine.kind {
             Kind::Process(role) => {
                 let effects = self.model.observed.passage(self.model.system, role, from, to);
@@ -515,243 +475,6 @@ impl<'m> Process<'m> {
         text.dedent();
         text.line("};");
     }
-
-    /// Calls and returns.
-    fn special(&mut self, number: usize, at: Location, index: usize, text: &mut Text<'_>) {
-        let step = self.parts[number].routine.step(at, index).clone();
-        match &step.instr {
-            Instr::Call { code, args, result } => {
-                let callee = self.callee(*code, self.parts[number].routine.section[at]);
-                let site = self.sites[&(number, at, index)];
-                self.enter(number, callee, site, at, args, step.span, text);
-                self.go_on(number, callee, site, *result, step.target, text);
-            }
-            Instr::Return(value) => self.return_(number, value.as_ref(), step.span, text),
-            other => unreachable!("{other:?} is one statement"),
-        }
-    }
-
-    /// The step that enters a procedure.
-    #[expect(clippy::too_many_arguments, reason = "who calls whom, where, with what")]
-    fn enter(
-        &self,
-        number: usize,
-        callee: usize,
-        site: u32,
-        at: Location,
-        args: &[Expr],
-        span: Span,
-        text: &mut Text<'_>,
-    ) {
-        let scope = self.scope(number, None);
-        let (call, routine) = (&self.parts[callee].call, self.parts[callee].routine);
-        let registers = &self.parts[callee].registers;
-        let mut statement = Statement {
-            conditions: Vec::new(),
-            effects: self.passage(number, Some(at), None),
-            extra: None,
-            inside: self.inside,
-        };
-        let privates = self.model.system.privates;
-        for (arg, param) in args.iter().zip(routine.code.registers.iter().skip(privates)) {
-            scope.check(arg, &mut statement.conditions);
-            statement.conditions.extend(scope.fit(&scope.expr(arg), scope.range(arg), param.ty));
-        }
-        let again = self.calls(callee, number) || callee == number;
-        if again {
-            let depth = call.depth.as_ref().expect("a procedure that is called again has a stack");
-            let room = format!("{depth} < STACK");
-            statement.conditions.push(Condition::Must(room, "stack too small"));
-            for (register, stack) in &call.saved {
-                statement.effects.push(format!("{stack}[{depth}] = {}", registers[*register]));
-            }
-            if let (Some(site), Some(stack)) = (&call.site, &call.saved_site) {
-                statement.effects.push(format!("{stack}[{depth}] = {site}"));
-            }
-            statement.effects.push(format!("{depth}++"));
-        }
-        let params: Vec<(&String, String)> =
-            registers.iter().skip(privates).zip(args.iter().map(|arg| scope.expr(arg))).collect();
-        if callee == number && params.len() > 1 {
-            // Own registers are read and written: all are read first.
-            for (i, (_, value)) in params.iter().enumerate() {
-                statement.effects.push(format!("{OLD}s[{i}] = {value}"));
-            }
-            for (i, (register, _)) in params.iter().enumerate() {
-                statement.effects.push(format!("{register} = {OLD}s[{i}]"));
-            }
-        } else {
-            statement.effects.extend(params.iter().map(|(register, value)| format!("{register} = {value}")));
-        }
-        if again {
-            let others = registers.iter_enumerated().skip(privates + args.len());
-            let used = others.filter(|(id, _)| is_used(routine, privates, *id));
-            statement.effects.extend(used.map(|(_, register)| format!("{register} = 0")));
-        }
-        if let Some(variable) = &call.site {
-            statement.effects.push(format!("{variable} = {site}"));
-        }
-        statement.write(span, text);
-        text.line(&format!("goto {};", call.start));
-    }
-
-    /// The step that comes back.
-    fn go_on(
-        &self,
-        number: usize,
-        callee: usize,
-        site: u32,
-        result: Option<RegId>,
-        target: Location,
-        text: &mut Text<'_>,
-    ) {
-        let (call, routine) = (&self.parts[callee].call, self.parts[callee].routine);
-        let registers = &self.parts[callee].registers;
-        text.outdented(&format!("{}:", call.back[site as usize - 1]));
-        let mut statement =
-            Statement { conditions: Vec::new(), effects: Vec::new(), extra: None, inside: self.inside };
-        let again = self.calls(callee, number) || callee == number;
-        // Registers that nobody needs are 0, so that they tell no states apart.
-        let privates = self.model.system.privates;
-        let own = registers.iter_enumerated().skip(privates);
-        for (id, register) in own.filter(|(id, _)| is_used(routine, privates, *id)) {
-            let saved = call.saved.iter().find(|(saved, _)| again && *saved == id);
-            let value = match (saved, &call.depth) {
-                (Some((_, stack)), Some(depth)) => format!("{stack}[{depth} - 1]"),
-                _ => "0".to_owned(),
-            };
-            statement.effects.push(format!("{register} = {value}"));
-        }
-        if let Some(variable) = &call.site {
-            let value = match (&call.saved_site, &call.depth) {
-                (Some(stack), Some(depth)) if again => format!("{stack}[{depth} - 1]"),
-                _ => "0".to_owned(),
-            };
-            statement.effects.push(format!("{variable} = {value}"));
-        }
-        if let (true, Some(depth)) = (again, &call.depth) {
-            statement.effects.push(format!("{depth}--"));
-            for stack in call.saved.iter().map(|(_, stack)| stack).chain(&call.saved_site) {
-                statement.effects.push(format!("{stack}[{depth}] = 0"));
-            }
-        }
-        if let Some(variable) = &call.result {
-            if let Some(register) = result {
-                let part = &self.parts[number];
-                let range = self.model.ranges.results[routine.id];
-                let ty = part.routine.code.registers[register].ty;
-                statement.conditions.extend(self.scope(number, None).fit(variable, range, ty));
-                statement.effects.push(format!("{} = {variable}", part.registers[register]));
-            }
-            statement.effects.push(format!("{variable} = 0"));
-        }
-        statement.effects.extend(self.passage(number, None, Some(target)));
-        statement.write(Span::NONE, text);
-    }
-
-    fn return_(&self, number: usize, value: Option<&Expr>, span: Span, text: &mut Text<'_>) {
-        let scope = self.scope(number, None);
-        let (call, routine) = (&self.parts[number].call, self.parts[number].routine);
-        let mut statement =
-            Statement { conditions: Vec::new(), effects: Vec::new(), extra: None, inside: self.inside };
-        if let Some(value) = value {
-            scope.check(value, &mut statement.conditions);
-        }
-        if let (Some(variable), Some(ty)) = (&call.result, routine.code.result) {
-            let value = value.cloned().unwrap_or(Expr::Const(0));
-            statement.conditions.extend(scope.fit(&scope.expr(&value), scope.range(&value), ty));
-            statement.effects.push(format!("{variable} = {}", scope.expr(&value)));
-        }
-        if !statement.conditions.is_empty() || !statement.effects.is_empty() {
-            statement.write(span, text);
-        }
-        match &call.site {
-            None => text.line(&format!("goto {};", call.back[0])),
-            Some(site) => {
-                let options = call.back.iter().enumerate();
-                let options: Vec<String> =
-                    options.map(|(i, back)| format!(":: {site} == {} -> goto {back}", i + 1)).collect();
-                text.line(&format!("if {} fi;", options.join(" ")));
-            }
-        }
-    }
-}
-
-impl Statement {
-    /// The condition under which the step faults, if it may also have to wait: waiting must then be told from faulting.
-    fn fault_before_waiting(&self) -> Option<String> {
-        if !self.is_mixed() {
-            return None;
-        }
-        let mut passed: Vec<String> = Vec::new();
-        let mut faults = Vec::new();
-        for condition in &self.conditions {
-            match condition {
-                Condition::Must(text, _) => {
-                    let mut all = passed.clone();
-                    all.push(format!("!({text})"));
-                    faults.push(all.join(" && "));
-                    passed.push(format!("({text})"));
-                }
-                Condition::May(text) => passed.push(format!("({text})")),
-            }
-        }
-        Some(match &faults[..] {
-            [one] => one.clone(),
-            many => many.iter().map(|fault| format!("({fault})")).collect::<Vec<_>>().join(" || "),
-        })
-    }
-
-    fn is_mixed(&self) -> bool {
-        let must = |condition: &Condition| matches!(condition, Condition::Must(..));
-        self.conditions.iter().any(must) && !self.conditions.iter().all(must)
-    }
-
-    /// Whether something is more than one statement of Promela.
-    fn is_compound(&self) -> bool {
-        self.effects.iter().chain(&self.extra).any(|part| part.contains("; ") || part.contains("->"))
-    }
-
-    /// Everything in one statement, which can be taken only if nothing faults or waits; if it cannot wait, faults are assertions in it.
-    fn guarded(&self) -> String {
-        let mut parts: Vec<String> = Vec::new();
-        let mut guard: Vec<&str> = Vec::new();
-        for condition in &self.conditions {
-            match condition {
-                Condition::Must(text, _) if !self.is_mixed() => parts.push(format!("assert({text})")),
-                Condition::Must(text, _) | Condition::May(text) => guard.push(text),
-            }
-        }
-        let guard = match &guard[..] {
-            [] => None,
-            [one] => Some((*one).to_owned()),
-            many => Some(many.iter().map(|text| format!("({text})")).collect::<Vec<_>>().join(" && ")),
-        };
-        parts.extend(self.extra.clone());
-        parts.extend(self.effects.iter().cloned());
-        match (guard, &parts[..]) {
-            (None, []) => "skip".to_owned(),
-            (None, [one]) if !self.is_compound() => one.clone(),
-            (Some(guard), []) => guard,
-            (None, many) if self.inside => many.join("; "),
-            (Some(guard), many) if self.inside => format!("{guard} -> {}", many.join("; ")),
-            (None, many) => format!("atomic {{ {} }}", many.join("; ")),
-            (Some(guard), many) => format!("atomic {{ {guard} -> {} }}", many.join("; ")),
-        }
-    }
-
-    /// The step on its own.
-    fn write(&self, span: Span, text: &mut Text<'_>) {
-        match self.fault_before_waiting() {
-            None => text.commented(&format!("{};", self.guarded()), span),
-            Some(fault) => {
-                text.line("if");
-                text.commented(&format!(":: {fault} -> assert(false)"), span);
-                text.line(&format!(":: {}", self.guarded()));
-                text.line("fi;");
-            }
-        }
-    }
 }
 
 /// Whether there is nothing to write.
@@ -760,7 +483,7 @@ fn is_empty(nodes: &[Node]) -> bool {
 }
 
 /// The place of a routine among all.
-fn find(model: &Model<'_>, code: CodeId, section: Section) -> usize {
+pub(super) fn find(model: &Model<'_>, code: CodeId, section: Section) -> usize {
     let kind = Kind::Procedure(section);
     let found = model.routines.iter().position(|routine| routine.id == code && routine.kind == kind);
     found.expect("every procedure that is called is a routine")
@@ -782,7 +505,7 @@ fn label(model: &Model<'_>, routine: &Routine<'_>, location: Location) -> String
     }
 }
 
-fn is_used(routine: &Routine<'_>, privates: usize, register: RegId) -> bool {
+pub(super) fn is_used(routine: &Routine<'_>, privates: usize, register: RegId) -> bool {
     if routine.is_parameter(privates, register) {
         return true;
     }
@@ -798,16 +521,4 @@ fn is_used(routine: &Routine<'_>, privates: usize, register: RegId) -> bool {
                 found
             })
     })
-}
-
-fn effect(effect: &Effect) -> String {
-    match effect {
-        Effect::Set(place, value) => format!("{place} = {value}"),
-        Effect::More(place) => format!("{place}++"),
-        Effect::Less(place) => format!("{place}--"),
-        Effect::If(condition, yes, no) => {
-            let list = |effects: &[Effect]| effects.iter().map(self::effect).collect::<Vec<_>>().join("; ");
-            format!("if :: {condition} -> {} :: else -> {} fi", list(yes), list(no))
-        }
-    }
 }

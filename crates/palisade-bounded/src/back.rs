@@ -1,0 +1,197 @@
+//! From a run of a translation under SC back to a run of the program on the store-buffer machine.
+//!
+//! *How.* The run of the translation is read as a *script*: which thread loads and stores what, in which order, and when stores reach memory. Then the program is run by the script. Between the
+//! points of the script threads take local steps; these are found by a search, which goes back where a choice turns out wrong. Within a script there is little to
+//! choose, so the search is small.
+
+use crate::translate::{Role, Translation};
+use palisade_base::Id;
+use palisade_memory::{Action, Effect, Machine, State, Step};
+use palisade_program::Value;
+use palisade_program::running::{CellId, Instr, System, ThreadId};
+use palisade_trace::{Run, take};
+use rustc_hash::FxHashSet;
+use std::collections::VecDeque;
+
+/// States that the search may look at.
+const MOST_STATES: usize = 300_000;
+
+/// A point of a script.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Point {
+    /// A load, from the buffer or from memory.
+    Load(CellId, Value),
+    /// A store into the buffer.
+    Store(CellId, Value),
+    /// The oldest pending store reaches memory.
+    Update,
+    /// Something straight in memory: in an atomic block, a locked instruction, the start of a thread.
+    Direct(Effect),
+}
+
+impl Point {
+    /// Whether a step that has this effect is meant.
+    fn is(self, effect: Effect) -> bool {
+        match (self, effect) {
+            (Point::Load(cell, value), Effect::ReadMemory(c, v) | Effect::ReadBuffer(c, v)) => {
+                (cell, value) == (c, v)
+            }
+            (Point::Store(cell, value), Effect::Buffered(c, v)) => (cell, value) == (c, v),
+            (Point::Update, Effect::Updated(..)) => true,
+            (Point::Direct(expected), effect) => expected == effect,
+            _ => false,
+        }
+    }
+}
+
+/// The run of the program that a run of its translation stands for, up to a bad state.
+pub(crate) fn back(
+    translation: &Translation,
+    translated: &System,
+    run: &Run,
+    original: Machine<'_>,
+) -> Option<Run> {
+    let script = script(translation, translated, run, original.system.cells.len())?;
+    let memory = run.memory[..original.system.cells.len()].to_vec();
+    Search { machine: original, script: &script }.follow(memory)
+}
+
+/// Reads a run of a translation.
+fn script(
+    translation: &Translation,
+    translated: &System,
+    run: &Run,
+    cells: usize,
+) -> Option<Vec<(ThreadId, Point)>> {
+    let machine = Machine::new(translated, palisade_memory::Model::Sc);
+    let replay = take(machine, run).ok()?;
+    let mut script = Vec::new();
+    // For each thread its round, and the rounds in which its pending stores reach memory.
+    let mut rounds: Vec<u32> = Vec::new();
+    let mut due: Vec<VecDeque<u32>> = Vec::new();
+    for ((step, effect), before) in run.steps.iter().zip(&replay.effects).zip(&replay.states) {
+        let threads = before.threads.len();
+        rounds.resize(threads, 0);
+        due.resize(threads, VecDeque::new());
+        let id = step.thread.index();
+        let Action::Execute { edge, .. } = step.action else { continue };
+        let frame = before.threads[step.thread].top();
+        let code = &translated.codes[frame.code];
+        let args = &frame.registers[translated.privates..];
+        let cell = |base: u32, index: Value| CellId::from_index(base as usize + index as usize);
+        match (&code.edges()[edge].instr, translation.roles.get(&code.name)) {
+            (Instr::Call { code, .. }, _)
+                if translation.roles.get(&translated.codes[*code].name) == Some(&Role::Begin) =>
+            {
+                rounds[id] += 1;
+                while due[id].front().is_some_and(|&round| round <= rounds[id]) {
+                    due[id].pop_front();
+                    script.push((step.thread, Point::Update));
+                }
+            }
+            (Instr::Return(Some(value)), Some(Role::Load { base })) => {
+                let index = if code.params > 0 { args[0] } else { 0 };
+                let value = value.eval(&frame.registers).ok()?;
+                script.push((step.thread, Point::Load(cell(*base, index), value)));
+            }
+            (Instr::Return(_), Some(Role::Store { base, array })) => {
+                let index = if *array { args[1] } else { 0 };
+                script.push((step.thread, Point::Store(cell(*base, index), args[0])));
+                match translation.delay.map_or(0, |delay| frame.registers[delay]) {
+                    0 => script.push((step.thread, Point::Update)),
+                    delay => due[id].push_back(rounds[id] + delay as u32),
+                }
+            }
+            (_, role) => {
+                let direct = match effect {
+                    Effect::ReadMemory(cell, _) | Effect::Wrote(cell, _) => {
+                        before.section.is_some() && role.is_none() && cell.index() < cells
+                    }
+                    Effect::Locked { cell, .. } => cell.index() < cells,
+                    Effect::Spawned(_) => true,
+                    _ => false,
+                };
+                if direct {
+                    script.push((step.thread, Point::Direct(*effect)));
+                }
+            }
+        }
+    }
+    Some(script)
+}
+
+/// Runs the program by a script.
+struct Search<'s> {
+    machine: Machine<'s>,
+    script: &'s [(ThreadId, Point)],
+}
+
+/// A state on the way.
+struct Node {
+    state: State,
+    /// How many points of the script are done.
+    done: usize,
+    parent: Option<(usize, Step)>,
+}
+
+impl Search<'_> {
+    fn follow(&self, memory: Vec<Value>) -> Option<Run> {
+        let start = Node { state: self.machine.initial_state(&memory)?, done: 0, parent: None };
+        let mut known = FxHashSet::from_iter([(start.state.clone(), 0)]);
+        let mut nodes = vec![start];
+        // Open nodes by how much is done; those with most are looked at first.
+        let mut open: Vec<VecDeque<usize>> = vec![VecDeque::new(); self.script.len() + 1];
+        open[0].push_back(0);
+        let mut most = 0;
+        loop {
+            let Some(at) = open[most].pop_front() else {
+                most = most.checked_sub(1)?;
+                continue;
+            };
+            if self.machine.violation(&nodes[at].state).is_some() {
+                return Some(Run { memory, steps: steps_to(&nodes, at) });
+            }
+            for (step, state, done) in self.moves(&nodes[at]) {
+                if nodes.len() >= MOST_STATES {
+                    return None;
+                }
+                if known.insert((state.clone(), done)) {
+                    open[done].push_back(nodes.len());
+                    nodes.push(Node { state, done, parent: Some((at, step)) });
+                    most = most.max(done);
+                }
+            }
+        }
+    }
+
+    /// The steps that go on with the script.
+    fn moves(&self, node: &Node) -> Vec<(Step, State, usize)> {
+        let next = self.script.get(node.done).copied();
+        let holder = node.state.section.map(|section| section.holder);
+        let mut moves = Vec::new();
+        for successor in self.machine.successors(&node.state) {
+            let (thread, effect) = (successor.step.thread, successor.effect);
+            let local = matches!(effect, Effect::Local | Effect::Fenced | Effect::StoreFenced);
+            let done = match next {
+                Some((own, point)) if own == thread && point.is(effect) => node.done + 1,
+                // Whoever is next gets there by local steps; an open section is in everyone's way.
+                Some((own, _)) if local && (own == thread || holder == Some(thread)) => node.done,
+                None if local || matches!(effect, Effect::Faulted(_)) => node.done,
+                _ => continue,
+            };
+            moves.push((successor.step, successor.state, done));
+        }
+        moves
+    }
+}
+
+fn steps_to(nodes: &[Node], last: usize) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut at = last;
+    while let Some((parent, step)) = nodes[at].parent {
+        steps.push(step);
+        at = parent;
+    }
+    steps.reverse();
+    steps
+}

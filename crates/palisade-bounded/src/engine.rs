@@ -1,0 +1,188 @@
+//! The engines `rounds` and `age`: translate, ask an engine for SC, lead its run back.
+//!
+//! *Guarantee.* `unsafe` comes with a run of the program on the store-buffer machine. `unknown: safe up to K rounds` (or store age K) is exact: no run within the bound is bad. `safe` if the
+//! bound is [enough](crate::enough).
+
+use crate::back::back;
+use crate::enough;
+use crate::translate::{Bounded, translate};
+use palisade_engine::{
+    Bound, Budget, Engine, Outcome, Progress, Reason, Stats, Suitability, Task, Verdict, Witness,
+};
+use palisade_memory::Model;
+use palisade_program::lower;
+
+/// The greatest bound that is tried when it grows.
+const MOST: u32 = 64;
+
+/// Bounded rounds.
+#[derive(Clone, Copy)]
+pub struct Rounds {
+    /// Who answers for translated programs under SC.
+    pub sc: &'static dyn Engine,
+    /// Who answers for those that are recursive, within the rounds that `Options::rounds` says.
+    pub recursive: &'static dyn Engine,
+}
+
+/// Bounded store age.
+#[derive(Clone, Copy)]
+pub struct Age {
+    /// Who answers for translated programs under SC.
+    pub sc: &'static dyn Engine,
+}
+
+impl Rounds {
+    fn is_recursive(&self, task: &Task<'_>) -> bool {
+        let under_sc = Task { model: Model::Sc, ..task.clone() };
+        self.recursive.suits(&under_sc) >= Suitability::Tries
+    }
+}
+
+impl Engine for Rounds {
+    fn name(&self) -> &'static str {
+        "rounds"
+    }
+
+    fn suits(&self, task: &Task<'_>) -> Suitability {
+        match task.model {
+            Model::Tso if self.is_recursive(task) => Suitability::Tries,
+            Model::Tso => Suitability::Reluctant,
+            Model::Sc | Model::Pso => Suitability::No,
+        }
+    }
+
+    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
+        let sc = if self.is_recursive(task) { self.recursive } else { self.sc };
+        let series = Series { name: self.name(), sc, task, bounded: Bounded::Rounds, reason: Reason::Rounds };
+        series.outcome(task.options.rounds, 1, enough::rounds, budget, progress)
+    }
+}
+
+impl Engine for Age {
+    fn name(&self) -> &'static str {
+        "age"
+    }
+
+    fn suits(&self, task: &Task<'_>) -> Suitability {
+        if task.model == Model::Tso { Suitability::Reluctant } else { Suitability::No }
+    }
+
+    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
+        let series =
+            Series { name: self.name(), sc: self.sc, task, bounded: Bounded::Age, reason: Reason::StoreAge };
+        series.outcome(task.options.age, 0, enough::age, budget, progress)
+    }
+}
+
+/// One question with one bound after the other.
+struct Series<'t> {
+    name: &'static str,
+    sc: &'static dyn Engine,
+    task: &'t Task<'t>,
+    bounded: fn(u32) -> Bounded,
+    reason: fn(u32) -> Reason,
+}
+
+impl Series<'_> {
+    fn outcome(
+        &self,
+        bound: Bound,
+        least: u32,
+        enough: fn(&palisade_program::running::System) -> Option<u32>,
+        budget: &Budget,
+        progress: &dyn Progress,
+    ) -> Outcome {
+        let mut stats = Stats::new();
+        let verdict = if self.task.model == Model::Tso {
+            let enough = enough(&self.task.system(1));
+            self.grow(bound, least, enough, budget, progress, &mut stats)
+        } else {
+            let model = self.task.model.name();
+            let why =
+                format!("the engine `{}` translates programs from TSO to SC, not from {model}", self.name);
+            Verdict::Unknown(Reason::Unsupported(why))
+        };
+        Outcome { verdict, engine: self.name, stats }
+    }
+
+    /// Tries one bound, or one after the other.
+    fn grow(
+        &self,
+        bound: Bound,
+        least: u32,
+        enough: Option<u32>,
+        budget: &Budget,
+        progress: &dyn Progress,
+        stats: &mut Stats,
+    ) -> Verdict {
+        let (first, last) = match bound {
+            // A greater bound than is needed finds nothing more.
+            Bound::Fixed(bound) => {
+                let needed = enough.map_or(bound, |enough| bound.min(enough));
+                (needed, needed)
+            }
+            Bound::Auto => (least.min(enough.unwrap_or(least)), enough.unwrap_or(MOST).min(MOST)),
+        };
+        let mut reached = None;
+        for bound in first..=last {
+            match self.try_bound(bound, budget, progress, stats) {
+                Verdict::Safe if enough.is_some_and(|enough| bound >= enough) => return Verdict::Safe,
+                Verdict::Safe => reached = Some((self.reason)(bound)),
+                Verdict::Unknown(reason) => {
+                    return Verdict::Unknown(match reason.what_ran_out() {
+                        Some(what) => Reason::exhausted(what, reached),
+                        None => reason,
+                    });
+                }
+                found @ Verdict::Unsafe(_) => return found,
+            }
+            let states = stats.get("states").unwrap_or(0);
+            if bound < last
+                && let Err(what) = budget.check_work(states)
+            {
+                return Verdict::Unknown(Reason::exhausted(what, reached));
+            }
+        }
+        Verdict::Unknown(reached.expect("at least one bound was tried"))
+    }
+
+    /// Tries one bound; `safe` means within it.
+    fn try_bound(&self, bound: u32, budget: &Budget, progress: &dyn Progress, stats: &mut Stats) -> Verdict {
+        stats.set("bound", bound.into());
+        let translation = match translate(self.task.program, (self.bounded)(bound)) {
+            Ok(translation) => translation,
+            Err(diagnostics) => {
+                let why = diagnostics.first().map_or("it cannot be translated", |d| d.message.as_str());
+                return Verdict::Unknown(Reason::Unsupported(why.to_owned()));
+            }
+        };
+        let mut options = self.task.options.clone();
+        options.rounds = Bound::Fixed(bound);
+        let under_sc = Task { program: &translation.program, model: Model::Sc, options, ..self.task.clone() };
+        let outcome = self.sc.check(&under_sc, budget, progress);
+        for (name, value) in outcome.stats.iter() {
+            match name {
+                "states" | "transitions" => stats.add(name, value),
+                _ => stats.set(name, value),
+            }
+        }
+        match outcome.verdict {
+            Verdict::Safe => Verdict::Safe,
+            Verdict::Unknown(Reason::Rounds(rounds)) if rounds >= bound => Verdict::Safe,
+            Verdict::Unknown(reason) => Verdict::Unknown(reason),
+            Verdict::Unsafe(Witness { instantiation, run }) => {
+                let translated = lower(&translation.program, instantiation);
+                let system = lower(self.task.program, instantiation);
+                let machine = self.task.machine(&system);
+                match back(&translation, &translated, &run, machine) {
+                    Some(run) => Verdict::Unsafe(Witness { instantiation, run }),
+                    None => {
+                        debug_assert!(false, "a bad run of the translation is one of the program");
+                        let why = "the translation has a bad run that could not be led back to the program";
+                        Verdict::Unknown(Reason::Unsupported(why.to_owned()))
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Which bounds are enough, so that a program that is safe within them is safe.
+//!
+//! *Rounds.* Take a run under TSO to a bad state. What a thread does is local (registers, stores into the buffer, fences) or an *access*: a load, a store reaching memory, a locked instruction, an
+//! atomic block, a start of a thread. Local steps commute with the steps of others, so they can be put right before the next access of their thread, or behind the last one. Then
+//! every round has an access, and a thread has at most as many rounds as accesses (or one, if it has none). Without loops and recursion the longest path of its code says how many these
+//! can be.
+//!
+//! *Store age.* A store into the buffer commutes with older stores of the same thread reaching memory, too. So it can be put right before the next load (or start of a thread) in program order, if
+//! that comes before the store reaches memory; otherwise right before that, or, if it never does, to the end of the run, where everything can be written to memory
+//! (no property on memory is judged while something is pending). From that load on, the thread's accesses are loads and starts of threads after the store, and older stores reaching memory; all of them
+//! lie on one path of the code that passes no fence, locked instruction or atomic block, since these wait for the store. So the greatest number of loads, starts and other stores on such a path is
+//! enough, and 0 if no load can follow a store on such a path. This holds for loops as well, if every loop that could go on for ever on such a path is cut by a fence.
+
+use palisade_base::Id;
+use palisade_program::running::{Code, CodeId, EdgeId, Instr, Location, System};
+
+/// The rounds that are enough, if their number is known.
+pub(crate) fn rounds(system: &System) -> Option<u32> {
+    let mut known = vec![Known::New; system.codes.len()];
+    let mut most = 1;
+    for role in &system.roles {
+        most = most.max(accesses(system, role.code, &mut known)?);
+    }
+    Some(most)
+}
+
+/// The store age that is enough, if it is known.
+pub(crate) fn age(system: &System) -> Option<u32> {
+    let by_rounds = rounds(system).map(|rounds| rounds - 1);
+    let by_fences = || {
+        let calls = |code: &Code| code.edges().iter().any(|edge| matches!(edge.instr, Instr::Call { .. }));
+        if system.codes.iter().any(calls) {
+            return None;
+        }
+        let codes = system.roles.iter().map(|role| pending_for(&system.codes[role.code]));
+        codes.collect::<Option<Vec<u32>>>().map(|all| all.into_iter().max().unwrap_or(0))
+    };
+    match (by_rounds, by_fences()) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// What is known of a code or location.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    New,
+    /// It is being looked at: coming here again is a loop.
+    Open,
+    Accesses(u32),
+}
+
+/// The most accesses on a path through a code; `None` if there are loops.
+fn accesses(system: &System, id: CodeId, codes: &mut [Known]) -> Option<u32> {
+    match codes[id.index()] {
+        Known::Open => return None,
+        Known::Accesses(accesses) => return Some(accesses),
+        Known::New => {}
+    }
+    codes[id.index()] = Known::Open;
+    let code = &system.codes[id];
+    let mut locations = vec![Known::New; code.location_count()];
+    // Depth first without recursion: a location is closed when all behind it are.
+    let mut work = vec![code.entry];
+    while let Some(&at) = work.last() {
+        if let Known::Accesses(_) = locations[at.index()] {
+            work.pop();
+            continue;
+        }
+        locations[at.index()] = Known::Open;
+        let mut most = Some(0);
+        for edge in code.edges_from(at).map(|edge| &code.edges()[EdgeId(edge)]) {
+            match locations[edge.target.index()] {
+                Known::Open => return None,
+                Known::New => {
+                    work.push(edge.target);
+                    most = None;
+                    break;
+                }
+                Known::Accesses(behind) => {
+                    let own = match edge.instr {
+                        Instr::Call { code, .. } => accesses(system, code, codes)?,
+                        _ => is_access(&edge.instr).into(),
+                    };
+                    most = most.map(|most| u32::max(most, behind.saturating_add(own)));
+                }
+            }
+        }
+        if let Some(most) = most {
+            locations[at.index()] = Known::Accesses(most);
+            work.pop();
+        }
+    }
+    let Known::Accesses(most) = locations[code.entry.index()] else { unreachable!("the entry is closed") };
+    codes[id.index()] = Known::Accesses(most);
+    Some(most)
+}
+
+/// Whether it is an access, or leads to one: a store reaches memory later.
+fn is_access(instr: &Instr) -> bool {
+    matches!(
+        instr,
+        Instr::Load(..) | Instr::Store(..) | Instr::Locked { .. } | Instr::AtomicBegin | Instr::Spawn(..)
+    )
+}
+
+/// The most loads, starts of threads and stores on a path without fences from a store (which is not counted) to a load or start of a thread; `None` if there is no greatest number.
+fn pending_for(code: &Code) -> Option<u32> {
+    // For each location the weight of the heaviest path to a load, if there is one.
+    let mut heaviest: Vec<Option<u32>> = vec![None; code.location_count()];
+    let mut changed = true;
+    // Without heavy loops no path is longer than there are locations.
+    for _ in 0..=code.location_count() {
+        if !changed {
+            break;
+        }
+        changed = false;
+        for edge in code.edges() {
+            let behind = heaviest[edge.target.index()];
+            let weight = match edge.instr {
+                Instr::Fence | Instr::Locked { .. } | Instr::AtomicBegin => None,
+                Instr::Load(..) | Instr::Spawn(..) => Some(1 + behind.unwrap_or(0)),
+                Instr::Store(..) => behind.map(|behind| behind + 1),
+                _ => behind,
+            };
+            if weight > heaviest[edge.source.index()] {
+                heaviest[edge.source.index()] = weight;
+                changed = true;
+            }
+        }
+    }
+    if changed {
+        return None;
+    }
+    let stores = code.edges().iter().filter(|edge| matches!(edge.instr, Instr::Store(..)));
+    let behind = |location: Location| heaviest[location.index()].unwrap_or(0);
+    Some(stores.map(|edge| behind(edge.target)).max().unwrap_or(0))
+}

@@ -1,0 +1,69 @@
+//! The arguments of `palisade translate`.
+
+use super::*;
+
+const TRANSLATE_EXAMPLES: &str = "\
+Examples:
+  palisade translate peterson.pal --rounds 1 --to pal                  to be read
+  palisade translate peterson.pal --rounds 1 --to promela -o p.pml     for Spin:
+  spin -run -safety -E -m1000000 p.pml
+  palisade translate peterson.pal --age 1 --to c -o p.c                for CBMC and others; or run it:
+  gcc -pthread p.c -o p && ./p 42
+  palisade translate test.litmus --as-is --to promela                  without store buffers
+
+What is printed is a program for sequential consistency: it can go wrong exactly if the original
+can go wrong under TSO within the bound.
+Exit codes: 0 done, 2 usage or input error.";
+
+/// `palisade translate`
+#[derive(Debug, Args)]
+#[command(after_long_help = TRANSLATE_EXAMPLES)]
+#[command(group = clap::ArgGroup::new("bound").required(true).args(["rounds", "age", "as_is"]))]
+pub struct TranslateArgs {
+    /// The program (- for standard input)
+    pub file: PathBuf,
+    /// TSO with at most so many rounds of every process
+    #[arg(long, value_name = "K", value_parser = rounds)]
+    pub rounds: Option<u32>,
+    /// TSO with stores that stay in their buffers for at most so many rounds
+    #[arg(long, value_name = "K", value_parser = rounds)]
+    pub age: Option<u32>,
+    /// The program as it is, under sequential consistency
+    #[arg(long)]
+    pub as_is: bool,
+    /// The language to write
+    #[arg(long, value_name = "LANGUAGE")]
+    pub to: TargetArg,
+    /// Write to a file
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Instances of every process, for c and promela
+    #[arg(long, value_name = "N", value_parser = instances)]
+    pub threads: Option<u32>,
+    /// Bound integers that have no declared domain
+    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
+    pub int_range: Option<IntRange>,
+    /// Input language, whatever the file's extension
+    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
+    pub input: Option<Language>,
+}
+
+/// Languages to write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum TargetArg {
+    /// Palisade's own language
+    Pal,
+    /// C11 with POSIX threads, for verifiers and to be run
+    C,
+    /// Spin's language
+    Promela,
+}
+
+fn rounds(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| *number <= MOST_ROUNDS);
+    number.ok_or_else(|| format!("expected a number from 0 to {MOST_ROUNDS}"))
+}
+
+fn instances(text: &str) -> Result<u32, String> {
+    up_to(MOST_INSTANCES, text)
+}

@@ -1,0 +1,101 @@
+//! `palisade translate`: a program for SC that does what a program does under TSO within a bound, in a language of another tool.
+
+use crate::args::{Format, TargetArg, TranslateArgs};
+use crate::exit::Exit;
+use crate::files::{self, Found, Named, Reading};
+use crate::output::Output;
+use palisade::export::{Export, Target};
+use palisade::program::written::Program;
+use palisade::{Diagnostic, Input, Refused, report};
+use serde_json::json;
+
+/// Runs the command.
+pub fn run(args: &TranslateArgs, output: &Output) -> Exit {
+    let found = Found { path: args.file.clone(), key: String::new(), named: Named::ByUser };
+    let input = match files::read(&found, args.input, args.int_range) {
+        Reading::Program(input) => input,
+        Reading::Refused(refused) => return output.refuse("translate", &refused),
+        Reading::Skipped => unreachable!("files that are named are not skipped"),
+    };
+    output.warn(&input);
+    let text = match translate(args, &input) {
+        Ok(text) => text,
+        Err(diagnostics) => {
+            return output.refuse("translate", &Refused { source: input.source, diagnostics });
+        }
+    };
+    if let Some(path) = &args.output
+        && let Err(error) = files::write(path, &text)
+    {
+        output.complain_about(&path.display().to_string(), error);
+        return Exit::Error;
+    }
+    let told = match (output.format, &args.output) {
+        (Format::Json, _) => record(args, &input, &text),
+        (Format::Text, Some(_)) => String::new(),
+        (Format::Text, None) => text,
+    };
+    // A reader who has gone away has seen enough.
+    let _ = output.print(&told);
+    Exit::Fine
+}
+
+fn translate(args: &TranslateArgs, input: &Input) -> Result<String, Vec<Diagnostic>> {
+    let (target, threads) = match args.to {
+        TargetArg::Pal if args.threads.is_some() => {
+            let message = "a .pal program says itself how many processes there are";
+            let error = Diagnostic::error("threads-of-pal", message);
+            return Err(vec![error.help("leave out --threads, or translate to c or promela")]);
+        }
+        TargetArg::Pal => (Target::Pal, None),
+        TargetArg::C => (Target::C, args.threads),
+        TargetArg::Promela => (Target::Promela, args.threads),
+    };
+    let translated: Program = match (args.rounds, args.age) {
+        (Some(rounds), _) => palisade::translate_rounds(&input.program, rounds)?,
+        (None, Some(age)) => palisade::translate_age(&input.program, age)?,
+        (None, None) => input.program.clone(),
+    };
+    let heading = heading(args, input);
+    Export { program: &translated, source: &input.source, heading: &heading, threads }.to(target)
+}
+
+/// What the first comment says.
+fn heading(args: &TranslateArgs, input: &Input) -> String {
+    let name = input.source.name();
+    let rounds = |number: u32| format!("{number} round{}", if number == 1 { "" } else { "s" });
+    match (args.rounds, args.age) {
+        (Some(number), _) => {
+            format!("{name} under TSO with at most {} of every process, as a program for SC.", rounds(number))
+        }
+        (None, Some(number)) => format!(
+            "{name} under TSO with stores that stay in their buffers for at most {}, as a program for SC.",
+            rounds(number)
+        ),
+        (None, None) => format!("{name} under SC."),
+    }
+}
+
+fn record(args: &TranslateArgs, input: &Input, text: &str) -> String {
+    let mut record = json!({
+        "schema_version": report::SCHEMA_VERSION,
+        "command": "translate",
+        "file": input.source.name(),
+        "to": match args.to {
+            TargetArg::Pal => "pal",
+            TargetArg::C => "c",
+            TargetArg::Promela => "promela",
+        },
+    });
+    if let Some(rounds) = args.rounds {
+        record["rounds"] = rounds.into();
+    }
+    if let Some(age) = args.age {
+        record["age"] = age.into();
+    }
+    match &args.output {
+        Some(path) => record["output"] = path.display().to_string().into(),
+        None => record["text"] = text.into(),
+    }
+    record.to_string() + "\n"
+}

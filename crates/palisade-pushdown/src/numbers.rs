@@ -1,0 +1,119 @@
+//! How conditions depend on numbers of threads.
+//!
+//! A condition that can only become true by more threads, such as `count(P@l) >= 2`, makes bad states upward closed: coverability decides. Other conditions are understood if each count is
+//! compared by itself with something that does not depend on the number of threads; then numbers up to one more than what it is compared with show all there is.
+
+use palisade_base::Id;
+use palisade_memory::State;
+use palisade_program::Value;
+use palisade_program::running::{BinaryOp, Condition, Location, RoleId, UnaryOp};
+
+/// A direction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Up {
+    /// More threads never make less of it.
+    More,
+    /// More threads never make more of it.
+    Less,
+}
+
+impl Up {
+    fn turned(self) -> Up {
+        match self {
+            Up::More => Up::Less,
+            Up::Less => Up::More,
+        }
+    }
+}
+
+/// Whether more threads can change the truth of a condition in this direction only: from false to true, or from true to false.
+pub(crate) fn truth_grows(condition: &Condition, up: Up) -> bool {
+    use BinaryOp::{And, Ge, Gt, Le, Lt, Or};
+    match condition {
+        Condition::Count(_) => up == Up::More,
+        Condition::Unary(UnaryOp::Not, a) => truth_grows(a, up.turned()),
+        Condition::Binary(And | Or, a, b) => truth_grows(a, up) && truth_grows(b, up),
+        Condition::Binary(Ge | Gt, a, b) => value_grows(a, up) && value_grows(b, up.turned()),
+        Condition::Binary(Le | Lt, a, b) => value_grows(a, up.turned()) && value_grows(b, up),
+        _ => !has_count(condition),
+    }
+}
+
+/// Whether more threads can change the value of a term in this direction only.
+fn value_grows(condition: &Condition, up: Up) -> bool {
+    match condition {
+        Condition::Binary(BinaryOp::Add, a, b) => value_grows(a, up) && value_grows(b, up),
+        Condition::Binary(BinaryOp::Sub, a, b) => value_grows(a, up) && value_grows(b, up.turned()),
+        _ => truth_grows(condition, up),
+    }
+}
+
+/// Whether counts occur only by themselves and in comparisons of one count with something else.
+pub(crate) fn is_simple(condition: &Condition) -> bool {
+    use BinaryOp::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
+    let is_count = |condition: &Condition| matches!(condition, Condition::Count(_));
+    match condition {
+        Condition::Count(_) => true,
+        Condition::Unary(UnaryOp::Not, a) => is_simple(a),
+        Condition::Binary(And | Or, a, b) => is_simple(a) && is_simple(b),
+        Condition::Binary(Eq | Ne | Ge | Gt | Le | Lt, a, b) => match (has_count(a), has_count(b)) {
+            (true, true) => false,
+            (true, false) => is_count(a),
+            (false, true) => is_count(b),
+            (false, false) => true,
+        },
+        _ => !has_count(condition),
+    }
+}
+
+fn has_count(condition: &Condition) -> bool {
+    match condition {
+        Condition::Count(_) => true,
+        Condition::Unary(_, a) => has_count(a),
+        Condition::Binary(_, a, b) => has_count(a) || has_count(b),
+        Condition::Const(_) | Condition::Cell(_) | Condition::Register(..) | Condition::At(..) => false,
+    }
+}
+
+/// Whether threads of a role are counted at a location.
+pub(crate) fn counts(condition: &Condition, role: RoleId, location: Location) -> bool {
+    match condition {
+        Condition::Count(places) => places.contains(&(role, location)),
+        Condition::Unary(_, a) => counts(a, role, location),
+        Condition::Binary(_, a, b) => counts(a, role, location) || counts(b, role, location),
+        Condition::Const(_) | Condition::Cell(_) | Condition::Register(..) | Condition::At(..) => false,
+    }
+}
+
+/// A number that no count needs to pass to make the condition whatever it can become: what counts are compared with is made of these numbers by adding and subtracting. Terms without
+/// counts that multiply are taken by their value.
+pub(crate) fn size(condition: &Condition, state: &State) -> u64 {
+    match condition {
+        Condition::Const(value) => value.unsigned_abs(),
+        Condition::Cell(cell) => state.memory[*cell].unsigned_abs(),
+        Condition::Register(thread, register) => {
+            state.threads[*thread].frames[0].registers[register.index()].unsigned_abs()
+        }
+        Condition::At(..) => 1,
+        Condition::Count(_) => 0,
+        Condition::Unary(_, a) => size(a, state).saturating_add(1),
+        Condition::Binary(BinaryOp::Mul | BinaryOp::Shl, a, b) => {
+            let (a, b) = (size(a, state), size(b, state));
+            a.saturating_mul(b).max(1u64.checked_shl(b.min(63) as u32).unwrap_or(u64::MAX).saturating_mul(a))
+        }
+        Condition::Binary(_, a, b) => size(a, state).saturating_add(size(b, state)).saturating_add(1),
+    }
+}
+
+/// The greatest number that is written next to a count.
+pub(crate) fn greatest(condition: &Condition) -> Value {
+    match condition {
+        Condition::Unary(_, a) => greatest(a),
+        Condition::Binary(_, a, b) => match (a.as_ref(), b.as_ref()) {
+            (Condition::Count(_), Condition::Const(value))
+            | (Condition::Const(value), Condition::Count(_)) => *value,
+            (a, b) => greatest(a).max(greatest(b)),
+        },
+        _ => 0,
+    }
+}

@@ -1,0 +1,72 @@
+//! Programs that start threads without end, against brute force with a few threads.
+//!
+//! What a few threads can break the engine finds broken. Where the number of threads is bounded after all, both agree.
+
+use palisade_conformance::brute::Answer;
+use palisade_conformance::generate::generate_spawning;
+use palisade_conformance::rounds::{self, ANY, RoundLimits};
+use palisade_conformance::shrink;
+use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
+use palisade_memory::{Interlocked, Machine, Model};
+use palisade_program::written::Program;
+use palisade_program::{Instantiation, lower, print};
+use palisade_pushdown::Pushdown;
+use palisade_trace::replay;
+
+/// What the engine says about a program.
+fn ask(program: &Program) -> Verdict {
+    let (model, interlocked, options) = (Model::Sc, Interlocked::default(), Options::default());
+    let task = Task { program, threads: Threads::Declared, model, interlocked, options };
+    Pushdown.check(&task, &Budget::unlimited(1).with_work(300_000), &Silent).verdict
+}
+
+/// What is wrong with the engine's answer, if anything; otherwise the answer and that of brute force.
+fn problem(program: &Program) -> Result<(&'static str, &'static str), String> {
+    let system = lower(program, Instantiation { any: 1, every: None });
+    let machine = Machine::new(&system, Model::Sc);
+    let limits = RoundLimits { rounds: ANY, frames: 4, threads: 5, states: 8_000 };
+    let answer = rounds::check(machine, limits);
+    let verdict = ask(program);
+    match (&verdict, &answer) {
+        (Verdict::Safe, Answer::Unsafe(_)) => return Err("safe, but there is a run".to_owned()),
+        (Verdict::Unsafe(_), Answer::Safe) => return Err("unsafe, but brute force finds nothing".to_owned()),
+        (Verdict::Unsafe(witness), _) => {
+            replay(machine, &witness.run).map_err(|error| format!("the witness does not replay: {error}"))?;
+        }
+        (Verdict::Safe, _) => {}
+        (Verdict::Unknown(reason), _) => return Err(format!("unknown: {reason}")),
+    }
+    Ok((verdict.word(), answer.word()))
+}
+
+/// A section that is open keeps everyone else from running, so a state in it does not stand for one without it.
+#[test]
+fn sections_of_started_threads_come_to_an_end() {
+    let text =
+        "shared y: 0..2; process Main { spawn W; } process W on spawn { atomic { y = 2; } } forbid y == 2;";
+    let source = palisade_base::Source::new("section.pal", text);
+    let program =
+        palisade_syntax::parse(palisade_syntax::Language::Pal, &source).expect("it is valid").program;
+    assert_eq!(ask(&program).word(), "unsafe");
+}
+
+#[test]
+fn differential_a_few_threads_find_nothing_more() {
+    let seeds = std::env::var("PALISADE_SEEDS").ok();
+    let seeds: u64 = seeds.map_or(300, |text| text.parse().expect("PALISADE_SEEDS is a number"));
+    let mut tally = std::collections::BTreeMap::new();
+    for seed in 0..seeds {
+        let program = generate_spawning(seed);
+        match problem(&program) {
+            Ok(words) => *tally.entry(words).or_insert(0) += 1,
+            Err(text) => {
+                let small = shrink(program, &|program| problem(program).is_err());
+                panic!("seed {seed}: {text}\n{}", print::print(&small));
+            }
+        }
+    }
+    eprintln!("engine, brute force: {tally:?}");
+    for words in [("safe", "inconclusive"), ("unsafe", "unsafe"), ("safe", "safe")] {
+        assert!(tally.contains_key(&words), "some programs are {words:?}: {tally:?}");
+    }
+}
