@@ -97,8 +97,9 @@ unknown  t/good.pal: engine `lazy` says safe, but it gives no proof that could b
 
 "#]]);
     scratch.run(&["check", "t/bad.pal", "--certify", "-q"]).exits(1);
-    let json =
-        scratch.run(&["check", "t/good.pal", "--certify", "--model", "sc", "--format", "json"]).exits(0);
+    let json = scratch
+        .run(&["check", "t/good.pal", "--certify", "--engine", "explicit", "--format", "json"])
+        .exits(0);
     let record: Value = serde_json::from_str(&json.stdout).expect("a line of JSON");
     assert_eq!(record["certified"]["kind"], "all-states");
 }

@@ -6,7 +6,6 @@ use palisade::memory::Interlocked;
 use palisade::monitor::{Monitor, TraceReader};
 
 const TRACE: &str = "\
-palisade trace 1
 p store x  a.c:3 x = 1
 p load  y  a.c:4 r1 = y
 q store y  b.c:3 y = 1

@@ -7,7 +7,8 @@
 use crate::CheckError;
 use crate::check::{Asked, ask};
 use palisade_engine::{
-    Budget, Engine, Exhausted, Note, Outcome, Progress, Proofs, Race, Reason, Stats, Suitability, Task, Verdict,
+    Budget, Engine, Exhausted, Note, Outcome, Progress, Proofs, Race, Reason, Stats, Suitability, Task,
+    Verdict,
 };
 use std::sync::Mutex;
 use std::sync::PoisonError;
