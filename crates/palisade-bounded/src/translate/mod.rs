@@ -70,6 +70,8 @@ pub struct Translation {
     pub program: Program,
     /// What its procedures stand for.
     pub(crate) roles: FxHashMap<String, Role>,
+    /// The names that procedures have where they are called in atomic blocks.
+    pub(crate) atomic: FxHashSet<String>,
     /// Which private variable is `r_TSO`; there is none if nothing can be pending.
     pub(crate) delay: Option<usize>,
 }
@@ -209,7 +211,7 @@ impl<'p> Translator<'p> {
         let delay = self.r_tso.is_some().then(|| program.privates.len() + usize::from(self.r_sc.is_some()));
         let program =
             Program { shared: self.shared(), privates: self.privates(), procedures, templates, properties };
-        Translation { program, roles: self.roles, delay }
+        Translation { program, roles: self.roles, atomic: self.atomic.into_values().collect(), delay }
     }
 
     fn shared(&self) -> Vec<Shared> {
