@@ -58,15 +58,27 @@ fn corners() {
     check("shared x: 0..1; process P { loop { choose { x = 1; } or {} } } forbid x == 1;");
     check("shared x: 0..1; process P { here: goto here; } process Q { x = 1; } forbid x == 1 && P@end;");
     // Whoever is stuck in an atomic block stops everyone.
-    check("shared x, y: 0..1; process P { atomic { y = 1; assume(x == 1); } } process Q { if y == 1 { assert(false); } }");
-    check("shared x, y: 0..1; process P { atomic { y = 1; loop {} } } process Q { if y == 1 { assert(false); } }");
-    check("shared x, y: 0..1; process P { atomic { y = 1; } assume(x == 1); } process Q { if y == 1 { assert(false); } }");
+    check(
+        "shared x, y: 0..1; process P { atomic { y = 1; assume(x == 1); } } process Q { if y == 1 { assert(false); } }",
+    );
+    check(
+        "shared x, y: 0..1; process P { atomic { y = 1; loop {} } } process Q { if y == 1 { assert(false); } }",
+    );
+    check(
+        "shared x, y: 0..1; process P { atomic { y = 1; } assume(x == 1); } process Q { if y == 1 { assert(false); } }",
+    );
     // An atomic block that waits at its start.
-    check("shared x, y: 0..1; process P { atomic { assume(x == 1); y = 1; } } process Q { x = 1; } forbid y == 1;");
-    check("shared x, y: 0..1; process P { atomic { assume(x == 1); y = 1; } } process Q { y = 1; x = 1; } forbid x == 1 && y == 0;");
+    check(
+        "shared x, y: 0..1; process P { atomic { assume(x == 1); y = 1; } } process Q { x = 1; } forbid y == 1;",
+    );
+    check(
+        "shared x, y: 0..1; process P { atomic { assume(x == 1); y = 1; } } process Q { y = 1; x = 1; } forbid x == 1 && y == 0;",
+    );
     // Properties are not judged inside.
     check("shared x: 0..2; process P { atomic { x = 1; x = 2; } } forbid x == 1;");
-    check("shared x: 0..2; process P { atomic { x = 1; if x == 1 { x = 2; } else { return; } } l: x = 0; } forbid x == 1 || P@l && x != 2;");
+    check(
+        "shared x: 0..2; process P { atomic { x = 1; if x == 1 { x = 2; } else { return; } } l: x = 0; } forbid x == 1 || P@l && x != 2;",
+    );
     // Leaving atomic blocks in all ways.
     check(
         "shared x: 0..9;
@@ -79,16 +91,24 @@ fn corners() {
     check("shared a[2]: 0..1; process P { let i: 0..2 = *; a[i] = 1; }");
     check("shared x: 0..3 = *; process P { let y = 6 / x; }");
     check("shared x: 0..3 = *; process P { if x != 0 && 6 / x == 3 { l: skip; } } forbid P@l;");
-    check("shared x: -3..3 = *; process P { assert((x << 2) % 4 == 0 && (x >> 1) <= x * x && ~x == -x - 1); }");
+    check(
+        "shared x: -3..3 = *; process P { assert((x << 2) % 4 == 0 && (x >> 1) <= x * x && ~x == -x - 1); }",
+    );
     check("shared x: 0..1; process P { let r: 0..3 blocking = any(0..9); assert(r <= 3); }");
     check("shared x: 0..1; process P { let r: 0..3 = any(0..9); }");
     // Large numbers.
     check("shared x = 1; process P { while x < 1_000_000 { x = x * 7; } assert(x == 5_764_801); }");
     check("shared x: 0..300 = *; process P { assert(x < 301); } forbid x == 300 && P@end;");
     // Locked instructions whose result is among their operands.
-    check("shared a[3]: 0..2 = [2, 0, 1]; process P { let r: 0..2 = 1; r = xchg(a[r], r); assert(r == 0 && a[1] == 1); }");
-    check("shared x: 0..9 = 3; process P[2] { let r = 2; r = fetch_add(x, r); assert(r == 3 || r == 5); } final x == 7;");
-    check("shared x: 0..9 = 3; process P { let r = 3; r = cas(x, r, r + 1); assert(r && x == 4); r = fetch_xor(x, 6); assert(x == 2); }");
+    check(
+        "shared a[3]: 0..2 = [2, 0, 1]; process P { let r: 0..2 = 1; r = xchg(a[r], r); assert(r == 0 && a[1] == 1); }",
+    );
+    check(
+        "shared x: 0..9 = 3; process P[2] { let r = 2; r = fetch_add(x, r); assert(r == 3 || r == 5); } final x == 7;",
+    );
+    check(
+        "shared x: 0..9 = 3; process P { let r = 3; r = cas(x, r, r + 1); assert(r && x == 4); r = fetch_xor(x, 6); assert(x == 2); }",
+    );
     // Recursion, and processes that start others.
     check(
         "proc sum(n: 0..5, m: 0..5) -> 0..99 { if n == 0 { return m; } let r = sum(n - 1, m) + n; return r; }
@@ -108,9 +128,13 @@ fn corners() {
          forbid count(W@l) == 3;",
     );
     check("process Main { spawn W(any(0..3)); } process W(k: 1..2) on spawn { skip; }");
-    check("process Main { spawn W; spawn W; } process W on spawn { l: skip; m: skip; } forbid count(W@l) == 1 && count(W@m) == 1;");
+    check(
+        "process Main { spawn W; spawn W; } process W on spawn { l: skip; m: skip; } forbid count(W@l) == 1 && count(W@m) == 1;",
+    );
     // Several processes of one template, told apart.
-    check("shared x: 0..3; process P[3] { let r = x; x = r + 1; } forbid P[0].r == 2 && P[1].r == 1 && P[2].r == 0;");
+    check(
+        "shared x: 0..3; process P[3] { let r = x; x = r + 1; } forbid P[0].r == 2 && P[1].r == 1 && P[2].r == 0;",
+    );
     check("shared x: 0..3; process P[3] { l: x = x + 1; } forbid P[0]@l && P[1]@end && P[2]@end && x == 0;");
     // Names that mean something to Spin or C.
     check(
@@ -120,7 +144,9 @@ fn corners() {
          forbid run_@accept && proctype == 0;",
     );
     // Pointers.
-    check("shared a[2]: 0..5 = 3; shared p: int = &a[1]; process P { *p = 4; assert(a[1] == 4 && *(p - 1) == 3); *(p + 1) = 0; }");
+    check(
+        "shared a[2]: 0..5 = 3; shared p: int = &a[1]; process P { *p = 4; assert(a[1] == 4 && *(p - 1) == 3); *(p + 1) = 0; }",
+    );
     check("shared b: 0..1; shared c: 0..9; process P { let p = any(1..2); *p = 5; }");
     check("process P { skip; } final P@end;");
     check("shared x: 0..1; process P { x = 1; } final x == 0;");
