@@ -1,6 +1,6 @@
 //! From a run of a translation under SC back to a run of the program on the store-buffer machine.
 //!
-//! *How.* The run of the translation is read as a *script*: which thread loads and stores what, in which order, and when stores reach memory. Then the program is run by the script. Between the
+//! *How.* The run of the translation is read as a *script*: which thread loads and stores what, enters and leaves which procedure, in which order, and when stores reach memory. Then the program is run by the script. Between the
 //! points of the script threads take local steps; these are found by a search, which goes back where a choice turns out wrong. Within a script there is little to
 //! choose, so the search is small.
 
@@ -8,7 +8,7 @@ use crate::translate::{Role, Translation};
 use palisade_base::Id;
 use palisade_memory::{Action, Effect, Machine, State, Step};
 use palisade_program::Value;
-use palisade_program::running::{CellId, Instr, System, ThreadId};
+use palisade_program::running::{CellId, Code, Instr, System, ThreadId};
 use palisade_trace::{Run, take};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
@@ -27,12 +27,18 @@ enum Point {
     Update,
     /// Something straight in memory: in an atomic block, a locked instruction, the start of a thread.
     Direct(Effect),
+    /// A procedure of the program is entered.
+    Enter,
+    /// It is left.
+    Leave,
 }
 
 impl Point {
-    /// Whether a step that has this effect is meant.
-    fn is(self, effect: Effect) -> bool {
+    /// Whether a step of this instruction that has this effect is meant.
+    fn is(self, instr: Option<&Instr>, effect: Effect) -> bool {
         match (self, effect) {
+            (Point::Enter, Effect::Local) => matches!(instr, Some(Instr::Call { .. })),
+            (Point::Leave, Effect::Local) => matches!(instr, Some(Instr::Return(_))),
             (Point::Load(cell, value), Effect::ReadMemory(c, v) | Effect::ReadBuffer(c, v)) => {
                 (cell, value) == (c, v)
             }
@@ -51,7 +57,7 @@ pub(crate) fn back(
     run: &Run,
     original: Machine<'_>,
 ) -> Option<Run> {
-    let script = script(translation, translated, run, original.system.cells.len())?;
+    let script = script(translation, translated, run, original.system)?;
     let memory = run.memory[..original.system.cells.len()].to_vec();
     Search { machine: original, script: &script }.follow(memory)
 }
@@ -61,9 +67,14 @@ fn script(
     translation: &Translation,
     translated: &System,
     run: &Run,
-    cells: usize,
+    original: &System,
 ) -> Option<Vec<(ThreadId, Point)>> {
     let machine = Machine::new(translated, palisade_memory::Model::Sc);
+    let cells = original.cells.len();
+    let is_procedure = |code: &Code| {
+        let kept = || original.codes.iter().any(|other| other.name == code.name);
+        translation.atomic.contains(&code.name) || kept()
+    };
     let replay = take(machine, run).ok()?;
     let mut script = Vec::new();
     // For each thread its round, and the rounds in which its pending stores reach memory.
@@ -89,6 +100,10 @@ fn script(
                     script.push((step.thread, Point::Update));
                 }
             }
+            (Instr::Call { code, .. }, _) if is_procedure(&translated.codes[*code]) => {
+                script.push((step.thread, Point::Enter));
+            }
+            (Instr::Return(_), None) if is_procedure(code) => script.push((step.thread, Point::Leave)),
             (Instr::Return(Some(value)), Some(Role::Load { base })) => {
                 let index = if code.params > 0 { args[0] } else { 0 };
                 let value = value.eval(&frame.registers).ok()?;
@@ -164,6 +179,12 @@ impl Search<'_> {
         }
     }
 
+    /// The instruction of a step, unless a store reaches memory by it.
+    fn instr(&self, node: &Node, step: Step) -> Option<&Instr> {
+        let Action::Execute { edge, .. } = step.action else { return None };
+        Some(&self.machine.system.codes[node.state.threads[step.thread].top().code].edges()[edge].instr)
+    }
+
     /// The steps that go on with the script.
     fn moves(&self, node: &Node) -> Vec<(Step, State, usize)> {
         let next = self.script.get(node.done).copied();
@@ -171,9 +192,12 @@ impl Search<'_> {
         let mut moves = Vec::new();
         for successor in self.machine.successors(&node.state) {
             let (thread, effect) = (successor.step.thread, successor.effect);
-            let local = matches!(effect, Effect::Local | Effect::Fenced | Effect::StoreFenced);
+            let instr = self.instr(node, successor.step);
+            // Where procedures are entered and left is in the script, or recursion would leave too much to choose.
+            let local = matches!(effect, Effect::Local | Effect::Fenced | Effect::StoreFenced)
+                && !matches!(instr, Some(Instr::Call { .. } | Instr::Return(_)));
             let done = match next {
-                Some((own, point)) if own == thread && point.is(effect) => node.done + 1,
+                Some((own, point)) if own == thread && point.is(instr, effect) => node.done + 1,
                 // Whoever is next gets there by local steps; an open section is in everyone's way.
                 Some((own, _)) if local && (own == thread || holder == Some(thread)) => node.done,
                 None if local || matches!(effect, Effect::Faulted(_)) => node.done,

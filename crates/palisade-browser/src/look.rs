@@ -56,7 +56,7 @@ impl Page<'_> {
     /// Keeps a picture of the page in the folder that `PALISADE_PICTURES` names, for those who want to look.
     pub fn keep_picture(&mut self, name: &str) {
         if let Some(folder) = std::env::var_os("PALISADE_PICTURES") {
-            self.picture(&Path::new(&folder).join(name).with_extension("png"));
+            self.picture(&Path::new(&folder).join(format!("{name}.png")));
         }
     }
 }

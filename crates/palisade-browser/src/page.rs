@@ -3,6 +3,12 @@
 use crate::pipe::Pipe;
 use serde_json::{Value, json};
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long to wait for something that must come.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often to look whether it has.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A page. Everything that goes wrong in it (exceptions, errors on its console, requests that fail) is kept, see [`Page::problems`].
 pub struct Page<'b> {
@@ -108,29 +114,17 @@ impl<'b> Page<'b> {
         }
     }
 
-    /// Waits until an expression is true, for at most half a minute.
+    /// Waits until an expression is true, for at most half a minute. Asked again and again from here: pages that are being left, or may not run scripts, do not
+    /// look by themselves.
     pub fn wait_until(&mut self, expression: &str) {
-        let script = format!(
-            "new Promise((done) => {{ const end = performance.now() + 30000; const look = () => {{ let found = false; try {{ found = !!({expression}); }} catch {{}} \
-             if (found || performance.now() > end) done(found); else setTimeout(look, 20); }}; look(); }})"
-        );
-        // A page that is being left takes its promises with it: then ask again.
-        for _ in 0..20 {
-            let params = json!({ "expression": script, "returnByValue": true, "awaitPromise": true });
-            let id = self.pipe.send(Some(&self.session), "Runtime.evaluate", params);
-            let answer = loop {
-                let message = self.pipe.receive();
-                if message["id"] == id {
-                    break message;
-                }
-                self.pipe.events.push_back(message);
-            };
-            self.take_events();
-            match answer["result"]["result"]["value"].as_bool() {
-                Some(true) => return,
-                Some(false) => break,
-                None => {}
+        let end = Instant::now() + PATIENCE;
+        let params = json!({ "expression": format!("!!({expression})"), "returnByValue": true });
+        while Instant::now() < end {
+            let answer = self.call("Runtime.evaluate", params.clone());
+            if answer["result"]["value"] == true {
+                return;
             }
+            std::thread::sleep(LOOK);
         }
         let body = self.text("document.body.innerText");
         panic!("never true: {expression}\nproblems: {:?}\nthe page says:\n{body}", self.problems);

@@ -90,6 +90,9 @@ fn all_that_is_printed_fits() {
     check(&["fences", "started.pal"]);
     check(&["fences", "sb.pal", "--never", "1-99"]);
     check(&["monitor", "run.trace"]);
+    check(&["translate", "sb.pal", "--rounds", "1", "--to", "c"]);
+    check(&["translate", "sb.pal", "--age", "1", "--to", "promela", "-o", "sb.pml"]);
+    check(&["translate", "any.pal", "--as-is", "--to", "c"]);
     let expected = [
         ("certify", "valid"),
         ("check", "refused"),
@@ -104,6 +107,7 @@ fn all_that_is_printed_fits() {
         ("robust", "not-robust"),
         ("robust", "racy"),
         ("robust", "robust"),
+        ("translate", "refused"),
     ];
     let missing: Vec<_> = expected
         .iter()

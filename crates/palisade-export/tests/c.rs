@@ -61,6 +61,47 @@ fn the_corpus() {
     }
 }
 
+/// Errors that most schedules run into are found.
+#[test]
+fn easy_errors() {
+    let folder = scratch("c-errors");
+    let check = |text: &str| {
+        let subject = Subject::read("wrong.pal", text);
+        assert_eq!(subject.is_safe(), Some(false), "{text}");
+        assert!(failures(&folder, &subject, 20) > 0, "{text}");
+    };
+    check("shared x: 0..2; process P[2] { x = x + 1; } final x == 2;");
+    check("shared x: 0..3; process P[2] { x = x + 2; }");
+    check("shared x, y: 0..1; process P { x = 1; y = 1; } forbid x == 1 && y == 0;");
+    check(
+        "shared f[2]: bool; process P(i: 0..1) { await !f[1 - i]; f[i] = true; cs: skip; f[i] = false; } forbid P(0)@cs && P(1)@cs;",
+    );
+    check("shared x: 0..5 = *; process P { let y = 6 / x; }");
+    check(
+        "shared x: 0..9; process Main { spawn W(1); spawn W(2); } process W(k: 1..2) on spawn { x = x + k; } final x == 3;",
+    );
+    check(
+        "proc fib(n: 0..9) -> 0..99 { if n < 2 { return n; } return fib(n - 1) + fib(n - 2); } process P { assert(fib(9) != 34); }",
+    );
+    check("shared x = 1; process P { loop { x = x * 3; } }");
+    check("shared a[2]: 0..5; process P { let p = &a[0]; *(p + any(0..2)) = 1; }");
+}
+
+/// Verifiers read the file with macros of their own.
+#[test]
+fn verifiers() {
+    let folder = scratch("c-verifiers");
+    let declared = "extern void __CPROVER_atomic_begin(void); extern void __CPROVER_atomic_end(void); extern void __CPROVER_assume(int);";
+    std::fs::write(folder.join("cprover.h"), declared).expect("the file can be written");
+    let cprover = ["-D__CPROVER__", "-include", "cprover.h", "-fsyntax-only"];
+    for subject in
+        corpus().iter().step_by(7).chain([&Subject::read("p.pal", include_str!("common/privates.pal"))])
+    {
+        compile(&folder, subject, &["-DVERIFIER", "-fsyntax-only"]);
+        compile(&folder, subject, &cprover);
+    }
+}
+
 fn random(profile: Profile, programs: u64) {
     let folder = scratch(&format!("c-{profile:?}"));
     let mut found = 0;

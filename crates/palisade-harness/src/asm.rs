@@ -25,15 +25,21 @@ pub struct Rewritten {
 pub fn rewrite(text: &str) -> Rewritten {
     let mut rewritten = Rewritten::default();
     let mut inside = false;
+    let mut prefix = String::new();
     for line in text.lines() {
         match line.trim() {
             "#APP" => inside = true,
             "#NO_APP" => inside = false,
             code if inside => {
-                // A prefix may be written like a statement of its own.
-                let code = code.replace("lock;", "lock ").replace("rep;", "rep ");
                 for statement in code.split(';') {
-                    instruction(statement, &mut rewritten);
+                    // A prefix may be written like a statement of its own.
+                    let bare = statement.split('#').next().unwrap_or("").trim();
+                    if PREFIXES.contains(&bare) {
+                        prefix = format!("{bare} ");
+                    } else if !bare.is_empty() {
+                        instruction(&format!("{prefix}{}", statement.trim()), &mut rewritten);
+                        prefix.clear();
+                    }
                 }
                 continue;
             }
@@ -44,6 +50,9 @@ pub fn rewrite(text: &str) -> Rewritten {
     }
     rewritten
 }
+
+/// What stands in front of an instruction and is no instruction by itself.
+const PREFIXES: &[&str] = &["lock", "rep", "repe", "repne", "repz", "repnz"];
 
 /// What an instruction is to us.
 enum Does {
@@ -122,7 +131,7 @@ fn judge(code: &str) -> Does {
     if locked {
         (word, rest) = split(rest);
     }
-    if matches!(word, "rep" | "repe" | "repne" | "repz" | "repnz") {
+    if PREFIXES.contains(&word) {
         // `rep; nop` is `pause`; all others are string instructions.
         return if matches!(split(rest).0, "nop" | "ret" | "") { Does::Nothing } else { Does::Unknown };
     }
@@ -257,6 +266,7 @@ mod tests {
         check("xchgl %eax, %ebx", 0, 0, "");
         check("movl $1, (%rdi)", 0, 1, "");
         check("1: lock decl (%rdi)", 1, 0, "1:\n");
+        check("lock\n\tincl x(%rip)", 1, 0, "lock incl x(%rip)");
         check("addl %eax, %ebx", 0, 0, "");
         check("rep stosb", 0, 1, "");
         check("lock incl %fs:x@tpoff", 0, 1, "");

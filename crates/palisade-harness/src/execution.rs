@@ -12,18 +12,45 @@ use palisade_monitor::{
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
 /// Instructions by the place from which they call the runtime.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Places {
     places: Vec<u64>,
     known: FxHashMap<u64, Instruction>,
+    /// Those that were asked for last, by the low bits of their places.
+    recent: Vec<(u64, Instruction)>,
+}
+
+/// A power of two.
+const RECENT: usize = 1 << 10;
+
+impl Default for Places {
+    fn default() -> Places {
+        Places {
+            places: Vec::new(),
+            known: FxHashMap::default(),
+            recent: vec![(u64::MAX, Instruction(0)); RECENT],
+        }
+    }
 }
 
 impl Places {
     /// The instruction at a place.
     #[inline]
     fn instruction(&mut self, place: u64) -> Instruction {
+        let recent = &mut self.recent[(place ^ place >> 10) as usize % RECENT];
+        if recent.0 == place {
+            return recent.1;
+        }
+        let instruction = self.look_up(place);
+        self.recent[(place ^ place >> 10) as usize % RECENT] = (place, instruction);
+        instruction
+    }
+
+    fn look_up(&mut self, place: u64) -> Instruction {
         if let Some(&known) = self.known.get(&place) {
             return known;
         }
@@ -76,11 +103,70 @@ pub enum How {
     Spins,
 }
 
+/// The monitors, and where they are: in long executions on a thread of their own, so that they and whoever reads the log work at the same time.
+#[derive(Debug)]
+enum Monitored {
+    Here(Box<Monitor>),
+    Elsewhere(SyncSender<Vec<Event>>, JoinHandle<Monitor>),
+}
+
+/// Executions with more events than this are long.
+const LONG: u64 = 1 << 17;
+/// How many events are handed over at a time, and how often before the other thread has taken them.
+const HANDED_OVER: usize = 1 << 13;
+const WAITING: usize = 16;
+
+impl Monitored {
+    fn take_all(self, batch: &mut Vec<Event>) -> Monitored {
+        match self {
+            Monitored::Here(mut monitor) => {
+                monitor.take_all(batch);
+                batch.clear();
+                if monitor.events() < LONG {
+                    return Monitored::Here(monitor);
+                }
+                let (sender, receiver) = sync_channel::<Vec<Event>>(WAITING);
+                let handle = std::thread::spawn(move || {
+                    receiver.iter().for_each(|events| monitor.take_all(&events));
+                    *monitor
+                });
+                Monitored::Elsewhere(sender, handle)
+            }
+            Monitored::Elsewhere(sender, handle) => {
+                let events = std::mem::replace(batch, Vec::with_capacity(HANDED_OVER + 2));
+                // If the other thread has panicked, so will whoever joins it.
+                let _ = sender.send(events);
+                Monitored::Elsewhere(sender, handle)
+            }
+        }
+    }
+
+    /// How many events to collect.
+    fn batch(&self) -> usize {
+        match self {
+            Monitored::Here(_) => BATCH,
+            Monitored::Elsewhere(..) => HANDED_OVER,
+        }
+    }
+
+    fn finish(self) -> Monitor {
+        match self {
+            Monitored::Here(monitor) => *monitor,
+            Monitored::Elsewhere(sender, handle) => {
+                drop(sender);
+                handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            }
+        }
+    }
+}
+
 /// An execution as it is taken in.
 #[derive(Debug)]
 pub struct Recorder<'a> {
     places: &'a mut Places,
-    monitor: Monitor,
+    /// Taken out only while it is handed events.
+    monitor: Option<Monitored>,
+    batch_size: usize,
     races: Races,
     batch: Vec<Event>,
     turns: Turns,
@@ -137,7 +223,8 @@ impl<'a> Recorder<'a> {
     pub fn new(places: &'a mut Places, interlocked: Interlocked, most_turns: usize) -> Recorder<'a> {
         Recorder {
             places,
-            monitor: Monitor::new(interlocked),
+            monitor: Some(Monitored::Here(Box::new(Monitor::new(interlocked)))),
+            batch_size: BATCH,
             races: Races::default(),
             batch: Vec::with_capacity(BATCH),
             turns: Turns::default(),
@@ -173,14 +260,17 @@ impl<'a> Recorder<'a> {
             }
             self.last[thread] = record.place;
         }
-        if self.batch.len() >= BATCH - 2 {
+        if self.batch.len() >= self.batch_size - 2 {
             self.flush();
         }
     }
 
     fn flush(&mut self) {
-        self.monitor.take_all(&self.batch);
-        self.batch.clear();
+        if let Some(monitor) = self.monitor.take() {
+            let monitor = monitor.take_all(&mut self.batch);
+            self.batch_size = monitor.batch();
+            self.monitor = Some(monitor);
+        }
     }
 
     #[inline]
@@ -254,12 +344,13 @@ impl<'a> Recorder<'a> {
     /// The execution is over.
     pub fn finish(mut self, end: End, messages: Vec<String>, output: Output) -> Execution {
         self.flush();
+        let monitor = self.monitor.take().expect("it is there but while it is handed events").finish();
         let mut races: Vec<(Race, u64)> =
             self.races.found().iter().map(|(&race, &count)| (race, count)).collect();
         races.sort_unstable();
         let kept = self.turns.turns.len() <= self.most_turns;
         Execution {
-            violations: self.monitor.violations().sorted(),
+            violations: monitor.violations().sorted(),
             races,
             turns: kept.then_some(self.turns),
             started: self.started,
@@ -267,7 +358,7 @@ impl<'a> Recorder<'a> {
             left: self.left,
             diverged: self.diverged,
             accesses: self.accesses,
-            events: self.monitor.events(),
+            events: monitor.events(),
             exit: self.exit,
             last: self.last,
             end,

@@ -49,7 +49,7 @@ impl Default for Options {
 }
 
 /// Schedules of more turns are not kept: their seed is.
-const MOST_TURNS: usize = 1 << 22;
+const MOST_TURNS: usize = 1 << 18;
 /// So many executions are asked for ahead of time.
 const AHEAD: usize = 4;
 
@@ -64,8 +64,6 @@ pub struct First {
     pub strategy: Strategy,
     /// Its turns, numbered as another session will number its threads, if they were kept.
     pub turns: Option<Turns>,
-    /// Its turns, numbered as in this session.
-    pub own_turns: Option<Turns>,
     /// At which of its events.
     pub event: u64,
 }
@@ -342,7 +340,6 @@ impl Session {
             seed: command.seed,
             strategy: command.strategy,
             turns: execution.portable_turns(),
-            own_turns: execution.turns.clone(),
             event,
         };
         for (violation, seen) in &execution.violations {

@@ -107,7 +107,7 @@ impl<'p> Translator<'p> {
             }
             None => {
                 block.push(body.translator.take_token());
-                block.push(run(&body.translator.init_round));
+                block.push(body.translator.init_round());
                 body.rested = true;
             }
         }
@@ -461,8 +461,7 @@ impl<'t, 'p> Body<'t, 'p> {
             .iter()
             .map(|label| Name::new(self.translator.at_label(label.as_str()), label.span()))
             .collect();
-        let switch = self.translator.switch(at);
-        vec![stmt(StmtKind::Choose(vec![switch, Block::new()]))]
+        self.translator.may_switch(at)
     }
 
     /// Lets a new round begin, unless one could have begun just now.

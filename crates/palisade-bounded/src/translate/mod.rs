@@ -33,7 +33,7 @@ mod helpers;
 mod names;
 mod property;
 
-use build::{call, equals, name, place, positive, run, stmt, var};
+use build::{call, equals, name, place, positive, run, stmt, truth, var};
 use helpers::{Helper, Locals, Variable};
 use names::Names;
 use palisade_base::{Diagnostic, Origin, Span};
@@ -70,6 +70,8 @@ pub struct Translation {
     pub program: Program,
     /// What its procedures stand for.
     pub(crate) roles: FxHashMap<String, Role>,
+    /// The names that procedures have where they are called in atomic blocks.
+    pub(crate) atomic: FxHashSet<String>,
     /// Which private variable is `r_TSO`; there is none if nothing can be pending.
     pub(crate) delay: Option<usize>,
 }
@@ -131,6 +133,8 @@ struct Translator<'p> {
     pending: Option<String>,
     r_sc: Option<String>,
     r_tso: Option<String>,
+    /// Whether the process is about to end its round.
+    again: Option<String>,
     new_round: String,
     init_round: String,
     /// Counts the process among those with pending stores, if that matters.
@@ -167,6 +171,7 @@ impl<'p> Translator<'p> {
             pending: some("pending", queues > 0 && observed.memory, &mut names),
             r_sc: some("r_SC", matches!(bounded, Bounded::Rounds(_)), &mut names),
             r_tso: some("r_TSO", queues > 0, &mut names),
+            again: some("again", queues > 0, &mut names),
             new_round: names.fresh("new_round"),
             init_round: names.fresh("init_round"),
             end_round: some("end_round", queues > 0 && observed.memory, &mut names),
@@ -206,7 +211,7 @@ impl<'p> Translator<'p> {
         let delay = self.r_tso.is_some().then(|| program.privates.len() + usize::from(self.r_sc.is_some()));
         let program =
             Program { shared: self.shared(), privates: self.privates(), procedures, templates, properties };
-        Translation { program, roles: self.roles, delay }
+        Translation { program, roles: self.roles, atomic: self.atomic.into_values().collect(), delay }
     }
 
     fn shared(&self) -> Vec<Shared> {
@@ -230,6 +235,7 @@ impl<'p> Translator<'p> {
         let mut all = self.program.privates.clone();
         all.extend(self.r_sc.iter().map(|r_sc| private(r_sc, upto)));
         all.extend(self.r_tso.iter().map(|r_tso| private(r_tso, upto)));
+        all.extend(self.again.iter().map(|again| private(again, Type::BOOL)));
         for variable in &self.variables {
             all.extend(variable.masks.iter().flatten().map(|mask| private(mask, Type::BOOL)));
             all.extend(variable.queues.iter().flatten().map(|queue| private(queue, variable.queued())));
@@ -259,8 +265,29 @@ impl<'p> Translator<'p> {
     fn switch(&self, labels: Vec<Name>) -> Block {
         let mut block = self.end_round();
         block.push(Stmt { labels, ..self.take_token() });
-        block.push(run(&self.init_round));
+        block.push(self.init_round());
         block
+    }
+
+    /// Begins a round, for which the token was taken.
+    fn init_round(&self) -> Stmt {
+        let init = call(&self.init_round, Vec::new(), Span::NONE);
+        match &self.again {
+            Some(again) => build::assign(place(again), init),
+            None => stmt(StmtKind::Eval(init)),
+        }
+    }
+
+    /// A place where the round may end, with the process at these labels until the next. A round in which stores have reached memory may end here, too.
+    fn may_switch(&self, labels: Vec<Name>) -> Block {
+        let switch = self.switch(labels);
+        match &self.again {
+            Some(again) => vec![
+                build::assign(place(again), build::coin()),
+                stmt(StmtKind::While { condition: var(again), body: switch }),
+            ],
+            None => vec![stmt(StmtKind::Choose(vec![switch, Block::new()]))],
+        }
     }
 
     /// The end of a process: rounds in which what is pending reaches memory.
@@ -301,7 +328,9 @@ impl<'p> Translator<'p> {
             }
             begin.push(change(r_tso, BinaryOp::Sub));
             begin.extend(self.variables.iter().flat_map(|variable| variable.move_up()));
+            begin.push(build::give(build::coin()));
             init.push(build::when(waiting(), begin));
+            init.push(build::give(truth(false)));
             let more = match (self.bounded, &self.r_sc) {
                 (Bounded::Rounds(rounds), Some(r_sc)) => {
                     let effect = build::binary(BinaryOp::Add, var(r_sc), var(r_tso));
@@ -313,9 +342,9 @@ impl<'p> Translator<'p> {
             let grow = vec![change(r_tso, BinaryOp::Add)];
             all.push(procedure(&self.delay, vec![stmt(StmtKind::While { condition: more, body: grow })]));
         }
-        let choice = stmt(StmtKind::Choose(vec![self.switch(Vec::new()), Block::new()]));
-        all.push(procedure(&self.init_round, init));
-        all.push(procedure(&self.new_round, vec![choice]));
+        let again = self.again.as_ref().map(|_| Type::BOOL);
+        all.push(build::procedure(&self.init_round, Vec::new(), again, init));
+        all.push(procedure(&self.new_round, self.may_switch(Vec::new())));
         all
     }
 

@@ -244,7 +244,7 @@ impl Model<'_> {
         if self.system.properties.is_empty() {
             return;
         }
-        text.line("/* Bad states: here only can it go on. */");
+        text.line("/* Bad states: only there can it go on. */");
         text.line("proctype monitor() {");
         text.indent();
         text.line("if");
