@@ -126,6 +126,12 @@ enum Suite {
         #[arg(long)]
         curves: Option<PathBuf>,
     },
+    /// Real programs in C and Rust under the scheduler and the monitors: the benchmarks of TACAS 2011, Table 1, all partial orders, and the slowdown
+    Run {
+        /// Random executions per program
+        #[arg(long, default_value_t = 1000)]
+        schedules: u64,
+    },
     /// Parsing speed and memory on large generated texts of every input language
     Parse,
     /// One search, its counters on one line (used by the other suites, and for profilers)
@@ -186,6 +192,7 @@ impl Suite {
             Suite::Fences { folders, seconds } => suites::fences::run(folders, *seconds),
             Suite::Robust { folders, seconds } => suites::robust::run(folders, *seconds),
             Suite::Lazy { seconds, curves } => suites::lazy::run(*seconds, curves.as_deref()),
+            Suite::Run { schedules } => suites::run::run(*schedules),
             Suite::Parse => suites::parse::run(),
             Suite::Search(search) => search.run(),
             Suite::Read(read) => read.run(),

@@ -8,6 +8,7 @@ pub mod litmus;
 pub mod monitor;
 pub mod parse;
 pub mod robust;
+pub mod run;
 pub mod single;
 pub mod spin;
 pub mod witness;

@@ -4,6 +4,7 @@
 
 mod args;
 mod bench;
+mod cargo;
 mod cc;
 mod certify;
 mod check;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args, &palisade.common, &output),
         Command::Cc(args) => cc::run(args, cc::Compiles::C, &output),
         Command::Cxx(args) => cc::run(args, cc::Compiles::Cxx, &output),
+        Command::Cargo(args) => cargo::run(args, &output),
         Command::Doctor => doctor::run(&output),
         Command::Translate(args) => translate::run(args, &output),
         Command::Show(args) => show::run(args, &output),

@@ -2,6 +2,7 @@
 //!
 //! - [`compile`], [`asm`], [`driver`]: how programs are compiled;
 //! - [`runtime`]: what is linked into programs, as C sources;
+//! - [`rust`]: instrumented builds by cargo;
 //! - [`log`], [`stream`]: what the runtime tells;
 //! - [`process`]: the program as a process that forks for every execution;
 //! - [`schedule`]: how threads take turns, and the files that schedules are kept in;
@@ -24,6 +25,7 @@ pub mod log;
 pub mod process;
 pub mod races;
 pub mod runtime;
+pub mod rust;
 pub mod schedule;
 pub mod session;
 pub mod shorten;

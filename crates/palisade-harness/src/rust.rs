@@ -53,7 +53,8 @@ pub fn environment(
 ) -> Result<Vec<(String, OsString)>, RustError> {
     let runtime = runtime::object("gcc", cache)?;
     let host = host().ok_or(RustError::NoHost)?;
-    let mut all: Vec<String> = user_flags.into_iter().flat_map(|flags| flags.split('\x1f')).map(str::to_owned).collect();
+    let mut all: Vec<String> =
+        user_flags.into_iter().flat_map(|flags| flags.split('\x1f')).map(str::to_owned).collect();
     all.extend(flags(&runtime));
     let runner = format!("CARGO_TARGET_{}_RUNNER", host.to_uppercase().replace(['-', '.'], "_"));
     let mut run = palisade.as_os_str().to_owned();
@@ -72,7 +73,11 @@ mod tests {
     #[test]
     fn options() {
         let flags = flags(Path::new("/cache/runtime.o"));
-        for expected in ["-Cllvm-args=-force-attribute=sanitize_thread", "-Clink-arg=/cache/runtime.o", "-Clink-arg=-pthread"] {
+        for expected in [
+            "-Cllvm-args=-force-attribute=sanitize_thread",
+            "-Clink-arg=/cache/runtime.o",
+            "-Clink-arg=-pthread",
+        ] {
             assert!(flags.iter().any(|flag| flag == expected), "{expected} in {flags:?}");
         }
     }

@@ -61,10 +61,21 @@ impl Symbols {
     }
 }
 
+/// Whether a file belongs to Rust's standard library, whose accesses are named by where the program called it, if that is known.
+fn is_library(file: &str) -> bool {
+    file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/")
+}
+
 /// The innermost place of an address, which is where the access is written; the function is the one that it was compiled into.
 fn place(loader: &Loader, address: u64, folder: &str) -> Option<String> {
     let mut frames = loader.find_frames(address).ok()?;
-    let frame = frames.next().ok()??;
+    let mut frame = frames.next().ok()??;
+    while frame.location.as_ref().and_then(|location| location.file).is_some_and(is_library) {
+        match frames.next() {
+            Ok(Some(outer)) => frame = outer,
+            _ => break,
+        }
+    }
     let location = frame.location?;
     let file = location.file?;
     let file = file.strip_prefix(folder).map_or(file, |rest| rest.trim_start_matches('/'));

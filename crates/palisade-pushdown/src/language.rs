@@ -2,15 +2,18 @@
 //!
 //! A stack is a word of frames, top first. Its last letter is the frame of a process body, which occurs nowhere else; so one accepting state without edges is enough.
 //!
-//! *Guarantee.* Equal sets have equal [`Language`]s: automata are deterministic, minimal, and numbered breadth first in the order of their letters.
+//! *Guarantee.* Equal [`Language`]s are equal sets. Where the subset construction stays small, equal sets also have equal `Language`s: automata are deterministic, minimal, and numbered breadth
+//! first in the order of their letters. Where it does not, the automaton stays nondeterministic, with states merged that can do the same step by step (bisimulation); then equal sets may be told apart,
+//! which costs time and nothing else.
 //!
-//! *Cost.* The subset construction is exponential at worst; in stacks of threads it hardly ever adds a state. Minimisation is Moore's refinement where only states with a moved successor are
+//! *Cost.* Refinement of states to classes is Moore's where only states with a moved successor are
 //! looked at again and the largest part of a class keeps its name (Hopcroft), so that a chain of n states takes n log n steps.
 
 use crate::rules::SymbolId;
 use palisade_base::define_id;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::collections::VecDeque;
+use std::hash::BuildHasher;
 
 define_id!(
     /// A set of stacks.
@@ -23,54 +26,58 @@ pub(crate) const END: u32 = u32::MAX;
 /// A set of stacks: for each state its edges, sorted by letter. The first state is the start.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Language {
-    pub edges: Vec<Vec<(SymbolId, u32)>>,
+    pub edges: Vec<Row>,
+    deterministic: bool,
 }
+
+/// The edges of a state.
+type Row = Vec<(SymbolId, u32)>;
 
 impl Language {
     /// The one stack with only this frame.
     pub fn single(symbol: SymbolId) -> Language {
-        Language { edges: vec![vec![(symbol, END)]] }
+        Language { edges: vec![vec![(symbol, END)]], deterministic: true }
     }
 
     /// Normal form of the set accepted by an automaton with this start, whose edges `successors` adds to a list. Every state must reach the end.
-    pub fn of(
-        start: Vec<(SymbolId, u32)>,
-        mut successors: impl FnMut(u32, &mut Vec<(SymbolId, u32)>),
-    ) -> Language {
-        let mut numbers: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
-        let mut sets: VecDeque<Vec<u32>> = VecDeque::new();
-        let mut edges: Vec<Vec<(SymbolId, u32)>> = Vec::new();
-        let mut outgoing = start;
-        // The start is no set of states, since only some of its edges may count.
+    pub fn of(start: Row, mut successors: impl FnMut(u32, &mut Row)) -> Language {
+        // The start is a state of its own, since only some of its edges may count.
+        let mut rows = vec![start];
+        let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut at = 0;
         let mut named = 1;
-        loop {
-            outgoing.sort_unstable();
-            outgoing.dedup();
-            let mut row: Vec<(SymbolId, u32)> = Vec::new();
-            for group in outgoing.chunk_by(|a, b| a.0 == b.0) {
-                let set: Vec<u32> = group.iter().map(|&(_, state)| state).collect();
-                let number = if set == [END] {
-                    END
-                } else {
-                    debug_assert!(!set.contains(&END), "the frame of a process body is always the last");
-                    *numbers.entry(set).or_insert_with_key(|set| {
-                        sets.push_back(set.clone());
+        while at < rows.len() {
+            let mut found: Vec<u32> = Vec::new();
+            for (_, to) in &mut rows[at] {
+                if *to != END {
+                    let number = numbers.entry(*to).or_insert(named);
+                    if *number == named {
                         named += 1;
-                        named - 1
-                    })
-                };
-                row.push((group[0].0, number));
+                        found.push(*to);
+                    }
+                    *to = *number;
+                }
             }
-            edges.push(row);
-            let Some(set) = sets.pop_front() else { break };
-            outgoing.clear();
-            set.iter().for_each(|&state| successors(state, &mut outgoing));
+            rows[at].sort_unstable();
+            rows[at].dedup();
+            for state in found {
+                let mut row = Vec::new();
+                successors(state, &mut row);
+                rows.push(row);
+            }
+            at += 1;
         }
-        minimal(&edges)
+        match determinised(&rows, 4 * rows.len() + 256) {
+            Some(rows) => Language { edges: minimal(&rows), deterministic: true },
+            None => Language { edges: minimal(&rows), deterministic: false },
+        }
     }
 
-    /// Whether all its stacks are in another set.
+    /// Whether all its stacks are in another set. For a nondeterministic other set the answer may be no although they are.
     pub fn is_within(&self, other: &Language) -> bool {
+        if !other.deterministic {
+            return self == other;
+        }
         let mut seen: FxHashSet<(u32, u32)> = FxHashSet::from_iter([(0, 0)]);
         let mut work = vec![(0, 0)];
         while let Some((a, b)) = work.pop() {
@@ -158,17 +165,57 @@ impl Language {
     }
 }
 
-/// The minimal automaton of a deterministic one, in normal form.
-fn minimal(edges: &[Vec<(SymbolId, u32)>]) -> Language {
+/// The subset construction; `None` if it makes more states than this.
+fn determinised(rows: &[Row], most: usize) -> Option<Vec<Row>> {
+    let mut numbers: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
+    let mut sets: Vec<Vec<u32>> = vec![vec![0]];
+    let mut edges: Vec<Row> = Vec::new();
+    let mut outgoing: Row = Vec::new();
+    while edges.len() < sets.len() {
+        outgoing.clear();
+        for &state in &sets[edges.len()] {
+            outgoing.extend(&rows[state as usize]);
+        }
+        outgoing.sort_unstable();
+        outgoing.dedup();
+        let mut row: Row = Vec::new();
+        for group in outgoing.chunk_by(|a, b| a.0 == b.0) {
+            let set: Vec<u32> = group.iter().map(|&(_, state)| state).collect();
+            let number = if set == [END] {
+                END
+            } else {
+                debug_assert!(!set.contains(&END), "the frame of a process body is always the last");
+                *numbers.entry(set).or_insert_with_key(|set| {
+                    sets.push(set.clone());
+                    sets.len() as u32 - 1
+                })
+            };
+            row.push((group[0].0, number));
+        }
+        edges.push(row);
+        if sets.len() > most {
+            return None;
+        }
+    }
+    Some(edges)
+}
+
+/// Merges states of the same class, and numbers them breadth first.
+fn minimal(edges: &[Row]) -> Vec<Row> {
     let classes = classes(edges);
+    let looks = looks(edges);
     let class = |state: u32| if state == END { END } else { classes[state as usize] };
+    let look = |state: u32| if state == END { 0 } else { looks[state as usize] };
     let mut number: FxHashMap<u32, u32> = FxHashMap::default();
     number.insert(class(0), 0);
     let mut queue = VecDeque::from([0u32]);
     let mut rows = Vec::new();
     while let Some(state) = queue.pop_front() {
-        let mut row = Vec::with_capacity(edges[state as usize].len());
-        for &(symbol, to) in &edges[state as usize] {
+        let mut ordered = edges[state as usize].clone();
+        ordered.sort_unstable_by_key(|&(symbol, to)| (symbol, look(to), class(to)));
+        ordered.dedup_by_key(|&mut (symbol, to)| (symbol, class(to)));
+        let mut row = Vec::with_capacity(ordered.len());
+        for (symbol, to) in ordered {
             if to == END {
                 row.push((symbol, END));
                 continue;
@@ -180,13 +227,34 @@ fn minimal(edges: &[Vec<(SymbolId, u32)>]) -> Language {
             }
             row.push((symbol, to_number));
         }
+        row.sort_unstable();
         rows.push(row);
     }
-    Language { edges: rows }
+    rows
 }
 
-/// For each state the class of states that accept the same.
-fn classes(edges: &[Vec<(SymbolId, u32)>]) -> Vec<u32> {
+/// A number for what can be seen of each state within a few letters, which does not depend on how states are numbered. It puts edges with the same letter into an order.
+fn looks(edges: &[Row]) -> Vec<u64> {
+    let mut looks = vec![0u64; edges.len()];
+    if edges.iter().all(|row| row.windows(2).all(|pair| pair[0].0 != pair[1].0)) {
+        return looks;
+    }
+    for _ in 0..6 {
+        let look = |row: &Row| {
+            let seen =
+                |&(symbol, to): &(SymbolId, u32)| (symbol, if to == END { 1 } else { looks[to as usize] });
+            let mut seen: Vec<_> = row.iter().map(seen).collect();
+            seen.sort_unstable();
+            seen.dedup();
+            FxBuildHasher.hash_one(seen)
+        };
+        looks = edges.iter().map(look).collect();
+    }
+    looks
+}
+
+/// For each state the class of states that can do the same: in a deterministic automaton those that accept the same.
+fn classes(edges: &[Row]) -> Vec<u32> {
     let mut into: Vec<Vec<u32>> = vec![Vec::new(); edges.len()];
     for (from, row) in edges.iter().enumerate() {
         for &(_, to) in row.iter().filter(|(_, to)| *to != END) {
@@ -209,12 +277,15 @@ fn classes(edges: &[Vec<(SymbolId, u32)>]) -> Vec<u32> {
         for (old, mut states) in touched {
             states.sort_unstable();
             states.dedup();
-            let mut groups: FxHashMap<Vec<(SymbolId, u32)>, Vec<u32>> = FxHashMap::default();
+            let mut groups: FxHashMap<Row, Vec<u32>> = FxHashMap::default();
             for &state in &states {
                 let named = |&(symbol, to): &(SymbolId, u32)| {
                     (symbol, if to == END { END } else { class[to as usize] })
                 };
-                groups.entry(edges[state as usize].iter().map(named).collect()).or_default().push(state);
+                let mut signature: Row = edges[state as usize].iter().map(named).collect();
+                signature.sort_unstable();
+                signature.dedup();
+                groups.entry(signature).or_default().push(state);
             }
             let mut groups: Vec<Vec<u32>> = groups.into_values().collect();
             // No successor of the others has moved, so they still agree, and with none of these.
@@ -296,6 +367,34 @@ mod tests {
         let mut edges: Vec<(u32, u32, i64)> = (0..n).map(|state| (state, 1, i64::from(state) + 1)).collect();
         edges.push((n, 0, -1));
         assert_eq!(language(&edges).edges.len(), n as usize + 1);
+    }
+
+    #[test]
+    fn sets_that_would_grow_stay_nondeterministic() {
+        // The letter 1, then 13 letters 1 or 2, then 0, after any number of letters 1 or 2.
+        let n = 14;
+        let mut edges = vec![(0, 1, 0), (0, 2, 0), (0, 1, 1)];
+        edges.extend(
+            (1..n).flat_map(|state| [(state, 1, i64::from(state) + 1), (state, 2, i64::from(state) + 1)]),
+        );
+        edges.push((n, 0, -1));
+        let set = language(&edges);
+        assert!(!set.deterministic);
+        assert_eq!(set.edges.len(), n as usize + 1);
+        assert!(set.is_within(&set));
+        // The same with states in another order, and one of them twice.
+        let other = |state: u32| if state == 0 { 0 } else { n + 1 - state };
+        let mut renamed: Vec<(u32, u32, i64)> = edges
+            .iter()
+            .map(|&(from, letter, to)| {
+                (other(from), letter, if to < 0 { -1 } else { i64::from(other(to as u32)) })
+            })
+            .collect();
+        renamed.push((0, 1, i64::from(n) + 1));
+        let twin: Vec<_> =
+            renamed.iter().filter(|edge| edge.0 == n).map(|&(_, letter, to)| (n + 1, letter, to)).collect();
+        renamed.extend(twin);
+        assert_eq!(language(&renamed), set);
     }
 
     #[test]

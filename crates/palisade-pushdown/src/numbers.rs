@@ -6,7 +6,8 @@
 use palisade_base::Id;
 use palisade_memory::State;
 use palisade_program::Value;
-use palisade_program::running::{BinaryOp, Condition, Location, RoleId, UnaryOp};
+use palisade_program::running::{BinaryOp, Condition, Location, RoleId, UnaryOp, binary, unary};
+use rustc_hash::FxHashSet;
 
 /// A direction.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,13 +76,16 @@ fn has_count(condition: &Condition) -> bool {
     }
 }
 
-/// Whether threads of a role are counted at a location.
-pub(crate) fn counts(condition: &Condition, role: RoleId, location: Location) -> bool {
+/// Where threads are counted.
+pub(crate) fn places(condition: &Condition, found: &mut FxHashSet<(RoleId, Location)>) {
     match condition {
-        Condition::Count(places) => places.contains(&(role, location)),
-        Condition::Unary(_, a) => counts(a, role, location),
-        Condition::Binary(_, a, b) => counts(a, role, location) || counts(b, role, location),
-        Condition::Const(_) | Condition::Cell(_) | Condition::Register(..) | Condition::At(..) => false,
+        Condition::Count(counted) => found.extend(counted),
+        Condition::Unary(_, a) => places(a, found),
+        Condition::Binary(_, a, b) => {
+            places(a, found);
+            places(b, found);
+        }
+        Condition::Const(_) | Condition::Cell(_) | Condition::Register(..) | Condition::At(..) => {}
     }
 }
 
@@ -103,6 +107,29 @@ pub(crate) fn size(condition: &Condition, state: &State) -> u64 {
         }
         Condition::Binary(_, a, b) => size(a, state).saturating_add(size(b, state)).saturating_add(1),
     }
+}
+
+/// Whether a condition may be true with this memory, whatever threads do.
+pub(crate) fn may_hold(condition: &Condition, memory: &[Value]) -> bool {
+    fn value(condition: &Condition, memory: &[Value]) -> Option<Value> {
+        match condition {
+            Condition::Const(value) => Some(*value),
+            Condition::Cell(cell) => Some(memory[cell.index()]),
+            Condition::Register(..) | Condition::At(..) | Condition::Count(_) => None,
+            Condition::Unary(op, a) => unary(*op, value(a, memory)?).ok(),
+            Condition::Binary(BinaryOp::And, a, b) => match (value(a, memory), value(b, memory)) {
+                (Some(0), _) | (_, Some(0)) => Some(0),
+                (Some(_), Some(_)) => Some(1),
+                _ => None,
+            },
+            Condition::Binary(BinaryOp::Or, a, b) => match (value(a, memory)?, value(b, memory)?) {
+                (0, 0) => Some(0),
+                _ => Some(1),
+            },
+            Condition::Binary(op, a, b) => binary(*op, value(a, memory)?, value(b, memory)?).ok(),
+        }
+    }
+    value(condition, memory) != Some(0)
 }
 
 /// The greatest number that is written next to a count.

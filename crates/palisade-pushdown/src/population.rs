@@ -17,7 +17,7 @@
 
 use crate::contexts::Interrupted;
 use crate::intern::Interner;
-use crate::numbers::{Up, counts, greatest, is_simple, size, truth_grows};
+use crate::numbers::{Up, greatest, is_simple, may_hold, places, size, truth_grows};
 use crate::rules::{Growing, MemoryId};
 use crate::tokens::{Leap, LocalId, Tokens, Wakes};
 use palisade_automata::Hold;
@@ -25,9 +25,9 @@ use palisade_base::Id;
 use palisade_engine::Budget;
 use palisade_memory::{Action, Machine, Section, State, Step};
 use palisade_program::Value;
-use palisade_program::running::{PropertyKind, RoleId, ThreadId};
+use palisade_program::running::{Location, PropertyKind, RoleId, ThreadId};
 use palisade_trace::{Run, until_bad};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
@@ -106,6 +106,10 @@ pub(crate) struct Population<'a, 'c> {
     simple: bool,
     /// What counts are compared with, at most, as far as it is small and written in the program.
     asked: u32,
+    /// Where threads are counted.
+    counted: FxHashSet<(RoleId, Location)>,
+    /// Whether threads matter wherever they are: there is a condition on final states.
+    all_seen: bool,
     /// Roles whose threads are forgotten when they end.
     vanishing: Vec<bool>,
     bytes: u64,
@@ -132,10 +136,10 @@ impl<'a, 'c> Population<'a, 'c> {
             .all(|property| property.kind == PropertyKind::Forbid && truth_grows(&property.bad, Up::More));
         let simple = system.properties.iter().all(|property| is_simple(&property.bad));
         let asked = system.properties.iter().map(|property| greatest(&property.bad)).max().unwrap_or(0);
-        let counted_at_end = |role: RoleId| {
-            let exit = system.role_code(role).exit;
-            system.properties.iter().any(|property| counts(&property.bad, role, exit))
-        };
+        let mut counted = FxHashSet::default();
+        system.properties.iter().for_each(|property| places(&property.bad, &mut counted));
+        let counted_at_end = |role: RoleId| counted.contains(&(role, system.role_code(role).exit));
+        let vanishing = system.roles.ids().map(|role| !counted_at_end(role)).collect();
         Population {
             tokens: Tokens::new(machine),
             memories: Interner::new(),
@@ -145,7 +149,9 @@ impl<'a, 'c> Population<'a, 'c> {
             monotone,
             simple,
             asked: asked.clamp(1, 8) as u32 - 1,
-            vanishing: system.roles.ids().map(|role| !counted_at_end(role)).collect(),
+            counted,
+            all_seen: system.properties.iter().any(|property| property.kind == PropertyKind::Final),
+            vanishing,
             bytes: 0,
         }
     }
@@ -420,20 +426,22 @@ impl Population<'_, '_> {
             return true;
         }
         let machine = tokens.machine();
-        if machine.system.properties.is_empty() {
+        let memory = self.memories.get(marking.memory);
+        if !machine.system.properties.iter().any(|property| may_hold(&property.bad, memory)) {
             return false;
         }
         let holds = locals.into_iter().any(|&local| tokens.local(local).hold != Hold::Outside);
         let thread = |local: &LocalId| tokens.local(*local).thread.clone();
         let mut state = State {
-            memory: self.memories.get(marking.memory).to_vec().into(),
+            memory: memory.to_vec().into(),
             threads: marking.named.iter().map(thread).collect(),
             section: holds.then_some(Section { holder: ThreadId(0), depth: 1 }),
             fault: None,
         };
-        let exact = marking.started.iter().filter(|&&(_, count)| count != ANY);
-        let open: Vec<LocalId> =
-            marking.started.iter().filter(|&&(_, count)| count == ANY).map(|&(local, _)| local).collect();
+        let seen = |local: LocalId| self.all_seen || self.is_counted(local);
+        let exact = marking.started.iter().filter(|&&(local, count)| count != ANY && seen(local));
+        let open = marking.started.iter().filter(|&&(local, count)| count == ANY && seen(local));
+        let open: Vec<LocalId> = open.map(|&(local, _)| local).collect();
         let all = exact.flat_map(|(local, count)| std::iter::repeat_n(thread(local), *count as usize));
         for thread in all {
             state.threads.push(thread);
@@ -472,12 +480,18 @@ impl Population<'_, '_> {
         }
     }
 
+    /// Whether a thread is where some condition counts threads.
+    fn is_counted(&self, local: LocalId) -> bool {
+        let thread = &self.tokens.local(local).thread;
+        thread.frames.len() == 1 && self.counted.contains(&(thread.role, thread.frames[0].location))
+    }
+
     fn check_growth(&self) -> Result<(), Interrupted> {
         let system = self.tokens.system();
         if self.memories.len() > MOST {
             let values = |cell: usize| {
                 let values = self.memories.iter().map(|memory| memory[cell]);
-                values.collect::<rustc_hash::FxHashSet<_>>().len()
+                values.collect::<FxHashSet<_>>().len()
             };
             let most = (0..system.cells.len()).map(|cell| (values(cell), cell)).max();
             let (values, cell) = most.expect("memory differs in a cell");

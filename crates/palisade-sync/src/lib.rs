@@ -52,3 +52,8 @@ pub use runtime::session::Place;
 pub fn test(code: impl Fn() + Send + Sync + 'static) {
     Checker::new().run(code);
 }
+
+/// The examples of the book.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust-tests.md")]
+struct Book;

@@ -1,5 +1,6 @@
 //! What can be typed: options of every command here, the arguments of each command in a file of its own.
 
+mod cargo;
 mod cc;
 mod certify;
 mod check;
@@ -13,6 +14,7 @@ mod shell;
 mod show;
 mod translate;
 
+pub use cargo::CargoArgs;
 pub use cc::CcArgs;
 pub use certify::CertifyArgs;
 pub use check::CheckArgs;
@@ -129,6 +131,8 @@ pub enum Command {
     /// Compile C++ for `palisade run`
     #[command(name = "c++")]
     Cxx(CcArgs),
+    /// Build Rust programs for `palisade run`
+    Cargo(CargoArgs),
     /// Tell what this machine can do, and what to install
     Doctor,
     /// A program for sequential consistency that does what a program does under TSO, for other tools

@@ -1,0 +1,149 @@
+//! Real programs under our scheduler and monitors: the seven benchmarks of Burnim, Sen and Stergiou (TACAS 2011, Table 1), written by us in C (`bench/programs/run`) and in Rust, and others that people meet.
+//!
+//! *Aims.* In 1000 random executions each: TSO violations in Dekker and the bakery and in none of the five data structures, PSO violations in all seven, none of either with fences. All
+//! partial orders of the seven with two threads and two operations each. At least 10 million scheduled events per second on Dekker.
+//!
+//! *How.* The C programs are compiled as `palisade cc` does and run by `palisade-harness`; the Rust ones run under `palisade-sync`. The PSO of the paper is the one in which a locked instruction waits for
+//! stores to its own address only; with locked instructions that wait for all stores, as on x86, programs whose every store is followed by one before it matters have no violations under PSO either.
+//! The paper's programs and tests are not published, so that numbers are comparable in kind only: which programs have violations, and in how many of the traces.
+
+#[allow(dead_code, reason = "the tests of palisade-sync use all of it")]
+#[path = "../../../../crates/palisade-sync/tests/algorithms/mod.rs"]
+mod algorithms;
+mod exhaustive;
+mod native;
+mod slowdown;
+
+use crate::measure::machine;
+use crate::table::{Table, judged, thousands};
+use anyhow::Result;
+use native::{Folder, Settings};
+use palisade_memory::{Interlocked, Model};
+use palisade_sync::Checker;
+
+/// What the paper's Table 1 says: events per trace, traces with TSO violations and how many distinct ones, the same for PSO.
+struct Paper {
+    events: u64,
+    tso: (u64, u64),
+    pso: (u64, u64),
+}
+
+const PAPER: [Paper; 7] = [
+    Paper { events: 140, tso: (973, 10), pso: (977, 15) },
+    Paper { events: 515, tso: (992, 3), pso: (1000, 4) },
+    Paper { events: 337, tso: (0, 0), pso: (943, 3) },
+    Paper { events: 193, tso: (0, 0), pso: (73, 2) },
+    Paper { events: 1332, tso: (0, 0), pso: (976, 2) },
+    Paper { events: 443, tso: (0, 0), pso: (18, 2) },
+    Paper { events: 376, tso: (0, 0), pso: (951, 10) },
+];
+
+/// Programs outside the paper that have violations under TSO without fences.
+const TSO_TOO: [&str; 5] = ["dekker", "bakery", "chase_lev", "treiber", "spsc"];
+
+/// Runs the suite with so many random executions per program.
+pub fn run(schedules: u64) -> Result<()> {
+    println!("{}\n", machine());
+    let folder = Folder::new()?;
+    random(&folder, schedules)?;
+    fenced(&folder, schedules)?;
+    rust(schedules);
+    exhaustive::run(&folder)?;
+    slowdown::run(&folder)
+}
+
+/// Traces with violations, and how many of them are distinct.
+fn cell((traces, distinct): (u64, u64)) -> String {
+    if traces == 0 { "-".to_owned() } else { format!("{traces} ({distinct})") }
+}
+
+fn random(folder: &Folder, schedules: u64) -> Result<()> {
+    println!(
+        "{schedules} random executions in C without fences: traces with violations (distinct violations), beside the paper's of 1000"
+    );
+    let mut table = Table::new(&[
+        "program",
+        "threads",
+        "events",
+        "paper",
+        "TSO",
+        "paper",
+        "",
+        "PSO",
+        "paper",
+        "",
+        "PSO, whole buffer",
+        "schedules/s",
+    ]);
+    for (index, (name, _)) in algorithms::SEVEN.iter().chain(&algorithms::MORE).enumerate() {
+        let settings = Settings { threads: if index == 0 { 2 } else { 3 }, ops: 4, fenced: false };
+        let program = folder.compile(name, settings)?;
+        let own = native::random(&program, schedules, Interlocked::OwnAddress)?;
+        let whole = native::random(&program, schedules, Interlocked::WholeBuffer)?;
+        let paper = PAPER.get(index);
+        let told = |value: Option<String>| value.unwrap_or_default();
+        table.row(vec![
+            (*name).to_owned(),
+            settings.threads.to_string(),
+            (own.events / schedules.max(1)).to_string(),
+            told(paper.map(|paper| paper.events.to_string())),
+            cell(own.tso),
+            told(paper.map(|paper| cell(paper.tso))),
+            judged((own.tso.0 > 0) == TSO_TOO.contains(name)),
+            cell(own.pso),
+            told(paper.map(|paper| cell(paper.pso))),
+            judged(own.pso.0 > 0),
+            cell(whole.pso),
+            thousands((schedules as f64 / own.seconds) as u64),
+        ]);
+    }
+    table.print();
+    println!(
+        "events: per trace; PSO: locked instructions wait for stores to their own address, as in the paper\n"
+    );
+    Ok(())
+}
+
+fn fenced(folder: &Folder, schedules: u64) -> Result<()> {
+    let mut clean = 0;
+    let mut rest = Vec::new();
+    for (index, (name, _)) in algorithms::SEVEN.iter().chain(&algorithms::MORE).enumerate() {
+        let settings = Settings { threads: if index == 0 { 2 } else { 3 }, ops: 4, fenced: true };
+        let program = folder.compile(name, settings)?;
+        let found = native::random(&program, schedules, Interlocked::OwnAddress)?;
+        if found.tso.0 + found.pso.0 == 0 { clean += 1 } else { rest.push(*name) }
+    }
+    println!(
+        "With fences, {schedules} random executions each: {clean} programs without violations {}\n",
+        judged(rest.is_empty())
+    );
+    if !rest.is_empty() {
+        println!("with violations nevertheless: {}\n", rest.join(", "));
+    }
+    Ok(())
+}
+
+fn rust(schedules: u64) {
+    println!("{schedules} random executions in Rust (palisade-sync) without fences");
+    let mut table = Table::new(&["program", "events", "TSO", "", "PSO", "", "schedules/s"]);
+    for (index, (name, program)) in algorithms::SEVEN.into_iter().chain(algorithms::MORE).enumerate() {
+        let variant = algorithms::Variant { threads: if index == 0 { 2 } else { 3 }, ops: 4, fenced: false };
+        let checker = Checker::new().schedules(schedules).interlocked(Interlocked::OwnAddress);
+        let start = std::time::Instant::now();
+        let [tso, pso] = [Model::Tso, Model::Pso]
+            .map(|model| checker.clone().model(model).check(move || program(variant)));
+        let seconds = start.elapsed().as_secs_f64() / 2.0;
+        let found = |outcome: &palisade_sync::Outcome| (outcome.violating, outcome.violations.len() as u64);
+        table.row(vec![
+            name.to_owned(),
+            (tso.events / schedules.max(1)).to_string(),
+            cell(found(&tso)),
+            judged((tso.violating > 0) == TSO_TOO.contains(&name) && tso.failed.is_none()),
+            cell(found(&pso)),
+            judged(pso.violating > 0 && pso.failed.is_none()),
+            thousands((schedules as f64 / seconds) as u64),
+        ]);
+    }
+    table.print();
+    println!();
+}

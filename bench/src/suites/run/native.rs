@@ -1,0 +1,129 @@
+//! Compiling and running the C programs.
+
+use anyhow::{Context, Result, bail, ensure};
+use palisade_harness::driver;
+use palisade_harness::process::{Program, Scheduling};
+use palisade_harness::schedule::{Strategy, Turns};
+use palisade_harness::session::{Options, Session};
+use palisade_memory::{Interlocked, Model};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+macro_rules! sources {
+    ($($name:literal)*) => { [$(($name, include_str!(concat!("../../../programs/run/", $name)))),*] };
+}
+
+/// The programs, which the binary carries along.
+const SOURCES: [(&str, &str); 15] = sources! {
+    "common.h" "dekker.c" "bakery.c" "msn.c" "ms2.c" "harris.c" "lazylist.c" "snark.c" "chase_lev.c" "seqlock.c" "treiber.c" "spsc.c" "ticket.c" "mcs.c" "dcl.c"
+};
+
+/// How big a test is, and whether it has fences.
+#[derive(Clone, Copy)]
+pub struct Settings {
+    pub threads: usize,
+    pub ops: usize,
+    pub fenced: bool,
+}
+
+/// A folder with the sources, which is removed at the end.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new() -> Result<Folder> {
+        let path = std::env::temp_dir().join(format!("palisade-bench-run-{}", std::process::id()));
+        std::fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        for (name, text) in SOURCES {
+            std::fs::write(path.join(name), text).with_context(|| format!("cannot write {name}"))?;
+        }
+        Ok(Folder(path))
+    }
+
+    fn arguments(&self, name: &str, settings: Settings, as_file: &str) -> (Vec<String>, PathBuf) {
+        let output = self.0.join(as_file);
+        let mut arguments = vec![
+            format!("-DTHREADS={}", settings.threads),
+            format!("-DOPS={}", settings.ops),
+            "-std=c11".to_owned(),
+        ];
+        arguments.extend(settings.fenced.then(|| "-DFENCED".to_owned()));
+        let source = self.0.join(format!("{name}.c")).display().to_string();
+        arguments.extend([source, "-o".to_owned(), output.display().to_string()]);
+        (arguments, output)
+    }
+
+    /// Compiles a program as `palisade cc` does.
+    pub fn compile(&self, name: &str, settings: Settings) -> Result<PathBuf> {
+        let (arguments, output) = self.arguments(name, settings, name);
+        let work = self.0.join("work");
+        let compiled = driver::compile("gcc", &arguments, &self.0, &work)
+            .context("gcc is needed (Debian package gcc; `./test` installs it)")?;
+        ensure!(compiled.success, "{name}.c does not compile");
+        Ok(output)
+    }
+
+    /// Compiles a program with gcc alone.
+    pub fn plain(&self, name: &str, settings: Settings, flags: &[&str]) -> Result<PathBuf> {
+        let (arguments, output) = self.arguments(name, settings, &format!("{name}-plain"));
+        let done = Command::new("gcc").args(flags).arg("-pthread").args(arguments).output();
+        let done = done.context("gcc is needed (Debian package gcc; `./test` installs it)")?;
+        ensure!(
+            done.status.success(),
+            "{name}.c does not compile: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+        Ok(output)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left there does no harm.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A session of a program.
+pub fn session(path: &Path, interlocked: Interlocked) -> Result<Session> {
+    let program = Program { command: vec![path.display().to_string()], scheduling: Scheduling::Best };
+    let options = Options { interlocked, ..Options::default() };
+    let folder = path.parent().unwrap_or(Path::new(".")).display().to_string();
+    let stop = Arc::new(AtomicBool::new(false));
+    Session::start(&program, &options, &folder, &stop, None).context("the program does not start")
+}
+
+/// What random executions show: traces with violations, and distinct violations.
+pub struct Found {
+    pub events: u64,
+    pub tso: (u64, u64),
+    pub pso: (u64, u64),
+    pub seconds: f64,
+}
+
+/// Runs random executions.
+pub fn random(path: &Path, schedules: u64, interlocked: Interlocked) -> Result<Found> {
+    let mut session = session(path, interlocked)?;
+    let start = Instant::now();
+    let mut traces = [0; 2];
+    for seed in 0..schedules {
+        let command = session.command(Strategy::Random, seed, 0, Turns::default());
+        let Some(execution) = session.execute(&command) else { bail!("{} was lost", path.display()) };
+        for (count, model) in traces.iter_mut().zip([Model::Tso, Model::Pso]) {
+            *count += u64::from(execution.violations.iter().any(|(violation, _)| violation.model == model));
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let findings = &session.findings;
+    ensure!(findings.failures.is_empty(), "{}: {:?}", path.display(), findings.failures[0].what);
+    let distinct =
+        |model| findings.violations.iter().filter(|found| found.what.model == model).count() as u64;
+    Ok(Found {
+        events: findings.events,
+        tso: (traces[0], distinct(Model::Tso)),
+        pso: (traces[1], distinct(Model::Pso)),
+        seconds,
+    })
+}

@@ -1,0 +1,88 @@
+//! How much longer a program takes under our scheduler and monitors than by itself, and than with gcc's ThreadSanitizer.
+
+use super::native::{Folder, Settings, session};
+use crate::table::{Table, judged, thousands};
+use anyhow::{Context, Result, bail, ensure};
+use palisade_harness::schedule::{Strategy, Turns};
+use palisade_memory::Interlocked;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+/// Programs and how many operations each of two threads takes.
+const PROGRAMS: [(&str, usize); 4] =
+    [("dekker", 100_000), ("msn", 50_000), ("ms2", 50_000), ("spsc", 100_000)];
+const ROUNDS: usize = 3;
+const AIM: f64 = 10e6;
+
+pub fn run(folder: &Folder) -> Result<()> {
+    println!(
+        "One execution with many operations, with fences: seconds on the clock, the shortest of {ROUNDS}"
+    );
+    let mut table = Table::new(&[
+        "program",
+        "gcc -O0",
+        "gcc -O2",
+        "TSan",
+        "ours",
+        "/ -O0",
+        "/ TSan",
+        "events",
+        "M events/s",
+        "",
+    ]);
+    let mut scheduling = String::new();
+    for (name, ops) in PROGRAMS {
+        let settings = Settings { threads: 2, ops, fenced: true };
+        let mut seconds = Vec::new();
+        for flags in [&["-O0"][..], &["-O2"], &["-O0", "-g", "-fsanitize=thread"]] {
+            let path = folder.plain(name, settings, flags)?;
+            seconds.push(shortest(|| alone(&path))?);
+        }
+        let path = folder.compile(name, settings)?;
+        let mut events = 0;
+        let ours = shortest(|| {
+            let mut session = session(&path, Interlocked::WholeBuffer)?;
+            scheduling = session.scheduling().to_owned();
+            let command = session.command(Strategy::Random, 1, 0, Turns::default());
+            let start = Instant::now();
+            let Some(execution) = session.execute(&command) else { bail!("{name} was lost") };
+            events = execution.events;
+            Ok(start.elapsed().as_secs_f64())
+        })?;
+        let rate = events as f64 / ours;
+        table.row(vec![
+            name.to_owned(),
+            format!("{:.3}", seconds[0]),
+            format!("{:.3}", seconds[1]),
+            format!("{:.3}", seconds[2]),
+            format!("{ours:.3}"),
+            format!("{:.1}", ours / seconds[0]),
+            format!("{:.1}", ours / seconds[2]),
+            thousands(events),
+            format!("{:.1}", rate / 1e6),
+            if name == "dekker" { judged(rate >= AIM) } else { String::new() },
+        ]);
+    }
+    table.print();
+    println!(
+        "ours: scheduled ({scheduling}), recorded and monitored for both models; aim for dekker: {} million events per second",
+        AIM / 1e6
+    );
+    Ok(())
+}
+
+fn shortest(mut measure: impl FnMut() -> Result<f64>) -> Result<f64> {
+    let mut best = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        best = best.min(measure()?);
+    }
+    Ok(best)
+}
+
+fn alone(path: &Path) -> Result<f64> {
+    let start = Instant::now();
+    let output = Command::new(path).output().with_context(|| format!("cannot run {}", path.display()))?;
+    ensure!(output.status.success(), "{} failed: {}", path.display(), output.status);
+    Ok(start.elapsed().as_secs_f64())
+}

@@ -1,0 +1,22 @@
+//! The arguments of `palisade cargo`.
+
+use super::*;
+
+const CARGO_EXAMPLES: &str = "\
+Examples:
+  palisade cargo build                          build the programs of a package for `palisade run`
+  palisade cargo run --bin queue_test           build one and run it under `palisade run`
+  palisade run --strategy exhaustive -- target/palisade/HOST/debug/queue_test
+
+All arguments go to cargo. What is built is kept apart, in target/palisade (or $CARGO_TARGET_DIR/palisade).
+`palisade doctor` tells whether this rustc can do it. In tests, the crate palisade-sync does without: docs/rust-tests.md.
+Exit codes: 0 built, 2 not built; where cargo runs a program, those of `palisade run`.";
+
+/// `palisade cargo`
+#[derive(Debug, Args)]
+#[command(after_long_help = CARGO_EXAMPLES)]
+pub struct CargoArgs {
+    /// Arguments of cargo
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    pub arguments: Vec<String>,
+}
