@@ -12,6 +12,30 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// Store buffering, with a race of plain accesses.
+const PROGRAM: &str = "\
+#include <pthread.h>
+#include <stdatomic.h>
+atomic_int x, y;
+int plain, r1, r2;
+static void *p(void *_) {
+    (void)_;
+    atomic_store_explicit(&x, 1, memory_order_relaxed);
+    r1 = atomic_load_explicit(&y, memory_order_relaxed);
+    plain = 1;
+    return 0;
+}
+int main(void) {
+    pthread_t t;
+    pthread_create(&t, 0, p, 0);
+    atomic_store_explicit(&y, 1, memory_order_relaxed);
+    r2 = atomic_load_explicit(&x, memory_order_relaxed);
+    plain = 2;
+    pthread_join(t, 0);
+    return 0;
+}
+";
+
 struct Schema {
     schemas: Schemas,
     index: SchemaIndex,
@@ -55,6 +79,7 @@ fn all_that_is_printed_fits() {
             "shared x, y: 0..1; process P[*] { x = 1; await y == 0; a: skip; } forbid count(P@a) >= 2;",
         )
         .file("grows.pal", "shared x: 0..1; process P { loop { x = 1 - x; } }")
+        .file("program.c", PROGRAM)
         .file("wrong.pal", "shared x: 0..1;\nprocess P { x = ; }\n")
         .file(
             "run.trace",
@@ -64,7 +89,7 @@ fn all_that_is_printed_fits() {
     let corpus = corpus.to_str().expect("the folder has a plain name");
     let mut seen = BTreeSet::new();
     let mut check = |args: &[&str]| {
-        let ran = scratch.run(&[args, &["--format", "json"]].concat());
+        let ran = scratch.run(&[&["--format", "json"], args].concat());
         assert!(!ran.stdout.is_empty(), "{args:?}: {}", ran.stderr);
         seen.extend(schema.validate(&ran.stdout));
     };
@@ -90,6 +115,15 @@ fn all_that_is_printed_fits() {
     check(&["fences", "started.pal"]);
     check(&["fences", "sb.pal", "--never", "1-99"]);
     check(&["monitor", "run.trace"]);
+    for to in ["pal", "c", "promela"] {
+        check(&["translate", "sb.pal", "--rounds", "1", "--to", to]);
+    }
+    check(&["translate", "sb.pal", "--age", "1", "--to", "pal", "-o", "translated.pal"]);
+    check(&["doctor"]);
+    scratch.run(&["cc", "-o", "program", "program.c"]).exits(0);
+    check(&["run", "--schedules", "20", "--", "./program"]);
+    check(&["run", "--strategy", "exhaustive", "--", "./program"]);
+    check(&["run", "--", "./missing"]);
     check(&["translate", "sb.pal", "--rounds", "1", "--to", "c"]);
     check(&["translate", "sb.pal", "--age", "1", "--to", "promela", "-o", "sb.pml"]);
     check(&["translate", "any.pal", "--as-is", "--to", "c"]);
@@ -104,6 +138,7 @@ fn all_that_is_printed_fits() {
         ("fences", "unsafe"),
         ("monitor", "violations"),
         ("replay", "valid"),
+        ("doctor", "ready"),
         ("robust", "not-robust"),
         ("robust", "racy"),
         ("robust", "robust"),

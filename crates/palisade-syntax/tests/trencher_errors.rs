@@ -107,6 +107,8 @@ fn names() {
     check_transitions("transition a b noop\ntransition c a noop", &[("unreachable-state", "c")]);
     check_transitions("transition a b noop\ntransition c c noop", &[("unreachable-state", "c")]);
     check_transitions("transition a b noop\nfinal c", &[("unreachable-state", "c")]);
+    let island = "transition a b noop\ntransition c d noop\ntransition d c noop\nfinal c";
+    check_transitions(island, &[("unreachable-state", "c")]);
     assert_eq!(
         help("thread t initial a transition a b read turn 0 transition b c check == trun 0 end"),
         "did you mean `turn`?"

@@ -106,6 +106,29 @@ fn states(thread: &Thread<'_>, report: &mut Report) {
         let span = thread.transitions[first].from_span;
         report.push(Diagnostic::error("unreachable-state", message).at(span, "").help(help));
     }
+    if let Some(last) = thread.last.filter(|&last| entered[last] && !reached(thread)[last]) {
+        let [first, name] = [thread.initial, last].map(|state| shown(thread.states[state].name.text));
+        let message = format!("the final state `{name}` cannot be reached from the initial state `{first}`");
+        let help = "let transitions lead from the one to the other, or leave out `final`";
+        let error = Diagnostic::error("unreachable-state", message).at(thread.states[last].name.span, "");
+        report.push(error.help(help));
+    }
+}
+
+/// The states that transitions lead to from the initial one.
+fn reached(thread: &Thread<'_>) -> IdVec<StateId, bool> {
+    let mut reached: IdVec<StateId, bool> = thread.states.iter().map(|_| false).collect();
+    reached[thread.initial] = true;
+    let mut open = vec![thread.initial];
+    while let Some(state) = open.pop() {
+        for &transition in &thread.states[state].out {
+            let to = thread.transitions[transition].to;
+            if !std::mem::replace(&mut reached[to], true) {
+                open.push(to);
+            }
+        }
+    }
+    reached
 }
 
 fn unknown_final(thread: &Thread<'_>, state: StateId, report: &mut Report) {
