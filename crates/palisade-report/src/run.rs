@@ -31,8 +31,8 @@ pub struct RunFinding<'a> {
     pub problem: Option<&'a str>,
     /// Where the schedule of the first finding is kept.
     pub saved: Option<&'a str>,
-    /// What an exhaustive search saw: whether all partial orders were run, and how many.
-    pub exhaustive: Option<(bool, u64)>,
+    /// What an exhaustive search saw: whether all executions were run, how many, and within how many preemptions.
+    pub exhaustive: Option<(bool, u64, Option<usize>)>,
     /// Time taken.
     pub seconds: f64,
 }
@@ -86,8 +86,13 @@ pub fn run_headline(finding: &RunFinding<'_>, colour: Colour) -> String {
     }
     let executions = finding.findings.executions;
     counts.push(match finding.exhaustive {
-        Some((true, orders)) => format!("all {orders} partial orders"),
-        Some((false, orders)) => format!("{orders} partial orders, not all"),
+        Some((true, orders, None)) => format!("all {orders} partial orders"),
+        Some((false, orders, None)) => format!("{orders} partial orders, not all"),
+        Some((complete, schedules, Some(preemptions))) => {
+            let all = if complete { "all " } else { "" };
+            let plural = if preemptions == 1 { "" } else { "s" };
+            format!("{all}{schedules} schedules with at most {preemptions} preemption{plural}")
+        }
         None => format!("{executions} schedule{}", if executions == 1 { "" } else { "s" }),
     });
     counts.push(format!("{} events", finding.findings.events));
@@ -299,8 +304,8 @@ pub fn run_json(finding: &RunFinding<'_>) -> String {
         "schedule_file": finding.saved,
         "seconds": finding.seconds,
     });
-    if let Some((complete, orders)) = finding.exhaustive {
-        record["partial_orders"] = json!({ "seen": orders, "complete": complete });
+    if let Some((complete, seen, preemptions)) = finding.exhaustive {
+        record["exhaustive"] = json!({ "seen": seen, "complete": complete, "preemptions": preemptions });
     }
     if let Some(problem) = finding.problem {
         record["reason"] = problem.into();
