@@ -253,5 +253,6 @@ fn readable_on_a_phone_in_the_dark_on_paper_and_by_machines() {
     page.show(Shown::Print);
     page.open(&address(&scratch, "check.html"));
     assert_eq!(page.text("getComputedStyle(document.querySelector('.controls')).display"), "none");
+    page.keep_picture("check-print");
     assert!(page.printed_pages() >= 1);
 }
