@@ -137,7 +137,9 @@ fn note(recording: &mut Recording, record: &Record) {
             recording.waits(process, record.flags & WAITS != 0);
         }
     } else if record.is_chosen() {
-        recording.step(Choice { process, outcome: 0 }, 1, None);
+        // Nobody who waits for the end of a thread could have gone on before it.
+        let open = (record.kind == Kind::Ended).then_some((ENDS + record.address, false));
+        recording.step(Choice { process, outcome: 0 }, 1, open);
     }
 }
 

@@ -159,6 +159,7 @@ pub fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> Strin
             Unfollowed::Fork => "a new process is started; what it does is not followed",
             Unfollowed::Handler => "a handler of a signal is set; what it does to memory is not followed",
             Unfollowed::Assembly => "inline assembly touches memory; what it does is not followed",
+            Unfollowed::Time => "a wait with an end was taken to end only when nobody else can go on",
         };
         writeln!(text, "\n{}: {what}", colour.paint("1", "not followed")).expect("writing to a string");
         places(&mut text, finding, vec![(place.clone(), "here".to_owned())], width);
@@ -283,6 +284,7 @@ pub fn run_json(finding: &RunFinding<'_>) -> String {
                 Unfollowed::Fork => "fork",
                 Unfollowed::Handler => "signal-handler",
                 Unfollowed::Assembly => "inline-assembly",
+                Unfollowed::Time => "timed-wait",
             };
             json!({ "what": what, "place": name(place), "schedules": schedules })
         })
