@@ -49,7 +49,7 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
 }
 
 /// Processor time of all child processes that have ended, in seconds, if the host tells. It comes in steps of 10 ms.
-fn children_cpu() -> Option<f64> {
+pub fn children_cpu() -> Option<f64> {
     cpu(13)
 }
 

@@ -104,7 +104,8 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         scheduling: &scheduling,
         problem: problem.as_deref(),
         saved: saved.as_deref(),
-        exhaustive: exhaustive.map(|searched: Searched| (searched.complete, searched.executions)),
+        exhaustive: exhaustive
+            .map(|searched: Searched| (searched.complete, searched.executions, args.preemptions)),
         seconds: start.elapsed().as_secs_f64(),
     };
     print(&finding, output);

@@ -253,5 +253,8 @@ fn readable_on_a_phone_in_the_dark_on_paper_and_by_machines() {
     page.show(Shown::Print);
     page.open(&address(&scratch, "check.html"));
     assert_eq!(page.text("getComputedStyle(document.querySelector('.controls')).display"), "none");
+    page.keep_picture("check-print");
+    let cut = "[...document.querySelectorAll('.listing')].some((e) => e.scrollHeight > e.clientHeight + 1)";
+    assert_eq!(page.eval(cut), false, "programs are printed as a whole");
     assert!(page.printed_pages() >= 1);
 }

@@ -66,6 +66,7 @@ struct thread {
     /* What it waits for, and whether that is there. */
     const void *object;
     ready_fn *ready;
+    const void *waits_at; /* the condition variable by which it can be woken */
     uint64_t sequence;
     uint64_t value;
     int woken, timed_out;
@@ -205,6 +206,7 @@ long pal_syscall(long number, long a, long b, long c, long d, long e, long f);
 /* thread.c */
 __attribute__((noreturn)) void pal_thread_main(struct thread *thread);
 struct thread *pal_thread_of(pthread_t pthread);
+void pal_forget_stack(struct thread *thread);
 int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument, int is_c11, uint64_t place);
 int pal_join(pthread_t pthread, void **result, uint64_t deadline, uint64_t place);
 __attribute__((noreturn)) void pal_end_thread(void *result, uint64_t place);

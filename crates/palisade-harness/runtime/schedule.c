@@ -436,8 +436,13 @@ void pal_await(const void *object, ready_fn *ready, uint64_t first, uint64_t pla
         pal_check();
     }
     pal_ready(self, ready(self));
-    if (self->deadline && self->place < 0 && !(pal.command.flags & EXPLORE)) {
-        pal_check();
+    if (self->deadline && self->place < 0) {
+        if (pal.command.flags & EXPLORE) {
+            /* It ends when nobody else can go on, and not in all the other ways. */
+            pal_note(N_TIME, place);
+        } else {
+            pal_check();
+        }
     }
     pal_choose(first, second);
     self->object = NULL;
@@ -459,6 +464,10 @@ void pal_leave(void)
     struct thread *next = choose_and_count();
     pal.last = next;
     pal.streak = 0;
+    if (self->detached) {
+        /* Its stack may be another thread's soon, with nothing that orders the two. */
+        pal_forget_stack(self);
+    }
     if (self->detached && !pal.token_mode) {
         /* Its stack is in use until somebody else runs. */
         self->next = pal.zombies;

@@ -84,6 +84,19 @@ int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*sta
     return 0;
 }
 
+void pal_forget_stack(struct thread *thread)
+{
+    pthread_attr_t attributes;
+    void *from;
+    size_t size;
+    if (thread->number && !pthread_getattr_np(thread->pthread, &attributes)) {
+        if (!pthread_attr_getstack(&attributes, &from, &size)) {
+            pal_also((uint64_t)from, HEAD(K_FREE, O_PLAIN, 0), size);
+        }
+        pthread_attr_destroy(&attributes);
+    }
+}
+
 /* Runs the destructors of what the thread has in thread-local storage. */
 static void destroy_locals(struct thread *thread)
 {
@@ -182,9 +195,13 @@ EXPORT int pthread_join(pthread_t pthread, void **result)
 EXPORT int pthread_tryjoin_np(pthread_t pthread, void **result)
 {
     struct thread *thread = pal_thread_of(pthread);
-    if (thread && !thread->finished) {
-        pal_event(0, HEAD(K_PAUSE, O_PLAIN, 0), CALLER);
-        return EBUSY;
+    if (thread && !thread->finished && !pal.quiet) {
+        uint64_t second = CALLER | pal.self->tag | F_CHOSEN;
+        pal_decide(HEAD(K_JOIN, O_ACQUIRE, 0) | thread->number, second);
+        pal_log(HEAD(K_PAUSE, O_PLAIN, 0), second);
+        if (!thread->finished) {
+            return EBUSY;
+        }
     }
     return pal_join(pthread, result, 0, CALLER);
 }

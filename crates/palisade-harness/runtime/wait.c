@@ -27,7 +27,7 @@ static int ticket_count;
 static int ticket_for(const struct thread *thread)
 {
     for (int i = 0; i < ticket_count; i++) {
-        if (tickets[i].cond == thread->object && tickets[i].number > thread->sequence) {
+        if (tickets[i].cond == thread->waits_at && tickets[i].number > thread->sequence) {
             return i;
         }
     }
@@ -52,7 +52,7 @@ static int waiters(const void *cond)
     int count = 0;
     for (int i = 0; i < pal.thread_count; i++) {
         struct thread *thread = pal.threads[i];
-        count += thread->object == cond && thread->ready == is_signalled && !thread->woken && !thread->timed_out;
+        count += thread->waits_at == cond && !thread->woken && !thread->timed_out;
     }
     return count;
 }
@@ -72,20 +72,22 @@ int pal_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadlin
     if (pal.quiet) {
         return 0;
     }
-    /* Waiting and giving the mutex back are one step. */
-    int error = pal_unlock(mutex, place);
-    if (error) {
-        return error;
-    }
-    pal_also((uint64_t)cond, HEAD(K_LOCKED, O_RELAXED, 4), place);
+    /* From the first step on it can be woken; so nothing is lost between that and giving the mutex back. */
+    uint64_t head = HEAD(K_LOCKED, O_RELAXED, 4);
+    pal_event((uint64_t)cond, head, place);
+    self->waits_at = cond;
     self->sequence = ++pal.tickets;
     self->woken = self->timed_out = 0;
+    int error = pal_unlock(mutex, place);
+    if (error) {
+        self->waits_at = NULL;
+        return error;
+    }
     self->deadline = deadline;
-    pal_await(cond, is_signalled, ((uint64_t)cond & ADDRESS_BITS) | HEAD(K_LOCKED, O_RELAXED, 4), place);
-    self->object = cond;
+    pal_await(cond, is_signalled, ((uint64_t)cond & ADDRESS_BITS) | head, place);
     int ticket = self->woken ? -1 : ticket_for(self);
-    self->object = NULL;
     int late = !self->woken && ticket < 0;
+    self->waits_at = NULL;
     if (ticket >= 0) {
         take_ticket(ticket);
     }
@@ -112,7 +114,7 @@ int pal_cond_wake(pthread_cond_t *cond, int all, uint64_t place)
     if (all) {
         for (int i = 0; i < pal.thread_count; i++) {
             struct thread *thread = pal.threads[i];
-            if (thread->object == cond && thread->ready == is_signalled) {
+            if (thread->waits_at == cond) {
                 thread->woken = 1;
             }
         }
@@ -371,7 +373,8 @@ EXPORT void __cxa_guard_abort(struct guard *guard)
     guard_end(guard, 0, CALLER);
 }
 
-/* Futexes: what C++ futures and Rust's standard library wait at. For the hardware, the kernel's part in it is a fence; the scheduler takes it as a write. */
+/* Futexes: what C++ futures and Rust's standard library wait at. For the hardware, the kernel's part in it is a fence; the scheduler takes it as a write. Whoever comes back from a wait looks at the
+ * word again, but Rust's standard library does so in code that was compiled without us: so that what is released there is known to be seen, the load is logged here. */
 
 static int is_woken(struct thread *self)
 {
@@ -381,7 +384,7 @@ static int is_woken(struct thread *self)
 static long futex_wait(const volatile uint32_t *word, uint32_t value, uint64_t deadline, uint64_t place)
 {
     struct thread *self = pal.self;
-    pal_event((uint64_t)word, HEAD(K_LOCKED_LOAD, O_RELAXED, 4), place);
+    pal_event((uint64_t)word, HEAD(K_LOCKED_LOAD, O_ACQUIRE, 4), place);
     if (*word != value) {
         return -EAGAIN;
     }
@@ -391,6 +394,7 @@ static long futex_wait(const volatile uint32_t *word, uint32_t value, uint64_t d
     uint64_t first = ((uint64_t)word & ADDRESS_BITS) | HEAD(K_FENCE, O_SEQ_CST, 4);
     pal_await((const void *)word, is_woken, first, place);
     pal_log(first, place | self->tag | F_CHOSEN);
+    pal_log(((uint64_t)word & ADDRESS_BITS) | HEAD(K_LOCKED_LOAD, O_ACQUIRE, 4), place | self->tag);
     return self->woken ? 0 : -ETIMEDOUT;
 }
 

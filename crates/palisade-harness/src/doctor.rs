@@ -119,7 +119,10 @@ fn compiler_finding(
             *scheduling = Some(how);
             finding(Health::Fine, version, None)
         }
-        Err(problem) => finding(Health::Broken, version, Some(problem)),
+        Err(problem) => {
+            let first = problem.lines().next().unwrap_or("").to_owned();
+            finding(Health::Broken, version, Some(first))
+        }
     }
 }
 

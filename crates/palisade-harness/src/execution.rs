@@ -75,6 +75,8 @@ pub enum Unfollowed {
     Handler,
     /// Inline assembly that touches memory.
     Assembly,
+    /// In a search, a wait with an end: it ends only when nobody else can go on.
+    Time,
 }
 
 /// A thread at the end of an execution, if there is something to say about it.
@@ -324,7 +326,8 @@ impl<'a> Recorder<'a> {
                 1 => _ = self.unfollowed.insert((Unfollowed::Fork, record.place)),
                 2 => _ = self.unfollowed.insert((Unfollowed::Handler, record.place)),
                 3 => self.diverged = true,
-                _ => _ = self.unfollowed.insert((Unfollowed::Assembly, record.place)),
+                4 => _ = self.unfollowed.insert((Unfollowed::Assembly, record.place)),
+                _ => _ = self.unfollowed.insert((Unfollowed::Time, record.place)),
             },
             Kind::Stuck => {
                 let how = match record.size {

@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 /// How a search ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Searched {
-    /// Whether nothing was left out.
+    /// Whether nothing was left out, within the number of preemptions if there is one.
     pub complete: bool,
     /// Executions that count: one per partial order, or one per schedule if preemptions are bounded.
     pub executions: u64,
@@ -61,7 +61,8 @@ impl Session {
             }
             Some(preemptions) => {
                 let within = explore_preemptions(&mut runner, preemptions, limits, |runner, _| visit(runner));
-                (within.is_complete(), within.executions, within.broken)
+                let all = within.cut == 0 && !within.stopped && !within.broken;
+                (all, within.executions, within.broken)
             }
         };
         let lost = runner.is_lost;
@@ -136,7 +137,9 @@ fn note(recording: &mut Recording, record: &Record) {
             recording.waits(process, record.flags & WAITS != 0);
         }
     } else if record.is_chosen() {
-        recording.step(Choice { process, outcome: 0 }, 1, None);
+        // Nobody who waits for the end of a thread could have gone on before it.
+        let open = (record.kind == Kind::Ended).then_some((ENDS + record.address, false));
+        recording.step(Choice { process, outcome: 0 }, 1, open);
     }
 }
 

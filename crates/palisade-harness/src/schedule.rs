@@ -81,16 +81,31 @@ impl Turns {
         prefix
     }
 
-    /// The same without one of the turns; what becomes neighbours is joined.
+    /// The same without one of the turns.
     pub fn without(&self, index: usize) -> Turns {
-        let mut turns = Turns::default();
-        for (_, turn) in self.turns.iter().enumerate().filter(|(at, _)| *at != index) {
-            match turns.turns.last_mut() {
+        let rest = self.turns.iter().enumerate().filter(|(at, _)| *at != index);
+        Turns::joined(rest.map(|(_, turn)| *turn))
+    }
+
+    /// The same with a turn and the one behind it exchanged.
+    pub fn exchanged(&self, index: usize) -> Turns {
+        let mut turns = self.turns.clone();
+        if index + 1 < turns.len() {
+            turns.swap(index, index + 1);
+        }
+        Turns::joined(turns)
+    }
+
+    /// Neighbours of one thread become one turn.
+    fn joined(turns: impl IntoIterator<Item = Turn>) -> Turns {
+        let mut joined = Turns::default();
+        for turn in turns {
+            match joined.turns.last_mut() {
                 Some(last) if last.thread == turn.thread => last.steps += turn.steps,
-                _ => turns.turns.push(*turn),
+                _ => joined.turns.push(turn),
             }
         }
-        turns
+        joined
     }
 }
 
@@ -341,6 +356,8 @@ mod tests {
         assert_eq!(all.prefix(3), turns("0*2 1*1"));
         assert_eq!(all.prefix(9), all);
         assert_eq!(all.without(1), turns("0*3"));
+        assert_eq!(all.exchanged(0), turns("1*3 0*3"));
+        assert_eq!(all.exchanged(2), all);
         let mut pushed = Turns::default();
         for thread in [0, 0, 1, 1, 1, 0] {
             pushed.push(thread);

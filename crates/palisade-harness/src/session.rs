@@ -213,7 +213,7 @@ impl Session {
         if let Strategy::Pct { .. } = self.options.strategy {
             // How long executions are is found out by one that is the same whenever the program is run.
             let command = self.command(Strategy::Stay, 0, 0, Turns::default());
-            match self.execute(&command) {
+            match self.try_out(&command, |_| ()) {
                 Some(execution) => length = execution.end.steps,
                 None => return,
             }

@@ -1,6 +1,6 @@
 //! Shorter schedules: the same finding with fewer switches between threads.
 //!
-//! *How.* Candidates are schedules with turns left out, or cut off, behind which whoever runs goes on as long as it can. Each is run; one that still shows the finding and has fewer
+//! *How.* Candidates are schedules with turns left out, exchanged with their neighbours, or cut off, behind which whoever runs goes on as long as it can. Each is run; one that still shows the finding and has fewer
 //! switches takes the place of the schedule. What is kept is the schedule as it was run, so it can be repeated exactly.
 
 use crate::execution::Execution;
@@ -36,7 +36,7 @@ pub fn shorten(
         attempt(session, &mut best, candidate);
         length /= 2;
     }
-    // Then without single turns, from the end, until none can be left out.
+    // Then turn by turn, from the end, until nothing helps.
     let mut changed = true;
     while changed && budget > 0 {
         changed = false;
@@ -46,9 +46,13 @@ pub fn shorten(
             if index >= best.turns.len() {
                 continue;
             }
-            budget -= 1;
-            let candidate = best.without(index);
-            changed |= attempt(session, &mut best, candidate);
+            for candidate in [best.exchanged(index), best.without(index)] {
+                budget = budget.saturating_sub(1);
+                if attempt(session, &mut best, candidate) {
+                    changed = true;
+                    break;
+                }
+            }
         }
     }
     best

@@ -31,8 +31,8 @@ pub struct RunFinding<'a> {
     pub problem: Option<&'a str>,
     /// Where the schedule of the first finding is kept.
     pub saved: Option<&'a str>,
-    /// What an exhaustive search saw: whether all partial orders were run, and how many.
-    pub exhaustive: Option<(bool, u64)>,
+    /// What an exhaustive search saw: whether all executions were run, how many, and within how many preemptions.
+    pub exhaustive: Option<(bool, u64, Option<usize>)>,
     /// Time taken.
     pub seconds: f64,
 }
@@ -86,8 +86,13 @@ pub fn run_headline(finding: &RunFinding<'_>, colour: Colour) -> String {
     }
     let executions = finding.findings.executions;
     counts.push(match finding.exhaustive {
-        Some((true, orders)) => format!("all {orders} partial orders"),
-        Some((false, orders)) => format!("{orders} partial orders, not all"),
+        Some((true, orders, None)) => format!("all {orders} partial orders"),
+        Some((false, orders, None)) => format!("{orders} partial orders, not all"),
+        Some((complete, schedules, Some(preemptions))) => {
+            let all = if complete { "all " } else { "" };
+            let plural = if preemptions == 1 { "" } else { "s" };
+            format!("{all}{schedules} schedules with at most {preemptions} preemption{plural}")
+        }
         None => format!("{executions} schedule{}", if executions == 1 { "" } else { "s" }),
     });
     counts.push(format!("{} events", finding.findings.events));
@@ -154,6 +159,7 @@ pub fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> Strin
             Unfollowed::Fork => "a new process is started; what it does is not followed",
             Unfollowed::Handler => "a handler of a signal is set; what it does to memory is not followed",
             Unfollowed::Assembly => "inline assembly touches memory; what it does is not followed",
+            Unfollowed::Time => "a wait with an end was taken to end only when nobody else can go on",
         };
         writeln!(text, "\n{}: {what}", colour.paint("1", "not followed")).expect("writing to a string");
         places(&mut text, finding, vec![(place.clone(), "here".to_owned())], width);
@@ -278,6 +284,7 @@ pub fn run_json(finding: &RunFinding<'_>) -> String {
                 Unfollowed::Fork => "fork",
                 Unfollowed::Handler => "signal-handler",
                 Unfollowed::Assembly => "inline-assembly",
+                Unfollowed::Time => "timed-wait",
             };
             json!({ "what": what, "place": name(place), "schedules": schedules })
         })
@@ -299,8 +306,8 @@ pub fn run_json(finding: &RunFinding<'_>) -> String {
         "schedule_file": finding.saved,
         "seconds": finding.seconds,
     });
-    if let Some((complete, orders)) = finding.exhaustive {
-        record["partial_orders"] = json!({ "seen": orders, "complete": complete });
+    if let Some((complete, seen, preemptions)) = finding.exhaustive {
+        record["exhaustive"] = json!({ "seen": seen, "complete": complete, "preemptions": preemptions });
     }
     if let Some(problem) = finding.problem {
         record["reason"] = problem.into();

@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn places_are_given_back_and_those_who_leave_are_forgotten() {
         let pool = Arc::new(Pool::new(1, 1));
-        let held = pool.enter(|_| true).ok().expect("there is a place");
+        let held = pool.enter(|_| true).expect("there is a place");
         assert_eq!(pool.load(), (1, 0));
         assert_eq!(pool.enter(|_| false).err(), Some(NoPlace::Gone));
         assert_eq!(pool.load(), (1, 0));

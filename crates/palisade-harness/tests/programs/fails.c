@@ -81,6 +81,26 @@ static void handle(int number)
     handled = number;
 }
 
+/* Whoever waits looks at the flag and falls asleep; in between, the flag is raised and the signal lost. */
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+
+static void *waits_for_signal(void *argument)
+{
+    pthread_mutex_lock(&a);
+    if (!atomic_load(&sometimes)) {
+        pthread_cond_wait(&cond, &a);
+    }
+    pthread_mutex_unlock(&a);
+    return argument;
+}
+
+static void *signals(void *argument)
+{
+    atomic_store(&sometimes, 1);
+    pthread_cond_signal(&cond);
+    return argument;
+}
+
 static void *idles(void *argument)
 {
     return argument;
@@ -100,6 +120,8 @@ int main(int count, char **arguments)
     const char *how = count > 1 ? arguments[1] : "";
     if (!strcmp(how, "deadlock")) {
         two(a_then_b, b_then_a);
+    } else if (!strcmp(how, "lost-signal")) {
+        two(waits_for_signal, signals);
     } else if (!strcmp(how, "crash")) {
         two(crashes, idles);
     } else if (!strcmp(how, "assertion")) {

@@ -67,7 +67,7 @@ fn read(bytes: &[u8], largest_body: usize) -> Result<Option<Request>, Status> {
     let head = &bytes[..bytes.len().min(LARGEST_HEAD)];
     let Some(end) = head.windows(4).position(|window| window == b"\r\n\r\n") else {
         // What cannot become a request need not be waited for.
-        if head.iter().any(|&byte| byte == 0) || head.first().is_some_and(|byte| !byte.is_ascii_uppercase()) {
+        if head.contains(&0) || head.first().is_some_and(|byte| !byte.is_ascii_uppercase()) {
             return Err(Status::BadRequest);
         }
         return if bytes.len() >= LARGEST_HEAD { Err(Status::HeaderFieldsTooLarge) } else { Ok(None) };

@@ -1,0 +1,244 @@
+//! Transcripts of `palisade cc`, `palisade run` and `palisade doctor`.
+
+mod common;
+
+use common::{Ran, Scratch};
+use snapbox::str;
+
+const BUFFERING: &str = "\
+#include <pthread.h>
+volatile int x, y, r[2];
+static void *p(void *a) { x = 1; r[0] = y; return a; }
+static void *q(void *a) { y = 1; r[1] = x; return a; }
+int main(void)
+{
+    pthread_t t[2];
+    pthread_create(&t[0], 0, p, 0);
+    pthread_create(&t[1], 0, q, 0);
+    pthread_join(t[0], 0);
+    pthread_join(t[1], 0);
+    return 0;
+}
+";
+
+const DEADLOCK: &str = "\
+#include <pthread.h>
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+static void two(pthread_mutex_t *first, pthread_mutex_t *second)
+{
+    pthread_mutex_lock(first);
+    pthread_mutex_lock(second);
+    pthread_mutex_unlock(second);
+    pthread_mutex_unlock(first);
+}
+static void *run(void *nothing) { two(&b, &a); return nothing; }
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, run, 0);
+    two(&a, &b);
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+
+const RACE: &str = "\
+#include <pthread.h>
+static int x;
+static void *run(void *nothing) { x = 1; return nothing; }
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, run, 0);
+    x = 2;
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+
+const ENDLESS: &str = "\
+#include <pthread.h>
+volatile int never;
+static void *run(void *nothing) { while (!never) {} return nothing; }
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, run, 0);
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+
+/// A folder with a program in it, compiled.
+fn compiled(name: &str, source: &str) -> Scratch {
+    let scratch = Scratch::new(name).file("t.c", source);
+    let compiled = cc(&scratch, &["cc", "-o", "t", "t.c"]);
+    assert_eq!(compiled.code, Some(0), "gcc is needed (`./test` installs it): {}", compiled.stderr);
+    scratch
+}
+
+fn cc(scratch: &Scratch, args: &[&str]) -> Ran {
+    let mut command = scratch.command(args);
+    command.env("PALISADE_CACHE", scratch.path("../run_cache"));
+    Ran::new(command.output().expect("the command can be started"))
+}
+
+#[test]
+fn violations_are_told_and_their_schedule_is_kept() {
+    let scratch = compiled("run_violations", BUFFERING);
+    scratch.run(&["run", "--schedules", "200", "--", "./t"]).exits(1).complains("").prints(str![[r#"
+violations  ./t: [..] under TSO, [..] under PSO, 200 schedules, [..] events
+
+TSO (in [..] schedules, first with --seed [..]), PSO (in [..] schedules, first with --seed [..])
+  t.c:[..]  static void *[..]  this store may still wait in its buffer
+  t.c:[..]  static void *[..]  when another process has got here, after the store,
+  t.c:[..]  static void *[..]  and this access comes before the store
+...
+The schedule is in t.schedule: repeat it with `palisade run --replay t.schedule`.
+
+"#]]);
+    assert!(scratch.read("t.schedule").starts_with("palisade schedule 1\nprogram ./t\n"));
+    scratch.run(&["run", "-q", "--replay", "t.schedule"]).exits(1).prints(str![[r#"
+violations  ./t: [..] under TSO, [..] under PSO, 1 schedule, [..] events
+
+"#]]);
+    let json = scratch.run(&[
+        "run",
+        "--format",
+        "json",
+        "--no-save",
+        "--schedules",
+        "50",
+        "--sarif",
+        "out.sarif",
+        "--model",
+        "tso",
+        "--",
+        "./t",
+    ]);
+    let json: serde_json::Value = serde_json::from_str(&json.exits(1).stdout).expect("JSON");
+    assert_eq!(
+        (&json["verdict"], &json["schedules"], &json["threads"]),
+        (&"violations".into(), &50.into(), &3.into())
+    );
+    let violation = &json["violations"][0];
+    assert_eq!((&violation["store"]["file"], &violation["pso"]), (&"t.c".into(), &serde_json::Value::Null));
+    let seed = violation["tso"]["seed"].to_string();
+    // The seed repeats it.
+    scratch.run(&["run", "-q", "--no-save", "--schedules", "1", "--seed", &seed, "--", "./t"]).exits(1);
+    let sarif: serde_json::Value = serde_json::from_str(&scratch.read("out.sarif")).expect("SARIF is JSON");
+    assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "tso-violation");
+}
+
+#[test]
+fn all_partial_orders() {
+    let scratch = compiled(
+        "run_exhaustive",
+        &BUFFERING
+            .replace("x = 1;", "x = 1; __sync_synchronize();")
+            .replace("y = 1;", "y = 1; __sync_synchronize();"),
+    );
+    scratch.run(&["run", "--strategy", "exhaustive", "--", "./t"]).exits(0).complains("").prints(str![[r#"
+clean  ./t: all 3 partial orders, [..] events
+
+"#]]);
+    scratch.run(&["run", "--strategy", "exhaustive", "--preemptions", "0", "--", "./t"]).exits(0).prints(
+        str![[r#"
+clean  ./t: all [..] schedules with at most 0 preemptions, [..] events
+
+"#]],
+    );
+}
+
+#[test]
+fn failures_and_races() {
+    let scratch = compiled("run_deadlock", DEADLOCK);
+    scratch
+        .run(&["run", "--schedules", "100", "--save", "kept", "--shorten", "--", "./t"])
+        .exits(4)
+        .complains("")
+        .prints(str![[r#"
+failed  ./t: deadlock, 100 schedules, [..] events
+
+deadlock: no thread can go on (in [..] schedules, first with --seed [..])
+  t.c:6:5   pthread_mutex_lock(second);  thread 0 waits here
+  t.c:6:5   pthread_mutex_lock(second);  thread 1 waits here
+
+The schedule is in kept: repeat it with `palisade run --replay kept`.
+
+"#]]);
+    scratch.run(&["run", "-q", "--replay", "kept"]).exits(4);
+    let turns = scratch.read("kept");
+    let count =
+        turns.lines().filter(|line| line.starts_with("turns")).flat_map(str::split_whitespace).count() - 1;
+    assert!(count <= 3, "two threads that take one lock each, after one or two switches: {turns}");
+    compiled("run_race", RACE).run(&["run", "--schedules", "20", "--no-save", "--", "./t"]).exits(5).prints(
+        str![[r#"
+races  ./t: [..] data race[..], 20 schedules, [..] events
+...
+data race (in [..] schedules, first with --seed [..])
+  t.c:[..]  [..]  writes
+  t.c:[..]  [..]  writes the same memory, and nothing orders the two
+...
+"#]],
+    );
+}
+
+#[test]
+fn what_does_not_end_is_unknown() {
+    let scratch = compiled("run_endless", ENDLESS);
+    scratch.run(&["run", "--max-steps", "1000", "--no-save", "-q", "--", "./t"]).exits(3).prints(str![[r#"
+unknown  ./t: step limit, [..] schedules, [..] events
+
+"#]]);
+    scratch
+        .run(&["run", "--timeout", "0.5", "--no-save", "-q", "--max-steps", "1000000000", "--", "./t"])
+        .exits(3);
+    scratch.run(&["run", "--strategy", "exhaustive", "--no-save", "-q", "--", "./t"]).exits(4).prints(str![
+        [r#"
+failed  ./t: endless loop, all 1 partial orders, [..] events
+
+"#]
+    ]);
+}
+
+#[test]
+fn what_is_not_instrumented_is_refused() {
+    let scratch = compiled("run_refused", BUFFERING);
+    scratch.run(&["run", "--", "/bin/true"]).exits(2).prints("").complains(str![[r#"
+error[not-instrumented]: /bin/true: is not instrumented: [..]
+...
+"#]]);
+    scratch.run(&["run", "--", "./nothing"]).exits(2).complains(str![[r#"
+error[cannot-start]: ./nothing: cannot be started: [..]
+...
+"#]]);
+    // Linked with the runtime, but compiled without it.
+    let plain = std::process::Command::new("gcc")
+        .current_dir(scratch.path("."))
+        .args(["-c", "t.c", "-o", "t.o"])
+        .status()
+        .expect("gcc starts");
+    assert!(plain.success());
+    assert_eq!(cc(&scratch, &["cc", "t.o", "-o", "linked"]).code, Some(0));
+    scratch.run(&["run", "--schedules", "3", "--", "./linked"]).exits(2).complains(str![[r#"
+error[not-instrumented]: ./linked: no access to memory was seen
+...
+"#]]);
+    scratch.run(&["run", "--replay", "t.c"]).exits(2).complains(str![[r#"
+error[malformed-schedule]: t.c: line 1: [..]
+...
+"#]]);
+    assert_eq!(cc(&scratch, &["cc", "-static", "t.c"]).code, Some(2));
+    assert_eq!(cc(&scratch, &["cc", "nothing.c"]).code, Some(2));
+}
+
+#[test]
+fn doctor() {
+    let scratch = Scratch::new("run_doctor");
+    let ran = cc(&scratch, &["doctor"]).exits(0);
+    assert!(ran.stdout.starts_with("ready\n") && ran.stdout.contains("fine     C, gcc"), "{}", ran.stdout);
+    let json = cc(&scratch, &["doctor", "--format", "json"]).exits(0);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!((&json["command"], &json["verdict"]), (&"doctor".into(), &"ready".into()));
+}

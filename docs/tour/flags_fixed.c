@@ -1,0 +1,29 @@
+// The same with sequentially consistent accesses: right everywhere.
+#include <pthread.h>
+#include <stdatomic.h>
+
+static atomic_int flag[2];
+static int counter;
+
+static void *enter(void *argument)
+{
+    int me = (int)(long)argument;
+    atomic_store_explicit(&flag[me], 1, memory_order_seq_cst);
+    if (!atomic_load_explicit(&flag[1 - me], memory_order_seq_cst)) {
+        counter++;
+    }
+    atomic_store_explicit(&flag[me], 0, memory_order_seq_cst);
+    return 0;
+}
+
+int main(void)
+{
+    pthread_t threads[2];
+    for (long i = 0; i < 2; i++) {
+        pthread_create(&threads[i], 0, enter, (void *)i);
+    }
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], 0);
+    }
+    return 0;
+}
