@@ -234,6 +234,11 @@ fn locks_that_are_never_released_are_told() {
     assert_eq!(warnings(&thread(&["a b lock", "b c unlock"])), [""; 0]);
     assert_eq!(warnings(&thread(&["a b lock", "b c noop"])), ["lock-never-released"]);
     assert_eq!(warnings(&thread(&["a b lock", "b a noop", "b c unlock"])), ["nested-lock"]);
+    // A final state behind a second lock is never reached.
+    assert_eq!(
+        warnings("thread t initial a final c transition a b lock transition b c lock end"),
+        ["nested-lock"]
+    );
     assert_eq!(warnings(&thread(&["a b lock", "b c unlock", "a b noop"])), ["unlock-without-lock"]);
 }
 

@@ -306,18 +306,16 @@ impl<'w, 'a> Writer<'w, 'a> {
         }
     }
 
-    /// That the thread is in a state, with the lock or without.
+    /// That the thread is in a state, with the lock or without. A state behind a second `lock` it never gets to.
     fn reached(&self, template: &Name, state: StateId) -> Expr {
         let span = self.thread.states[state].name.span;
         let process = ProcessRef { template: template.clone(), select: Select::Only, origin: Origin(span) };
-        let label = match self.labels.get(&(Region::Outside, state)) {
-            Some(label) => label.clone(),
-            None => {
-                let inside = (0..self.sections.sections.len())
-                    .find_map(|number| self.labels.get(&(Region::Section(number), state)));
-                inside.expect("a final state is reached, or the file was refused").clone()
-            }
+        let outside = self.labels.get(&(Region::Outside, state));
+        let inside = || {
+            let mut sections = 0..self.sections.sections.len();
+            sections.find_map(|number| self.labels.get(&(Region::Section(number), state)))
         };
+        let Some(label) = outside.or_else(inside).cloned() else { return generate::int(0, span) };
         let at = Observation::At { process, label: Name::new(label, span) };
         Expr::new(ExprKind::Observe(at), span)
     }
