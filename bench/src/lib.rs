@@ -132,6 +132,17 @@ enum Suite {
         #[arg(long, default_value_t = 1000)]
         schedules: u64,
     },
+    /// Bounded rounds and store age: the paper's table, and growth with the bound and the number of threads
+    Bounded {
+        /// How many seconds a run may take
+        #[arg(long, default_value_t = 20)]
+        seconds: u64,
+        /// A folder for the growth as curves (SVG)
+        #[arg(long)]
+        plots: Option<PathBuf>,
+    },
+    /// Programs translated from TSO to SC: Spin on the exported model beside explicit search
+    Translated,
     /// Parsing speed and memory on large generated texts of every input language
     Parse,
     /// One search, its counters on one line (used by the other suites, and for profilers)
@@ -183,6 +194,7 @@ impl Suite {
             Suite::Auto { seconds } => suites::auto::run(*seconds),
             Suite::Spin { models, rounds } => suites::spin::run(models, *rounds),
             Suite::Witness => suites::witness::run(),
+            Suite::Translated => suites::translated::run(),
             Suite::Litmus { dir } => suites::litmus::run(dir),
             Suite::Cover { folders, plots, seconds } => {
                 suites::cover::run(folders, *seconds, plots.as_deref())
@@ -193,6 +205,7 @@ impl Suite {
             Suite::Robust { folders, seconds } => suites::robust::run(folders, *seconds),
             Suite::Lazy { seconds, curves } => suites::lazy::run(*seconds, curves.as_deref()),
             Suite::Run { schedules } => suites::run::run(*schedules),
+            Suite::Bounded { seconds, plots } => suites::bounded::run(*seconds, plots.as_deref()),
             Suite::Parse => suites::parse::run(),
             Suite::Search(search) => search.run(),
             Suite::Read(read) => read.run(),

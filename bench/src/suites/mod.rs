@@ -1,6 +1,7 @@
 //! The suites.
 
 pub mod auto;
+pub mod bounded;
 pub mod cover;
 pub mod fences;
 pub mod lazy;
@@ -11,4 +12,5 @@ pub mod robust;
 pub mod run;
 pub mod single;
 pub mod spin;
+pub mod translated;
 pub mod witness;

@@ -106,7 +106,8 @@ fn is_access(instr: &Instr) -> bool {
 
 /// The most loads, starts of threads and stores on a path without fences from a store (which is not counted) to a load or start of a thread; `None` if there is no greatest number.
 fn pending_for(code: &Code) -> Option<u32> {
-    // For each location the weight of the heaviest path to a load, if there is one.
+    let behind_store = behind_stores(code);
+    // For each location where a store may be pending the weight of the heaviest path to a load, if there is one.
     let mut heaviest: Vec<Option<u32>> = vec![None; code.location_count()];
     let mut changed = true;
     // Without heavy loops no path is longer than there are locations.
@@ -115,10 +116,10 @@ fn pending_for(code: &Code) -> Option<u32> {
             break;
         }
         changed = false;
-        for edge in code.edges() {
+        for edge in code.edges().iter().filter(|edge| behind_store[edge.source.index()]) {
             let behind = heaviest[edge.target.index()];
             let weight = match edge.instr {
-                Instr::Fence | Instr::Locked { .. } | Instr::AtomicBegin => None,
+                _ if drains(&edge.instr) => None,
                 Instr::Load(..) | Instr::Spawn(..) => Some(1 + behind.unwrap_or(0)),
                 Instr::Store(..) => behind.map(|behind| behind + 1),
                 _ => behind,
@@ -135,4 +136,65 @@ fn pending_for(code: &Code) -> Option<u32> {
     let stores = code.edges().iter().filter(|edge| matches!(edge.instr, Instr::Store(..)));
     let behind = |location: Location| heaviest[location.index()].unwrap_or(0);
     Some(stores.map(|edge| behind(edge.target)).max().unwrap_or(0))
+}
+
+/// Whether the instruction waits for pending stores.
+fn drains(instr: &Instr) -> bool {
+    matches!(instr, Instr::Fence | Instr::Locked { .. } | Instr::AtomicBegin)
+}
+
+/// The locations where control can be with a store pending.
+fn behind_stores(code: &Code) -> Vec<bool> {
+    let mut found = vec![false; code.location_count()];
+    let stores = code.edges().iter().filter(|edge| matches!(edge.instr, Instr::Store(..)));
+    let mut work: Vec<Location> = stores.map(|edge| edge.target).collect();
+    while let Some(at) = work.pop() {
+        if std::mem::replace(&mut found[at.index()], true) {
+            continue;
+        }
+        let edges = code.edges_from(at).map(|edge| &code.edges()[EdgeId(edge)]);
+        work.extend(edges.filter(|edge| !drains(&edge.instr)).map(|edge| edge.target));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palisade_base::Source;
+    use palisade_program::{Instantiation, lower};
+    use palisade_syntax::{Language, parse};
+
+    /// The bounds that are enough for a process: rounds, and age.
+    #[track_caller]
+    fn check(body: &str, expected: (Option<u32>, Option<u32>)) {
+        let text = format!("shared x, y; proc f() {{ x = y; }} process P {{ {body} }}");
+        let program = parse(Language::Pal, &Source::new("test.pal", text)).expect("well formed").program;
+        let mut system = lower(&program, Instantiation::declared(1));
+        if !body.contains("f()") {
+            system.codes = system.codes.iter().take(1).cloned().collect();
+        }
+        assert_eq!((rounds(&system), age(&system)), expected, "{body}");
+    }
+
+    #[test]
+    fn without_loops_the_longest_path_counts() {
+        check("", (Some(1), Some(0)));
+        check("x = 1; let r = y;", (Some(2), Some(1)));
+        check("if y == 1 { x = 1; y = 2; } else { fence; }", (Some(3), Some(0)));
+        check("f(); f();", (Some(4), Some(3)));
+        check("spawnless: skip; atomic { x = 1; }", (Some(2), Some(0)));
+    }
+
+    #[test]
+    fn with_loops_fences_count() {
+        check("loop { x = 1; }", (None, Some(0)));
+        check("loop { await y == 1; }", (None, Some(0)));
+        check("loop { x = 1; await y == 1; }", (None, None));
+        check("loop { x = 1; fence; await y == 1; }", (None, Some(0)));
+        check("loop { x = 1; let r = y; x = 2; let s = y; fence; while y == 1 { } }", (None, Some(3)));
+        check("loop { while y == 1 { } x = 1; fence; }", (None, Some(0)));
+        check("loop { while y == 1 { } x = 1; }", (None, None));
+        check("loop { f(); fence; }", (None, None));
+    }
 }

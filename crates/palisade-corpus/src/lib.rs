@@ -13,12 +13,14 @@ pub mod figures;
 mod files;
 pub mod litmus;
 pub mod mutex;
+mod rounds;
 mod template;
 mod texts;
 
 pub use expected::{Expectation, Safety, Verdicts, expectations};
 pub use families::{Family, families};
 pub use files::generated;
+pub use rounds::{RoundExpectation, Within, round_expectations};
 pub use texts::{text, texts};
 
 /// Whether a program has the fences that TSO needs.

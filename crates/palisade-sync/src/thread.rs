@@ -79,6 +79,8 @@ fn start(name: Option<String>, location: &'static Location<'static>) -> Option<H
     let instruction = here.instruction(location, "spawn");
     let mut state = here.run.state();
     if state.end.is_some() {
+        drop(state);
+        here.unwind::<()>();
         return None;
     }
     let thread = state.start(here.thread, name, instruction);

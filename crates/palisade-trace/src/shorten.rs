@@ -128,7 +128,9 @@ fn perform(machine: Machine<'_>, memory: &[Value], moves: &[Move], work: &mut us
             },
         };
         let step = Step { thread, action };
-        *work = work.checked_sub(1)?;
+        // A step copies the state, and that takes long if stacks are high.
+        let frames: usize = state.threads.iter().map(|thread| thread.frames.len()).sum();
+        *work = work.checked_sub(1 + frames / 8)?;
         let (next, _) = machine.step(&state, step).ok()?;
         follow(shadow, mv.id, action, &next.threads[thread].buffer);
         if next.threads.len() > state.threads.len() {

@@ -124,7 +124,7 @@ pub enum Command {
     Monitor(MonitorArgs),
     /// A web page on this machine to write and check programs in
     Serve(ServeArgs),
-    /// Run a real C, C++ or Rust program under many schedules and tell what TSO and PSO could make of it
+    /// Run a real program under many schedules and tell what TSO and PSO could make of it
     Run(RunArgs),
     /// Compile C for `palisade run`
     Cc(CcArgs),
@@ -135,7 +135,7 @@ pub enum Command {
     Cargo(CargoArgs),
     /// Tell what this machine can do, and what to install
     Doctor,
-    /// A program for sequential consistency that does what a program does under TSO, for other tools
+    /// Write a program under TSO as one under SC, for other tools
     Translate(TranslateArgs),
     /// Print a program in another form
     Show(ShowArgs),

@@ -108,7 +108,7 @@ impl Here {
     }
 
     /// Unwinds the thread, or lets it go on unwinding.
-    fn unwind<R>(&self) -> Option<R> {
+    pub fn unwind<R>(&self) -> Option<R> {
         if std::thread::panicking() { None } else { panic::resume_unwind(Box::new(Over)) }
     }
 

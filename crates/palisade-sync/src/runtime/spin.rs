@@ -7,6 +7,11 @@
 //!
 //! *What is assumed.* That the thread has no counter of its own that would lead it out of the loop. This cannot be seen from outside. Loops that were taken as waits are told with the result. If in some
 //! execution nobody else can go on, the thread is made to go on; should it leave its loop, the loop is not taken as a wait again.
+//!
+//! *Why searches lose nothing.* In a search the thread ends behind the round. An execution in which it goes on has the same states without the round, and the search has that one too: what the round read races with what
+//! others write. Nor do the monitors lose anything. Suppose that an execution shows a violation in which the round counts: store *e* happens before the round, the round before another thread's store to what it
+//! looked at, and that before `prev`. If what the thread does behind its loop also happens before `prev`, so does *e* without the round. If not, it can be left out, and what remains is a beginning of the execution that ends
+//! with the round.
 
 use palisade_monitor::Instruction;
 use std::collections::VecDeque;
