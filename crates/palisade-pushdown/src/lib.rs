@@ -145,7 +145,10 @@ fn by_rounds(
         Bound::Auto => u32::MAX,
     };
     let tell = |counters: &Counters| {
-        let doing = format!("searching runs with up to {} rounds per process", counters.level);
+        let doing = match counters.level {
+            0 | 1 => "searching runs with one round per process".to_owned(),
+            rounds => format!("searching runs with up to {rounds} rounds per process"),
+        };
         let mut stats = Stats::new();
         stats.set("states", counters.edges);
         progress.tell(&doing, &stats);
