@@ -49,9 +49,14 @@ pub fn check_installed() -> Result<String> {
 impl Verifier {
     /// Makes the verifier of a model in a folder and finds its settings.
     pub fn new(model: Model, reduce: Reduce, folder: &Path) -> Result<Verifier> {
-        let folder = folder.join(format!("{model}-{reduce:?}"));
+        Verifier::of(&model.to_string(), &model.promela(), reduce, 50_000_000, folder)
+    }
+
+    /// The same for a text in Promela, with a name that no other has. The first search may go this deep.
+    pub fn of(name: &str, text: &str, reduce: Reduce, depth: u64, folder: &Path) -> Result<Verifier> {
+        let folder = folder.join(format!("{name}-{reduce:?}"));
         std::fs::create_dir_all(&folder)?;
-        std::fs::write(folder.join("model.pml"), model.promela())?;
+        std::fs::write(folder.join("model.pml"), text)?;
         output(Command::new("spin").args(["-a", "model.pml"]).current_dir(&folder))?;
         let mut compile = Command::new("gcc");
         compile.args(["-O2", "-DSAFETY", "-DMEMLIM=12000", "-o", "pan", "pan.c"]).current_dir(&folder);
@@ -63,7 +68,7 @@ impl Verifier {
         let settings = |depth: u64, buckets: u64| {
             vec!["-E".to_owned(), format!("-m{depth}"), format!("-w{}", buckets.ilog2())]
         };
-        let mut verifier = Verifier { program: folder.join("pan"), arguments: settings(50_000_000, 1 << 24) };
+        let mut verifier = Verifier { program: folder.join("pan"), arguments: settings(depth, 1 << 24) };
         let first = verifier.run()?;
         verifier.arguments = settings(first.depth + 100, (first.states * 2).next_power_of_two() / 2);
         Ok(verifier)
@@ -73,6 +78,10 @@ impl Verifier {
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
+        // A run that breaks the model is written beside it.
+        if let Some(folder) = self.program.parent() {
+            command.current_dir(folder);
+        }
         command
     }
 

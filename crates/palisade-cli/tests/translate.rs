@@ -47,6 +47,7 @@ init {
         run monitor();
     }
 }
+
 "#]]);
 }
 
@@ -142,6 +143,7 @@ error[any-number]: there may be any number of processes `P`
   |
   = help: say how many there are to be with --threads N
 
+
 "#]]);
     let three =
         scratch.run(&["translate", "any.pal", "--as-is", "--to", "promela", "--threads", "3"]).exits(0);
@@ -154,6 +156,7 @@ error[number-too-large]: 5000000000 does not fit the 32 bits that numbers have i
 2 | process P { x = 5_000_000_000; }
   |             ^^^^^^^^^^^^^^^^^^
 
+
 "#]],
     );
     scratch.run(&["translate", "large.pal", "--as-is", "--to", "c"]).exits(0);
@@ -162,6 +165,7 @@ error[number-too-large]: 5000000000 does not fit the 32 bits that numbers have i
 error[threads-of-pal]: sb.pal: a .pal program says itself how many processes there are
  |
  = help: leave out --threads, or translate to c or promela
+
 
 "#]]);
 }

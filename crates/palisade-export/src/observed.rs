@@ -30,6 +30,14 @@ impl Seen {
     pub fn stays_int(&self) -> bool {
         self.ranges.stays_int(CodeId(0), &self.expr)
     }
+
+    /// The same where what it sees has no more than 32 bits.
+    pub fn of_ints(mut self) -> Seen {
+        for range in self.ranges.registers[CodeId(0)].iter_mut() {
+            *range = range.as_int();
+        }
+        self
+    }
 }
 
 /// The variables.

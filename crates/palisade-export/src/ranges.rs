@@ -46,6 +46,12 @@ impl Range {
         self.within(i32::MIN.into(), i32::MAX.into())
     }
 
+    /// The part of it that 32 bits are enough for.
+    pub fn as_int(self) -> Range {
+        let (lo, hi) = (i32::MIN.into(), i32::MAX.into());
+        Range { lo: self.lo.clamp(lo, hi), hi: self.hi.clamp(lo, hi) }
+    }
+
     fn join(self, other: Range) -> Range {
         Range { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }

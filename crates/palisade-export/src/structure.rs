@@ -56,7 +56,7 @@ pub(crate) enum Continues {
 /// Writes a routine as nested text.
 pub(crate) fn structure(routine: &Routine<'_>, continues: Continues) -> Structured {
     let graph = Graph::new(routine);
-    let mut writer = Writer { routine, graph, continues, labels: BTreeSet::new() };
+    let mut writer = Writer { routine, graph, continues, labels: BTreeSet::new(), depth: 0 };
     let context = Context { follow: Some(routine.code.exit), header: None, after: None };
     let mut body = Vec::new();
     writer.place(routine.code.entry, context, &mut body);
@@ -79,7 +79,12 @@ struct Writer<'r, 'a> {
     graph: Graph,
     continues: Continues,
     labels: BTreeSet<Location>,
+    /// How deep the text is nested.
+    depth: usize,
 }
+
+/// Text that is nested deeper than this prefers gotos.
+const DEEPEST: usize = 12;
 
 impl Writer<'_, '_> {
     /// Writes a place, what it dominates, and so on until `context.follow` comes next.
@@ -126,7 +131,9 @@ impl Writer<'_, '_> {
             .map(|step| step.target)
             .filter(|target| self.graph.is_inlined(location, *target))
             .collect();
-        let chained = joins.is_empty() && inlined.len() == 1;
+        // Where another way leads to what comes next anyway, nesting saves a goto.
+        let falls = moves.len() > 1 && moves.iter().any(|step| Some(step.target) == context.follow);
+        let chained = joins.is_empty() && inlined.len() == 1 && (!falls || self.depth > DEEPEST);
         let follow =
             if chained { inlined.first().copied() } else { joins.first().copied().or(context.follow) };
         let inner = Context { follow, ..context };
@@ -171,7 +178,9 @@ impl Writer<'_, '_> {
             return;
         }
         if self.graph.is_inlined(source, target) {
+            self.depth += 1;
             self.place(target, context, text);
+            self.depth -= 1;
         } else if context.header == Some(target) && self.continues == Continues::Yes {
             text.push(Node::Continue);
         } else if context.after == Some(target) {

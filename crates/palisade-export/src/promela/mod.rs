@@ -63,7 +63,7 @@ pub(crate) fn write(export: &Export<'_>) -> Result<String, Vec<Diagnostic>> {
         system.roles.iter().map(|role| names.fresh(&crate::role_name(&system, role))).collect();
     let observed = Observed::new(&system, &watch, &roles, &mut names);
     for property in &system.properties {
-        if !observed.property(&system, &memory, &ranges, property).stays_int() {
+        if !observed.property(&system, &memory, &ranges, property).of_ints().stays_int() {
             let message = "the property may need numbers of more than the 32 bits they have in Promela";
             problems.push(Diagnostic::error("number-too-large", message).at(property.span, ""));
         }
@@ -250,7 +250,7 @@ impl Model<'_> {
         text.line("if");
         text.forget_line();
         for property in &self.system.properties {
-            let seen = self.observed.property(self.system, self.memory, self.ranges, property);
+            let seen = self.observed.property(self.system, self.memory, self.ranges, property).of_ints();
             let bad = self.observed.bad(Language::Promela, Width::Int, self.memory, &seen);
             let when = match (property.kind, &self.observed.running) {
                 (PropertyKind::Final, Some(running)) => format!("{running} == 0 && ({bad})"),

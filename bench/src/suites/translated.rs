@@ -1,0 +1,146 @@
+//! Programs translated from TSO to SC, handed to Spin (`palisade translate --to promela`) and to explicit search: the same verdicts, states and time.
+//!
+//! *Aim.* The same verdict everywhere, and no more states than Spin with its own reduction. Spin gets the exported model as a user would get it.
+//!
+//! *How.* Programs with fences, so that both sides search everything, and one without, where both stop at the first error. Ours: one job, processor time of the search in this
+//! process, the translation included. Spin's: processor time of the compiled verifier; translating and compiling it is not counted.
+
+use crate::corpus;
+use crate::measure::{machine, median, time, timed};
+use crate::spin::{Printed, Reduce, Verifier, check_installed};
+use crate::table::{Table, judged, thousands};
+use anyhow::{Result, anyhow, ensure};
+use palisade::export::{Export, Target};
+use palisade::{Budget, Input, Interlocked, Model, Options, Silent, Threads, Verdict};
+use palisade_engine::{Engine, Task};
+use palisade_explore::Explicit;
+use palisade_program::written::Program;
+use std::path::Path;
+use std::time::Duration;
+
+const PROGRAMS: [&str; 5] = [
+    "mutex/dekker.fenced",
+    "mutex/peterson.fenced",
+    "mutex/szymanski.fenced",
+    "mutex/lamport_fast.fenced",
+    "mutex/peterson",
+];
+
+/// No search here goes deeper.
+const DEPTH: u64 = 1_000_000;
+
+/// Measurements of each run; the median counts.
+const ROUNDS: usize = 3;
+
+#[derive(Clone, Copy)]
+enum Within {
+    Rounds(u32),
+    Age(u32),
+}
+
+const BOUNDS: [Within; 3] = [Within::Rounds(1), Within::Rounds(2), Within::Age(1)];
+
+impl Within {
+    fn translate(self, input: &Input) -> Result<Program> {
+        let translated = match self {
+            Within::Rounds(rounds) => palisade::translate_rounds(&input.program, rounds),
+            Within::Age(age) => palisade::translate_age(&input.program, age),
+        };
+        translated.map_err(|problems| anyhow!("{}: {problems:?}", input.source.name()))
+    }
+
+    fn name(self) -> String {
+        match self {
+            Within::Rounds(rounds) => format!("rounds {rounds}"),
+            Within::Age(age) => format!("age {age}"),
+        }
+    }
+}
+
+/// What a search came to.
+struct Found {
+    safe: bool,
+    states: u64,
+    seconds: f64,
+}
+
+/// Runs the suite.
+pub fn run() -> Result<()> {
+    println!("{}\n{}; median of {ROUNDS}\n", machine(), check_installed()?);
+    let folder = std::env::temp_dir().join(format!("palisade-translated-{}", std::process::id()));
+    let mut table = Table::new(&[
+        "program",
+        "bound",
+        "verdict",
+        "Spin states",
+        "s",
+        "our states",
+        "s",
+        "time",
+        "states",
+        "",
+    ]);
+    let result = PROGRAMS.iter().try_for_each(|program| {
+        BOUNDS.iter().try_for_each(|bound| row(program, *bound, &folder, &mut table))
+    });
+    std::fs::remove_dir_all(&folder).ok();
+    table.print();
+    println!("time, states: ours over Spin's, less is better");
+    result
+}
+
+fn row(name: &str, bound: Within, folder: &Path, table: &mut Table) -> Result<()> {
+    let input = corpus::read(&format!("{name}.pal"))?;
+    let program = bound.translate(&input)?;
+    let export = Export { program: &program, source: &input.source, heading: name, threads: None };
+    let model = export.to(Target::Promela).map_err(|problems| anyhow!("{name}: {problems:?}"))?;
+    let title = format!("{}-{}", name.replace('/', "-"), bound.name().replace(' ', "-"));
+    let verifier = Verifier::of(&title, &model, Reduce::Yes, DEPTH, folder)?;
+    let theirs: Printed = verifier.run()?;
+    let mut their_times = Vec::new();
+    let mut ours = Vec::new();
+    for _ in 0..ROUNDS {
+        their_times.push(time(&mut verifier.command(), 1)?.cpu);
+        ours.push(search(&input, bound)?);
+    }
+    let (their_seconds, our_seconds) = (median(their_times), median(ours.iter().map(|found| found.seconds)));
+    let Found { safe, states, .. } = ours[0];
+    ensure!(safe == (theirs.errors == 0), "{title}: Spin and explicit search disagree");
+    let verdict = if safe { "safe" } else { "unsafe" };
+    table.row(vec![
+        name.to_owned(),
+        bound.name(),
+        verdict.to_owned(),
+        thousands(theirs.states),
+        format!("{their_seconds:.3}"),
+        thousands(states),
+        format!("{our_seconds:.3}"),
+        format!("{:.2}", our_seconds / their_seconds.max(1e-3)),
+        format!("{:.2}", states as f64 / theirs.states as f64),
+        judged(states <= theirs.states),
+    ]);
+    Ok(())
+}
+
+/// Translates and searches.
+fn search(input: &Input, bound: Within) -> Result<Found> {
+    let (outcome, seconds) = timed(|| {
+        let program = bound.translate(input)?;
+        let task = Task {
+            program: &program,
+            threads: Threads::Declared,
+            model: Model::Sc,
+            interlocked: Interlocked::default(),
+            options: Options::default(),
+        };
+        let budget = Budget::unlimited(1).with_timeout(Duration::from_secs(120));
+        anyhow::Ok(Explicit.check(&task, &budget, &Silent))
+    });
+    let outcome = outcome?;
+    let safe = match outcome.verdict {
+        Verdict::Safe => true,
+        Verdict::Unsafe(_) => false,
+        Verdict::Unknown(reason) => return Err(anyhow!("{}: {reason}", input.source.name())),
+    };
+    Ok(Found { safe, states: outcome.stats.get("states").unwrap_or(0), seconds })
+}
