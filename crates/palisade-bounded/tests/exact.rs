@@ -223,11 +223,7 @@ fn check(profile: Profile, programs: u64, kind: Kind) {
     let (mut compared, mut all) = (0, 0);
     for seed in seeds {
         let program = generate(profile, seed);
-        let hows: &[Labels] = match std::env::var("PALISADE_PRESENCE") {
-            Ok(_) => &[Labels::Presence],
-            Err(_) => &[Labels::Presence, Labels::Exactly],
-        };
-        for &how in hows {
+        for how in [Labels::Presence, Labels::Exactly] {
             match compare(&program, kind, how) {
                 Ok(bounds) => {
                     compared += bounds;
@@ -258,30 +254,30 @@ fn age(bound: u32) -> (Bound, Bounded) {
 
 #[test]
 fn rounds_of_simple_programs() {
-    check(Profile::Simple, 15, rounds);
+    check(Profile::Simple, 6, rounds);
 }
 
 #[test]
 fn rounds_of_structured_programs() {
-    check(Profile::Acyclic, 15, rounds);
+    check(Profile::Acyclic, 6, rounds);
 }
 
 #[test]
 fn rounds_of_programs_with_loops() {
-    check(Profile::Full, 15, rounds);
+    check(Profile::Full, 6, rounds);
 }
 
 #[test]
 fn age_in_simple_programs() {
-    check(Profile::Simple, 15, age);
+    check(Profile::Simple, 6, age);
 }
 
 #[test]
 fn age_in_structured_programs() {
-    check(Profile::Acyclic, 15, age);
+    check(Profile::Acyclic, 6, age);
 }
 
 #[test]
 fn age_in_programs_with_loops() {
-    check(Profile::Cyclic, 15, age);
+    check(Profile::Cyclic, 6, age);
 }

@@ -9,43 +9,20 @@
 //!
 //! *Labels.* A process that is at a label a property sees rests right there, at `at_l`, and nowhere else before the first step of the statement: otherwise it would seem to be at no label.
 
+mod places;
+mod raw;
+
+pub(super) use places::stored;
+
 use super::build::{self, call, name, run, stmt};
 use super::helpers::{Helper, Rests, Target};
 use super::{Bounded, Set, Translator};
 use palisade_program::written::{
-    BinaryOp, Block, Expr, ExprKind, Name, Outside, Place, PlaceKind, Procedure, Program, Rmw, Stmt,
-    StmtKind, Template, Type, UnaryOp,
+    BinaryOp, Block, Expr, ExprKind, Name, Outside, Place, PlaceKind, Procedure, Rmw, Stmt, StmtKind,
+    Template, Type, UnaryOp,
 };
+use places::{Effects, calls, collect_targets, declares_blocking, effects, first_label, is_declaration};
 use rustc_hash::FxHashSet;
-
-/// The variables that some store outside of atomic blocks may change; `None` for all, if a store goes through a pointer. Procedures count as called from outside.
-pub(super) fn stored(program: &Program) -> Option<Set<'_>> {
-    let mut stored = Set::default();
-    let bodies = program.procedures.iter().map(|procedure| &procedure.body);
-    let all = bodies
-        .chain(program.templates.iter().map(|template| &template.body))
-        .all(|body| stores_of(body, &mut stored));
-    all.then_some(stored)
-}
-
-/// Whether all stores name their variable.
-fn stores_of<'p>(block: &'p Block, stored: &mut Set<'p>) -> bool {
-    block.iter().all(|stmt| match &stmt.kind {
-        StmtKind::Assign { place, .. } => match &plain(place).kind {
-            PlaceKind::Named(name) | PlaceKind::Element(name, _) => {
-                stored.insert(name.as_str());
-                true
-            }
-            PlaceKind::Deref(_) => false,
-        },
-        StmtKind::If { then, otherwise, .. } => stores_of(then, stored) && stores_of(otherwise, stored),
-        StmtKind::While { body, .. } | StmtKind::Loop(body) | StmtKind::Block(body) => {
-            stores_of(body, stored)
-        }
-        StmtKind::Choose(blocks) => blocks.iter().all(|block| stores_of(block, stored)),
-        _ => true,
-    })
-}
 
 /// `*&p` is `p`.
 fn plain(place: &Place) -> &Place {
@@ -149,89 +126,6 @@ impl<'p> Translator<'p> {
     }
 }
 
-/// The label that a process starts at, if a property sees it: nothing but declarations comes before.
-fn first_label(block: &Block, labels: &FxHashSet<String>) -> Option<String> {
-    for stmt in block {
-        if let Some(label) = stmt.labels.iter().find(|label| labels.contains(label.as_str())) {
-            return Some(label.to_string());
-        }
-        match &stmt.kind {
-            _ if !stmt.labels.is_empty() => return None,
-            StmtKind::Loop(body) => return first_label(body, labels),
-            StmtKind::Block(body) if !body.iter().all(is_declaration) => return first_label(body, labels),
-            _ if is_declaration(stmt) => {}
-            _ => return None,
-        }
-    }
-    None
-}
-
-/// Whether the statement takes no step when control comes to it for the first time.
-fn is_declaration(stmt: &Stmt) -> bool {
-    match &stmt.kind {
-        StmtKind::Let { ty, init, .. } => {
-            let zero =
-                init.as_ref().is_none_or(|e| matches!(e.kind, ExprKind::Int(0) | ExprKind::Bool(false)));
-            zero && ty.domain.contains(0)
-        }
-        StmtKind::Skip => stmt.labels.is_empty(),
-        StmtKind::Block(body) => stmt.labels.is_empty() && body.iter().all(is_declaration),
-        _ => false,
-    }
-}
-
-/// Whether a body calls procedures.
-fn calls(block: &Block) -> bool {
-    let called = |e: &Expr| effects(e, &|_| false) == Effects::Acts;
-    block.iter().any(|stmt| match &stmt.kind {
-        StmtKind::Let { init: Some(e), .. }
-        | StmtKind::Assign { value: e, .. }
-        | StmtKind::Eval(e)
-        | StmtKind::Assume(e)
-        | StmtKind::Await(e)
-        | StmtKind::Assert(e)
-        | StmtKind::Return(Some(e)) => called(e),
-        StmtKind::If { condition, then, otherwise } => called(condition) || calls(then) || calls(otherwise),
-        StmtKind::While { condition, body } => called(condition) || calls(body),
-        StmtKind::Loop(body) | StmtKind::Block(body) => calls(body),
-        StmtKind::Choose(blocks) => blocks.iter().any(calls),
-        StmtKind::Spawn { args, .. } => args.iter().any(called),
-        _ => false,
-    })
-}
-
-fn collect_targets(block: &Block, targets: &mut FxHashSet<String>) {
-    for stmt in block {
-        match &stmt.kind {
-            StmtKind::Goto(label) => _ = targets.insert(label.to_string()),
-            StmtKind::If { then, otherwise, .. } => {
-                collect_targets(then, targets);
-                collect_targets(otherwise, targets);
-            }
-            StmtKind::While { body, .. }
-            | StmtKind::Loop(body)
-            | StmtKind::Block(body)
-            | StmtKind::Atomic(body) => collect_targets(body, targets),
-            StmtKind::Choose(blocks) => blocks.iter().for_each(|block| collect_targets(block, targets)),
-            _ => {}
-        }
-    }
-}
-
-/// Whether a register of a body blocks values outside its domain.
-fn declares_blocking(block: &Block) -> bool {
-    block.iter().any(|stmt| match &stmt.kind {
-        StmtKind::Let { ty, .. } => ty.outside == Outside::Block,
-        StmtKind::If { then, otherwise, .. } => declares_blocking(then) || declares_blocking(otherwise),
-        StmtKind::While { body, .. }
-        | StmtKind::Loop(body)
-        | StmtKind::Block(body)
-        | StmtKind::Atomic(body) => declares_blocking(body),
-        StmtKind::Choose(blocks) => blocks.iter().any(declares_blocking),
-        _ => false,
-    })
-}
-
 impl<'t, 'p> Body<'t, 'p> {
     fn new(
         translator: &'t mut Translator<'p>,
@@ -297,12 +191,8 @@ impl<'t, 'p> Body<'t, 'p> {
             (StmtKind::While { condition, body }, Some(rest)) => {
                 let mut inner = rest;
                 self.rested = true;
-                let leave = with_origin(StmtKind::If {
-                    condition: not(self.expr(condition)),
-                    then: vec![build::stmt(StmtKind::Break)],
-                    otherwise: Block::new(),
-                });
-                inner.push(leave);
+                let condition = not(self.settled(condition, &mut inner));
+                inner.push(with_origin(leave_if(condition)));
                 self.rested = false;
                 self.loop_body(body, &mut inner);
                 out.push(with_origin(StmtKind::Loop(inner)));
@@ -310,12 +200,24 @@ impl<'t, 'p> Body<'t, 'p> {
             (StmtKind::Await(condition), Some(rest)) => {
                 let mut inner = rest;
                 self.rested = true;
-                let leave = with_origin(StmtKind::If {
-                    condition: self.expr(condition),
-                    then: vec![build::stmt(StmtKind::Break)],
-                    otherwise: Block::new(),
-                });
-                inner.push(leave);
+                let condition = self.settled(condition, &mut inner);
+                inner.push(with_origin(leave_if(condition)));
+                out.push(with_origin(StmtKind::Loop(inner)));
+            }
+            // The value of the condition is seen before it is acted upon.
+            (StmtKind::While { condition, body }, None) if self.settles(condition) => {
+                let mut inner = Block::new();
+                self.rested = false;
+                let condition = not(self.settled(condition, &mut inner));
+                inner.push(with_origin(leave_if(condition)));
+                self.loop_body(body, &mut inner);
+                out.push(with_origin(StmtKind::Loop(inner)));
+            }
+            (StmtKind::Await(condition), None) if self.settles(condition) => {
+                let mut inner = Block::new();
+                self.rested = false;
+                let condition = self.settled(condition, &mut inner);
+                inner.push(with_origin(leave_if(condition)));
                 out.push(with_origin(StmtKind::Loop(inner)));
             }
             (_, rest) => {
@@ -349,110 +251,6 @@ impl<'t, 'p> Body<'t, 'p> {
         }
         self.block(body, out);
         self.rested = false;
-    }
-
-    /// Whether a new round may begin before control can leave the statements, stay in them for ever, or come to another choice.
-    fn rests_soon(&self, block: &[Stmt]) -> bool {
-        for stmt in block {
-            if stmt.labels.iter().any(|label| self.labels.contains(label.as_str())) {
-                return true;
-            }
-            let loads_first = |e: &Expr| self.loads_first(e);
-            match &stmt.kind {
-                _ if self.may_stay_for_ever(stmt) => return true,
-                StmtKind::Fence | StmtKind::Atomic(_) | StmtKind::Spawn { .. } => return true,
-                StmtKind::Assign { place, value } if self.target(place).is_some() => {
-                    if loads_first(value) || matches!(self.translator.bounded, Bounded::Age(_)) {
-                        return true;
-                    }
-                }
-                StmtKind::Let { init: Some(e), .. } | StmtKind::Assign { value: e, .. }
-                    if !loads_first(e) =>
-                {
-                    if effects(e, &|place| self.target(place).is_some()) != Effects::None {
-                        return false;
-                    }
-                }
-                StmtKind::Let { init: None, .. } | StmtKind::Skip | StmtKind::StoreFence => {}
-                StmtKind::Let { init: Some(e), .. }
-                | StmtKind::Assign { value: e, .. }
-                | StmtKind::Eval(e)
-                | StmtKind::Assume(e)
-                | StmtKind::Await(e)
-                | StmtKind::Assert(e)
-                | StmtKind::If { condition: e, .. }
-                | StmtKind::While { condition: e, .. }
-                | StmtKind::Return(Some(e)) => return loads_first(e),
-                StmtKind::Loop(body) | StmtKind::Block(body) => return self.rests_soon(body),
-                StmtKind::Break
-                | StmtKind::Continue
-                | StmtKind::Goto(_)
-                | StmtKind::Choose(_)
-                | StmtKind::Return(None) => return false,
-            }
-        }
-        false
-    }
-
-    /// Whether the evaluation of an expression surely begins with an access, but for what has no steps.
-    fn loads_first(&self, e: &Expr) -> bool {
-        let of_place = |place: &Place| match &plain(place).kind {
-            PlaceKind::Named(_) => false,
-            PlaceKind::Element(_, e) | PlaceKind::Deref(e) => self.loads_first(e),
-        };
-        match &e.kind {
-            ExprKind::Read(place) => self.target(place).is_some() || of_place(place),
-            ExprKind::AddressOf(place) => of_place(place),
-            ExprKind::Unary(_, a) => self.loads_first(a),
-            ExprKind::Binary(BinaryOp::And | BinaryOp::Or, a, _) => self.loads_first(a),
-            ExprKind::Binary(_, a, b) => {
-                let pure = effects(a, &|place| self.target(place).is_some()) == Effects::None;
-                self.loads_first(a) || pure && self.loads_first(b)
-            }
-            ExprKind::Locked(_, _, operands) => {
-                let pure = |e: &Expr| effects(e, &|place| self.target(place).is_some()) == Effects::None;
-                operands.iter().all(pure)
-                    || operands.iter().find(|e| !pure(e)).is_some_and(|e| self.loads_first(e))
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether a process may be stuck at the statement for ever without an access, so that others must be able to go on.
-    fn may_stay_for_ever(&self, stmt: &Stmt) -> bool {
-        let blocking = |ty: &Type| ty.outside == Outside::Block;
-        match &stmt.kind {
-            StmtKind::Assume(e) | StmtKind::Await(e) => !self.loads_first(e),
-            StmtKind::Let { ty, init: Some(e), .. } => {
-                (blocking(ty) || self.may_block_in(e)) && !self.loads_first(e)
-            }
-            StmtKind::Assign { place, value } => {
-                let shared = match self.target(place) {
-                    Some(Target::Variable(number)) => blocking(&self.translator.program.shared[number].ty),
-                    Some(Target::Pointer) => {
-                        self.translator.program.shared.iter().any(|variable| blocking(&variable.ty))
-                    }
-                    None => self.blocking_registers,
-                };
-                (shared || self.may_block_in(value)) && !self.loads_first(value)
-            }
-            StmtKind::Eval(e)
-            | StmtKind::Assert(e)
-            | StmtKind::Return(Some(e))
-            | StmtKind::If { condition: e, .. }
-            | StmtKind::While { condition: e, .. } => self.may_block_in(e) && !self.loads_first(e),
-            _ => false,
-        }
-    }
-
-    /// Whether a call in an expression may be stuck at its arguments or result.
-    fn may_block_in(&self, e: &Expr) -> bool {
-        let blocking = |ty: &Type| ty.outside == Outside::Block;
-        let procedure = |procedure: &Procedure| {
-            procedure.params.iter().any(|param| blocking(&param.ty))
-                || procedure.result.as_ref().is_some_and(blocking)
-        };
-        self.translator.program.procedures.iter().any(procedure) && effects(e, &|_| false) == Effects::Acts
     }
 
     /// Ends the round, perhaps, with the process at its labels until the next.
@@ -504,14 +302,14 @@ impl<'t, 'p> Body<'t, 'p> {
                 }
             },
             StmtKind::Eval(e) => StmtKind::Eval(self.expr(e)),
-            StmtKind::Assume(e) => StmtKind::Assume(self.expr(e)),
+            StmtKind::Assume(e) => StmtKind::Assume(self.settled(e, out)),
             StmtKind::Await(e) => {
                 self.rested = false;
                 StmtKind::Await(self.expr(e))
             }
-            StmtKind::Assert(e) => StmtKind::Assert(self.expr(e)),
+            StmtKind::Assert(e) => StmtKind::Assert(self.settled(e, out)),
             StmtKind::If { condition, then, otherwise } => {
-                let condition = self.expr(condition);
+                let condition = self.settled(condition, out);
                 StmtKind::If { condition, then: self.inner(then), otherwise: self.inner(otherwise) }
             }
             StmtKind::While { condition, body } => {
@@ -552,7 +350,7 @@ impl<'t, 'p> Body<'t, 'p> {
             }
             StmtKind::Spawn { template, args } => {
                 self.rest(out);
-                let args = args.iter().map(|arg| self.expr(arg)).collect();
+                let args = args.iter().map(|arg| self.settled(arg, out)).collect();
                 StmtKind::Spawn { template: template.clone(), args }
             }
         };
@@ -561,6 +359,11 @@ impl<'t, 'p> Body<'t, 'p> {
 
     /// The value for a register. If a property sees the register, others may see the old value until right before the change.
     fn assigned(&mut self, register: &Name, value: &'p Expr, out: &mut Block) -> Expr {
+        if self.settles(value)
+            && !matches!(value.kind, ExprKind::Read(_) | ExprKind::Locked(..) | ExprKind::Call(..))
+        {
+            return self.settled(value, out);
+        }
         if !self.registers.contains(register.as_str()) {
             return self.expr(value);
         }
@@ -582,6 +385,25 @@ impl<'t, 'p> Body<'t, 'p> {
         }
     }
 
+    /// Whether it matters that the process is at no label between the evaluation of an expression and its use.
+    fn settles(&self, e: &Expr) -> bool {
+        let absence = self.translator.observed.absence && self.kind == Kind::Process;
+        absence && effects(e, &|place| self.target(place).is_some()) != Effects::None
+    }
+
+    /// The value of an expression, with a place to rest behind its evaluation if that matters.
+    fn settled(&mut self, e: &'p Expr, out: &mut Block) -> Expr {
+        if !self.settles(e) {
+            return self.expr(e);
+        }
+        let held = self.translator.names.fresh("held");
+        let init = Some(self.expr(e));
+        out.push(stmt(StmtKind::Let { name: name(&held), ty: Type::INT, init }));
+        self.rested = false;
+        self.rest(out);
+        build::var(&held)
+    }
+
     fn store(&mut self, place: &'p Place, value: &'p Expr, stmt: &'p Stmt, out: &mut Block) {
         let place = plain(place);
         let target = self.target(place).expect("the place is shared");
@@ -594,7 +416,8 @@ impl<'t, 'p> Body<'t, 'p> {
         let pure = effects(value, &is_shared) == Effects::None
             && address.is_none_or(|address| effects(address, &is_shared) == Effects::None);
         let rests = match self.translator.bounded {
-            Bounded::Rounds(_) => Rests::No,
+            Bounded::Rounds(_) if pure || !self.translator.observed.absence => Rests::No,
+            Bounded::Rounds(_) => Rests::Before,
             Bounded::Age(_) if pure => {
                 self.rest(out);
                 Rests::No
@@ -681,124 +504,12 @@ impl<'t, 'p> Body<'t, 'p> {
         let helper = Helper::Locked(rmw, target, self.rests());
         call(&self.translator.helper_name(helper), args, e.span())
     }
-
-    /// Code in atomic blocks stays as it is, but for the procedures it calls and pointers to cells that the program does not know.
-    fn raw_block(&mut self, block: &'p Block) -> Block {
-        let mut out = Block::new();
-        for stmt in block {
-            let kind = match &stmt.kind {
-                StmtKind::Let { name, ty, init } => {
-                    let init = init.as_ref().map(|init| self.raw(init));
-                    StmtKind::Let { name: name.clone(), ty: *ty, init }
-                }
-                StmtKind::Assign { place, value } => {
-                    StmtKind::Assign { value: self.raw(value), place: self.raw_place(place) }
-                }
-                StmtKind::Eval(e) => StmtKind::Eval(self.raw(e)),
-                StmtKind::Assume(e) => StmtKind::Assume(self.raw(e)),
-                StmtKind::Await(e) => StmtKind::Await(self.raw(e)),
-                StmtKind::Assert(e) => StmtKind::Assert(self.raw(e)),
-                StmtKind::If { condition, then, otherwise } => StmtKind::If {
-                    condition: self.raw(condition),
-                    then: self.raw_block(then),
-                    otherwise: self.raw_block(otherwise),
-                },
-                StmtKind::While { condition, body } => {
-                    StmtKind::While { condition: self.raw(condition), body: self.raw_block(body) }
-                }
-                StmtKind::Loop(body) => StmtKind::Loop(self.raw_block(body)),
-                StmtKind::Choose(blocks) => {
-                    StmtKind::Choose(blocks.iter().map(|block| self.raw_block(block)).collect())
-                }
-                StmtKind::Atomic(body) => StmtKind::Atomic(self.raw_block(body)),
-                StmtKind::Block(body) => StmtKind::Block(self.raw_block(body)),
-                StmtKind::Spawn { template, args } => {
-                    let args = args.iter().map(|arg| self.raw(arg)).collect();
-                    StmtKind::Spawn { template: template.clone(), args }
-                }
-                StmtKind::Return(value) if self.kind == Kind::Procedure => {
-                    StmtKind::Return(value.as_ref().map(|value| self.raw(value)))
-                }
-                StmtKind::Return(_) => {
-                    self.returns = true;
-                    StmtKind::Goto(name(&self.done))
-                }
-                StmtKind::Skip
-                | StmtKind::Fence
-                | StmtKind::StoreFence
-                | StmtKind::Break
-                | StmtKind::Continue
-                | StmtKind::Goto(_) => stmt.kind.clone(),
-            };
-            out.push(Stmt { labels: stmt.labels.clone(), kind, origin: stmt.origin });
-        }
-        out
-    }
-
-    fn raw_place(&mut self, place: &'p Place) -> Place {
-        let place = plain(place);
-        let kind = match &place.kind {
-            PlaceKind::Named(_) => place.kind.clone(),
-            PlaceKind::Element(array, index) => PlaceKind::Element(array.clone(), Box::new(self.raw(index))),
-            PlaceKind::Deref(pointer) => {
-                let pointer = self.raw(pointer);
-                PlaceKind::Deref(Box::new(self.translator.checked_pointer(pointer)))
-            }
-        };
-        Place::new(kind, place.span())
-    }
-
-    fn raw(&mut self, e: &'p Expr) -> Expr {
-        let kind = match &e.kind {
-            ExprKind::Read(place) => ExprKind::Read(self.raw_place(place)),
-            ExprKind::AddressOf(place) => match &plain(place).kind {
-                PlaceKind::Deref(pointer) => return self.raw(pointer),
-                _ => ExprKind::AddressOf(self.raw_place(place)),
-            },
-            ExprKind::Unary(op, a) => ExprKind::Unary(*op, Box::new(self.raw(a))),
-            ExprKind::Binary(op, a, b) => ExprKind::Binary(*op, Box::new(self.raw(a)), Box::new(self.raw(b))),
-            ExprKind::Locked(rmw, place, operands) => {
-                let operands = operands.iter().map(|operand| self.raw(operand)).collect();
-                ExprKind::Locked(*rmw, self.raw_place(place), operands)
-            }
-            ExprKind::Call(procedure, args) => {
-                let args = args.iter().map(|arg| self.raw(arg)).collect();
-                let text = self.translator.atomic_name(procedure);
-                ExprKind::Call(Name::new(text, procedure.span()), args)
-            }
-            ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Any { .. } | ExprKind::Observe(_) => {
-                e.kind.clone()
-            }
-        };
-        Expr::new(kind, e.span())
-    }
 }
 
-/// What the evaluation of an expression does.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Effects {
-    /// Nothing that others can see or change.
-    None,
-    /// It loads.
-    Loads,
-    /// It calls procedures or runs locked instructions.
-    Acts,
-}
-
-fn effects(e: &Expr, is_shared: &dyn Fn(&Place) -> bool) -> Effects {
-    let of = |e: &Expr| effects(e, is_shared);
-    let of_place = |place: &Place| match &place.kind {
-        PlaceKind::Named(_) => Effects::None,
-        PlaceKind::Element(_, e) | PlaceKind::Deref(e) => of(e),
-    };
-    match &e.kind {
-        ExprKind::Read(place) if is_shared(place) => of_place(place).max(Effects::Loads),
-        ExprKind::AddressOf(place) => of_place(place),
-        ExprKind::Unary(_, a) => of(a),
-        ExprKind::Binary(_, a, b) => of(a).max(of(b)),
-        ExprKind::Locked(..) | ExprKind::Call(..) => Effects::Acts,
-        _ => Effects::None,
-    }
+/// `if e { break; }`
+fn leave_if(condition: Expr) -> StmtKind {
+    let then = vec![stmt(StmtKind::Break)];
+    StmtKind::If { condition, then, otherwise: Block::new() }
 }
 
 fn not(e: Expr) -> Expr {
