@@ -161,8 +161,8 @@ fn failures_and_races() {
 failed  ./t: deadlock, 100 schedules, [..] events
 
 deadlock: no thread can go on (in [..] schedules, first with --seed [..])
-  t.c:6:5   pthread_mutex_lock(second);  thread 0 waits here
-  t.c:6:5   pthread_mutex_lock(second);  thread 1 waits here
+  t.c:6:5  pthread_mutex_lock(second);  thread 0 waits here
+  t.c:6:5  pthread_mutex_lock(second);  thread 1 waits here
 
 The schedule is in kept: repeat it with `palisade run --replay kept`.
 
@@ -174,12 +174,12 @@ The schedule is in kept: repeat it with `palisade run --replay kept`.
     assert!(count <= 3, "two threads that take one lock each, after one or two switches: {turns}");
     compiled("run_race", RACE).run(&["run", "--schedules", "20", "--no-save", "--", "./t"]).exits(5).prints(
         str![[r#"
-races  ./t: [..] data race[..], 20 schedules, [..] events
-...
-data race (in [..] schedules, first with --seed [..])
+races  ./t: 1 data race, 20 schedules, [..] events
+
+data race (in 20 schedules, first with --seed 0)
   t.c:[..]  [..]  writes
   t.c:[..]  [..]  writes the same memory, and nothing orders the two
-...
+
 "#]],
     );
 }
@@ -226,8 +226,8 @@ error[not-instrumented]: ./linked: no access to memory was seen
 ...
 "#]]);
     scratch.run(&["run", "--replay", "t.c"]).exits(2).complains(str![[r#"
-error[malformed-schedule]: t.c: line 1: [..]
-...
+error[malformed-schedule]: t.c: line 1: a schedule begins with `palisade schedule 1`
+
 "#]]);
     assert_eq!(cc(&scratch, &["cc", "-static", "t.c"]).code, Some(2));
     assert_eq!(cc(&scratch, &["cc", "nothing.c"]).code, Some(2));

@@ -75,9 +75,6 @@ static void (*handlers[NSIG])(int, siginfo_t *, void *);
 static void handle(int signal, siginfo_t *info, void *context)
 {
     int quiet = pal.quiet;
-    if (!quiet) {
-        pal.signals |= 1ull << (signal & 63);
-    }
     pal.quiet = 1;
     handlers[signal](signal, info, context);
     pal.quiet = quiet;

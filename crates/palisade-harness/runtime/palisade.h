@@ -162,7 +162,6 @@ struct runtime {
     int change_at, change_count;
     int diverged;
     uint64_t chosen;
-    uint64_t signals; /* those whose handlers ran */
     struct thread *zombies; /* detached threads that have ended */
     int is_served;          /* started by `palisade run` */
 };

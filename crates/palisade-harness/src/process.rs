@@ -168,7 +168,7 @@ impl Server {
             hello: Hello::default(),
         };
         server.guard.limit(Some(Instant::now() + START));
-        let first = server.log.next();
+        let first = server.log.next_item();
         server.guard.limit(None);
         match first {
             Ok(Item::Hello(hello)) => server.hello = hello,

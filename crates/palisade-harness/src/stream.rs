@@ -126,7 +126,7 @@ impl<R: Read> LogReader<R> {
                 self.from += RECORD;
                 take(&record);
             }
-            match self.next()? {
+            match self.next_item()? {
                 Item::Record(record) => take(&record),
                 Item::Message(text) => message(text),
                 Item::Hello(_) => return Err(broken()),
@@ -136,7 +136,7 @@ impl<R: Read> LogReader<R> {
     }
 
     /// The next thing in the log.
-    pub fn next(&mut self) -> io::Result<Item> {
+    pub fn next_item(&mut self) -> io::Result<Item> {
         loop {
             let record = self.record()?;
             match record.kind {
@@ -265,7 +265,7 @@ mod tests {
             scheduling: "token".into(),
             modules: vec![Module { base: 0x1000, end: 0x2fff, path: "/a b".into() }],
         };
-        assert_eq!(reader.next().expect("a hello"), Item::Hello(hello));
+        assert_eq!(reader.next_item().expect("a hello"), Item::Hello(hello));
         let (mut records, mut messages) = (Vec::new(), Vec::new());
         let end = reader.read_execution(|record| records.push(*record), |text| messages.push(text));
         let expected = End {
@@ -278,7 +278,7 @@ mod tests {
         };
         assert_eq!(end.expect("a whole log"), expected);
         assert_eq!((records.len(), messages), (1, vec!["seventeen letters".to_owned()]));
-        assert_eq!(reader.next().map_err(|error| error.kind()), Err(io::ErrorKind::UnexpectedEof));
+        assert_eq!(reader.next_item().map_err(|error| error.kind()), Err(io::ErrorKind::UnexpectedEof));
     }
 
     #[test]
