@@ -13,7 +13,7 @@ use std::process::Command;
 /// Runs the command.
 pub fn run(args: &CargoArgs, output: &Output) -> Exit {
     match cargo(args) {
-        Ok(code) => exit(code),
+        Ok(code) => exit(code, runs(args)),
         Err(problem) => {
             let diagnostic = Diagnostic::error("cannot-build", problem)
                 .help("`palisade doctor` tells what this machine lacks");
@@ -23,10 +23,20 @@ pub fn run(args: &CargoArgs, output: &Output) -> Exit {
     }
 }
 
-/// What a code of cargo means: it hands on that of the program it runs.
-fn exit(code: Option<i32>) -> Exit {
+/// Whether cargo is asked to run a program, whose code it hands on.
+fn runs(args: &CargoArgs) -> bool {
+    let is_option = |word: &&String| word.starts_with(['-', '+']);
+    args.arguments
+        .iter()
+        .find(|word| !is_option(word))
+        .is_some_and(|command| command == "run" || command == "r")
+}
+
+/// What a code of cargo means.
+fn exit(code: Option<i32>, runs: bool) -> Exit {
     let all = [Exit::Fine, Exit::Violated, Exit::Unknown, Exit::Failed, Exit::Races];
-    all.into_iter().find(|exit| Some(i32::from(exit.code())) == code).unwrap_or(Exit::Error)
+    let known = if runs { &all[..] } else { &all[..1] };
+    known.iter().copied().find(|exit| Some(i32::from(exit.code())) == code).unwrap_or(Exit::Error)
 }
 
 /// The exit code of cargo.
