@@ -7,7 +7,7 @@ use palisade_pushdown::Pushdown;
 
 fn config(reduction: Reduction, rounds: Bound) -> SuiteConfig {
     let options = Options { rounds, reduction, ..Options::default() };
-    SuiteConfig { models: vec![Model::Sc], options, ..SuiteConfig::default() }
+    SuiteConfig { programs: 50, models: vec![Model::Sc], options, ..SuiteConfig::default() }
 }
 
 #[test]

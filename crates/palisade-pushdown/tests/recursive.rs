@@ -5,13 +5,13 @@
 
 use palisade_conformance::brute::Answer;
 use palisade_conformance::generate::{Recursion, generate_recursive};
-use palisade_conformance::rounds::{self, RoundLimits, most_rounds};
+use palisade_conformance::rounds::{self, ANY, RoundLimits, most_rounds};
 use palisade_conformance::shrink;
 use palisade_engine::{Bound, Budget, Engine, Options, Reason, Reduction, Silent, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower, print};
-use palisade_pushdown::Pushdown;
+use palisade_pushdown::{Pushdown, is_recursive, spawns};
 use palisade_trace::replay;
 
 /// How many programs are tried.
@@ -33,14 +33,17 @@ fn ask(program: &Program, rounds: Bound, reduction: Reduction) -> Verdict {
 fn problem(program: &Program, limits: RoundLimits, reduction: Reduction) -> Result<Compared, String> {
     let system = lower(program, Instantiation { any: 1, every: None });
     let machine = Machine::new(&system, Model::Sc);
-    let answer = rounds::check(machine, limits);
+    // Without recursion, programs that start processes are decided for any number of rounds.
+    let any_rounds = spawns(&system) && !is_recursive(&system);
+    let bound = if any_rounds { ANY } else { limits.rounds };
+    let answer = rounds::check(machine, RoundLimits { rounds: bound, ..limits });
     let verdict = ask(program, Bound::Fixed(limits.rounds), reduction);
     match (&verdict, &answer) {
         (Verdict::Unsafe(_), Answer::Safe) => return Err("unsafe, but brute force finds nothing".to_owned()),
         (Verdict::Unsafe(witness), _) => {
             replay(machine, &witness.run).map_err(|error| format!("the witness does not replay: {error}"))?;
             let used = most_rounds(&witness.run);
-            if used > limits.rounds {
+            if used > bound {
                 return Err(format!("the witness has {used} rounds"));
             }
         }
@@ -92,16 +95,16 @@ fn check(recursion: Recursion, limits: RoundLimits, reduction: Reduction, seeds:
 
 #[test]
 fn differential_recursion_bounded_by_data_agrees_exactly() {
-    let programs = seeds(60);
+    let programs = seeds(35);
     for (rounds, first) in [(1, 0), (2, 100_000), (3, 200_000)] {
-        let limits = RoundLimits { rounds, frames: 8, threads: 6, states: 60_000 };
+        let limits = RoundLimits { rounds, frames: 8, threads: 6, states: 40_000 };
         check(Recursion::Bounded, limits, Reduction::Full, first..first + programs);
     }
 }
 
 #[test]
 fn differential_cut_stacks_find_nothing_more() {
-    let programs = seeds(60);
+    let programs = seeds(35);
     for (rounds, first) in [(1, 0), (2, 100_000), (3, 200_000)] {
         let limits = RoundLimits { rounds, frames: 4, threads: 4, states: 30_000 };
         check(Recursion::Free, limits, Reduction::Full, first..first + programs);
@@ -111,7 +114,7 @@ fn differential_cut_stacks_find_nothing_more() {
 #[test]
 fn differential_without_reduction() {
     let programs = seeds(30);
-    let limits = RoundLimits { rounds: 2, frames: 8, threads: 6, states: 60_000 };
+    let limits = RoundLimits { rounds: 2, frames: 8, threads: 6, states: 40_000 };
     check(Recursion::Bounded, limits, Reduction::None, 300_000..300_000 + programs);
     let limits = RoundLimits { rounds: 2, frames: 4, threads: 4, states: 30_000 };
     check(Recursion::Free, limits, Reduction::None, 300_000..300_000 + programs);

@@ -53,7 +53,7 @@ fn sections_of_started_threads_come_to_an_end() {
 #[test]
 fn differential_a_few_threads_find_nothing_more() {
     let seeds = std::env::var("PALISADE_SEEDS").ok();
-    let seeds: u64 = seeds.map_or(300, |text| text.parse().expect("PALISADE_SEEDS is a number"));
+    let seeds: u64 = seeds.map_or(200, |text| text.parse().expect("PALISADE_SEEDS is a number"));
     let mut tally = std::collections::BTreeMap::new();
     for seed in 0..seeds {
         let program = generate_spawning(seed);
