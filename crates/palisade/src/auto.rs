@@ -82,8 +82,10 @@ impl Question<'_> {
             if knows(&asked) {
                 return Ok(told(said, seat, asked));
             }
-            if self.budget.check(0).is_err() {
+            if let Err(what) = self.budget.check(0) {
                 said[seat] = Some(asked);
+                // What ran out is not the taste.
+                said.iter_mut().flatten().for_each(|asked| asked.ran_out_of(what));
                 return Ok(unknown(said));
             }
             if ran_out(&asked).is_some() {
@@ -198,6 +200,17 @@ impl Drop for Finish<'_> {
         let first = *self.first.lock().unwrap_or_else(PoisonError::into_inner);
         if first == Some(self.seat) || std::thread::panicking() {
             self.race.finish();
+        }
+    }
+}
+
+impl Asked {
+    /// If it ran out of something, it was of this.
+    fn ran_out_of(&mut self, what: Exhausted) {
+        if let Verdict::Unknown(Reason::Exhausted(ran_out) | Reason::Partly(ran_out, _)) =
+            &mut self.outcome.verdict
+        {
+            *ran_out = what;
         }
     }
 }
@@ -376,6 +389,22 @@ mod tests {
         let Verdict::Unknown(reason) = &outcome.verdict else { panic!("nobody can know") };
         assert!(matches!(reason.what_ran_out(), Some(Exhausted::Time(_))), "{reason}");
         assert_eq!(outcome.engine, "b", "who would have gone on says why there is no answer");
+    }
+
+    #[test]
+    fn what_is_stopped_while_it_tastes_was_stopped() {
+        let workers = [Worker::new("a", FOR_EVER, 0), Worker::new("b", FOR_EVER, 0)];
+        let budget = Budget::unlimited(1);
+        budget.stop();
+        let Verdict::Unknown(reason) = ask_workers(&workers, &budget).asked.outcome.verdict else {
+            panic!("nobody can know")
+        };
+        assert_eq!(reason.what_ran_out(), Some(Exhausted::Stopped));
+        let budget = Budget::unlimited(1).with_timeout(Duration::from_millis(1));
+        let Verdict::Unknown(reason) = ask_workers(&workers, &budget).asked.outcome.verdict else {
+            panic!("nobody can know")
+        };
+        assert_eq!(reason.what_ran_out(), Some(Exhausted::Time(Duration::from_millis(1))));
     }
 
     #[test]
