@@ -94,7 +94,7 @@ fn all_that_is_printed_fits() {
         seen.extend(schema.validate(&ran.stdout));
     };
     for model in ["sc", "tso", "pso"] {
-        // Recursive programs are looked at with more and more rounds.
+        // Some engines take long for recursive programs.
         check(&["check", corpus, "--model", model, "--timeout", "3"]);
         check(&["check", "sb.pal", "started.pal", "fault.pal", "any.pal", "--model", model]);
     }
