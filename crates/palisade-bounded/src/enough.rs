@@ -21,7 +21,12 @@ pub(crate) fn rounds(system: &System) -> Option<u32> {
     for role in &system.roles {
         most = most.max(accesses(system, role.code, &mut known)?);
     }
-    Some(most)
+    Some(most + late(system))
+}
+
+/// One more where processes have parameters: the translation is of all instances at once, and an instance may pass a label that is not the first for all of them a round late.
+fn late(system: &System) -> u32 {
+    u32::from(system.roles.len() > system.templates.len())
 }
 
 /// The store age that is enough, if it is known.
@@ -33,7 +38,8 @@ pub(crate) fn age(system: &System) -> Option<u32> {
             return None;
         }
         let codes = system.roles.iter().map(|role| pending_for(&system.codes[role.code]));
-        codes.collect::<Option<Vec<u32>>>().map(|all| all.into_iter().max().unwrap_or(0))
+        let most = codes.collect::<Option<Vec<u32>>>().map(|all| all.into_iter().max().unwrap_or(0));
+        most.map(|most| most + late(system))
     };
     match (by_rounds, by_fences()) {
         (Some(a), Some(b)) => Some(a.min(b)),
