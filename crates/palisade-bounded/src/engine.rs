@@ -11,6 +11,7 @@ use palisade_engine::{
 };
 use palisade_memory::Model;
 use palisade_program::lower;
+use palisade_program::running::{CodeId, Instr, System};
 
 /// The greatest bound that is tried when it grows.
 const MOST: u32 = 64;
@@ -64,7 +65,9 @@ impl Engine for Age {
     }
 
     fn suits(&self, task: &Task<'_>) -> Suitability {
-        if task.model == Model::Tso { Suitability::Reluctant } else { Suitability::No }
+        // Recursion is for rounds, where stacks of any height are decided.
+        let suits = task.model == Model::Tso && !is_recursive(&task.system(1));
+        if suits { Suitability::Reluctant } else { Suitability::No }
     }
 
     fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
@@ -72,6 +75,28 @@ impl Engine for Age {
             Series { name: self.name(), sc: self.sc, task, bounded: Bounded::Age, reason: Reason::StoreAge };
         series.outcome(task.options.age, 0, enough::age, budget, progress)
     }
+}
+
+/// Whether some procedure can call itself, by way of others or not.
+fn is_recursive(system: &System) -> bool {
+    let calls = |code: CodeId| {
+        let edges = system.codes[code].edges().iter();
+        edges.filter_map(|edge| if let Instr::Call { code, .. } = edge.instr { Some(code) } else { None })
+    };
+    let reaches = |from: CodeId| {
+        let mut seen: Vec<CodeId> = calls(from).collect();
+        let mut next = 0;
+        while let Some(&code) = seen.get(next) {
+            next += 1;
+            for called in calls(code) {
+                if !seen.contains(&called) {
+                    seen.push(called);
+                }
+            }
+        }
+        seen.contains(&from)
+    };
+    system.codes.ids().any(reaches)
 }
 
 /// One question with one bound after the other.

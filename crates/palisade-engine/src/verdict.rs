@@ -116,6 +116,21 @@ impl Reason {
         }
     }
 
+    /// Whether it says up to which bound nothing bad was seen.
+    pub fn is_bound(&self) -> bool {
+        match self {
+            Reason::BufferBound(_)
+            | Reason::InstanceBound(_)
+            | Reason::CallDepth(_)
+            | Reason::ThreadCount(_)
+            | Reason::Rounds(_)
+            | Reason::StoreAge(_) => true,
+            Reason::Exhausted(_) | Reason::Partly(..) | Reason::Growing { .. } | Reason::Unsupported(_) => {
+                false
+            }
+        }
+    }
+
     /// What part of the budget ran out, if that is why.
     pub fn what_ran_out(&self) -> Option<Exhausted> {
         match self {

@@ -243,8 +243,24 @@ fn unknown(said: Vec<Option<Asked>>) -> Said {
     let Some(best) = (0..said.len()).min_by_key(|&index| would_go_on(&said[index])) else {
         return Said { asked: nobody(), others: Vec::new() };
     };
-    let asked = said.remove(best);
+    let mut asked = said.remove(best);
+    // What another engine has established is worth more than that time is over.
+    if let Verdict::Unknown(Reason::Exhausted(what)) = asked.outcome.verdict
+        && let Some(reached) = said.iter().find_map(|other| established(&other.outcome))
+    {
+        asked.outcome.verdict = Verdict::Unknown(Reason::exhausted(what, Some(reached.clone())));
+    }
     Said { asked, others: said.into_iter().map(|asked| asked.outcome).collect() }
+}
+
+/// Up to which bound an engine has seen nothing bad.
+fn established(outcome: &Outcome) -> Option<&Reason> {
+    let reason = match &outcome.verdict {
+        Verdict::Unknown(Reason::Partly(_, reached)) => reached,
+        Verdict::Unknown(reason) => reason,
+        Verdict::Safe | Verdict::Unsafe(_) => return None,
+    };
+    reason.is_bound().then_some(reason)
 }
 
 /// Tells which engine it is that tells.
