@@ -145,6 +145,9 @@ fn recursion(limit: Duration) -> Result<()> {
 /// A name and states and seconds by size.
 type Curve = (String, Vec<(u32, Measured)>);
 
+/// Makes a program for a number of threads.
+type Generate = fn(u32, Fences) -> String;
+
 fn growth_with_bound(limit: Duration) -> Result<Vec<Curve>> {
     let mut curves = Vec::new();
     for (name, file, ..) in TABLE_1 {
@@ -160,7 +163,7 @@ fn growth_with_bound(limit: Duration) -> Result<Vec<Curve>> {
 }
 
 fn growth_with_threads(limit: Duration) -> Result<Vec<Curve>> {
-    let families: [(&str, fn(u32, Fences) -> String); 4] =
+    let families: [(&str, Generate); 4] =
         [("Burns", burns), ("filter lock", filter_lock), ("Lamport", lamport_fast), ("Szymanski", szymanski)];
     let mut curves = Vec::new();
     for (name, text) in families {

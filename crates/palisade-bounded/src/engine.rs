@@ -113,7 +113,7 @@ impl Series<'_> {
         &self,
         bound: Bound,
         least: u32,
-        enough: fn(&palisade_program::running::System) -> Option<u32>,
+        enough: fn(&System) -> Option<u32>,
         budget: &Budget,
         progress: &dyn Progress,
     ) -> Outcome {

@@ -154,7 +154,7 @@ pub fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> Strin
         ];
         places(&mut text, finding, lines, width);
     }
-    for ((what, place), _) in &finding.findings.unfollowed {
+    for (what, place) in finding.findings.unfollowed.keys() {
         let what = match what {
             Unfollowed::Fork => "a new process is started; what it does is not followed",
             Unfollowed::Handler => "a handler of a signal is set; what it does to memory is not followed",
