@@ -2,6 +2,7 @@
 //!
 //! A violation is three instructions. Those that were seen under both models are told once, with both models.
 
+use crate::sarif::{document, uri, written};
 use crate::{Colour, SCHEMA_VERSION, fit, one_line};
 use palisade_base::Source;
 use palisade_memory::Model;
@@ -206,7 +207,7 @@ pub(crate) fn named_json(name: &str, sources: &BTreeMap<String, Source>) -> Valu
 
 /// What was seen as SARIF 2.1.0, one result per violation and model.
 pub fn monitor_sarif(finding: &MonitorFinding<'_>, version: &str) -> String {
-    serde_json::to_string_pretty(&sarif(finding, version)).expect("the record has only string keys") + "\n"
+    written(&sarif(finding, version))
 }
 
 pub(crate) fn sarif(finding: &MonitorFinding<'_>, version: &str) -> Value {
@@ -255,25 +256,21 @@ pub(crate) fn sarif(finding: &MonitorFinding<'_>, version: &str) -> Value {
         .iter()
         .map(|problem| json!({ "level": "error", "message": { "text": format!("{}: {problem}", finding.file) } }))
         .collect();
-    json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": { "driver": {
-                "name": "palisade",
-                "version": version,
-                "rules": [
-                    rule(Model::Tso, "A store can wait in its buffer while later loads of the same process, and other processes, go on."),
-                    rule(Model::Pso, "A store can wait in its buffer while later loads and stores of the same process, and other processes, go on."),
-                ],
-            } },
-            "invocations": [{
-                "executionSuccessful": finding.problem.is_none(),
-                "toolExecutionNotifications": notifications,
-            }],
-            "results": results,
-        }],
-    })
+    let rules = vec![
+        rule(
+            Model::Tso,
+            "A store can wait in its buffer while later loads of the same process, and other processes, go on.",
+        ),
+        rule(
+            Model::Pso,
+            "A store can wait in its buffer while later loads and stores of the same process, and other processes, go on.",
+        ),
+    ];
+    let invocation = json!({
+        "executionSuccessful": finding.problem.is_none(),
+        "toolExecutionNotifications": notifications,
+    });
+    document(version, rules, results, invocation)
 }
 
 fn told((place, text): &(String, String)) -> String {
@@ -304,19 +301,6 @@ pub(crate) fn location_of(name: &str, says: Option<&str>) -> Option<Value> {
     Some(location)
 }
 
-/// A path as a relative reference or a `file` URI: SARIF wants URIs, which have no blanks and the like.
-fn uri(path: &str) -> String {
-    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-._~+".contains(&byte) {
-            uri.push(byte.into());
-        } else {
-            write!(uri, "%{byte:02X}").expect("writing to a string");
-        }
-    }
-    uri
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -336,11 +320,5 @@ mod tests {
         check("a:0", None);
         check(":3", None);
         check("", None);
-    }
-
-    #[test]
-    fn uris() {
-        assert_eq!(uri("src/a b.c"), "src/a%20b.c");
-        assert_eq!(uri("/tmp/ä.c"), "file:///tmp/%C3%A4.c");
     }
 }

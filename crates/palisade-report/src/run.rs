@@ -3,6 +3,7 @@
 //! Three kinds of findings are kept apart: violations of sequential consistency, data races, and failures of the program itself.
 
 use crate::monitor::{MonitorFinding, ROLES, location_of, named_json, sarif, shown_place};
+use crate::sarif::written;
 use crate::{Colour, SCHEMA_VERSION, fit, one_line};
 use palisade_base::Source;
 use palisade_harness::execution::Unfollowed;
@@ -377,5 +378,5 @@ pub fn run_sarif(finding: &RunFinding<'_>, version: &str) -> String {
     if let Some(all) = run["results"].as_array_mut() {
         all.extend(results);
     }
-    serde_json::to_string_pretty(&sarif).expect("the record has only string keys") + "\n"
+    written(&sarif)
 }

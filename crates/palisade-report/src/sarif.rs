@@ -82,12 +82,18 @@ pub fn check_sarif(scanned: &[Scanned], version: &str) -> String {
         }
         result
     });
-    document(version, rules.to_vec(), results.collect(), json!({ "executionSuccessful": true }))
+    let invocation = json!({ "executionSuccessful": true });
+    written(&document(version, rules.to_vec(), results.collect(), invocation))
+}
+
+/// A file's text.
+pub(crate) fn written(sarif: &Value) -> String {
+    serde_json::to_string_pretty(sarif).expect("the record has only string keys") + "\n"
 }
 
 /// A file with one run of the tool.
-pub(crate) fn document(version: &str, rules: Vec<Value>, results: Vec<Value>, invocation: Value) -> String {
-    let sarif = json!({
+pub(crate) fn document(version: &str, rules: Vec<Value>, results: Vec<Value>, invocation: Value) -> Value {
+    json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{
@@ -95,8 +101,7 @@ pub(crate) fn document(version: &str, rules: Vec<Value>, results: Vec<Value>, in
             "invocations": [invocation],
             "results": results,
         }],
-    });
-    serde_json::to_string_pretty(&sarif).expect("the record has only string keys") + "\n"
+    })
 }
 
 /// A place in a file.
