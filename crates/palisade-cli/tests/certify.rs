@@ -93,9 +93,9 @@ fn programs_without_a_proof() {
 proof.json: not written, there is no proof to keep
 
 "#]]);
-    let explicit = ["check", "safe.pal", "--engine", "explicit", "--certificate", "proof.json"];
-    scratch.run(&explicit).exits(0).complains(str![[r#"
-proof.json: not written, engine `explicit` gives no proofs
+    let lazy = ["check", "safe.pal", "--engine", "lazy", "--certificate", "proof.json"];
+    scratch.run(&lazy).exits(0).complains(str![[r#"
+proof.json: not written, engine `lazy` gives no proofs
 
 "#]]);
     scratch.run(&["check", "sb.pal", "safe.pal", "--certificate", "proof.json"]).exits(2).complains(str![[

@@ -69,13 +69,20 @@ pub struct Common {
     #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds, help_heading = "Everywhere")]
     pub timeout: Option<Duration>,
     /// Memory an engine may use [default: three quarters of what is free]
-    #[arg(long, global = true, value_name = "GIB", value_parser = gibibytes, help_heading = "Everywhere")]
+    #[arg(long, global = true, hide_short_help = true, value_name = "GIB", value_parser = gibibytes, help_heading = "Everywhere")]
     pub memory: Option<u64>,
     /// Threads to use [default: one per core]
-    #[arg(long, global = true, value_name = "N", value_parser = jobs, help_heading = "Everywhere")]
+    #[arg(long, global = true, hide_short_help = true, value_name = "N", value_parser = jobs, help_heading = "Everywhere")]
     pub jobs: Option<u32>,
-    /// Seed of engines that choose at random (those there are now do not)
-    #[arg(long, global = true, value_name = "N", default_value_t = 0, help_heading = "Everywhere")]
+    /// Seed of what is chosen at random, such as the schedules of palisade run
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        value_name = "N",
+        default_value_t = 0,
+        help_heading = "Everywhere"
+    )]
     pub seed: u64,
     /// Print the verdict only
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Everywhere")]

@@ -415,14 +415,16 @@ impl<'t, 'p> Body<'t, 'p> {
         let is_shared = |place: &Place| self.target(place).is_some();
         let pure = effects(value, &is_shared) == Effects::None
             && address.is_none_or(|address| effects(address, &is_shared) == Effects::None);
-        let rests = match self.translator.bounded {
-            Bounded::Rounds(_) if pure || !self.translator.observed.absence => Rests::No,
-            Bounded::Rounds(_) => Rests::Before,
-            Bounded::Age(_) if pure => {
+        let observed = &self.translator.observed;
+        let everywhere = matches!(self.translator.bounded, Bounded::Age(_)) || observed.between_stores;
+        let rests = match everywhere {
+            true if pure => {
                 self.rest(out);
                 Rests::No
             }
-            Bounded::Age(_) => Rests::Before,
+            true => Rests::Before,
+            false if pure || !observed.absence => Rests::No,
+            false => Rests::Before,
         };
         let mut args = vec![self.expr(value)];
         args.extend(address.map(|address| self.expr(address)));
