@@ -41,7 +41,7 @@ pub struct ByMonitors;
 const SHORTEST: usize = 32;
 const LONGEST: usize = 512;
 
-/// How often the budget is asked, in executions.
+/// How often progress is told, in executions.
 const ASK_EVERY: u64 = 16;
 
 impl RobustnessEngine for ByMonitors {
@@ -134,7 +134,8 @@ impl Search<'_> {
     /// Runs all executions from an initial state.
     fn run(&mut self, state: palisade_memory::State) {
         let memory = state.memory.as_slice().to_vec();
-        let mut subject = subject::Model::new(Machine { model: Model::Sc, ..self.machine }, state);
+        let mut subject =
+            subject::Model::new(Machine { model: Model::Sc, ..self.machine }, state, self.budget);
         let limits = Limits { steps: self.length, ..Limits::default() };
         let mut executions = 0;
         let summary = explore(&mut subject, limits, |subject, execution| {
@@ -161,9 +162,8 @@ impl Search<'_> {
         self.budget.check_work(self.stats.get("steps").unwrap_or(0))?;
         if executions.is_multiple_of(ASK_EVERY) {
             self.progress.tell("running executions", self.stats);
-            self.budget.check(0)?;
         }
-        Ok(())
+        self.budget.check(0)
     }
 
     /// Runs the monitors on an execution. The answer is a run that shows a violation.
