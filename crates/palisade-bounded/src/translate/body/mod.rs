@@ -1,7 +1,7 @@
 //! Statements and expressions.
 //!
 //! *Where a new round may begin.* Before loads, locked instructions, fences, atomic blocks and `spawn`; before the change of a register that a property sees; at labels that properties see; at the
-//! end; and, with bounded store age, before stores. What lies between two such places is local to the process: it can as well be done right before the next of them, with stores getting
+//! end; and, with bounded store age or if a `forbid` reads memory, before stores. What lies between two such places is local to the process: it can as well be done right before the next of them, with stores getting
 //! one round older for each round boundary they are moved across. That is why a bound on their age needs more places.
 //!
 //! A process may also be stuck, or run for ever, without any access: a new round may begin before what can block, in loops, and in procedures that call others.
@@ -21,7 +21,10 @@ use palisade_program::written::{
     BinaryOp, Block, Expr, ExprKind, Name, Outside, Place, PlaceKind, Procedure, Rmw, Stmt, StmtKind,
     Template, Type, UnaryOp,
 };
-use places::{Effects, calls, collect_targets, declares_blocking, effects, first_label, is_declaration};
+use places::{
+    Effects, begins_with_a_step, calls, collect_targets, declares_blocking, effects, first_label,
+    is_declaration,
+};
 use rustc_hash::FxHashSet;
 
 /// `*&p` is `p`.
@@ -61,6 +64,11 @@ struct Body<'t, 'p> {
 }
 
 impl<'p> Translator<'p> {
+    /// Whether a new round may begin before stores: if that makes them older, or if a property sees memory between them.
+    fn rests_before_stores(&self) -> bool {
+        matches!(self.bounded, Bounded::Age(_)) || self.observed.between_stores
+    }
+
     /// Whether the processes of a template take steps at all; otherwise they are at their end from the start.
     pub(super) fn has_rounds(&self, template: &str) -> bool {
         let declared = self.program.templates.iter().find(|declared| declared.name.as_str() == template);
@@ -327,7 +335,15 @@ impl<'t, 'p> Body<'t, 'p> {
                 StmtKind::Loop(inner)
             }
             StmtKind::Choose(blocks) => {
-                StmtKind::Choose(blocks.iter().map(|block| self.inner(block)).collect())
+                // The choice is made together with the first step behind it: until then the process is where it chooses.
+                let rested = self.rested && blocks.len() > 1;
+                let alternative = |block: &'p Block| {
+                    let mut out = Block::new();
+                    self.rested = rested && begins_with_a_step(block);
+                    self.block(block, &mut out);
+                    out
+                };
+                StmtKind::Choose(blocks.iter().map(alternative).collect())
             }
             StmtKind::Block(body) => {
                 let mut inner = Block::new();
@@ -415,15 +431,13 @@ impl<'t, 'p> Body<'t, 'p> {
         let is_shared = |place: &Place| self.target(place).is_some();
         let pure = effects(value, &is_shared) == Effects::None
             && address.is_none_or(|address| effects(address, &is_shared) == Effects::None);
-        let observed = &self.translator.observed;
-        let everywhere = matches!(self.translator.bounded, Bounded::Age(_)) || observed.between_stores;
-        let rests = match everywhere {
+        let rests = match self.translator.rests_before_stores() {
             true if pure => {
                 self.rest(out);
                 Rests::No
             }
             true => Rests::Before,
-            false if pure || !observed.absence => Rests::No,
+            false if pure || !self.translator.observed.absence => Rests::No,
             false => Rests::Before,
         };
         let mut args = vec![self.expr(value)];

@@ -1,7 +1,6 @@
 //! Where new rounds must be able to begin: what blocks, what goes on for ever, what comes first.
 
 use super::{Body, Set, Target, plain};
-use crate::translate::Bounded;
 use palisade_program::written::{
     BinaryOp, Block, Expr, ExprKind, Outside, Place, PlaceKind, Procedure, Program, Stmt, StmtKind, Type,
 };
@@ -65,6 +64,19 @@ pub(super) fn is_declaration(stmt: &Stmt) -> bool {
         StmtKind::Block(body) => stmt.labels.is_empty() && body.iter().all(is_declaration),
         _ => false,
     }
+}
+
+/// Whether an alternative of a choice begins with a step that control does not come back to, so that there is no place of its own before it.
+pub(super) fn begins_with_a_step(block: &Block) -> bool {
+    block.first().is_some_and(|stmt| {
+        let is_step = match &stmt.kind {
+            StmtKind::Assign { .. } | StmtKind::Eval(_) | StmtKind::Fence | StmtKind::Assume(_) => true,
+            StmtKind::Atomic(_) | StmtKind::Spawn { .. } => true,
+            StmtKind::Let { init, .. } => init.is_some() && !is_declaration(stmt),
+            _ => false,
+        };
+        is_step && stmt.labels.is_empty()
+    })
 }
 
 /// Whether a body calls procedures.
@@ -158,7 +170,7 @@ impl Body<'_, '_> {
                 _ if self.may_stay_for_ever(stmt) => return true,
                 StmtKind::Fence | StmtKind::Atomic(_) | StmtKind::Spawn { .. } => return true,
                 StmtKind::Assign { place, value } if self.target(place).is_some() => {
-                    if loads_first(value) || matches!(self.translator.bounded, Bounded::Age(_)) {
+                    if loads_first(value) || self.translator.rests_before_stores() {
                         return true;
                     }
                 }
