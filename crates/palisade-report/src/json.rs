@@ -32,6 +32,7 @@ pub fn check_json(command: &str, finding: &Finding<'_>) -> String {
         stats: &finding.outcome.stats,
         others: finding.others.iter().map(OtherRecord::of).collect(),
         certified: finding.certified.map(|certified| CertifiedRecord {
+            engine: certified.engine,
             kind: certified.kind,
             elements: certified.elements,
             seconds: certified.seconds,
@@ -91,6 +92,7 @@ impl OtherRecord<'_> {
 /// How the proof was checked.
 #[derive(Serialize)]
 struct CertifiedRecord {
+    engine: &'static str,
     kind: &'static str,
     elements: u64,
     seconds: f64,

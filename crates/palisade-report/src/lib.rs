@@ -109,6 +109,8 @@ pub struct Finding<'a> {
 /// A proof that was checked.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Certified {
+    /// Who gave the proof.
+    pub engine: &'static str,
     /// What kind of proof it is, as certificates call it.
     pub kind: &'static str,
     /// How many elements or states were looked at.

@@ -45,6 +45,9 @@ pub fn details(finding: &Finding<'_>, full: bool) -> String {
     let Finding { model, outcome, seconds, peak_memory_bytes, .. } = *finding;
     let mut text = account(model, outcome.engine, &outcome.stats, seconds, peak_memory_bytes, full);
     if let Some(certified) = finding.certified {
+        if certified.engine != outcome.engine {
+            write!(text, "; proof by engine {}", certified.engine).expect("writing to a string");
+        }
         write!(
             text,
             "; proof of {} elements checked in {:.2} s",

@@ -3,6 +3,8 @@
 //! First every engine that is made for such programs gets a taste of the question, one after the other: most programs are small, and then who answers does not depend on
 //! timing. What is not small is asked of all engines side by side ([`Race`]): the first who knows the answer stops the others. An engine that had to make room for others tries once more
 //! when it has the memory to itself, so that whatever one engine decides alone is decided here.
+//!
+//! Where `safe` is to be proved, it is no answer without a proof. A proof by visiting all states is soon found and may be long in checking: it is taken from small programs, else arguments go first.
 
 use crate::CheckError;
 use crate::check::{Asked, ask};
@@ -18,6 +20,8 @@ use std::time::Duration;
 const TASTE: (u64, Duration) = (1 << 10, Duration::from_millis(100));
 /// The same where only one engine is made for the program: it may use all jobs, which it may not side by side with others.
 const MEAL: (u64, Duration) = (1 << 20, Duration::from_secs(2));
+/// The same where `safe` will have to be checked by visiting all states, without the reductions of the engine.
+const SIP: (u64, Duration) = (1 << 8, Duration::from_millis(100));
 /// What those who are made for the program may compute while a reluctant engine computes 1.
 const WEIGHT: u32 = 4;
 /// Engines recurse over programs as deeply as the main thread does.
@@ -42,13 +46,14 @@ pub(crate) fn ask_all(
         [] => Ok(Said { asked: nobody(), others: Vec::new() }),
         [engine] => Ok(Said { asked: ask(*engine, task, budget, progress, prove)?, others: Vec::new() }),
         _ => {
-            // A proof by visiting all states is soon found and long in checking.
-            let eager = |engine: &&dyn Engine| match prove {
-                true => engine.proofs() == Proofs::Argued,
-                false => engine.suits(task) > Suitability::Reluctant,
+            let eager: Vec<bool> =
+                engines.iter().map(|engine| engine.suits(task) > Suitability::Reluctant).collect();
+            let weight = |(engine, eager): (&&dyn Engine, &bool)| match prove {
+                true if engine.proofs() == Proofs::Argued => WEIGHT,
+                false if *eager => WEIGHT,
+                _ => 1,
             };
-            let eager: Vec<bool> = engines.iter().map(eager).collect();
-            let weights: Vec<u32> = eager.iter().map(|&eager| if eager { WEIGHT } else { 1 }).collect();
+            let weights: Vec<u32> = engines.iter().zip(&eager).map(weight).collect();
             let race = Race::new(&weights, budget.jobs());
             Question { engines, eager, task, budget, progress, prove, race: &race }.answer()
         }
@@ -79,14 +84,14 @@ impl Question<'_> {
         let mut open = Vec::new();
         for seat in (0..seats).filter(|&seat| self.eager[seat]) {
             let asked = self.ask(seat, &self.taste(seat))?;
-            if knows(&asked) {
+            if self.knows(&asked) {
                 return Ok(told(said, seat, asked));
             }
             if let Err(what) = self.budget.check(0) {
                 said[seat] = Some(asked);
                 // What ran out is not the taste.
                 said.iter_mut().flatten().for_each(|asked| asked.ran_out_of(what));
-                return Ok(unknown(said));
+                return Ok(no_answer(said));
             }
             if ran_out(&asked).is_some() {
                 open.push(seat);
@@ -106,17 +111,18 @@ impl Question<'_> {
                 break;
             }
             let asked = self.ask(seat, self.budget)?;
-            if knows(&asked) {
+            if self.knows(&asked) {
                 return Ok(told(said, seat, asked));
             }
             said[seat] = Some(asked);
         }
-        Ok(unknown(said))
+        Ok(no_answer(said))
     }
 
     fn taste(&self, seat: usize) -> Budget {
         let budget = self.race.budget(seat, self.budget);
         let (budget, (work, time)) = match self.eager.iter().filter(|eager| **eager).count() {
+            _ if self.prove && self.engines[seat].proofs() == Proofs::ByVisitingAll => (budget, SIP),
             1 => (budget.with_jobs(self.budget.jobs()), MEAL),
             _ => (budget, TASTE),
         };
@@ -140,7 +146,7 @@ impl Question<'_> {
                         let _finish = Finish { race: self.race, seat, first };
                         let _entered = self.race.enter(seat);
                         let asked = self.ask(seat, &self.race.budget(seat, self.budget));
-                        if !asked.as_ref().is_ok_and(|asked| !knows(asked)) {
+                        if !asked.as_ref().is_ok_and(|asked| !self.knows(asked)) {
                             first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(seat);
                         }
                         (seat, asked)
@@ -178,13 +184,22 @@ impl Question<'_> {
         ask(engine, self.task, budget, &lane, self.prove)
     }
 
+    /// Whether this is an answer to what was asked.
+    fn knows(&self, asked: &Asked) -> bool {
+        match asked.outcome.verdict {
+            Verdict::Safe => !self.prove || asked.proof.is_some(),
+            Verdict::Unsafe(_) => true,
+            Verdict::Unknown(_) => false,
+        }
+    }
+
     /// The word of the only engine that was left.
     fn last_word(&self, mut said: Vec<Option<Asked>>, seat: usize, asked: Asked) -> Said {
-        if knows(&asked) {
+        if self.knows(&asked) {
             return told(said, seat, asked);
         }
         said[seat] = Some(asked);
-        unknown(said)
+        no_answer(said)
     }
 }
 
@@ -215,10 +230,6 @@ impl Asked {
     }
 }
 
-fn knows(asked: &Asked) -> bool {
-    !matches!(asked.outcome.verdict, Verdict::Unknown(_))
-}
-
 fn ran_out(asked: &Asked) -> Option<Exhausted> {
     match &asked.outcome.verdict {
         Verdict::Unknown(reason) => reason.what_ran_out(),
@@ -232,10 +243,11 @@ fn told(said: Vec<Option<Asked>>, seat: usize, asked: Asked) -> Said {
     Said { asked, others: others.filter_map(|(_, asked)| Some(asked?.outcome)).collect() }
 }
 
-/// Nobody knows: the first engine that would have gone on says why, or else the first that has a reason at all.
-fn unknown(said: Vec<Option<Asked>>) -> Said {
+/// Nobody has an answer. If somebody knows it without proof, that is better than nothing; else the first engine that would have gone on says why, or else the first that has a reason at all.
+fn no_answer(said: Vec<Option<Asked>>) -> Said {
     let mut said: Vec<Asked> = said.into_iter().flatten().collect();
     let would_go_on = |asked: &Asked| match ran_out(asked) {
+        _ if asked.outcome.verdict == Verdict::Safe => -1,
         Some(Exhausted::Time(_) | Exhausted::Memory(_) | Exhausted::Stopped) => 0,
         None => 1,
         Some(Exhausted::Work(_)) => 2,
@@ -283,7 +295,7 @@ impl Progress for Lane<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palisade_engine::{Options, Silent, Threads};
+    use palisade_engine::{Options, Proof, Silent, Threads};
     use palisade_memory::{Interlocked, Model};
     use palisade_program::written::Program;
 
@@ -293,11 +305,16 @@ mod tests {
         suits: Suitability,
         work: Option<u64>,
         bytes: u64,
+        proofs: Proofs,
     }
 
     impl Worker {
         fn new(name: &'static str, work: Option<u64>, bytes: u64) -> Worker {
-            Worker { name, suits: Suitability::Tries, work, bytes }
+            Worker { name, suits: Suitability::Tries, work, bytes, proofs: Proofs::None }
+        }
+
+        fn proves(self, proofs: Proofs) -> Worker {
+            Worker { proofs, ..self }
         }
 
         fn reluctant(self) -> Worker {
@@ -323,9 +340,26 @@ mod tests {
             };
             Outcome { verdict, engine: self.name, stats: Stats::new() }
         }
+        fn proofs(&self) -> Proofs {
+            self.proofs
+        }
+        fn prove(
+            &self,
+            task: &Task<'_>,
+            budget: &Budget,
+            progress: &dyn Progress,
+        ) -> (Outcome, Option<Proof>) {
+            let outcome = self.check(task, budget, progress);
+            let proves = self.proofs > Proofs::None && outcome.verdict == Verdict::Safe;
+            (outcome, proves.then_some(Proof::AllStates))
+        }
     }
 
     fn ask_workers(workers: &[Worker], budget: &Budget) -> Said {
+        ask_for(workers, budget, false)
+    }
+
+    fn ask_for(workers: &[Worker], budget: &Budget, prove: bool) -> Said {
         let program = Program::default();
         let task = Task {
             program: &program,
@@ -335,7 +369,7 @@ mod tests {
             options: Options::default(),
         };
         let engines: Vec<&dyn Engine> = workers.iter().map(|worker| worker as &dyn Engine).collect();
-        ask_all(&engines, &task, budget, &Silent, false).expect("nothing to replay")
+        ask_all(&engines, &task, budget, &Silent, prove).expect("nothing to replay")
     }
 
     const LITTLE: Option<u64> = Some(TASTE.0);
@@ -369,6 +403,25 @@ mod tests {
         check(MUCH, LITTLE, "a");
         check(None, LITTLE, "b");
         check(FOR_EVER, MUCH, "b");
+    }
+
+    #[test]
+    fn where_a_proof_is_wanted_safe_is_no_answer_without() {
+        use Proofs::{Argued, ByVisitingAll, None as Nothing};
+        let check = |workers: [(Option<u64>, Proofs); 2], engine: &str, proved: bool| {
+            let named = ["a", "b"].into_iter().zip(workers);
+            let workers: Vec<Worker> =
+                named.map(|(name, (work, proofs))| Worker::new(name, work, 0).proves(proofs)).collect();
+            let asked = ask_for(&workers, &Budget::unlimited(1), true).asked;
+            assert_eq!((asked.outcome.engine, asked.proof.is_some()), (engine, proved));
+        };
+        check([(LITTLE, Nothing), (LITTLE, Argued)], "b", true);
+        check([(LITTLE, Nothing), (MUCH, ByVisitingAll)], "b", true);
+        check([(LITTLE, Nothing), (MUCH, Nothing)], "a", false);
+        // All states of a small program are soon visited; of others, an argument is better.
+        check([(Some(SIP.0), ByVisitingAll), (LITTLE, Argued)], "a", true);
+        check([(LITTLE, ByVisitingAll), (LITTLE, Argued)], "b", true);
+        check([(LITTLE, ByVisitingAll), (None, Argued)], "a", true);
     }
 
     #[test]

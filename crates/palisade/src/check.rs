@@ -3,10 +3,11 @@
 use crate::Input;
 use crate::auto::{self, Said};
 use crate::engines::{self, engines};
+use crate::prove;
 use palisade_base::Source;
-use palisade_certificate::{Certificate, Refusal, verify};
+use palisade_certificate::{Certificate, Refusal};
 use palisade_engine::{
-    Budget, Engine, Options, Outcome, Progress, Proof, Reason, Silent, Task, Threads, Verdict, Witness,
+    Budget, Engine, Options, Outcome, Progress, Proof, Silent, Task, Threads, Verdict, Witness,
     peak_memory_bytes,
 };
 use palisade_memory::{Interlocked, Machine, Model};
@@ -76,14 +77,23 @@ pub struct Answer {
     pub seconds: f64,
     /// The most memory this process ever used, if the host tells.
     pub peak_memory_bytes: Option<u64>,
-    /// The proof that goes with `safe`, if one was asked for and the engine gives proofs.
-    pub proof: Option<Proof>,
+    /// The proof that goes with `safe`, if one was asked for and found.
+    pub proof: Option<Proved>,
     /// How the proof was checked, if that was asked for.
     pub certified: Option<Certified>,
     /// How often the templates were instantiated.
     pub threads: Threads,
     /// The run, taken on the trusted machine; present if and only if the verdict is `unsafe`.
     replayed: Option<Replayed>,
+}
+
+/// A proof of `safe`.
+#[derive(Clone, Debug)]
+pub struct Proved {
+    /// Who gave it: the engine that answered, or another one, if that gives no proofs.
+    pub engine: &'static str,
+    /// The proof.
+    pub proof: Proof,
 }
 
 /// A run with the running form of the program that has it.
@@ -115,6 +125,17 @@ pub enum CheckError {
         /// What is wrong with the run.
         error: ReplayError,
     },
+    /// An engine says `safe`, and another one has a run.
+    #[error(
+        "engine `{safe}` says `safe`, but engine `{other}` has a run that breaks the program. \
+         This is a bug in Palisade, and there is no verdict; please report it with the program"
+    )]
+    Disagreement {
+        /// Who says `safe`.
+        safe: &'static str,
+        /// Who says `unsafe`.
+        other: &'static str,
+    },
     /// An engine's proof does not convince.
     #[error(
         "engine `{engine}` says `safe`, but its proof does not convince: {refusal}. \
@@ -145,20 +166,23 @@ pub fn check(
         interlocked: options.interlocked,
         options: options.options.clone(),
     };
+    let prove = options.prove || options.certify;
     let engines = match &options.engine {
-        EngineChoice::Auto if options.prove || options.certify => engines::suited_to_prove(&task),
-        EngineChoice::Auto => engines::suited(&task),
+        EngineChoice::Auto => engines::suited(&task, prove),
         EngineChoice::Named(name) => vec![engines::named(name).ok_or_else(|| CheckError::NoSuchEngine {
             name: name.clone(),
             known: engines().iter().map(|engine| engine.name()).collect(),
         })?],
     };
-    let prove = options.prove || options.certify;
     let Said { asked: Asked { mut outcome, replayed, proof }, others } =
         auto::ask_all(&engines, &task, budget, progress, prove)?;
-    let certified = match options.certify {
-        true => certify(&task, &mut outcome, proof.as_ref(), budget, progress)?,
-        false => None,
+    let mut proof = proof.map(|proof| Proved { engine: outcome.engine, proof });
+    if prove && outcome.verdict == Verdict::Safe && proof.is_none() {
+        proof = prove::by_another(&task, &mut outcome, options, budget, progress)?;
+    }
+    let certified = match (&proof, options.certify) {
+        (Some(proof), true) => prove::checked(&task, &mut outcome, proof, budget, progress)?,
+        _ => None,
     };
     Ok(Answer {
         outcome,
@@ -181,40 +205,6 @@ pub fn check(
 pub fn check_simply(program: &Program, options: CheckOptions) -> Answer {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     check(program, &options, &Budget::unlimited(jobs), &Silent).unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// Checks the proof of `safe`. If there is none, or the budget runs out, the answer becomes unknown.
-fn certify(
-    task: &Task<'_>,
-    outcome: &mut Outcome,
-    proof: Option<&Proof>,
-    budget: &Budget,
-    progress: &dyn Progress,
-) -> Result<Option<Certified>, CheckError> {
-    if outcome.verdict != Verdict::Safe {
-        return Ok(None);
-    }
-    let engine = outcome.engine;
-    let Some(proof) = proof else {
-        let why = format!("engine `{engine}` says safe, but it gives no proof that could be checked");
-        outcome.verdict = Verdict::Unknown(Reason::Unsupported(why));
-        return Ok(None);
-    };
-    progress.tell("checking the proof", &outcome.stats);
-    let start = Instant::now();
-    match verify(task, proof, budget) {
-        Ok(summary) => Ok(Some(Certified {
-            kind: palisade_certificate::kind(proof),
-            elements: summary.elements as u64,
-            seconds: start.elapsed().as_secs_f64(),
-        })),
-        Err(Refusal::Exhausted(what)) => {
-            let reached = format!("engine `{engine}` says safe, but its proof was not checked to the end");
-            outcome.verdict = Verdict::Unknown(Reason::exhausted(what, Some(Reason::Unsupported(reached))));
-            Ok(None)
-        }
-        Err(refusal) => Err(CheckError::ProofRefused { engine, refusal }),
-    }
 }
 
 /// What an engine said, with the run that goes with `unsafe` and the proof that goes with `safe`.
@@ -291,6 +281,7 @@ impl Answer {
 
     /// The proof of `safe`, as it is kept in files.
     pub fn certificate(&self, input: &Input) -> Option<Certificate> {
+        let Proved { engine, proof } = self.proof.clone()?;
         Some(Certificate {
             file: input.source.name().to_owned(),
             language: input.language.name().to_owned(),
@@ -299,8 +290,8 @@ impl Answer {
             interlocked: self.interlocked,
             threads: self.threads,
             int_range: input.int_range.map(|range| (range.lo, range.hi)),
-            engine: self.outcome.engine.to_owned(),
-            proof: self.proof.clone()?,
+            engine: engine.to_owned(),
+            proof,
         })
     }
 

@@ -1,6 +1,6 @@
 //! The engines there are. A new engine is one more line in [`engines()`].
 
-use palisade_engine::{Engine, Proofs, RobustnessEngine, Suitability, Task};
+use palisade_engine::{Engine, RobustnessEngine, Suitability, Task};
 
 /// All engines, the preferred one first.
 pub fn engines() -> &'static [&'static dyn Engine] {
@@ -30,9 +30,13 @@ pub fn named(name: &str) -> Option<&'static dyn Engine> {
     engines().iter().copied().find(|engine| engine.name() == name)
 }
 
-/// The engines that can try the task, those that decide it first and reluctant ones last, otherwise in the order of [`engines()`].
-pub fn suited(task: &Task<'_>) -> Vec<&'static dyn Engine> {
-    best_first(engines(), task)
+/// The engines that can try the task, those that decide it first and reluctant ones last, otherwise in the order of [`engines()`]; to prove `safe`, those first whose proofs are easy to check.
+pub fn suited(task: &Task<'_>, prove: bool) -> Vec<&'static dyn Engine> {
+    let mut preferred = engines().to_vec();
+    if prove {
+        preferred.sort_by_key(|engine| std::cmp::Reverse(engine.proofs()));
+    }
+    best_first(&preferred, task)
 }
 
 /// All engines for robustness, the preferred one first.
@@ -46,14 +50,6 @@ pub fn suited_for_robustness(task: &Task<'_>) -> Vec<&'static dyn RobustnessEngi
     suited.retain(|engine| engine.suits(task) != Suitability::No);
     suited.sort_by_key(|engine| std::cmp::Reverse(engine.suits(task)));
     suited
-}
-
-/// The engines that can try the task and give proofs, those whose proofs are easy to check first; all that can try it if none gives proofs.
-pub fn suited_to_prove(task: &Task<'_>) -> Vec<&'static dyn Engine> {
-    let proving: Vec<_> = engines().iter().copied().filter(|engine| engine.proofs() > Proofs::None).collect();
-    let mut suited = best_first(&proving, task);
-    suited.sort_by_key(|engine| std::cmp::Reverse(engine.proofs()));
-    if suited.is_empty() { best_first(engines(), task) } else { suited }
 }
 
 fn best_first<'e>(engines: &[&'e dyn Engine], task: &Task<'_>) -> Vec<&'e dyn Engine> {

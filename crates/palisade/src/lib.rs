@@ -30,12 +30,13 @@ mod certify;
 mod check;
 pub mod engines;
 mod fences;
+mod prove;
 mod read;
 mod robust;
 mod translate;
 
 pub use certify::{CertifyError, certify};
-pub use check::{Answer, CheckError, CheckOptions, EngineChoice, check, check_simply};
+pub use check::{Answer, CheckError, CheckOptions, EngineChoice, Proved, check, check_simply};
 pub use engines::engines;
 pub use fences::{FencesAnswer, FencesError, FencesOptions, Goal, OracleError, Spot, WriteError, fences};
 pub use read::{Input, IntRange, Refused, read};

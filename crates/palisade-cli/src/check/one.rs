@@ -160,7 +160,7 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
             let no_run = "there is no run to keep".to_owned();
             let certificate = answered.answer.certificate(&answered.input).map(|proof| proof.to_json());
             let no_proof = match answered.answer.outcome.verdict {
-                Verdict::Safe => format!("engine `{}` gives no proofs", answered.answer.outcome.engine),
+                Verdict::Safe => "no engine gives a proof".to_owned(),
                 _ => "there is no proof to keep".to_owned(),
             };
             let kept = keep(asked.args.witness.as_deref(), witness, &no_run, output)
@@ -209,7 +209,9 @@ fn keep(path: Option<&Path>, text: Option<String>, why_not: &str, output: &Outpu
 pub(super) fn failure(error: &CheckError) -> Diagnostic {
     let id = match error {
         CheckError::NoSuchEngine { .. } => "no-such-engine",
-        CheckError::ReplayFailed { .. } | CheckError::ProofRefused { .. } => "internal-error",
+        CheckError::ReplayFailed { .. }
+        | CheckError::ProofRefused { .. }
+        | CheckError::Disagreement { .. } => "internal-error",
     };
     Diagnostic::error(id, error.to_string())
 }
