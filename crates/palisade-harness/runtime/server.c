@@ -300,6 +300,8 @@ static void serve(void)
 {
     command_fd = fcntl(0, F_DUPFD_CLOEXEC, FIRST_FD);
     pal.log_fd = fcntl(1, F_DUPFD_CLOEXEC, FIRST_FD);
+    /* The execution goes on while somebody reads what is in the pipe. If it cannot be that large it stays as it is. */
+    fcntl(pal.log_fd, F_SETPIPE_SZ, LOG_BYTES);
     int nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, 0);
     close(nothing);

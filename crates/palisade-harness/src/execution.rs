@@ -8,11 +8,12 @@ use crate::stream::{End, Reason};
 use palisade_memory::Interlocked;
 use palisade_monitor::{
     Action, Bytes, Event, Instruction, LARGEST_ACCESS, Monitor, Operation, Process, Seen, Violation, actions,
+    fenced_action,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 /// Instructions by the place from which they call the runtime.
@@ -109,13 +110,18 @@ pub enum How {
 #[derive(Debug)]
 enum Monitored {
     Here(Box<Monitor>),
-    Elsewhere(SyncSender<Vec<Event>>, JoinHandle<Monitor>),
+    Elsewhere {
+        events: SyncSender<Vec<Event>>,
+        /// What was taken in comes back, to be filled again.
+        empty: Receiver<Vec<Event>>,
+        handle: JoinHandle<Monitor>,
+    },
 }
 
 /// Executions with more events than this are long.
 const LONG: u64 = 1 << 17;
 /// How many events are handed over at a time, and how often before the other thread has taken them.
-const HANDED_OVER: usize = 1 << 13;
+const HANDED_OVER: usize = 1 << 12;
 const WAITING: usize = 16;
 
 impl Monitored {
@@ -127,18 +133,24 @@ impl Monitored {
                 if monitor.events() < LONG {
                     return Monitored::Here(monitor);
                 }
-                let (sender, receiver) = sync_channel::<Vec<Event>>(WAITING);
+                let (events, receiver) = sync_channel::<Vec<Event>>(WAITING);
+                let (back, empty) = channel();
                 let handle = std::thread::spawn(move || {
-                    receiver.iter().for_each(|events| monitor.take_all(&events));
+                    for mut events in receiver {
+                        monitor.take_all(&events);
+                        events.clear();
+                        // At the end nobody wants it any more.
+                        let _ = back.send(events);
+                    }
                     *monitor
                 });
-                Monitored::Elsewhere(sender, handle)
+                Monitored::Elsewhere { events, empty, handle }
             }
-            Monitored::Elsewhere(sender, handle) => {
-                let events = std::mem::replace(batch, Vec::with_capacity(HANDED_OVER + 2));
+            Monitored::Elsewhere { events, empty, handle } => {
+                let next = empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(HANDED_OVER));
                 // If the other thread has panicked, so will whoever joins it.
-                let _ = sender.send(events);
-                Monitored::Elsewhere(sender, handle)
+                let _ = events.send(std::mem::replace(batch, next));
+                Monitored::Elsewhere { events, empty, handle }
             }
         }
     }
@@ -147,15 +159,15 @@ impl Monitored {
     fn batch(&self) -> usize {
         match self {
             Monitored::Here(_) => BATCH,
-            Monitored::Elsewhere(..) => HANDED_OVER,
+            Monitored::Elsewhere { .. } => HANDED_OVER,
         }
     }
 
     fn finish(self) -> Monitor {
         match self {
             Monitored::Here(monitor) => *monitor,
-            Monitored::Elsewhere(sender, handle) => {
-                drop(sender);
+            Monitored::Elsewhere { events, handle, .. } => {
+                drop(events);
                 handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             }
         }
@@ -242,7 +254,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Takes in a record.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, record: &Record) {
         if record.is_pending() {
             return;
@@ -256,17 +268,24 @@ impl<'a> Recorder<'a> {
         }
         self.races.take(record);
         if record.place != 0 && record.kind != Kind::Free {
-            let thread = usize::from(record.thread);
-            if self.last.len() <= thread {
-                self.last.resize(thread + 1, 0);
+            match self.last.get_mut(usize::from(record.thread)) {
+                Some(last) => *last = record.place,
+                None => self.first_place(record),
             }
-            self.last[thread] = record.place;
         }
+        // There is room for two more.
         if self.batch.len() >= self.batch_size - 2 {
             self.flush();
         }
     }
 
+    #[cold]
+    fn first_place(&mut self, record: &Record) {
+        self.last.resize(usize::from(record.thread) + 1, 0);
+        self.last[usize::from(record.thread)] = record.place;
+    }
+
+    #[inline(never)]
     fn flush(&mut self) {
         if let Some(monitor) = self.monitor.take() {
             let monitor = monitor.take_all(&mut self.batch);
@@ -275,14 +294,13 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn access(&mut self, record: &Record) {
         self.accesses += 1;
-        let size = u32::from(record.size).clamp(1, LARGEST_ACCESS);
-        let Some(bytes) = Bytes::new(record.address, size) else { return };
+        // Addresses have 48 bits.
+        let bytes = Bytes { address: record.address, size: u32::from(record.size).clamp(1, LARGEST_ACCESS) };
         let instruction = self.places.instruction(record.place);
         let process = Process(u32::from(record.thread));
-        let order = ordering(record.order);
         let operation = match record.kind {
             // Compilers make a locked instruction of a sequentially consistent store; the runtime has said so already.
             Kind::Load => Operation::Load(bytes),
@@ -290,11 +308,16 @@ impl<'a> Recorder<'a> {
             Kind::Locked => Operation::Modify(bytes),
             _ => Operation::Fail(bytes),
         };
-        for action in actions(operation, order) {
+        let (is_fenced, action) = fenced_action(operation, ordering(record.order));
+        if is_fenced {
+            self.batch.push(Event { process, instruction, action: Action::StoreFence });
+        }
+        if let Some(action) = action {
             self.batch.push(Event { process, instruction, action });
         }
     }
 
+    #[inline(never)]
     fn other(&mut self, record: &Record) {
         let process = Process(u32::from(record.thread));
         let other = Process(record.address as u32);

@@ -105,7 +105,7 @@ pub enum Order {
 }
 
 impl Order {
-    const ALL: [Order; 7] = [
+    pub(crate) const ALL: [Order; 7] = [
         Order::Plain,
         Order::Volatile,
         Order::Relaxed,

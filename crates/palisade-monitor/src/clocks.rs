@@ -19,8 +19,8 @@ pub const LATEST: Moment = i32::MAX as Moment;
 /// How many vectors knowledge is.
 pub const VECTORS: usize = 3;
 
-/// Vectors grow by this many lanes, so that loops over them have no odd rest.
-pub const LANE_STEP: usize = 8;
+/// Vectors grow by this many lanes, so that loops over them have no odd rest: as many as fit into a register for vectors on any host. Few programs under test have more processes.
+pub const LANE_STEP: usize = 4;
 
 /// `into` learns what `from` knows.
 #[inline(always)]
@@ -42,48 +42,53 @@ pub fn copy(into: &mut [Moment], from: &[Moment]) {
     }
 }
 
-/// The knowledge of many owners.
+/// The knowledge of many owners, each of whom has this many vectors.
 #[derive(Clone, Debug)]
-pub struct Bank {
-    vectors: usize,
+pub struct Bank<const WIDTH: usize> {
     lanes: usize,
     moments: Vec<Moment>,
 }
 
-impl Bank {
-    /// No owners; every owner gets this many vectors.
-    pub fn new(vectors: usize, lanes: usize) -> Bank {
-        Bank { vectors, lanes, moments: Vec::new() }
+impl<const WIDTH: usize> Bank<WIDTH> {
+    /// No owners.
+    pub fn new(lanes: usize) -> Bank<WIDTH> {
+        Bank { lanes, moments: Vec::new() }
     }
 
     /// A new owner, who knows nothing.
     pub fn push(&mut self) {
-        self.moments.resize(self.moments.len() + self.vectors * self.lanes, 0);
+        self.moments.resize(self.moments.len() + WIDTH * self.lanes, 0);
     }
 
     /// A new owner, who knows the same as another.
     pub fn push_copy(&mut self, of: usize) {
-        let width = self.vectors * self.lanes;
+        let width = WIDTH * self.lanes;
         self.moments.extend_from_within(of * width..(of + 1) * width);
     }
 
     /// All an owner knows.
     #[inline(always)]
     pub fn of(&self, owner: usize) -> &[Moment] {
-        let width = self.vectors * self.lanes;
+        let width = WIDTH * self.lanes;
         &self.moments[owner * width..(owner + 1) * width]
     }
 
     /// All an owner knows, to be changed.
     #[inline(always)]
     pub fn of_mut(&mut self, owner: usize) -> &mut [Moment] {
-        let width = self.vectors * self.lanes;
-        &mut self.moments[owner * width..(owner + 1) * width]
+        self.of_lanes(owner, self.lanes)
+    }
+
+    /// The same for whoever knows how many lanes there are: if that is a constant, loops over them are none.
+    #[inline(always)]
+    pub fn of_lanes(&mut self, owner: usize, lanes: usize) -> &mut [Moment] {
+        debug_assert_eq!(lanes, self.lanes, "there are as many lanes as its owner says");
+        &mut self.moments[owner * (WIDTH * lanes)..][..WIDTH * lanes]
     }
 
     /// One owner learns what another knows.
     pub fn join_within(&mut self, into: usize, from: usize) {
-        let width = self.vectors * self.lanes;
+        let width = WIDTH * self.lanes;
         for lane in 0..width {
             let known = self.moments[from * width + lane];
             let moment = &mut self.moments[into * width + lane];

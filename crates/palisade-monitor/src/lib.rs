@@ -17,10 +17,12 @@ mod monitor;
 mod ordering;
 mod shadow;
 mod violations;
+mod words;
 
 pub use event::{Access, Action, Bytes, Event, Instruction, LARGEST_ACCESS, MOST_PROCESSES, Process};
 pub use format::{BinaryWriter, Instructions, TextWriter, TraceError, TraceReader};
 pub use model::ByMonitors;
 pub use monitor::Monitor;
-pub use ordering::{Operation, actions};
+pub use ordering::{Operation, actions, fenced_action};
 pub use violations::{Seen, Violation, Violations};
+pub use words::{NONE, WORD, Words};

@@ -30,7 +30,7 @@
 
 use crate::clocks::{Bank, LANE_STEP, LATEST, Moment, VECTORS, copy, join};
 use crate::event::{Access, Action, Bytes, Event, Instruction, MOST_PROCESSES, Process};
-use crate::shadow::{NONE, Piece, Shadow, View};
+use crate::shadow::{NONE, Piece, Shadow, Stored, View};
 use crate::violations::Violations;
 use palisade_memory::Interlocked;
 
@@ -45,7 +45,7 @@ pub struct Monitor {
     slots: Vec<u32>,
     threads: Vec<Thread>,
     /// What each slot's process knows.
-    clocks: Bank,
+    clocks: Bank<VECTORS>,
     lanes: usize,
     shadow: Shadow,
     /// Slots of processes that were joined.
@@ -81,7 +81,7 @@ impl Monitor {
             interlocked,
             slots: Vec::new(),
             threads: Vec::new(),
-            clocks: Bank::new(VECTORS, LANE_STEP),
+            clocks: Bank::new(LANE_STEP),
             lanes: LANE_STEP,
             shadow: Shadow::new(LANE_STEP),
             joined: Vec::new(),
@@ -111,24 +111,37 @@ impl Monitor {
     /// Takes in the next events. The same as taking them in one by one, and faster: what is known of their addresses is looked up for several at a time, so that the host's
     /// waits for its memory overlap.
     pub fn take_all(&mut self, events: &[Event]) {
-        let mut found = [NONE; AT_A_TIME];
         for events in events.chunks(AT_A_TIME) {
-            for (event, found) in events.iter().zip(&mut found) {
-                *found = match event.action {
-                    Action::Access(_, bytes) => self.shadow.look_up(bytes),
-                    _ => NONE,
-                };
+            // With few processes, whose number is known to the compiler, loops over vectors are none.
+            if self.lanes == LANE_STEP {
+                self.take_some(events, LANE_STEP);
+            } else {
+                self.take_some(events, self.lanes);
             }
-            let changes = self.shadow.changes();
-            for (event, &piece) in events.iter().zip(&found) {
-                match event.action {
-                    Action::Access(access, bytes) if piece != NONE && self.shadow.changes() == changes => {
-                        let slot = self.slot(event.process);
+        }
+    }
+
+    #[inline(always)]
+    fn take_some(&mut self, events: &[Event], lanes: usize) {
+        let mut found = [NONE; AT_A_TIME];
+        for (event, found) in events.iter().zip(&mut found) {
+            if let Action::Access(_, bytes) = event.action {
+                *found = self.shadow.look_up(bytes, lanes);
+            }
+        }
+        let changes = self.shadow.changes();
+        for (event, &piece) in events.iter().zip(&found) {
+            match event.action {
+                Action::Access(access, bytes) if piece != NONE => {
+                    let slot = self.slot(event.process);
+                    if self.lanes == lanes && self.shadow.changes() == changes {
                         self.events += 1;
-                        self.one(slot, event.instruction, access, piece, bytes);
+                        self.one(slot, event.instruction, access, piece, bytes, lanes);
+                    } else {
+                        self.take(event);
                     }
-                    _ => self.take(event),
                 }
+                _ => self.take(event),
             }
         }
     }
@@ -188,8 +201,8 @@ impl Monitor {
 
     /// The process makes an event: its moment goes on.
     #[inline(always)]
-    fn advance(&mut self, me: usize) -> Moment {
-        let moment = &mut self.clocks.of_mut(me)[me];
+    fn advance(&mut self, me: usize, lanes: usize) -> Moment {
+        let moment = &mut self.clocks.of_lanes(me, lanes)[me];
         *moment += 1;
         if *moment < self.latest { *moment } else { self.forget_old(me) }
     }
@@ -207,11 +220,8 @@ impl Monitor {
     #[inline]
     fn access(&mut self, me: usize, instruction: Instruction, access: Access, bytes: Bytes) {
         match self.shadow.find(bytes) {
-            Some(piece) => self.one(me, instruction, access, piece, bytes),
-            None => {
-                let accesses = [(access, bytes)];
-                self.many(me, instruction, &accesses, self.waits(access));
-            }
+            NONE => self.many(me, instruction, &[(access, bytes)], self.waits(access)),
+            piece => self.one(me, instruction, access, piece, bytes, self.lanes),
         }
     }
 
@@ -227,14 +237,37 @@ impl Monitor {
 
     /// An access to just one piece: what nearly all are, so that this is where the time goes. [`Monitor::many`] says the same in general.
     #[inline(always)]
-    fn one(&mut self, me: usize, instruction: Instruction, access: Access, at: u32, bytes: Bytes) {
-        let now = self.advance(me);
-        let [happened, tso, pso] = self.vectors();
+    fn one(
+        &mut self,
+        me: usize,
+        instruction: Instruction,
+        access: Access,
+        at: u32,
+        bytes: Bytes,
+        lanes: usize,
+    ) {
+        let now = self.advance(me, lanes);
+        let [happened, tso, pso] = [0, lanes, 2 * lanes];
         let waits = self.waits(access);
         let thread = self.threads[me];
-        let clock = self.clocks.of_mut(me);
-        let mut view = self.shadow.view(at);
+        self.threads[me].previous = instruction;
+        let clock = self.clocks.of_lanes(me, lanes);
+        let mut view = self.shadow.view_lanes(at, lanes);
         let Piece { writer, stamp, barrier, instruction: store, .. } = *view.piece;
+        let stored = Stored { by: me as u32, now, barrier: thread.barrier, instruction, bytes };
+        if view.piece.is_only_of(me as u32)
+            && waits == Waits::No
+            && !(access.writes() && view.piece.is_part())
+        {
+            // There is nothing to learn and nothing to report: stacks, and whatever else a process has to itself.
+            if access.writes() {
+                view.store(clock, stored);
+            } else {
+                copy(view.accesses, clock);
+                (view.piece.loaded, view.piece.reader) = (true, me as u32);
+            }
+            return;
+        }
         let is_foreign = writer != NONE && writer != me as u32;
         let ordered = is_foreign && clock[happened + writer as usize] >= stamp;
         if access.writes() && view.piece.loaded {
@@ -265,17 +298,10 @@ impl Monitor {
         let drains = writer != NONE && (is_foreign || access != Access::Load);
         if drains && view.piece.is_part() {
             self.shadow.drain_parts(at, me, now);
-            view = self.shadow.view(at);
+            view = self.shadow.view_lanes(at, lanes);
         }
         if access.writes() {
-            copy(view.store, clock);
-            if view.piece.drained {
-                view.drained_by.fill(0);
-            }
-            let piece = &mut *view.piece;
-            (piece.loaded, piece.drained) = (false, false);
-            (piece.writer, piece.stamp, piece.barrier) = (me as u32, now, thread.barrier);
-            (piece.instruction, piece.stored) = (instruction, bytes);
+            view.store(clock, stored);
             if waits == Waits::Own {
                 view.drain(me, now);
             }
@@ -285,13 +311,12 @@ impl Monitor {
             }
             load(&mut view, clock, me);
         }
-        self.threads[me].previous = instruction;
     }
 
     /// An event that accesses several pieces, all at once: a large or unaligned access, or an atomic section.
     #[cold]
     fn many(&mut self, me: usize, instruction: Instruction, accesses: &[(Access, Bytes)], waits: Waits) {
-        let now = self.advance(me);
+        let now = self.advance(me, self.lanes);
         let [happened, tso, pso] = self.vectors();
         let thread = self.threads[me];
         let mut touched = std::mem::take(&mut self.touched);
@@ -365,12 +390,8 @@ impl Monitor {
             let clock = self.clocks.of(me);
             let mut view = self.shadow.view(touched.piece);
             if touched.access.writes() {
-                copy(view.store, clock);
-                view.drained_by.fill(0);
-                let piece = &mut *view.piece;
-                (piece.loaded, piece.drained) = (false, false);
-                (piece.writer, piece.stamp, piece.barrier) = (me as u32, now, thread.barrier);
-                (piece.instruction, piece.stored) = (instruction, touched.bytes);
+                let (by, barrier, bytes) = (me as u32, thread.barrier, touched.bytes);
+                view.store(clock, Stored { by, now, barrier, instruction, bytes });
                 if waits == Waits::Own {
                     view.drain(me, now);
                 }
@@ -471,7 +492,7 @@ impl Monitor {
             return;
         }
         // Its end is an event, so that whoever knows of it can be told from whoever does not.
-        self.advance(slot);
+        self.advance(slot, self.lanes);
         self.fence(slot);
         self.clocks.join_within(me, slot);
         self.threads[me].previous = instruction;

@@ -38,19 +38,25 @@ pub enum Operation {
 
 /// The events that an operation with a memory order is, at most two.
 pub fn actions(operation: Operation, order: Ordering) -> impl Iterator<Item = Action> {
+    let (is_fenced, action) = fenced_action(operation, order);
+    is_fenced.then_some(Action::StoreFence).into_iter().chain(action)
+}
+
+/// The same, for those who are in a hurry: whether a store-store fence comes first, and what comes then.
+#[inline(always)]
+pub fn fenced_action(operation: Operation, order: Ordering) -> (bool, Option<Action>) {
     let releases = matches!(order, Ordering::Release | Ordering::AcqRel | Ordering::SeqCst);
     let strongest = order == Ordering::SeqCst;
-    let before = releases.then_some(Action::StoreFence);
-    let (before, action) = match operation {
-        Operation::Load(bytes) => (None, Some(Action::Access(Access::Load, bytes))),
-        Operation::Store(bytes) if strongest => (before, Some(Action::Access(Access::Locked, bytes))),
-        Operation::Store(bytes) => (before, Some(Action::Access(Access::Store, bytes))),
-        Operation::Modify(bytes) => (before, Some(Action::Access(Access::Locked, bytes))),
-        Operation::Fail(bytes) => (None, Some(Action::Access(Access::LockedLoad, bytes))),
-        Operation::Fence if strongest => (None, Some(Action::Fence)),
-        Operation::Fence => (before, None),
-    };
-    before.into_iter().chain(action)
+    let access = |access: Access, bytes: Bytes| Some(Action::Access(access, bytes));
+    match operation {
+        Operation::Load(bytes) => (false, access(Access::Load, bytes)),
+        Operation::Store(bytes) if strongest => (releases, access(Access::Locked, bytes)),
+        Operation::Store(bytes) => (releases, access(Access::Store, bytes)),
+        Operation::Modify(bytes) => (releases, access(Access::Locked, bytes)),
+        Operation::Fail(bytes) => (false, access(Access::LockedLoad, bytes)),
+        Operation::Fence if strongest => (false, Some(Action::Fence)),
+        Operation::Fence => (releases, None),
+    }
 }
 
 #[cfg(test)]

@@ -6,18 +6,13 @@
 //!
 //! *Invariants*: (1) the pieces of a word do not overlap and are sorted; (2) a piece lies within one word.
 
-use crate::clocks::{Bank, VECTORS};
+use crate::clocks::{Bank, VECTORS, copy};
 use crate::event::{Bytes, Instruction};
-use rustc_hash::FxHashMap;
-
-/// Bytes in a word.
-const WORD: u64 = 8;
+pub use crate::words::NONE;
+use crate::words::{WORD, Words};
 
 /// Moments in a line of the host's cache, on most hosts.
 const CACHE_LINE: usize = 16;
-
-/// No piece, no process.
-pub const NONE: u32 = u32::MAX;
 
 /// What is known of some neighbouring bytes, besides clocks.
 #[derive(Clone, Copy, Debug)]
@@ -50,15 +45,37 @@ impl Piece {
     pub fn is_part(&self) -> bool {
         self.stored.size != u32::from(self.to - self.from)
     }
+
+    /// Whether a process stored it last, and nobody else has loaded it since.
+    #[inline(always)]
+    pub fn is_only_of(&self, process: u32) -> bool {
+        self.writer == process && (!self.loaded || self.reader == process)
+    }
+}
+
+/// A store.
+#[derive(Clone, Copy, Debug)]
+pub struct Stored {
+    /// Whose.
+    pub by: u32,
+    /// Its moment.
+    pub now: u32,
+    /// Its moment at the last store-store fence before.
+    pub barrier: u32,
+    /// By which instruction.
+    pub instruction: Instruction,
+    /// All bytes.
+    pub bytes: Bytes,
 }
 
 /// Shadow memory.
 #[derive(Clone, Debug)]
 pub struct Shadow {
-    words: FxHashMap<u64, u32>,
+    /// The first piece of each word.
+    words: Words,
     pieces: Vec<Piece>,
     /// Per piece: what the last store knew, what all accesses since know together, and who made the store drain when.
-    clocks: Bank,
+    clocks: Bank<PIECE_VECTORS>,
     lanes: usize,
     unused: Vec<u32>,
     changes: u64,
@@ -78,6 +95,19 @@ pub struct View<'a> {
 }
 
 impl View<'_> {
+    /// Notes a store by somebody who knows this.
+    #[inline(always)]
+    pub fn store(&mut self, clock: &[u32], stored: Stored) {
+        copy(self.store, clock);
+        if self.piece.drained {
+            self.drained_by.fill(0);
+        }
+        let piece = &mut *self.piece;
+        (piece.loaded, piece.drained) = (false, false);
+        (piece.writer, piece.stamp, piece.barrier) = (stored.by, stored.now, stored.barrier);
+        (piece.instruction, piece.stored) = (stored.instruction, stored.bytes);
+    }
+
     /// Notes that an access makes the last store drain under PSO.
     pub fn drain(&mut self, by: usize, now: u32) {
         self.piece.drained = true;
@@ -100,34 +130,42 @@ impl Shadow {
     /// Nothing is known of any byte.
     pub fn new(lanes: usize) -> Shadow {
         Shadow {
-            words: FxHashMap::default(),
+            words: Words::default(),
             pieces: Vec::new(),
-            clocks: Bank::new(PIECE_VECTORS, lanes),
+            clocks: Bank::new(lanes),
             lanes,
             unused: Vec::new(),
             changes: 0,
         }
     }
 
-    /// The piece that is just these bytes, if there is one and it is the first of its word.
+    /// The piece that is just these bytes; [`NONE`] if there is none.
     #[inline(always)]
-    pub fn find(&self, bytes: Bytes) -> Option<u32> {
+    pub fn find(&mut self, bytes: Bytes) -> u32 {
         let (from, to) = (bytes.address % WORD, bytes.address % WORD + u64::from(bytes.size));
         if to > WORD {
-            return None;
+            return NONE;
         }
-        let &first = self.words.get(&(bytes.address / WORD))?;
-        let piece = &self.pieces[first as usize];
-        ((u64::from(piece.from), u64::from(piece.to)) == (from, to)).then_some(first)
+        let mut at = self.words.get(bytes.address / WORD);
+        while at != NONE {
+            let piece = &self.pieces[at as usize];
+            if (u64::from(piece.from), u64::from(piece.to)) == (from, to) {
+                return at;
+            }
+            at = piece.next;
+        }
+        NONE
     }
 
-    /// The same, with [`NONE`] for no piece, and fetches what is known of the piece.
+    /// The same, and fetches what is known of the piece.
     #[inline(always)]
-    pub fn look_up(&self, bytes: Bytes) -> u32 {
-        let Some(piece) = self.find(bytes) else { return NONE };
-        let clocks = self.clocks.of(piece as usize);
-        // One number of each line of the host's cache. Nobody needs the sum.
-        std::hint::black_box(clocks.iter().step_by(CACHE_LINE).fold(0, |sum: u32, &moment| sum ^ moment));
+    pub fn look_up(&mut self, bytes: Bytes, lanes: usize) -> u32 {
+        let piece = self.find(bytes);
+        if piece != NONE {
+            // One number of each line of the host's cache. Nobody needs the sum.
+            let clocks = self.clocks.of_lanes(piece as usize, lanes);
+            std::hint::black_box((0..clocks.len()).step_by(CACHE_LINE).fold(0, |sum, at| sum ^ clocks[at]));
+        }
         piece
     }
 
@@ -148,7 +186,7 @@ impl Shadow {
     }
 
     fn cover_word(&mut self, word: u64, from: u8, to: u8, found: &mut Vec<u32>) {
-        let (mut at, mut last, mut piece) = (from, NONE, self.words.get(&word).copied().unwrap_or(NONE));
+        let (mut at, mut last, mut piece) = (from, NONE, self.words.get(word));
         while at < to {
             if piece == NONE || self.pieces[piece as usize].from >= to {
                 // Nothing is known of the rest.
@@ -178,7 +216,7 @@ impl Shadow {
     /// A new piece of a word, behind another (or in front if that is [`NONE`]).
     fn insert(&mut self, word: u64, behind: u32, from: u8, to: u8) -> u32 {
         let next = match behind {
-            NONE => self.words.get(&word).copied().unwrap_or(NONE),
+            NONE => self.words.get(word),
             behind => self.pieces[behind as usize].next,
         };
         let piece = Piece {
@@ -207,7 +245,7 @@ impl Shadow {
             }
         };
         match behind {
-            NONE => _ = self.words.insert(word, new),
+            NONE => self.words.set(word, new),
             behind => self.pieces[behind as usize].next = new,
         }
         new
@@ -244,7 +282,7 @@ impl Shadow {
             let base = word * WORD;
             let from = (stored.address.max(base) - base) as u8;
             let to = ((stored.end() - 1).min(base + (WORD - 1)) - base + 1) as u8;
-            let mut first = self.words.get(&word).copied().unwrap_or(NONE);
+            let mut first = self.words.get(word);
             while first != NONE && self.pieces[first as usize].from != from {
                 first = self.pieces[first as usize].next;
             }
@@ -263,7 +301,7 @@ impl Shadow {
     pub fn drain_parts(&mut self, piece: u32, by: usize, now: u32) {
         let of = self.pieces[piece as usize];
         for word in of.stored.address / WORD..=(of.stored.end() - 1) / WORD {
-            let mut at = self.words.get(&word).copied().unwrap_or(NONE);
+            let mut at = self.words.get(word);
             while at != NONE {
                 let other = self.pieces[at as usize];
                 if at != piece && (other.writer, other.stamp) == (of.writer, of.stamp) {
@@ -280,14 +318,8 @@ impl Shadow {
         if end == address {
             return;
         }
-        let (first, last) = (address / WORD, (end - 1) / WORD);
-        let words: Vec<u64> = if last - first < self.words.len() as u64 {
-            (first..=last).collect()
-        } else {
-            self.words.keys().copied().filter(|word| (first..=last).contains(word)).collect()
-        };
         let mut found = Vec::new();
-        for word in words.into_iter().filter(|word| self.words.contains_key(word)).collect::<Vec<_>>() {
+        for word in self.words.within(address / WORD, (end - 1) / WORD) {
             let base = word * WORD;
             let from = address.max(base) - base;
             let to = (end - 1).min(base + (WORD - 1)) - base + 1;
@@ -300,7 +332,7 @@ impl Shadow {
     fn unlink(&mut self, word: u64, gone: &[u32]) {
         self.changes += 1;
         let mut kept = Vec::new();
-        let mut at = self.words.remove(&word).unwrap_or(NONE);
+        let mut at = self.words.remove(word);
         while at != NONE {
             if !gone.contains(&at) {
                 kept.push(at);
@@ -311,7 +343,7 @@ impl Shadow {
             self.pieces[piece as usize].next = kept.get(index + 1).copied().unwrap_or(NONE);
         }
         if let Some(&first) = kept.first() {
-            self.words.insert(word, first);
+            self.words.set(word, first);
         }
         for &piece in gone {
             self.pieces[piece as usize].writer = NONE;
@@ -322,8 +354,14 @@ impl Shadow {
     /// A piece with its clocks.
     #[inline(always)]
     pub fn view(&mut self, piece: u32) -> View<'_> {
-        let width = VECTORS * self.lanes;
-        let (store, rest) = self.clocks.of_mut(piece as usize).split_at_mut(width);
+        self.view_lanes(piece, self.lanes)
+    }
+
+    /// The same for whoever knows how many lanes there are.
+    #[inline(always)]
+    pub fn view_lanes(&mut self, piece: u32, lanes: usize) -> View<'_> {
+        let width = VECTORS * lanes;
+        let (store, rest) = self.clocks.of_lanes(piece as usize, lanes).split_at_mut(width);
         let (accesses, drained_by) = rest.split_at_mut(width);
         View { piece: &mut self.pieces[piece as usize], store, accesses, drained_by }
     }
@@ -355,7 +393,6 @@ impl Shadow {
 
     /// Bytes in use.
     pub fn bytes(&self) -> usize {
-        let words = self.words.capacity() * 2 * size_of::<(u64, u32)>();
-        words + self.pieces.capacity() * size_of::<Piece>() + self.clocks.bytes()
+        self.words.bytes() + self.pieces.capacity() * size_of::<Piece>() + self.clocks.bytes()
     }
 }
