@@ -37,7 +37,8 @@ static void futex_wake(uint32_t *word)
     pal_syscall(SYS_futex, (long)word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0, 0);
 }
 
-/* Saves where the caller is, and goes on where somebody else was. */
+/* Saves where the caller is, and goes on where somebody else was. Besides the registers that a function must not change, the control words of floating-point arithmetic are a thread's
+ * own: rounding, exceptions. They are loaded only where they differ, which takes longer than to compare them. */
 void pal_exchange(void **save, void *load, uint64_t fs_base);
 __asm__(".text\n"
         ".hidden pal_exchange\n"
@@ -50,9 +51,21 @@ __asm__(".text\n"
         "    pushq %r13\n"
         "    pushq %r14\n"
         "    pushq %r15\n"
+        "    subq $8, %rsp\n"
+        "    stmxcsr (%rsp)\n"
+        "    fnstcw 4(%rsp)\n"
+        "    movl (%rsp), %eax\n"
+        "    movzwl 4(%rsp), %ecx\n"
         "    movq %rsp, (%rdi)\n"
         "    wrfsbase %rdx\n"
         "    movq %rsi, %rsp\n"
+        "    cmpl (%rsp), %eax\n"
+        "    je 1f\n"
+        "    ldmxcsr (%rsp)\n"
+        "1:  cmpw 4(%rsp), %cx\n"
+        "    je 2f\n"
+        "    fldcw 4(%rsp)\n"
+        "2:  addq $8, %rsp\n"
         "    popq %r15\n"
         "    popq %r14\n"
         "    popq %r13\n"
@@ -121,6 +134,10 @@ static void park(struct thread *thread)
     *--stack = 0;
     *--stack = 0;
     *--stack = 0;
+    /* The kernel has given this thread the control words of whoever started it. */
+    *--stack = 0;
+    __asm__ volatile("stmxcsr %0" : "=m"(*(uint32_t *)stack));
+    __asm__ volatile("fnstcw %0" : "=m"(*(uint16_t *)((char *)stack + 4)));
     thread->stack_pointer = stack;
     __atomic_store_n(&thread->token, 1, __ATOMIC_RELEASE);
     futex_wake(&thread->token);

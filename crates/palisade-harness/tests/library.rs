@@ -39,6 +39,11 @@ fn posix_threads() {
 }
 
 #[test]
+fn floating_point() {
+    check(&compile("floats.c", "floats", &["-lm"]), 60);
+}
+
+#[test]
 fn c11_threads() {
     check(&compile("c11.c", "c11", &[]), 60);
 }
