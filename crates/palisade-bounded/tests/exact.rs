@@ -30,13 +30,15 @@ enum Labels {
     Exactly,
     /// Whether processes are there.
     Presence,
+    /// The same, and nothing of variables and registers: memory must be what it is under TSO nevertheless.
+    Only,
 }
 
 /// Puts in a property that is never violated but sees all labels, registers and variables.
 fn seen_by_all(program: &Program, how: Labels) -> Program {
     let mut program = program.clone();
     let mut seen = Vec::new();
-    for variable in &program.shared {
+    for variable in program.shared.iter().filter(|_| how != Labels::Only) {
         let place = match variable.len {
             Some(_) => build::element(variable.name.as_str(), build::int(0)),
             None => build::named(variable.name.as_str()),
@@ -52,14 +54,14 @@ fn seen_by_all(program: &Program, how: Labels) -> Program {
             let count = build::observe(Observation::Count { template, label: build::name(label) });
             seen.push(match how {
                 Labels::Exactly => build::eq(count, build::int(1)),
-                Labels::Presence => count,
+                Labels::Presence | Labels::Only => count,
             });
         }
         let copies = match template.count {
             Count::Fixed(copies) => copies,
             Count::Any => 0,
         };
-        if template.start == Start::Initially && copies > 0 {
+        if template.start == Start::Initially && copies > 0 && how != Labels::Only {
             for register in registers {
                 let process = build::instance(template.name.as_str(), Select::Index(0));
                 let register = build::name(register);
@@ -93,7 +95,7 @@ fn names(block: &Block, labels: &mut Vec<String>, registers: &mut Vec<String>) {
 }
 
 /// What is seen of a state, with the labels and registers of the original program.
-fn seen(system: &System, original: &System, state: &State) -> Seen {
+fn seen(system: &System, original: &System, state: &State, how: Labels) -> Seen {
     let thread = |(number, thread): (usize, &Thread)| {
         let (code, own): (&Code, &Code) = (system.role_code(thread.role), original.role_code(thread.role));
         let is_at = |label: &str| code.label(label).is_some_and(|location| thread.is_at(location));
@@ -107,7 +109,7 @@ fn seen(system: &System, original: &System, state: &State) -> Seen {
             })
             .collect();
         let registers = own.registers.iter().filter(|register| !register.name.starts_with('%'));
-        let registers = registers.filter(|_| number < original.instances.len());
+        let registers = registers.filter(|_| number < original.instances.len() && how != Labels::Only);
         let held = |name: &str| {
             let register = code.register(name).unwrap_or_else(|| panic!("{name} is kept"));
             thread.frames[0].registers[register.index()]
@@ -122,16 +124,16 @@ fn seen(system: &System, original: &System, state: &State) -> Seen {
 }
 
 /// What TSO reaches within a bound, and whether that is a fault. `None` if it is too much.
-fn by_definition(program: &Program, bound: Bound) -> Option<(BTreeSet<Seen>, bool)> {
+fn by_definition(program: &Program, bound: Bound, how: Labels) -> Option<(BTreeSet<Seen>, bool)> {
     let system = lower(program, Instantiation::declared(1));
     let all = bounded::reachable(Machine::new(&system, Model::Tso), bound, 5_000)?;
     let ended = all.iter().filter(|within| within.state.fault.is_none() && within.can_end(bound));
-    let found = ended.map(|within| seen(&system, &system, &within.state)).collect();
+    let found = ended.map(|within| seen(&system, &system, &within.state, how)).collect();
     Some((found, all.iter().any(|within| within.state.fault.is_some())))
 }
 
 /// The same by translation.
-fn by_translation(program: &Program, bounded: Bounded) -> Option<(BTreeSet<Seen>, bool)> {
+fn by_translation(program: &Program, bounded: Bounded, how: Labels) -> Option<(BTreeSet<Seen>, bool)> {
     let translated = translate(program, bounded).expect("the program is small").program;
     let original = lower(program, Instantiation::declared(1));
     let system = lower(&translated, Instantiation::declared(1));
@@ -144,7 +146,8 @@ fn by_translation(program: &Program, bounded: Bounded) -> Option<(BTreeSet<Seen>
     let resting = |state: &&State| {
         state.section.is_none() && state.fault.is_none() && state.memory.as_slice()[sim] == 0
     };
-    let found = search.states.iter().filter(resting).map(|state| seen(&system, &original, state)).collect();
+    let found =
+        search.states.iter().filter(resting).map(|state| seen(&system, &original, state, how)).collect();
     Some((found, search.states.iter().any(|state| state.fault.is_some())))
 }
 
@@ -167,13 +170,13 @@ impl Seen {
 /// Something of the first set that is not in the second.
 fn missing<'a>(of: &'a BTreeSet<Seen>, within: &BTreeSet<Seen>, how: Labels) -> Option<&'a Seen> {
     let mut alike: BTreeMap<Rest<'_>, Vec<&Seen>> = BTreeMap::new();
-    if how == Labels::Presence {
+    if how != Labels::Exactly {
         within.iter().for_each(|one| alike.entry(one.rest()).or_default().push(one));
     }
     of.iter().find(|one| match how {
         _ if within.contains(one) => false,
         Labels::Exactly => true,
-        Labels::Presence => {
+        Labels::Presence | Labels::Only => {
             let others = alike.get(&one.rest()).into_iter().flatten();
             !others.into_iter().any(|other| one.is_below(other))
         }
@@ -189,8 +192,8 @@ fn compare(program: &Program, kind: Kind, how: Labels) -> Result<usize, String> 
     let mut smaller: Option<BTreeSet<Seen>> = None;
     for bound in 0..4 {
         let (bound, bounded) = kind(bound);
-        let Some((expected, faults)) = by_definition(&program, bound) else { break };
-        let Some((found, found_faults)) = by_translation(&program, bounded) else { break };
+        let Some((expected, faults)) = by_definition(&program, bound, how) else { break };
+        let Some((found, found_faults)) = by_translation(&program, bounded, how) else { break };
         if faults != found_faults {
             return Err(format!("{bounded:?}: faults {faults}, in the translation {found_faults}"));
         }
@@ -223,7 +226,7 @@ fn check(profile: Profile, programs: u64, kind: Kind) {
     let (mut compared, mut all) = (0, 0);
     for seed in seeds {
         let program = generate(profile, seed);
-        for how in [Labels::Presence, Labels::Exactly] {
+        for how in [Labels::Presence, Labels::Only, Labels::Exactly] {
             match compare(&program, kind, how) {
                 Ok(bounds) => {
                     compared += bounds;

@@ -9,7 +9,7 @@ use super::{Role, Set, Translator};
 use palisade_base::Span;
 use palisade_program::Value;
 use palisade_program::written::{
-    BinaryOp, Block, Expr, Outside, Place, Procedure, Program, Rmw, StmtKind, Type,
+    BinaryOp, Block, Expr, Outside, Place, Procedure, Program, Rmw, Stmt, StmtKind, Type,
 };
 
 /// A shared variable and its queues.
@@ -147,15 +147,15 @@ impl Variable {
         if self.len.is_some() { element(&self.name, index) } else { place(&self.name) }
     }
 
-    /// Writes what is due to memory and moves the queues up by one.
-    pub(super) fn move_up(&self) -> Block {
+    /// Writes what is due to memory, with a statement behind each write, and moves the queues up by one.
+    pub(super) fn move_up(&self, written: &Stmt) -> Block {
         let mut block = Block::new();
         if self.masks.is_empty() {
             return block;
         }
         for cell in 0..self.cells() as usize {
             let due = assign(self.cell(Expr::int(cell as Value)), var(&self.queues[0][cell]));
-            block.push(when(var(&self.masks[0][cell]), vec![due]));
+            block.push(when(var(&self.masks[0][cell]), vec![due, written.clone()]));
             for distance in 0..self.masks.len() {
                 let next = |of: &[Vec<String>], nothing| match of.get(distance + 1) {
                     Some(next) => var(&next[cell]),
@@ -272,6 +272,7 @@ impl Translator<'_> {
         if !variable.masks.is_empty() {
             body = variable.for_each_cell(i, |cell| variable.newest(cell));
         }
+        body.push(self.set_may_end(truth(true)));
         body.push(give(read(variable.cell(var(i)))));
         self.roles.insert(name.clone(), Role::Load { base: variable.base });
         let params = variable.len.iter().map(|_| param(i, Type::INT)).collect();
@@ -301,8 +302,9 @@ impl Translator<'_> {
                 let queue = variable.for_each_cell(i, |cell| variable.enqueue(r_tso, cell, value));
                 body.push(when(equals(var(r_tso), 0), vec![at_once]));
                 body.extend(queue);
+                body.push(self.set_may_end(equals(var(r_tso), 0)));
             }
-            None => body.push(at_once),
+            None => body.extend([at_once, self.set_may_end(truth(true))]),
         }
         let role = Role::Store { base: variable.base, array: variable.len.is_some() };
         self.roles.insert(name.clone(), role);
@@ -337,6 +339,7 @@ impl Translator<'_> {
             }
         };
         body.extend(self.drained());
+        body.push(self.set_may_end(truth(true)));
         body.push(give(build::locked(rmw, cell, operands)));
         build::procedure(&name, params, Some(self.locked_type(rmw, target)), body)
     }

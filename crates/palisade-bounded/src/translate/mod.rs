@@ -22,7 +22,8 @@
 //!    how far `r_TSO` can grow, and states that behave alike are equal.
 //! 2. Stores need not reach memory: with `k` rounds there is a queue for a round that never comes. The paper assumes empty buffers at the end, but a bad state may be one with pending stores.
 //! 3. The view is computed when it is needed. Rebuilding it at the start of each round would read every variable.
-//! 4. A round may end only before something that others can tell apart ([`body`]), not between any two statements. Whatever a process does between two such points commutes with the steps of others.
+//! 4. A round may end only before something that others can tell apart, not between any two statements; and not behind a store that stays pending, nor if nothing has happened since the last place to end it
+//!    ([`body`] has the argument). So most stores need no guess: that a store stays pending matters only if a load follows it in its round.
 //! 5. `sim` is a shared token rather than an atomic section for each round, since sections of `.pal` cannot end in the middle of a loop. Its domain `0..1` is `blocking`, so `fetch_add(sim, 1)` waits
 //!    until it is free; with no round left, `1 + (r_SC == k)` asks for more than there can be.
 //! 6. `pending` counts the resting processes with pending stores. Conditions on memory are judged where it is 0.
@@ -133,8 +134,8 @@ struct Translator<'p> {
     pending: Option<String>,
     r_sc: Option<String>,
     r_tso: Option<String>,
-    /// Whether the process is about to end its round.
-    again: Option<String>,
+    /// Whether the round may end here.
+    may_end: String,
     new_round: String,
     init_round: String,
     /// Counts the process among those with pending stores, if that matters.
@@ -171,7 +172,7 @@ impl<'p> Translator<'p> {
             pending: some("pending", queues > 0 && observed.memory, &mut names),
             r_sc: some("r_SC", matches!(bounded, Bounded::Rounds(_)), &mut names),
             r_tso: some("r_TSO", queues > 0, &mut names),
-            again: some("again", queues > 0, &mut names),
+            may_end: names.fresh("may_end"),
             new_round: names.fresh("new_round"),
             init_round: names.fresh("init_round"),
             end_round: some("end_round", queues > 0 && observed.memory, &mut names),
@@ -235,7 +236,7 @@ impl<'p> Translator<'p> {
         let mut all = self.program.privates.clone();
         all.extend(self.r_sc.iter().map(|r_sc| private(r_sc, upto)));
         all.extend(self.r_tso.iter().map(|r_tso| private(r_tso, upto)));
-        all.extend(self.again.iter().map(|again| private(again, Type::BOOL)));
+        all.push(private(&self.may_end, Type::BOOL));
         for variable in &self.variables {
             all.extend(variable.masks.iter().flatten().map(|mask| private(mask, Type::BOOL)));
             all.extend(variable.queues.iter().flatten().map(|queue| private(queue, variable.queued())));
@@ -271,23 +272,38 @@ impl<'p> Translator<'p> {
 
     /// Begins a round, for which the token was taken.
     fn init_round(&self) -> Stmt {
-        let init = call(&self.init_round, Vec::new(), Span::NONE);
-        match &self.again {
-            Some(again) => build::assign(place(again), init),
-            None => stmt(StmtKind::Eval(init)),
-        }
+        run(&self.init_round)
+    }
+
+    /// Says whether the round may end at the next place for it.
+    fn set_may_end(&self, may: Expr) -> Stmt {
+        build::assign(place(&self.may_end), may)
     }
 
     /// A place where the round may end, with the process at these labels until the next. A round in which stores have reached memory may end here, too.
     fn may_switch(&self, labels: Vec<Name>) -> Block {
-        let switch = self.switch(labels);
-        match &self.again {
-            Some(again) => vec![
-                build::assign(place(again), build::coin()),
-                stmt(StmtKind::While { condition: var(again), body: switch }),
-            ],
-            None => vec![stmt(StmtKind::Choose(vec![switch, Block::new()]))],
+        let mut block = Block::new();
+        if !labels.is_empty() || self.observed.absence {
+            block.push(self.set_may_end(truth(true)));
         }
+        let mut switch = vec![self.set_may_end(truth(false))];
+        switch.extend(self.switch(labels));
+        // With bounded age ending a round costs nothing if nothing is pending: there is no need to go on.
+        let ends = match (self.bounded, &self.r_tso) {
+            (Bounded::Rounds(_), _) => Some(build::coin()),
+            (Bounded::Age(_), Some(r_tso)) => {
+                Some(build::binary(BinaryOp::Or, equals(var(r_tso), 0), build::coin()))
+            }
+            (Bounded::Age(_), None) => None,
+        };
+        let may_end = var(&self.may_end);
+        let condition = match ends {
+            Some(ends) => build::binary(BinaryOp::And, may_end, ends),
+            None => may_end,
+        };
+        block.push(stmt(StmtKind::While { condition, body: switch }));
+        block.push(self.set_may_end(truth(false)));
+        block
     }
 
     /// The end of a process: rounds in which what is pending reaches memory.
@@ -327,10 +343,9 @@ impl<'p> Translator<'p> {
                 all.push(procedure(end_round, vec![count]));
             }
             begin.push(change(r_tso, BinaryOp::Sub));
-            begin.extend(self.variables.iter().flat_map(|variable| variable.move_up()));
-            begin.push(build::give(build::coin()));
+            let written = self.set_may_end(truth(true));
+            begin.extend(self.variables.iter().flat_map(|variable| variable.move_up(&written)));
             init.push(build::when(waiting(), begin));
-            init.push(build::give(truth(false)));
             let more = match (self.bounded, &self.r_sc) {
                 (Bounded::Rounds(rounds), Some(r_sc)) => {
                     let effect = build::binary(BinaryOp::Add, var(r_sc), var(r_tso));
@@ -342,8 +357,7 @@ impl<'p> Translator<'p> {
             let grow = vec![change(r_tso, BinaryOp::Add)];
             all.push(procedure(&self.delay, vec![stmt(StmtKind::While { condition: more, body: grow })]));
         }
-        let again = self.again.as_ref().map(|_| Type::BOOL);
-        all.push(build::procedure(&self.init_round, Vec::new(), again, init));
+        all.push(procedure(&self.init_round, init));
         all.push(procedure(&self.new_round, self.may_switch(Vec::new())));
         all
     }

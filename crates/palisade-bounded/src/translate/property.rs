@@ -23,8 +23,6 @@ pub(super) struct Observed<'p> {
     registers: FxHashMap<&'p str, Set<'p>>,
     /// Whether memory matters.
     pub(super) memory: bool,
-    /// Whether it matters between any two stores: a state with the first in memory and the second not yet begun has nothing pending.
-    pub(super) between_stores: bool,
     /// Whether the ends of processes matter.
     pub(super) end: bool,
     /// Whether it matters that a process is *not* at a label, as in `!P@l` or `count(P@l) == 0`.
@@ -47,7 +45,6 @@ impl<'p> Observed<'p> {
             observed.absence |= property.kind == PropertyKind::Forbid
                 && !is_monotone(&property.condition, Polarity::Positive);
             observed.memory |= sees.memory || property.kind == PropertyKind::Final;
-            observed.between_stores |= sees.memory && property.kind == PropertyKind::Forbid;
         }
         for template in &program.templates {
             if let Some(labels) = observed.labels.get_mut(template.name.as_str()) {

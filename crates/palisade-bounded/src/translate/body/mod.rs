@@ -1,11 +1,19 @@
 //! Statements and expressions.
 //!
-//! *Where a new round may begin.* Before loads, locked instructions, fences, atomic blocks and `spawn`; before the change of a register that a property sees; at labels that properties see; at the
-//! end; and, with bounded store age or if a `forbid` reads memory, before stores. What lies between two such places is local to the process: it can as well be done right before the next of them, with stores getting
-//! one round older for each round boundary they are moved across. That is why a bound on their age needs more places.
+//! *Where a round may end.* Before loads, stores, locked instructions, fences, atomic blocks and `spawn`; before the change of a register that a property sees; at labels that properties see; at the
+//! end. What lies between two such places is local to the process: it can as well be done right before the next of them.
 //!
-//! A process may also be stuck, or run for ever, without any access: a new round may begin before what can block, in loops, and in procedures that call others.
-//! If a property asks whether processes are *not* at labels, a new round may begin before every statement.
+//! A process may also be stuck, or run for ever, without any access: a round may end before what can block, in loops, and in procedures that call others.
+//! If a property asks whether processes are *not* at labels, a round may end before every statement.
+//!
+//! *When it may end.* If `may_end` is true. It is set by what others can tell from the outside: loads from memory, stores that reach memory, now or when a round begins, locked instructions, atomic blocks, `spawn`, and
+//! changes of registers that properties see. It is cleared by every place where the round may end, and by stores that stay pending. Why nothing is lost:
+//! - With nothing to tell in between, ending the round at the second of two places is like ending it at the first.
+//! - A round that ends behind a store that stays pending can as well end before it: the store becomes the next round's, which makes it one round younger, and reaches memory when it did. Loads of the own pending
+//!   stores, which `may_end` does not notice, go with it: they read the same value from memory if the store has reached that by then.
+//! - A round in which nothing happens can be left out: the stores that are pending over it get one round younger.
+//!
+//! At labels that properties see the round may end in any case, and so everywhere if a property asks whether processes are not at labels: places differ by what is seen there.
 //!
 //! *Labels.* A process that is at a label a property sees rests right there, at `at_l`, and nowhere else before the first step of the statement: otherwise it would seem to be at no label.
 
@@ -16,7 +24,7 @@ pub(super) use places::stored;
 
 use super::build::{self, call, name, run, stmt};
 use super::helpers::{Helper, Rests, Target};
-use super::{Bounded, Set, Translator};
+use super::{Set, Translator};
 use palisade_program::written::{
     BinaryOp, Block, Expr, ExprKind, Name, Outside, Place, PlaceKind, Procedure, Rmw, Stmt, StmtKind,
     Template, Type, UnaryOp,
@@ -64,11 +72,6 @@ struct Body<'t, 'p> {
 }
 
 impl<'p> Translator<'p> {
-    /// Whether a new round may begin before stores: if that makes them older, or if a property sees memory between them.
-    fn rests_before_stores(&self) -> bool {
-        matches!(self.bounded, Bounded::Age(_)) || self.observed.between_stores
-    }
-
     /// Whether the processes of a template take steps at all; otherwise they are at their end from the start.
     pub(super) fn has_rounds(&self, template: &str) -> bool {
         let declared = self.program.templates.iter().find(|declared| declared.name.as_str() == template);
@@ -362,6 +365,7 @@ impl<'t, 'p> Body<'t, 'p> {
             }
             StmtKind::Atomic(body) => {
                 self.drain(out);
+                out.push(self.translator.set_may_end(build::truth(true)));
                 StmtKind::Atomic(self.raw_block(body))
             }
             StmtKind::Spawn { template, args } => {
@@ -371,6 +375,20 @@ impl<'t, 'p> Body<'t, 'p> {
             }
         };
         out.push(with_origin(kind));
+        if self.is_seen(stmt) {
+            out.push(self.translator.set_may_end(build::truth(true)));
+        }
+    }
+
+    /// Whether others see a statement that accesses no memory: it starts a process, or changes a register that a property sees.
+    fn is_seen(&self, stmt: &Stmt) -> bool {
+        let register = |name: &Name| self.registers.contains(name.as_str());
+        match &stmt.kind {
+            StmtKind::Spawn { .. } => true,
+            StmtKind::Let { name, .. } => register(name),
+            StmtKind::Assign { place, .. } => matches!(&place.kind, PlaceKind::Named(name) if register(name)),
+            _ => false,
+        }
     }
 
     /// The value for a register. If a property sees the register, others may see the old value until right before the change.
@@ -431,14 +449,11 @@ impl<'t, 'p> Body<'t, 'p> {
         let is_shared = |place: &Place| self.target(place).is_some();
         let pure = effects(value, &is_shared) == Effects::None
             && address.is_none_or(|address| effects(address, &is_shared) == Effects::None);
-        let rests = match self.translator.rests_before_stores() {
-            true if pure => {
-                self.rest(out);
-                Rests::No
-            }
-            true => Rests::Before,
-            false if pure || !self.translator.observed.absence => Rests::No,
-            false => Rests::Before,
+        let rests = if pure {
+            self.rest(out);
+            Rests::No
+        } else {
+            Rests::Before
         };
         let mut args = vec![self.expr(value)];
         args.extend(address.map(|address| self.expr(address)));

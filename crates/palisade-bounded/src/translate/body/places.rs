@@ -169,11 +169,7 @@ impl Body<'_, '_> {
             match &stmt.kind {
                 _ if self.may_stay_for_ever(stmt) => return true,
                 StmtKind::Fence | StmtKind::Atomic(_) | StmtKind::Spawn { .. } => return true,
-                StmtKind::Assign { place, value } if self.target(place).is_some() => {
-                    if loads_first(value) || self.translator.rests_before_stores() {
-                        return true;
-                    }
-                }
+                StmtKind::Assign { place, .. } if self.target(place).is_some() => return true,
                 StmtKind::Let { init: Some(e), .. } | StmtKind::Assign { value: e, .. }
                     if !loads_first(e) =>
                 {
