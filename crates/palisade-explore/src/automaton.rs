@@ -8,18 +8,21 @@
 //! 1. Numbers and tables only grow, so what was looked up stays valid.
 //! 2. Number 0 is "no thread"; it has no moves.
 //! 3. The moves of a thread state begin with its updates.
+//!
+//! *Stuck threads.* A thread that can never take a step again, whatever memory holds, is told from another such thread only by what properties see of it. All that look the same have one number. In programs translated
+//! from TSO to SC these are the processes that have no rounds left.
 
 use crate::codes::Codes;
 use crate::footprint::{Cells, Footprint, Footprints, Reach, only};
 use hashbrown::HashTable;
-use palisade_automata::Observer;
 use palisade_automata::{After, Hold, Kind, Local, ThreadMachine};
 use palisade_automata::{MOST_FRAMES, Runs, Stop, run_on};
+use palisade_automata::{Observer, View};
 use palisade_base::Id;
 use palisade_memory::Action;
 use palisade_program::Value;
 use palisade_program::running::{CellId, RoleId};
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::hash::BuildHasher;
 
 /// A thread state by number.
@@ -30,6 +33,9 @@ impl LocalId {
     /// No thread.
     pub const NONE: LocalId = LocalId(0);
 }
+
+/// Values of a cell that are tried to find out whether a thread is stuck.
+const MOST_VALUES: u64 = 16;
 
 /// No value.
 pub(crate) const NOTHING: u32 = u32::MAX;
@@ -147,6 +153,9 @@ pub(crate) struct Automaton<'a> {
     vanishing: Vec<bool>,
     locals: Vec<Local>,
     index: HashTable<u32>,
+    /// Thread states that are stuck for ever: the numbers that stand for them, with what is seen of them, and all that were met.
+    stuck: Vec<(RoleId, View, LocalId)>,
+    known_stuck: FxHashMap<Local, LocalId>,
     infos: Vec<Info>,
     moves: Vec<Move>,
     tables: Vec<Vec<Span>>,
@@ -173,6 +182,8 @@ impl<'a> Automaton<'a> {
             collapse,
             locals: Vec::new(),
             index: HashTable::new(),
+            stuck: Vec::new(),
+            known_stuck: FxHashMap::default(),
             infos: Vec::new(),
             moves: Vec::new(),
             tables: Vec::new(),
@@ -391,6 +402,11 @@ impl<'a> Automaton<'a> {
         if let Some(&id) = self.index.find(hash, |&id| locals[id as usize] == local) {
             return LocalId(id);
         }
+        let stuck = self.collapse && !finished && self.is_stuck(&local);
+        if stuck && let Some(alike) = self.stuck_like(&local) {
+            return alike;
+        }
+        let reach = if stuck { Reach::default() } else { self.footprints.of(&local.thread) };
         let id = self.locals.len() as u32;
         let looked_at = self.observer.looks_at(local.thread.role);
         self.infos.push(Info {
@@ -401,7 +417,7 @@ impl<'a> Automaton<'a> {
             faulted: local.fault.is_some(),
             finished,
             buffer_empty: local.thread.buffer.is_empty(),
-            ..Info::unknown(self.footprints.of(&local.thread))
+            ..Info::unknown(reach)
         });
         self.bytes += size_in_memory(&local) + size_of::<Info>() as u64 + 8;
         self.locals.push(local);
@@ -410,10 +426,45 @@ impl<'a> Automaton<'a> {
         LocalId(id)
     }
 
+    /// Whether a thread that has not come to its end can never take a step again.
+    fn is_stuck(&self, local: &Local) -> bool {
+        if local.fault.is_some() || local.hold != Hold::Outside || !local.thread.buffer.is_empty() {
+            return false;
+        }
+        let machine = &self.machine;
+        machine.edges(local).all(|edge| {
+            let blocked =
+                |read| machine.actions(local, edge).all(|action| machine.step(local, action, read).is_none());
+            match machine.kind(local, edge) {
+                Kind::Local => blocked(None),
+                Kind::Reads(cell) if !machine.is_load(local, edge) => {
+                    let bounds = machine.machine.system.cells[cell].ty.domain.bounds();
+                    let few = bounds.filter(|(lo, hi)| hi.abs_diff(*lo) < MOST_VALUES);
+                    few.is_some_and(|(lo, hi)| (lo..=hi).all(|value| blocked(Some((cell, value)))))
+                }
+                _ => false,
+            }
+        })
+    }
+
+    /// The number of a stuck thread state that looks the same, if there is one; else the next number will stand for it.
+    fn stuck_like(&mut self, local: &Local) -> Option<LocalId> {
+        if let Some(&known) = self.known_stuck.get(local) {
+            return Some(known);
+        }
+        let (role, view) = (local.thread.role, self.observer.view(local));
+        let alike = self.stuck.iter().find(|(r, v, _)| *r == role && *v == view).map(|&(_, _, id)| id);
+        match alike {
+            Some(alike) => _ = self.known_stuck.insert(local.clone(), alike),
+            None => self.stuck.push((role, view, LocalId(self.locals.len() as u32))),
+        }
+        alike
+    }
+
     /// The register that holds the most different values, for the message when thread states do not stop coming.
     pub fn most_varied_register(&self) -> Option<String> {
         let system = self.machine.machine.system;
-        let mut values: rustc_hash::FxHashMap<_, rustc_hash::FxHashSet<Value>> = Default::default();
+        let mut values: FxHashMap<_, rustc_hash::FxHashSet<Value>> = Default::default();
         for local in &self.locals {
             for frame in &local.thread.frames {
                 for (register, &value) in frame.registers.iter().enumerate() {

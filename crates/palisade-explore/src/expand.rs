@@ -16,6 +16,7 @@
 
 use crate::automaton::{Automaton, Info, LocalId, Move, NOTHING, Need, Target};
 use crate::footprint::Footprint;
+use crate::judge::Judge;
 use crate::layout::Layout;
 use smallvec::SmallVec;
 
@@ -51,19 +52,20 @@ pub(crate) struct Successors {
 pub(crate) struct Expander<'s, 'a> {
     pub automaton: &'s Automaton<'a>,
     pub layout: &'s Layout,
+    pub judge: &'s Judge<'a>,
     pub reduce: bool,
 }
 
-type Locals = SmallVec<[LocalId; 16]>;
+pub(crate) type Locals = SmallVec<[LocalId; 16]>;
 
 /// What a move leads to, or what must be known first.
-enum Outcome<'s> {
+pub(crate) enum Outcome<'s> {
     Targets(&'s [Target]),
     Missing,
 }
 
 impl<'s> Expander<'s, '_> {
-    /// Appends the successors of `state` and pushes what the automaton lacks.
+    /// Appends the successors of `state`, or with reduction the ends of the [chains](crate::chain) that begin with them, and pushes what the automaton lacks.
     pub fn expand(
         &self,
         state: &[u64],
@@ -71,14 +73,38 @@ impl<'s> Expander<'s, '_> {
         successors: &mut Successors,
         needs: &mut Vec<Need>,
     ) -> Expansion {
-        let locals: Locals = self.layout.threads.iter().map(|field| LocalId(field.get(state))).collect();
+        let start = successors.words.len();
+        let expansion = self.expand_once(state, wanted, successors, needs);
+        match expansion {
+            Expansion::All | Expansion::Part if self.reduce => {
+                let result = self.follow_chains(start, successors, needs);
+                finish(result, expansion, start, successors)
+            }
+            _ => expansion,
+        }
+    }
+
+    /// Whether the moves of all threads are known; asks for those that are not.
+    pub(crate) fn all_known(&self, locals: &Locals, needs: &mut Vec<Need>) -> bool {
         let before = needs.len();
-        for &local in &locals {
+        for &local in locals {
             if self.automaton.moves(self.automaton.info(local)).is_none() {
                 needs.push(Need::Moves(local));
             }
         }
-        if needs.len() > before {
+        needs.len() == before
+    }
+
+    /// Appends the successors of `state`.
+    pub(crate) fn expand_once(
+        &self,
+        state: &[u64],
+        wanted: Wanted,
+        successors: &mut Successors,
+        needs: &mut Vec<Need>,
+    ) -> Expansion {
+        let locals: Locals = self.layout.threads.iter().map(|field| LocalId(field.get(state))).collect();
+        if !self.all_known(&locals, needs) {
             return Expansion::Missing;
         }
         if let Some(holder) = locals.iter().position(|&local| self.automaton.info(local).entered) {
@@ -197,7 +223,12 @@ impl<'s> Expander<'s, '_> {
         Ok(some)
     }
 
-    fn outcome(&self, state: &[u64], (number, mv): (u32, &'s Move), needs: &mut Vec<Need>) -> Outcome<'s> {
+    pub(crate) fn outcome(
+        &self,
+        state: &[u64],
+        (number, mv): (u32, &'s Move),
+        needs: &mut Vec<Need>,
+    ) -> Outcome<'s> {
         let code = if mv.reads { self.layout.cells.as_slice()[mv.cell as usize].get(state) } else { 0 };
         match self.automaton.outcome(mv, code) {
             Some(targets) => Outcome::Targets(targets),

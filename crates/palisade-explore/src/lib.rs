@@ -14,11 +14,13 @@
 //! | [`automaton`] | thread states by number, moves looked up instead of evaluated |
 //! | [`judge`] | judging packed states |
 //! | [`footprint`], [`expand`] | what threads may still access; persistent sets |
+//! | [`chain`] | states with one successor are not stored |
 //! | [`codes`], [`layout`], [`visited`] | packed states; symmetry as sorting; the visited set |
 //! | [`search`] | breadth first, in batches, on all cores, with the same answer for any number of jobs |
 //! | [`witness`] | back to a run of the store-buffer machine |
 
 mod automaton;
+mod chain;
 mod codes;
 mod expand;
 mod footprint;

@@ -6,7 +6,7 @@
 //! written, and each shard of the visited set is filled by one host thread.
 //!
 //! *Guarantee.* Numbers of states, parents and the bad state reported do not depend on the number of jobs: in each shard, insertions happen in
-//! the order of the batch. The bad state found has the least depth (in collapsed steps).
+//! the order of the batch. The bad state found has the least depth (in collapsed steps, a chain counting as one).
 
 use crate::automaton::{Automaton, LocalId, Need};
 use crate::expand::{Expander, Expansion, Successors, Wanted};
@@ -173,8 +173,22 @@ impl Search<'_, '_> {
         }
     }
 
+    fn expander(&self) -> Expander<'_, '_> {
+        Expander { automaton: self.automaton, layout: self.layout, judge: self.judge, reduce: self.reduce }
+    }
+
     fn bad(&self, visited: &Visited, id: StateId) -> End {
-        End::Bad(visited.path_to(id).into_iter().map(|id| visited.state(id).to_vec()).collect())
+        let stored = visited.path_to(id);
+        let mut path: Vec<Vec<u64>> = Vec::new();
+        for id in stored {
+            let state = visited.state(id);
+            if let Some(before) = path.last().filter(|_| self.reduce) {
+                let between = self.expander().between(before, state);
+                path.extend(between);
+            }
+            path.push(state.to_vec());
+        }
+        End::Bad(path)
     }
 
     /// Supplies what the automaton lacked, in a fixed order.
@@ -265,7 +279,7 @@ impl Search<'_, '_> {
         level_end: &[u32; SHARDS],
         counters: &mut Counters,
     ) -> Round {
-        let expander = Expander { automaton: self.automaton, layout: self.layout, reduce: self.reduce };
+        let expander = self.expander();
         let mut result = Round::default();
         let mut ignored = Vec::new();
         let mut successors = Successors::default();
@@ -344,7 +358,7 @@ impl Search<'_, '_> {
         out: &mut ChunkOut,
     ) {
         out.clear();
-        let expander = Expander { automaton: self.automaton, layout: self.layout, reduce: self.reduce };
+        let expander = self.expander();
         for (offset, &(id, wanted)) in states.iter().enumerate() {
             let position = (first + offset) as u32;
             out.successors.words.clear();

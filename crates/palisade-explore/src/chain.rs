@@ -1,0 +1,137 @@
+//! States that need not be stored: those with one successor, and those with none.
+//!
+//! *Idea.* Where only one step is possible there is nothing to choose, so the search goes on from its result at once, along the *chain* of such states, and stores only what the chain ends in. In
+//! programs that pass a token, such as those translated from TSO to SC, most states are of this kind. A state without successors is of no use once it was judged.
+//!
+//! *Guarantee.* Every state of a chain is judged; a bad one is stored, and so ends the chain. All steps that are possible in a state of a chain are taken, so leaving it out changes nothing for the reduction of
+//! [`crate::expand`]: a cycle with such a state has a state that is expanded fully.
+//! A chain that comes back to itself is done: all its states were judged. Chains end after [`LONGEST`] steps at the latest: stopping early is always right. For witnesses they are walked again.
+
+use crate::automaton::{LocalId, NOTHING, Need, Target};
+use crate::expand::{Expander, Expansion, Locals, Outcome, Successors, Wanted};
+use smallvec::SmallVec;
+
+/// Steps of a chain, at most.
+const LONGEST: usize = 256;
+
+/// What comes next.
+enum Next {
+    /// Several states, or something that has to be stored in any case.
+    Choice,
+    /// One state.
+    One { thread: usize, cell: u32, target: Target },
+    /// Nothing.
+    Nothing,
+}
+
+impl Expander<'_, '_> {
+    /// Goes on from each of the successors, from `start` on, as long as there is no choice.
+    pub(crate) fn follow_chains(
+        &self,
+        start: usize,
+        successors: &mut Successors,
+        needs: &mut Vec<Need>,
+    ) -> Result<(), Expansion> {
+        let words = self.layout.words;
+        let mut result = Ok(());
+        let mut kept = start;
+        let mut next = start;
+        while next < successors.words.len() {
+            match self.walk(&mut successors.words[next..next + words], needs, |_| {}) {
+                Ok(true) => {
+                    successors.words.copy_within(next..next + words, kept);
+                    kept += words;
+                }
+                Ok(false) => {}
+                Err(why) => result = Err(why),
+            }
+            next += words;
+        }
+        successors.words.truncate(kept);
+        result
+    }
+
+    /// The states between two that the search found one after the other.
+    pub(crate) fn between(&self, from: &[u64], to: &[u64]) -> Vec<Vec<u64>> {
+        for wanted in [Wanted::Some, Wanted::All] {
+            let mut successors = Successors::default();
+            self.expand_once(from, wanted, &mut successors, &mut Vec::new());
+            for first in successors.words.chunks_exact(self.layout.words) {
+                let mut passed = Vec::new();
+                let mut state = first.to_vec();
+                let walked = self.walk(&mut state, &mut Vec::new(), |state| passed.push(state.to_vec()));
+                if first == to {
+                    return Vec::new();
+                }
+                if walked == Ok(true) && state == to {
+                    return passed;
+                }
+            }
+        }
+        panic!("a state of the path does not follow from the one before it");
+    }
+
+    /// Walks a chain from a state to its end, past the states that are told. Whether the end has to be stored.
+    fn walk(
+        &self,
+        state: &mut [u64],
+        needs: &mut Vec<Need>,
+        mut pass: impl FnMut(&[u64]),
+    ) -> Result<bool, Expansion> {
+        // A state of the chain, a later one each time that the number of steps has doubled: whoever meets it again has walked in a circle (Brent).
+        let mut earlier: SmallVec<[u64; 8]> = SmallVec::from_slice(state);
+        for step in 1..=LONGEST {
+            match self.next(state, needs)? {
+                // Whatever is stored is judged.
+                Next::Choice => return Ok(true),
+                _ if self.judge.is_bad(self.automaton, self.layout, state) => return Ok(true),
+                Next::Nothing => return Ok(false),
+                Next::One { thread, cell, target } => {
+                    pass(state);
+                    self.apply(state, thread, cell, target);
+                    if *state == *earlier {
+                        return Ok(false);
+                    }
+                    if step.is_power_of_two() {
+                        earlier.copy_from_slice(state);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// What is possible in a state.
+    fn next(&self, state: &[u64], needs: &mut Vec<Need>) -> Result<Next, Expansion> {
+        let locals: Locals = self.layout.threads.iter().map(|field| LocalId(field.get(state))).collect();
+        if !self.all_known(&locals, needs) {
+            return Err(Expansion::Missing);
+        }
+        let holder = locals.iter().position(|&local| self.automaton.info(local).entered);
+        let threads = holder.map_or(0..locals.len(), |holder| holder..holder + 1);
+        let mut next = Next::Nothing;
+        for thread in threads {
+            let (first, moves) = self.automaton.moves(self.automaton.info(locals[thread])).expect("checked");
+            for (number, mv) in (first..).zip(moves) {
+                let Outcome::Targets(targets) = self.outcome(state, (number, mv), needs) else {
+                    return Err(Expansion::Missing);
+                };
+                for &target in targets {
+                    if !matches!(next, Next::Nothing) || target.child != LocalId::NONE {
+                        return Ok(Next::Choice);
+                    }
+                    next = Next::One { thread, cell: mv.cell, target };
+                }
+            }
+        }
+        Ok(next)
+    }
+
+    fn apply(&self, state: &mut [u64], thread: usize, cell: u32, target: Target) {
+        self.layout.threads[thread].set(state, target.local.0);
+        if target.write != NOTHING {
+            self.layout.cells.as_slice()[cell as usize].set(state, target.write);
+        }
+        self.layout.normalise(state);
+    }
+}
