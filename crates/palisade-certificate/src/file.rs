@@ -3,6 +3,7 @@
 //! *Invariant*: the proof alone convinces; the rest says of which program and which question it is the proof. The digest tells whether the file was damaged or edited, not whether
 //! somebody cheats: that is what [`verify`](crate::verify) is for.
 
+use crate::sc_file::{CrowdsBody, StacksBody};
 use crate::single_file::SingleBody;
 use palisade_engine::Threads;
 use palisade_engine::proof::{Element, Held, LoadBuffers, Message, Part, Pending, Process, Proof};
@@ -20,12 +21,16 @@ pub fn kind(proof: &Proof) -> &'static str {
         Proof::LoadBuffers(_) => LOAD_BUFFERS,
         Proof::SingleBuffer(_) => SINGLE_BUFFER,
         Proof::AllStates => ALL_STATES,
+        Proof::Crowds(_) => CROWDS,
+        Proof::Stacks(_) => STACKS,
     }
 }
 
 const LOAD_BUFFERS: &str = "load-buffers";
 const SINGLE_BUFFER: &str = "single-buffer";
 const ALL_STATES: &str = "all-states";
+const CROWDS: &str = "numbers-of-threads";
+const STACKS: &str = "sets-of-stacks";
 const OWN_ADDRESS: &str = "own-address";
 
 /// A proof with what it is a proof of.
@@ -93,6 +98,8 @@ struct File {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum AnyBody {
+    Crowds(CrowdsBody),
+    Stacks(StacksBody),
     Load(Body),
     Single(SingleBody),
     All(AllStates),
@@ -142,6 +149,8 @@ impl Certificate {
             Proof::LoadBuffers(proof) => AnyBody::Load(Body::of(proof)),
             Proof::SingleBuffer(proof) => AnyBody::Single(SingleBody::of(proof)),
             Proof::AllStates => AnyBody::All(AllStates {}),
+            Proof::Crowds(proof) => AnyBody::Crowds(CrowdsBody::of(proof)),
+            Proof::Stacks(proof) => AnyBody::Stacks(StacksBody::of(proof)),
         };
         let digest = digest(&body);
         let file = File {
@@ -174,7 +183,7 @@ impl Certificate {
             return Err(CertificateError::Version(version.schema_version));
         }
         let file: File = serde_json::from_str(text)?;
-        if ![LOAD_BUFFERS, SINGLE_BUFFER, ALL_STATES].contains(&&file.kind[..]) {
+        if ![LOAD_BUFFERS, SINGLE_BUFFER, ALL_STATES, CROWDS, STACKS].contains(&&file.kind[..]) {
             return Err(CertificateError::Unknown(file.kind));
         }
         if digest(&file.proof) != file.digest {
@@ -184,6 +193,8 @@ impl Certificate {
             (LOAD_BUFFERS, AnyBody::Load(body)) => Proof::LoadBuffers(body.proof()),
             (SINGLE_BUFFER, AnyBody::Single(body)) => Proof::SingleBuffer(body.proof()),
             (ALL_STATES, AnyBody::All(AllStates {})) => Proof::AllStates,
+            (CROWDS, AnyBody::Crowds(body)) => Proof::Crowds(body.proof()),
+            (STACKS, AnyBody::Stacks(body)) => Proof::Stacks(body.proof()),
             _ => return Err(CertificateError::Unknown(file.kind)),
         };
         let interlocked = match file.interlocked.as_deref() {

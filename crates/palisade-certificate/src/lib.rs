@@ -4,7 +4,7 @@
 //! it shares with the engine are the definitions of programs and of their [automata](palisade_automata::Automata). [`Certificate`] is the proof as a file.
 //!
 //! # What is checked
-//! Where there are finitely many states, a proof may say no more than that: then all of them are visited here, see [`states`]. For PSO, proofs are about a single buffer: see [`single`]. For TSO and SC, the proof speaks of the load-buffer semantics (Abdulla, Atig, Bouajjani, Ngo, "A load-buffer semantics for total store ordering", LMCS 2018), in which the same states are reachable
+//! Where there are finitely many states, a proof may say no more than that: then all of them are visited here, see [`states`]. For recursion and for threads without end under SC, proofs are closed under steps: see [`sc`]. For PSO, proofs are about a single buffer: see [`single`]. For TSO and SC, the proof speaks of the load-buffer semantics (Abdulla, Atig, Bouajjani, Ngo, "A load-buffer semantics for total store ordering", LMCS 2018), in which the same states are reachable
 //! as under TSO: a store reaches memory at once and leaves an *own* message in its process's buffer, the value of a cell may be *propagated* to the new end of any buffer at any
 //! time, reads take their newest own message or else the oldest message of the buffer, old messages may be deleted, fences and locked instructions need the empty
 //! buffer. An element e stands for a set ⟦e⟧ of configurations: memory as far as it is named, and at least the processes named, whose buffers hold the letters named, in this order,
@@ -43,6 +43,8 @@ mod element;
 mod file;
 mod flow;
 mod invariant;
+mod sc;
+mod sc_file;
 mod sets;
 mod single;
 mod single_file;
@@ -97,6 +99,20 @@ pub enum Refusal {
         /// What is missing.
         predecessor: String,
     },
+    /// An initial state is missing.
+    #[error("an initial state is in no element")]
+    InitialMissing,
+    /// A step leads out of the set.
+    #[error("a step from element {element} leads out of the set: {to}")]
+    Leaves {
+        /// Which element.
+        element: usize,
+        /// Where to.
+        to: String,
+    },
+    /// An element holds a bad state, or one from which a step leads to one.
+    #[error("element {0} leads to a bad state")]
+    Bad(usize),
     /// A bad state is reachable.
     #[error("a bad state is reachable")]
     BadReached,
@@ -109,6 +125,8 @@ pub enum Refusal {
 pub fn verify(task: &Task<'_>, proof: &Proof, budget: &Budget) -> Result<Summary, Refusal> {
     match (proof, task.model) {
         (Proof::AllStates, _) => return states::verify(task, budget),
+        (Proof::Crowds(proof), _) => return sc::verify_crowds(task, proof, budget),
+        (Proof::Stacks(proof), _) => return sc::verify_stacks(task, proof, budget),
         (Proof::LoadBuffers(_), Model::Sc | Model::Tso) | (Proof::SingleBuffer(_), Model::Pso) => {}
         (Proof::LoadBuffers(_), Model::Pso) => {
             return Err(Refusal::Unsuited("load buffers prove nothing under PSO".into()));
@@ -135,6 +153,8 @@ pub fn verify(task: &Task<'_>, proof: &Proof, budget: &Budget) -> Result<Summary
         }
         Proof::LoadBuffers(proof) => proof,
         Proof::AllStates => return states::verify(task, budget),
+        Proof::Crowds(proof) => return sc::verify_crowds(task, proof, budget),
+        Proof::Stacks(proof) => return sc::verify_stacks(task, proof, budget),
     };
     let flow = Flow::new(&automata, &proof.classes, task.model)?;
     let invariant = Invariant::new(&flow, proof)?;

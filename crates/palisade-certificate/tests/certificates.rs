@@ -24,7 +24,7 @@ fn prove(task: &Task<'_>) -> Option<LoadBuffers> {
     assert_eq!(outcome.verdict == Verdict::Safe, proof.is_some(), "{:?}", outcome.verdict);
     proof.map(|proof| match proof {
         Proof::LoadBuffers(proof) => proof,
-        Proof::SingleBuffer(_) | Proof::AllStates => panic!("load buffers prove by load buffers"),
+        _ => panic!("load buffers prove by load buffers"),
     })
 }
 

@@ -59,7 +59,7 @@ pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
         Format::Json => record(&name, program, &certificate, verdict, &judged),
         Format::Text => match &judged {
             Ok(summary) => format!(
-                "valid  {name}: {program} is safe under {} ({} elements, {} predecessors checked)\n",
+                "valid  {name}: {program} is safe under {} ({} elements, {} steps checked)\n",
                 certificate.model.to_uppercase(),
                 summary.elements,
                 summary.predecessors

@@ -16,7 +16,7 @@ fn scratch(name: &str) -> Scratch {
 fn a_good_certificate() {
     let scratch = scratch("certify_good");
     scratch.run(&["certify", "proof.json"]).exits(0).complains("").prints(str![[r#"
-valid  proof.json: sb.pal is safe under TSO ([..] elements, [..] predecessors checked)
+valid  proof.json: sb.pal is safe under TSO ([..] elements, [..] steps checked)
 
 "#]]);
     scratch.run(&["certify", "--format", "json", "proof.json"]).exits(0).prints(str![[r#"
@@ -41,6 +41,33 @@ fn other_models_and_engines() {
     check(&["--model", "pso", "--interlocked", "own-address"], "PSO", "own-address");
     check(&["--engine", "sb"], "TSO", "load-buffers");
     check(&["--engine", "sb", "--model", "sc"], "SC", "load-buffers");
+}
+
+#[test]
+fn recursion_and_processes_without_end() {
+    let check = |text: &str, kind: &str| {
+        let scratch = Scratch::new("certify_sc").file("p.pal", text);
+        let options = ["--model", "sc", "--engine", "pushdown", "--certificate", "proof.json"];
+        scratch.run(&[&["check", "-q", "p.pal"][..], &options].concat()).exits(0);
+        assert!(scratch.read("proof.json").contains(kind), "{kind}");
+        scratch.run(&["certify", "proof.json"]).exits(0).complains("").prints(str![[r#"
+valid  proof.json: p.pal is safe under SC ([..] elements, [..] steps checked)
+
+"#]]);
+        let json =
+            ["check", "p.pal", "--model", "sc", "--engine", "pushdown", "--certify", "--format", "json"];
+        let record = scratch.run(&json).exits(0).stdout;
+        assert!(record.contains(&format!("\"kind\":\"{kind}\"")), "{record}");
+    };
+    check(
+        "shared x: 0..1; proc deeper() { choose { deeper(); } or { x = 1; } }
+         process P { deeper(); assert(x == 1); } process Q { deeper(); }",
+        "sets-of-stacks",
+    );
+    check(
+        "shared x: 0..1; process P { loop { spawn Q; } } process Q on spawn { x = 1; assert(x == 1); }",
+        "numbers-of-threads",
+    );
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! Pure data, made of numbers: states, cells and values are those of the program's explicit automata, which everybody builds alike. What a proof means and why it
 //! convinces is said by the crate that checks it (`palisade-certificate`).
 
+use palisade_program::Value;
+
 /// A proof that no bad state is reachable.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Proof {
@@ -12,6 +14,10 @@ pub enum Proof {
     SingleBuffer(SingleBuffer),
     /// There are finitely many states: whoever visits them all sees that none is bad.
     AllStates,
+    /// Numbers of threads in thread states, closed under steps.
+    Crowds(Crowds),
+    /// Sets of stacks, closed under what one thread does while the others wait.
+    Stacks(Stacks),
 }
 
 /// A proof by a single buffer, for PSO: a set that holds the bad states, is closed under predecessors, and misses the initial states.
@@ -142,6 +148,107 @@ pub struct Message {
     pub value: u32,
 }
 
+/// A proof by numbers of threads, for programs under SC whose threads start threads: a set of states that holds the initial ones, is closed under steps, and holds no bad state.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Crowds {
+    /// For each code, the locations that are never passed over.
+    pub stops: Vec<Vec<u32>>,
+    /// Contents of memory, by cell.
+    pub memories: Vec<Vec<Value>>,
+    /// Thread states.
+    pub threads: Vec<ThreadState>,
+    /// The elements of the set.
+    pub elements: Vec<Crowd>,
+}
+
+/// All states with this memory, these threads from the start, and started threads in these numbers.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Crowd {
+    /// Which contents of memory.
+    pub memory: u32,
+    /// The thread states of the threads that are there from the start.
+    pub named: Vec<u32>,
+    /// How many started threads are in which thread state; none in others.
+    pub started: Vec<Number>,
+}
+
+/// How many threads are in a thread state.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Number {
+    /// Which thread state.
+    pub thread: u32,
+    /// At least so many.
+    pub least: u32,
+    /// At most so many; `None` for any number.
+    pub most: Option<u32>,
+}
+
+/// What there is to know about a thread under SC.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ThreadState {
+    /// The role it runs.
+    pub role: u32,
+    /// Its frames, that of the process body first.
+    pub frames: Vec<Activation>,
+    /// How many atomic sections it has open.
+    pub depth: u32,
+}
+
+/// A frame: an activation of a process body or procedure.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Activation {
+    /// What it runs.
+    pub code: u32,
+    /// Where it is.
+    pub location: u32,
+    /// What its registers hold.
+    pub registers: Vec<Value>,
+    /// The caller's register for the result.
+    pub result: Option<u32>,
+}
+
+/// A proof by sets of stacks, for recursive programs under SC: pieces that hold the initial states and no bad state, such that what a thread makes of a piece while the others wait is in a piece.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Stacks {
+    /// For each code, the locations that are never passed over.
+    pub stops: Vec<Vec<u32>>,
+    /// Contents of memory, by cell.
+    pub memories: Vec<Vec<Value>>,
+    /// Frames.
+    pub frames: Vec<StackFrame>,
+    /// Sets of stacks.
+    pub sets: Vec<StackSet>,
+    /// The pieces.
+    pub pieces: Vec<Piece>,
+}
+
+/// A frame on a stack.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct StackFrame {
+    /// The frame.
+    pub frame: Activation,
+    /// Whether a frame below has an atomic section open.
+    pub inherited: bool,
+    /// How many sections it has opened itself.
+    pub opened: u32,
+}
+
+/// A set of stacks, as an automaton that reads the top first: for each state its edges, a frame and the next state or `None` for the end. The first state is the start.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct StackSet {
+    /// The edges.
+    pub states: Vec<Vec<(u32, Option<u32>)>>,
+}
+
+/// All states with this memory in which the stack of each thread is in its set.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Piece {
+    /// Which contents of memory.
+    pub memory: u32,
+    /// The threads in the order of their creation: role, and set of stacks.
+    pub threads: Vec<(u32, u32)>,
+}
+
 impl Proof {
     /// How many elements are listed in it.
     pub fn len(&self) -> usize {
@@ -149,6 +256,8 @@ impl Proof {
             Proof::LoadBuffers(proof) => proof.parts.iter().map(|part| part.elements.len()).sum(),
             Proof::SingleBuffer(proof) => proof.elements.len(),
             Proof::AllStates => 0,
+            Proof::Crowds(proof) => proof.elements.len(),
+            Proof::Stacks(proof) => proof.pieces.len(),
         }
     }
 

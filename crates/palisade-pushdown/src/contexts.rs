@@ -20,6 +20,7 @@
 
 use crate::intern::Interner;
 use crate::language::{Language, LanguageId};
+use crate::proof::stops;
 use crate::rules::{Growing, MemoryId, Rules};
 use crate::saturate::{Saturation, saturate};
 use crate::views::{Sample, ViewSetId, Views, bad_combination};
@@ -46,7 +47,7 @@ pub(crate) struct Met {
     /// The one before, and the thread that ran.
     pub parent: Option<(usize, usize)>,
     /// Whether another one holds it.
-    dropped: bool,
+    pub dropped: bool,
 }
 
 /// What a round may leave behind.
@@ -153,6 +154,17 @@ impl<'a, 'c> Contexts<'a, 'c> {
             rules_bytes: 0,
             most_threads: machine.system.instances.len() + most_started,
             too_many_threads: false,
+        }
+    }
+
+    /// Where threads always wait, by code.
+    pub fn stops(&self) -> Vec<Vec<u32>> {
+        let system = self.rules.system();
+        match self.reduction {
+            Reduction::None => {
+                system.codes.iter().map(|code| (0..code.location_count() as u32).collect()).collect()
+            }
+            Reduction::Local | Reduction::Full => stops(system, &self.views.stops),
         }
     }
 

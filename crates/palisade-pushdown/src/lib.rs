@@ -18,6 +18,7 @@
 //! | [`views`] | what properties see of sets of stacks |
 //! | [`witness`] | back to a run of the machine |
 //! | [`tokens`], [`numbers`], [`population`] | threads without recursion, started in any number |
+//! | [`proof`] | what was met, for those who check it |
 
 mod calls;
 mod contexts;
@@ -25,6 +26,7 @@ mod intern;
 mod language;
 mod numbers;
 mod population;
+mod proof;
 mod rules;
 mod saturate;
 mod tokens;
@@ -35,7 +37,8 @@ pub use calls::{is_recursive, spawns};
 
 use contexts::{Contexts, Counters, Found, Interrupted};
 use palisade_engine::{
-    Bound, Budget, Engine, Outcome, Progress, Reason, Stats, Suitability, Task, Verdict, Witness,
+    Bound, Budget, Engine, Outcome, Progress, Proof, Proofs, Reason, Stats, Suitability, Task, Verdict,
+    Witness,
 };
 use palisade_memory::{Machine, Model};
 use population::Population;
@@ -68,21 +71,52 @@ impl Engine for Pushdown {
     }
 
     fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
+        self.answer(task, budget, progress, false).0
+    }
+
+    fn proofs(&self) -> Proofs {
+        Proofs::Argued
+    }
+
+    fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
+        self.answer(task, budget, progress, true)
+    }
+}
+
+impl Pushdown {
+    fn answer(
+        &self,
+        task: &Task<'_>,
+        budget: &Budget,
+        progress: &dyn Progress,
+        prove: bool,
+    ) -> (Outcome, Option<Proof>) {
         let mut stats = Stats::new();
-        let verdict = match refusal(task) {
-            Some(why) => Verdict::Unknown(Reason::Unsupported(why)),
+        let (verdict, proof) = match refusal(task) {
+            Some(why) => (Verdict::Unknown(Reason::Unsupported(why)), None),
             None => {
                 let system = task.system(1);
                 let machine = task.machine(&system);
+                let asked = Asked { task, machine, budget, progress, prove };
                 if spawns(&system) && !is_recursive(&system) {
-                    by_numbers(task, machine, budget, progress, &mut stats)
+                    by_numbers(&asked, &mut stats)
                 } else {
-                    by_rounds(task, machine, budget, progress, &mut stats)
+                    by_rounds(&asked, &mut stats)
                 }
             }
         };
-        Outcome { verdict, engine: self.name(), stats }
+        (Outcome { verdict, engine: self.name(), stats }, proof)
     }
+}
+
+/// A question that the engine takes.
+struct Asked<'q> {
+    task: &'q Task<'q>,
+    machine: Machine<'q>,
+    budget: &'q Budget,
+    progress: &'q dyn Progress,
+    /// Whether `safe` is to be proved.
+    prove: bool,
 }
 
 /// Why the engine does not take a task.
@@ -97,13 +131,8 @@ fn refusal(task: &Task<'_>) -> Option<String> {
 }
 
 /// No recursion, but threads without end: counts of threads.
-fn by_numbers(
-    task: &Task<'_>,
-    machine: Machine<'_>,
-    budget: &Budget,
-    progress: &dyn Progress,
-    stats: &mut Stats,
-) -> Verdict {
+fn by_numbers(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
+    let Asked { task, machine, budget, progress, prove } = *asked;
     let tell = |counters: &population::Counters| {
         let doing = format!("searching with up to {} processes in one place", counters.bound);
         let mut stats = Stats::new();
@@ -111,34 +140,30 @@ fn by_numbers(
         progress.tell(&doing, &stats);
     };
     let mut population = Population::new(machine, budget, &tell);
-    let found = population.search(MOST_IN_ONE_PLACE);
+    let found = population.search(MOST_IN_ONE_PLACE, prove);
     stats.set("states", population.counters.states);
     stats.set("in_one_place", population.counters.bound.into());
     stats.set("thread_states", population.tokens.len() as u64);
     stats.set("memories", population.memories.len() as u64);
     let bounded = |bound: u32| Reason::ThreadCount(machine.system.instances.len() + bound as usize);
-    match found {
+    let verdict = match found {
         Ok(population::Found::Bad(run)) => {
             Verdict::Unsafe(Witness { instantiation: task.instantiation(1), run })
         }
-        Ok(population::Found::Nothing) => Verdict::Safe,
+        Ok(population::Found::Nothing(proof)) => return (Verdict::Safe, proof.map(Proof::Crowds)),
         Ok(population::Found::Open(bound)) => Verdict::Unknown(bounded(bound)),
         Err(Interrupted::Exhausted(what)) => {
             let reached = population.counters.bound.checked_sub(1).filter(|&bound| bound > 0);
             Verdict::Unknown(Reason::exhausted(what, reached.map(bounded)))
         }
         Err(interrupted) => Verdict::Unknown(reason(interrupted, None)),
-    }
+    };
+    (verdict, None)
 }
 
 /// Stacks: rounds of threads.
-fn by_rounds(
-    task: &Task<'_>,
-    machine: Machine<'_>,
-    budget: &Budget,
-    progress: &dyn Progress,
-    stats: &mut Stats,
-) -> Verdict {
+fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
+    let Asked { task, machine, budget, progress, prove } = *asked;
     let system = machine.system;
     let most_rounds = match task.options.rounds {
         Bound::Fixed(rounds) => rounds,
@@ -181,7 +206,9 @@ fn by_rounds(
     stats.set("stack_sets", contexts.languages.len() as u64);
     stats.set("frames", frames as u64);
     stats.set("memories", memories as u64);
-    verdict
+    let proved = prove && verdict == Verdict::Safe;
+    let proof = proved.then(|| Proof::Stacks(proof::stacks(&contexts)));
+    (verdict, proof)
 }
 
 fn reason(interrupted: Interrupted, reached: Option<u32>) -> Reason {

@@ -55,7 +55,8 @@ pub(crate) struct Tokens<'a> {
     machine: ThreadMachine<'a>,
     observer: Observer,
     locals: Interner<LocalId, Local>,
-    heads: Vec<FxHashSet<Location>>,
+    /// Where loops close.
+    pub heads: Vec<FxHashSet<Location>>,
     moves: FxHashMap<LocalId, Rc<[Move]>>,
     outcomes: FxHashMap<(LocalId, Action, Value), Option<Outcome>>,
     starts: FxHashMap<RoleId, Rc<[Leap]>>,

@@ -23,8 +23,8 @@ pub(crate) struct Views {
     sets: Interner<ViewSetId, (RoleId, Vec<View>)>,
     /// Whether there is any property.
     pub any: bool,
-    /// Targets of edges that close a loop, by code: every loop without end passes one.
-    heads: Vec<FxHashSet<Location>>,
+    /// Where a thread always waits, by code: at the targets of edges that close a loop (every loop without end passes one), and at its start.
+    pub stops: Vec<FxHashSet<Location>>,
 }
 
 #[derive(Clone, Default)]
@@ -57,8 +57,11 @@ impl Views {
             roles: system.roles.iter().map(|_| Seen::default()).collect(),
             sets: Interner::new(),
             any: !system.properties.is_empty(),
-            heads: system.codes.iter().map(loop_heads).collect(),
+            stops: system.codes.iter().map(loop_heads).collect(),
         };
+        for role in system.roles.iter() {
+            views.stops[role.code.index()].insert(system.codes[role.code].entry);
+        }
         for property in &system.properties {
             views.look(system, &property.bad);
             if property.kind == PropertyKind::Final {
@@ -131,7 +134,7 @@ impl Views {
             let frame = &rules.symbol(symbol).frame;
             (frame.code, frame.location)
         };
-        if self.heads[code.index()].contains(&location) {
+        if self.stops[code.index()].contains(&location) {
             return false;
         }
         let Some(reached) = rules.local_steps(symbol) else { return false };

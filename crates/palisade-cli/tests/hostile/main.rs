@@ -9,7 +9,9 @@ use palisade::certificate::Certificate;
 use palisade::monitor::{BinaryWriter, Monitor, TraceReader};
 use palisade::program::{Instantiation, lower};
 use palisade::trace::{WitnessFile, text_hash};
-use palisade::{Budget, CheckOptions, Input, Interlocked, Language, Model, Source, Verdict, check_simply};
+use palisade::{
+    Budget, CheckOptions, EngineChoice, Input, Interlocked, Language, Model, Source, Verdict, check_simply,
+};
 use palisade_serve::http::{Parsed, parse};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, mpsc};
@@ -116,14 +118,31 @@ fn witnesses() {
 
 #[test]
 fn certificates() {
-    let input = program("mutex/dekker_simple.fenced.pal");
-    let proof = |model| {
-        let options = CheckOptions { model, prove: true, ..CheckOptions::default() };
+    let name = "mutex/dekker_simple.fenced.pal";
+    hammer_certificates(name, &[(Model::Tso, None), (Model::Pso, None), (Model::Sc, None)]);
+}
+
+#[test]
+fn certificates_of_recursive_programs() {
+    hammer_certificates("recursive/flags.fenced.pal", &[(Model::Sc, Some("pushdown"))]);
+}
+
+#[test]
+fn certificates_of_programs_that_start_processes() {
+    hammer_certificates("spawning/workers.pal", &[(Model::Sc, Some("pushdown"))]);
+}
+
+/// Spoils the proofs of a program under some models, by some engines.
+fn hammer_certificates(name: &str, asked: &[(Model, Option<&str>)]) {
+    let input = program(name);
+    let proof = |&(model, engine): &(Model, Option<&str>)| {
+        let engine = engine.map_or(EngineChoice::Auto, |name| EngineChoice::Named(name.to_owned()));
+        let options = CheckOptions { model, engine, prove: true, ..CheckOptions::default() };
         let answer = check_simply(&input.program, options);
         assert_eq!(answer.outcome.verdict, Verdict::Safe);
         answer.certificate(&input).expect("exact engines give proofs").to_json()
     };
-    let seeds = [proof(Model::Tso), proof(Model::Pso), proof(Model::Sc)];
+    let seeds: Vec<String> = asked.iter().map(proof).collect();
     let seeds: Vec<&[u8]> = seeds.iter().map(|seed| seed.as_bytes()).collect();
     let words = [
         "{",

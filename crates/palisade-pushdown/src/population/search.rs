@@ -1,58 +1,19 @@
-//! Threads without recursion, started at run time in any number.
-//!
-//! *Problem.* Can a bad state be reached under SC if threads start threads without end? The state is memory, the threads that are there from the start, and how many started threads are in
-//! each of finitely many thread states: a Petri net with control states. Bad states that ask for at least so many threads somewhere are a coverability problem, which is decidable.
-//!
-//! *Source.* Expand, enlarge and check (Geeraerts, Raskin and Van Begin, "Expand, enlarge and check: new algorithms for the coverability problem of WSTS", JCSS 2006). For c = 1, 2, 3, …
-//! the net is searched twice, both times with finitely many states:
-//! - *from below*: of more than c threads (or some more, if a condition counts up to them) in one thread state only c are followed. The others just stay where they are, so what is found this way is real, and comes with a run;
-//! - *from above*: more than c threads in one thread state count as any number. If nothing bad is found this way, there is nothing.
-//!
-//! *Guarantee.* `unsafe` comes with a run; `safe` is exact. If threads only make things worse by being more (all conditions are of the kind `count(P@l) >= n`), one of the two searches answers
-//! for some c: a bad run has finitely many threads, and if there is none, the set of all markings below reachable ones has finitely many limits, none of whose finite numbers is
-//! above some c. Otherwise (`final`, or a count from above) the answer may stay unknown, unless the number of threads turns out to be bounded.
-//!
-//! *Reductions.* Local steps are taken together ([`crate::tokens`]). Threads that have ended and that nobody counts are forgotten. If more threads only make things worse, states with fewer
-//! threads than another one are dropped. While a section is open only its holder runs.
+//! One search, from below or from above.
 
+use super::judge::next_combination;
+use super::{ANY, Marking, Population};
 use crate::contexts::Interrupted;
-use crate::intern::Interner;
-use crate::numbers::{Up, greatest, is_simple, may_hold, places, size, truth_grows};
-use crate::rules::{Growing, MemoryId};
-use crate::tokens::{Leap, LocalId, Tokens, Wakes};
+use crate::rules::MemoryId;
+use crate::tokens::{Leap, LocalId, Wakes};
 use palisade_automata::Hold;
 use palisade_base::Id;
-use palisade_engine::Budget;
-use palisade_memory::{Action, Machine, Section, State, Step};
-use palisade_program::Value;
-use palisade_program::running::{Location, PropertyKind, RoleId, ThreadId};
+use palisade_memory::{Action, Step};
+use palisade_program::running::ThreadId;
 use palisade_trace::{Run, until_bad};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
-
-/// Any number of threads.
-const ANY: u32 = u32::MAX;
-
-/// More thread states or contents of memory than this are taken for values without end.
-const MOST: usize = 1 << 20;
-
-/// Combinations of numbers of threads that are tried where any number is possible.
-const MOST_COMBINATIONS: u64 = 1 << 12;
-
-/// More threads than this in one thread state are not written out to judge a state.
-const MOST_THREADS: u64 = 200;
-
-/// A state of the net.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Marking {
-    memory: MemoryId,
-    /// The threads that are there from the start.
-    named: Vec<LocalId>,
-    /// How many started threads are in which thread state, sorted.
-    started: Vec<(LocalId, u32)>,
-}
 
 /// Who takes a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,50 +34,13 @@ struct Taken {
 
 /// Which of the two searches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Side {
+pub(super) enum Side {
     Below,
     Above,
 }
 
-/// What the search found.
-pub(crate) enum Found {
-    Bad(Run),
-    Nothing,
-    /// Neither side has an answer with up to so many threads in one thread state.
-    Open(u32),
-}
-
-/// Counters of a search.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Counters {
-    pub states: u64,
-    /// The number c of the search.
-    pub bound: u32,
-}
-
-/// The search.
-pub(crate) struct Population<'a, 'c> {
-    pub tokens: Tokens<'a>,
-    pub memories: Interner<MemoryId, Vec<Value>>,
-    pub counters: Counters,
-    budget: &'c Budget,
-    tell: &'c dyn Fn(&Counters),
-    monotone: bool,
-    /// Whether every count is compared with something that does not depend on threads' numbers.
-    simple: bool,
-    /// What counts are compared with, at most, as far as it is small and written in the program.
-    asked: u32,
-    /// Where threads are counted.
-    counted: FxHashSet<(RoleId, Location)>,
-    /// Whether threads matter wherever they are: there is a condition on final states.
-    all_seen: bool,
-    /// Roles whose threads are forgotten when they end.
-    vanishing: Vec<bool>,
-    bytes: u64,
-}
-
 /// What one search has found.
-enum Searched {
+pub(super) enum Searched {
     Bad(Run),
     /// From above: something that may be real or not.
     Perhaps,
@@ -126,84 +50,20 @@ enum Searched {
     CleanSoFar,
 }
 
-impl<'a, 'c> Population<'a, 'c> {
-    /// A search of a program without recursion, under SC.
-    pub fn new(machine: Machine<'a>, budget: &'c Budget, tell: &'c dyn Fn(&Counters)) -> Population<'a, 'c> {
-        let system = machine.system;
-        let monotone = system
-            .properties
-            .iter()
-            .all(|property| property.kind == PropertyKind::Forbid && truth_grows(&property.bad, Up::More));
-        let simple = system.properties.iter().all(|property| is_simple(&property.bad));
-        let asked = system.properties.iter().map(|property| greatest(&property.bad)).max().unwrap_or(0);
-        let mut counted = FxHashSet::default();
-        system.properties.iter().for_each(|property| places(&property.bad, &mut counted));
-        let counted_at_end = |role: RoleId| counted.contains(&(role, system.role_code(role).exit));
-        let vanishing = system.roles.ids().map(|role| !counted_at_end(role)).collect();
-        Population {
-            tokens: Tokens::new(machine),
-            memories: Interner::new(),
-            counters: Counters::default(),
-            budget,
-            tell,
-            monotone,
-            simple,
-            asked: asked.clamp(1, 8) as u32 - 1,
-            counted,
-            all_seen: system.properties.iter().any(|property| property.kind == PropertyKind::Final),
-            vanishing,
-            bytes: 0,
-        }
-    }
-
-    /// Searches from below and above with growing numbers.
-    pub fn search(&mut self, most: u32) -> Result<Found, Interrupted> {
-        for bound in 1..=most {
-            self.counters.bound = bound;
-            if let Searched::Clean = self.side(Side::Above, bound)? {
-                return Ok(Found::Nothing);
-            }
-            // With fewer threads in one place than a count asks for there is often nothing to be found.
-            match self.side(Side::Below, bound.saturating_add(self.asked))? {
-                Searched::Bad(run) => return Ok(Found::Bad(run)),
-                Searched::Clean => return Ok(Found::Nothing),
-                Searched::CleanSoFar | Searched::Perhaps => {}
-            }
-        }
-        Ok(Found::Open(most))
-    }
-
-    fn side(&mut self, side: Side, bound: u32) -> Result<Searched, Interrupted> {
-        let mut search = Search {
-            population: self,
-            side,
-            bound,
-            met: Vec::new(),
-            known: FxHashMap::default(),
-            queue: BinaryHeap::new(),
-            left_out: false,
-        };
-        let before = search.population.bytes;
-        let found = search.run();
-        self.bytes = before;
-        found
-    }
-}
-
-struct Met {
-    marking: Marking,
+pub(super) struct Met {
+    pub marking: Marking,
     parent: Option<(usize, Taken)>,
-    dropped: bool,
+    pub dropped: bool,
 }
 
 /// Memory, the named threads, and the started thread whose atomic section is open: while it is, having more threads is not better.
 type Key = (MemoryId, Vec<LocalId>, Option<LocalId>);
 
-struct Search<'p, 'a, 'c> {
-    population: &'p mut Population<'a, 'c>,
+pub(super) struct Search<'p, 'a, 'c> {
+    pub population: &'p mut Population<'a, 'c>,
     side: Side,
     bound: u32,
-    met: Vec<Met>,
+    pub met: Vec<Met>,
     /// By what must be equal in comparable markings.
     known: FxHashMap<Key, Vec<usize>>,
     /// Those with most threads first, if more threads only make things worse: they cover the others.
@@ -212,8 +72,20 @@ struct Search<'p, 'a, 'c> {
     left_out: bool,
 }
 
-impl Search<'_, '_, '_> {
-    fn run(&mut self) -> Result<Searched, Interrupted> {
+impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
+    pub fn new(population: &'p mut Population<'a, 'c>, side: Side, bound: u32) -> Search<'p, 'a, 'c> {
+        Search {
+            population,
+            side,
+            bound,
+            met: Vec::new(),
+            known: FxHashMap::default(),
+            queue: BinaryHeap::new(),
+            left_out: false,
+        }
+    }
+
+    pub fn run(&mut self) -> Result<Searched, Interrupted> {
         let machine = self.population.tokens.machine();
         let starts: Vec<Rc<[Leap]>> =
             machine.system.instances.iter().map(|i| self.population.tokens.starts(i.role)).collect();
@@ -281,10 +153,11 @@ impl Search<'_, '_, '_> {
                 }
                 let children: Vec<Option<Leap>> = match outcome.child {
                     None => vec![None],
-                    Some((role, Wakes::AtOnce)) => {
+                    // Nobody can tell when a child takes its first local steps; only a run must not have them while a section is open.
+                    Some((role, wakes)) if wakes == Wakes::AtOnce || self.side == Side::Above => {
                         self.population.tokens.starts(role).iter().cloned().map(Some).collect()
                     }
-                    Some((role, Wakes::Later)) => {
+                    Some((role, _)) => {
                         let target = self.population.tokens.asleep(role);
                         vec![Some(Leap { target, actions: [].into() })]
                     }
@@ -417,95 +290,6 @@ impl Search<'_, '_, '_> {
     }
 }
 
-impl Population<'_, '_> {
-    /// Whether the marking, or one of those it stands for, is bad.
-    fn is_bad(&self, marking: &Marking) -> bool {
-        let tokens = &self.tokens;
-        let locals = marking.named.iter().chain(marking.started.iter().map(|(local, _)| local));
-        if locals.clone().any(|&local| tokens.local(local).fault.is_some()) {
-            return true;
-        }
-        let machine = tokens.machine();
-        let memory = self.memories.get(marking.memory);
-        if !machine.system.properties.iter().any(|property| may_hold(&property.bad, memory)) {
-            return false;
-        }
-        let holds = locals.into_iter().any(|&local| tokens.local(local).hold != Hold::Outside);
-        let thread = |local: &LocalId| tokens.local(*local).thread.clone();
-        let mut state = State {
-            memory: memory.to_vec().into(),
-            threads: marking.named.iter().map(thread).collect(),
-            section: holds.then_some(Section { holder: ThreadId(0), depth: 1 }),
-            fault: None,
-        };
-        let seen = |local: LocalId| self.all_seen || self.is_counted(local);
-        let exact = marking.started.iter().filter(|&&(local, count)| count != ANY && seen(local));
-        let open = marking.started.iter().filter(|&&(local, count)| count == ANY && seen(local));
-        let open: Vec<LocalId> = open.map(|&(local, _)| local).collect();
-        let all = exact.flat_map(|(local, count)| std::iter::repeat_n(thread(local), *count as usize));
-        for thread in all {
-            state.threads.push(thread);
-        }
-        let with = |numbers: &[u32]| {
-            let mut state = state.clone();
-            for (local, &number) in open.iter().zip(numbers) {
-                for _ in 0..number {
-                    state.threads.push(thread(local));
-                }
-            }
-            machine.violation(&state).is_some()
-        };
-        let enough = machine.system.properties.iter().map(|property| size(&property.bad, &state)).max();
-        let enough = enough.unwrap_or(0).saturating_add(1);
-        // Where the numbers cannot be told, anything may be.
-        if !open.is_empty() && (enough > MOST_THREADS || !(self.monotone || self.simple)) {
-            return true;
-        }
-        if self.monotone {
-            return with(&vec![enough as u32; open.len()]);
-        }
-        let choices = enough + 1;
-        if choices.checked_pow(open.len() as u32).is_none_or(|all| all > MOST_COMBINATIONS) {
-            return true;
-        }
-        let mut numbers = vec![0usize; open.len()];
-        loop {
-            let chosen: Vec<u32> = numbers.iter().map(|&number| number as u32).collect();
-            if with(&chosen) {
-                return true;
-            }
-            if !next_combination(&mut numbers, |_| choices as usize) {
-                return false;
-            }
-        }
-    }
-
-    /// Whether a thread is where some condition counts threads.
-    fn is_counted(&self, local: LocalId) -> bool {
-        let thread = &self.tokens.local(local).thread;
-        thread.frames.len() == 1 && self.counted.contains(&(thread.role, thread.frames[0].location))
-    }
-
-    fn check_growth(&self) -> Result<(), Interrupted> {
-        let system = self.tokens.system();
-        if self.memories.len() > MOST {
-            let values = |cell: usize| {
-                let values = self.memories.iter().map(|memory| memory[cell]);
-                values.collect::<FxHashSet<_>>().len()
-            };
-            let most = (0..system.cells.len()).map(|cell| (values(cell), cell)).max();
-            let (values, cell) = most.expect("memory differs in a cell");
-            let name = system.cells.as_slice()[cell].name.clone();
-            return Err(Interrupted::Growing(Growing { name, values }));
-        }
-        if self.tokens.len() > MOST {
-            let frames = self.tokens.iter().flat_map(|local| local.thread.frames.iter());
-            return Err(Interrupted::Growing(Growing::of_registers(system, frames)));
-        }
-        Ok(())
-    }
-}
-
 /// One thread fewer in a thread state.
 fn take(started: &mut Vec<(LocalId, u32)>, local: LocalId) {
     let position = started.binary_search_by_key(&local, |&(local, _)| local).expect("a thread is there");
@@ -522,16 +306,4 @@ fn covers(a: &[(LocalId, u32)], b: &[(LocalId, u32)]) -> bool {
     b.iter().all(|&(local, count)| {
         a.by_ref().find(|(other, _)| *other >= local).is_some_and(|&(other, n)| other == local && n >= count)
     })
-}
-
-/// The next combination of numbers below the given ends; false after the last.
-fn next_combination(numbers: &mut [usize], end: impl Fn(usize) -> usize) -> bool {
-    for (position, number) in numbers.iter_mut().enumerate() {
-        *number += 1;
-        if *number < end(position) {
-            return true;
-        }
-        *number = 0;
-    }
-    false
 }

@@ -1,0 +1,294 @@
+//! Proofs by numbers of threads, for threads that are started without end.
+//!
+//! An element stands for all states with its memory, its thread states for the threads that are there from the start, and of started threads numbers within bounds in each thread
+//! state. A set of elements convinces as said in the [header](super) of this folder: it holds the initial states; every step from an element leads into one element; no element holds a bad state.
+//!
+//! - A step of a started thread takes one from the number of its thread state and adds one to that of the next. Of the states of an element only those with such a thread matter, so
+//!   the number was at least 1.
+//! - While an atomic section is open only its holder runs, and no property is judged (`forbid` waits for its end, and a holder has not ended). The holder is there in all states of its
+//!   element: there is exactly one.
+//! - Threads that have ended and whose role is not counted there are left out: they take no step, and no property sees them.
+
+use super::alone::{Alone, Body, Does};
+use super::counts::{ANY, Situation, is_counted, may_be_bad};
+use super::{Table, check_task, read_memories, unfit};
+use crate::{Refusal, Summary};
+use palisade_base::IdVec;
+use palisade_engine::proof::{Crowd, Crowds, ThreadState};
+use palisade_engine::{Budget, Task};
+use palisade_memory::Thread;
+use palisade_program::Value;
+use palisade_program::running::RoleId;
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// An element: started threads by thread state, at least and at most so many.
+#[derive(Clone, Debug)]
+struct Element {
+    memory: u32,
+    named: Vec<u32>,
+    started: Vec<(u32, u32, u32)>,
+}
+
+/// A step of a thread: memory, and where the thread and the one it starts may come to wait.
+struct Leads {
+    memory: u32,
+    thread: Vec<u32>,
+    child: Vec<u32>,
+    starts: bool,
+}
+
+/// Who takes a step.
+#[derive(Clone, Copy)]
+enum Actor {
+    Named(usize),
+    Started(usize),
+}
+
+struct Checker<'a, 'b> {
+    alone: Alone<'a>,
+    budget: &'b Budget,
+    bodies: Table<Body>,
+    memories: Table<Vec<Value>>,
+    elements: Vec<Element>,
+    /// Elements by what must be equal.
+    index: FxHashMap<(u32, Vec<u32>), Vec<usize>>,
+    steps: FxHashMap<(u32, u32), Rc<[Leads]>>,
+    /// Roles whose threads are left out when they have ended.
+    vanishing: IdVec<RoleId, bool>,
+    summary: Summary,
+}
+
+/// Checks that a proof shows a program to be safe under SC.
+pub(crate) fn verify(task: &Task<'_>, proof: &Crowds, budget: &Budget) -> Result<Summary, Refusal> {
+    check_task(task)?;
+    let system = task.system(1);
+    let counted = |(role, _)| is_counted(&system, role, system.role_code(role).exit);
+    let mut checker = Checker {
+        alone: Alone::new(task, &system, &proof.stops)?,
+        budget,
+        bodies: Table::new(),
+        memories: Table::new(),
+        elements: Vec::new(),
+        index: FxHashMap::default(),
+        steps: FxHashMap::default(),
+        vanishing: system.roles.iter_enumerated().map(|role| !counted(role)).collect(),
+        summary: Summary::default(),
+    };
+    checker.read(proof)?;
+    checker.check_initial()?;
+    for number in 0..checker.elements.len() {
+        checker.check_element(number)?;
+    }
+    Ok(checker.summary)
+}
+
+impl Checker<'_, '_> {
+    fn read(&mut self, proof: &Crowds) -> Result<(), Refusal> {
+        let cells = self.alone.system().cells.len();
+        let memories = read_memories(cells, &proof.memories, &mut self.memories)?;
+        let mut threads = Vec::with_capacity(proof.threads.len());
+        for thread in &proof.threads {
+            let body = self.read_thread(thread)?;
+            threads.push(self.bodies.number(body));
+        }
+        for element in &proof.elements {
+            let element = self.read_element(element, &memories, &threads)?;
+            let key = (element.memory, element.named.clone());
+            self.index.entry(key).or_default().push(self.elements.len());
+            self.elements.push(element);
+        }
+        Ok(())
+    }
+
+    fn read_thread(&self, thread: &ThreadState) -> Result<Body, Refusal> {
+        let role = RoleId(thread.role);
+        let frames: Result<Vec<_>, Refusal> =
+            thread.frames.iter().map(|frame| self.alone.frame(frame)).collect();
+        let frames = frames?;
+        let code = self.alone.system().roles.get(role).map(|role| role.code);
+        if code.is_none() || frames.first().map(|frame| frame.code) != code {
+            return unfit("a thread state");
+        }
+        Ok(Body { thread: Thread { role, frames, buffer: Vec::new() }, depth: thread.depth })
+    }
+
+    fn read_element(&self, crowd: &Crowd, memories: &[u32], threads: &[u32]) -> Result<Element, Refusal> {
+        let instances = &self.alone.system().instances;
+        let thread = |&number: &u32| threads.get(number as usize).copied();
+        let named: Option<Vec<u32>> = crowd.named.iter().map(thread).collect();
+        let started: Option<Vec<_>> = crowd
+            .started
+            .iter()
+            .map(|number| Some((thread(&number.thread)?, number.least, number.most.unwrap_or(ANY))))
+            .collect();
+        let (Some(&memory), Some(named), Some(mut started)) =
+            (memories.get(crowd.memory as usize), named, started)
+        else {
+            return unfit("an element");
+        };
+        started.sort_unstable();
+        let roles = named.iter().map(|&body| self.bodies.get(body).thread.role);
+        if !roles.eq(instances.iter().map(|instance| instance.role))
+            || started.windows(2).any(|pair| pair[0].0 == pair[1].0)
+            || started.iter().any(|&(_, least, most)| least > most || least == ANY)
+        {
+            return unfit("an element");
+        }
+        Ok(Element { memory, named, started })
+    }
+
+    fn check_initial(&mut self) -> Result<(), Refusal> {
+        let machine = self.alone.machine;
+        let mut starts = Vec::new();
+        for instance in machine.system.instances.iter() {
+            starts.push(self.settled(self.alone.start(instance.role))?);
+        }
+        for (number, state) in machine.initial_states().enumerate() {
+            if number % 1024 == 0 {
+                self.budget.check(0).map_err(Refusal::Exhausted)?;
+            }
+            let memory = self.memories.number(state.memory.as_slice().to_vec());
+            let mut choice = vec![0; starts.len()];
+            loop {
+                let named = starts.iter().zip(&choice).map(|(starts, &chosen): (_, &usize)| starts[chosen]);
+                let element = Element { memory, named: named.collect(), started: Vec::new() };
+                if !self.is_covered(&element) {
+                    return Err(Refusal::InitialMissing);
+                }
+                let next = choice.iter_mut().zip(&starts).find_map(|(chosen, starts)| {
+                    *chosen = (*chosen + 1) % starts.len();
+                    (*chosen > 0).then_some(())
+                });
+                if next.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The waiting threads that a thread passes to, by number.
+    fn settled(&mut self, body: Body) -> Result<Vec<u32>, Refusal> {
+        let settled = self.alone.settled(body, |body| self.alone.passing(body))?;
+        Ok(settled.into_iter().map(|body| self.bodies.number(body)).collect())
+    }
+
+    /// Whether all states are in one element.
+    fn is_covered(&self, states: &Element) -> bool {
+        let Some(candidates) = self.index.get(&(states.memory, states.named.clone())) else { return false };
+        candidates.iter().any(|&number| covers(&self.elements[number].started, &states.started))
+    }
+
+    fn check_element(&mut self, number: usize) -> Result<(), Refusal> {
+        if number.is_multiple_of(64) {
+            let bytes = 200 * (self.bodies.things.len() + self.memories.things.len() + self.steps.len());
+            self.budget.check(bytes as u64).map_err(Refusal::Exhausted)?;
+        }
+        self.summary.elements += 1;
+        let element = self.elements[number].clone();
+        let named = element.named.iter().enumerate().map(|(at, &body)| (Actor::Named(at), body, 1, 1));
+        let started = element.started.iter().enumerate();
+        let started = started.map(|(at, &(body, least, most))| (Actor::Started(at), body, least, most));
+        let mut actors: Vec<(Actor, u32, u32, u32)> =
+            named.chain(started).filter(|actor| actor.3 > 0).collect();
+        let holders: Vec<_> =
+            actors.iter().copied().filter(|&(_, body, ..)| self.bodies.get(body).depth > 0).collect();
+        match holders[..] {
+            [] if self.is_bad(&element) => return Err(Refusal::Bad(number)),
+            [] => {}
+            [holder] if (holder.2, holder.3) == (1, 1) => actors = vec![holder],
+            _ => return unfit("an open section without exactly one holder"),
+        }
+        for (actor, body, ..) in actors {
+            for leads in self.steps(body, element.memory, number)?.iter() {
+                for &thread in &leads.thread {
+                    // A thread that starts nobody has one choice for the child as well.
+                    let children = leads.starts.then_some(leads.child.as_slice());
+                    for child in children.map_or(vec![None], |all| all.iter().copied().map(Some).collect()) {
+                        let mut next = Element { memory: leads.memory, ..element.clone() };
+                        match actor {
+                            Actor::Named(at) => next.named[at] = thread,
+                            Actor::Started(at) => {
+                                let (_, least, most) = &mut next.started[at];
+                                *least = least.saturating_sub(1);
+                                *most -= u32::from(*most != ANY);
+                                self.put(&mut next.started, thread);
+                            }
+                        }
+                        child.into_iter().for_each(|child| self.put(&mut next.started, child));
+                        self.summary.predecessors += 1;
+                        if !self.is_covered(&next) {
+                            return Err(Refusal::Leaves { element: number, to: format!("{next:?}") });
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One thread more.
+    fn put(&self, started: &mut Vec<(u32, u32, u32)>, thread: u32) {
+        let body = self.bodies.get(thread);
+        if self.vanishing[body.thread.role] && body.thread.has_ended(self.alone.system()) {
+            return;
+        }
+        match started.binary_search_by_key(&thread, |&(thread, ..)| thread) {
+            Ok(at) => {
+                let (_, least, most) = &mut started[at];
+                *most = most.saturating_add(1);
+                *least = (*least + 1).min(ANY - 1);
+            }
+            Err(at) => started.insert(at, (thread, 1, 1)),
+        }
+    }
+
+    fn is_bad(&self, element: &Element) -> bool {
+        let thread = |body: &u32| &self.bodies.get(*body).thread;
+        let situation = Situation {
+            memory: self.memories.get(element.memory),
+            named: element.named.iter().map(thread).collect(),
+            started: element
+                .started
+                .iter()
+                .map(|(body, least, most)| (thread(body), *least, *most))
+                .collect(),
+        };
+        may_be_bad(self.alone.system(), &situation)
+    }
+
+    /// What a thread can do with a memory.
+    fn steps(&mut self, body: u32, memory: u32, element: usize) -> Result<Rc<[Leads]>, Refusal> {
+        if let Some(known) = self.steps.get(&(body, memory)) {
+            return Ok(Rc::clone(known));
+        }
+        let (acting, before) = (Rc::clone(self.bodies.get(body)), Rc::clone(self.memories.get(memory)));
+        let mut found = Vec::new();
+        for does in self.alone.steps(&acting, &before, |_| true)? {
+            let Does::Goes { memory, body, child } = does else { return Err(Refusal::Bad(element)) };
+            let thread = self.settled(body)?;
+            let started = match child {
+                Some(role) => self.settled(self.alone.start(role))?,
+                None => Vec::new(),
+            };
+            let memory = self.memories.number(memory);
+            found.push(Leads { memory, thread, child: started, starts: child.is_some() });
+        }
+        let found: Rc<[Leads]> = found.into();
+        self.steps.insert((body, memory), Rc::clone(&found));
+        Ok(found)
+    }
+}
+
+/// Whether numbers within the second bounds are within the first.
+fn covers(large: &[(u32, u32, u32)], small: &[(u32, u32, u32)]) -> bool {
+    let bounds = |of: &[(u32, u32, u32)], thread: u32| {
+        of.binary_search_by_key(&thread, |&(thread, ..)| thread).map_or((0, 0), |at| (of[at].1, of[at].2))
+    };
+    let threads = large.iter().chain(small).map(|&(thread, ..)| thread);
+    threads.into_iter().all(|thread| {
+        let (large, small) = (bounds(large, thread), bounds(small, thread));
+        large.0 <= small.0 && small.1 <= large.1
+    })
+}

@@ -1,0 +1,300 @@
+//! Proofs for SC by numbers of threads and by sets of stacks: they convince wherever the engine says `safe`, and never for a program that is not.
+
+use palisade_base::Source;
+use palisade_certificate::{Certificate, Refusal, verify};
+use palisade_conformance::generate::{Recursion, generate_recursive, generate_spawning};
+use palisade_conformance::random::Random;
+use palisade_conformance::{Profile, generate};
+use palisade_engine::proof::Number;
+use palisade_engine::{Bound, Budget, Engine, Options, Proof, Reduction, Silent, Task, Threads, Verdict};
+use palisade_memory::{Interlocked, Model};
+use palisade_program::print;
+use palisade_program::written::Program;
+use palisade_pushdown::Pushdown;
+use palisade_syntax::{Language, parse};
+use std::path::Path;
+
+fn seeds(default: u64) -> u64 {
+    std::env::var("PALISADE_SEEDS").ok().map_or(default, |seeds| seeds.parse().expect("a number"))
+}
+
+fn read(text: &str) -> Program {
+    try_read(text).expect("the program is well formed")
+}
+
+fn try_read(text: &str) -> Option<Program> {
+    parse(Language::Pal, &Source::new("p", text)).ok().map(|parsed| parsed.program)
+}
+
+fn task(program: &Program, reduction: Reduction) -> Task<'_> {
+    let options = Options { rounds: Bound::Auto, reduction, ..Options::default() };
+    let (model, interlocked) = (Model::Sc, Interlocked::default());
+    Task { program, threads: Threads::Declared, model, interlocked, options }
+}
+
+fn prove(task: &Task<'_>) -> (Verdict, Option<Proof>) {
+    let (outcome, proof) = Pushdown.prove(task, &Budget::unlimited(1).with_work(20_000), &Silent);
+    (outcome.verdict, proof)
+}
+
+fn judge(task: &Task<'_>, proof: &Proof) -> Result<(), Refusal> {
+    let budget = Budget::unlimited(1).with_memory(1 << 28);
+    verify(task, proof, &budget).map(|_| ())
+}
+
+/// The proof as it comes back from a file.
+fn from_file(proof: Proof) -> Proof {
+    let certificate = Certificate {
+        file: "p.pal".into(),
+        language: "pal".into(),
+        hash: "0".into(),
+        model: "sc".into(),
+        interlocked: Interlocked::default(),
+        threads: Threads::Declared,
+        int_range: None,
+        engine: "pushdown".into(),
+        proof,
+    };
+    let again = Certificate::from_json(&certificate.to_json()).expect("it is a certificate");
+    assert_eq!(again, certificate);
+    again.proof
+}
+
+#[test]
+fn proofs_of_the_corpus_convince() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let mut convinced = 0;
+    for folder in ["recursive", "spawning"] {
+        for entry in std::fs::read_dir(corpus.join(folder)).expect("the corpus is complete") {
+            let path = entry.expect("a file").path();
+            let program = read(&std::fs::read_to_string(&path).expect("a program"));
+            let task = task(&program, Reduction::Full);
+            let (verdict, proof) = prove(&task);
+            assert_eq!(verdict == Verdict::Safe, proof.is_some(), "{}", path.display());
+            if let Some(proof) = proof {
+                assert_eq!(judge(&task, &from_file(proof)), Ok(()), "{}", path.display());
+                convinced += 1;
+            }
+        }
+    }
+    assert_eq!(convinced, 8);
+}
+
+/// All kinds of programs, by number.
+fn programs(seed: u64) -> [(&'static str, Program); 5] {
+    [
+        ("bounded recursion", generate_recursive(Recursion::Bounded, 700_000 + seed)),
+        ("recursion", generate_recursive(Recursion::Free, 700_000 + seed)),
+        ("spawning", generate_spawning(700_000 + seed)),
+        ("acyclic", generate(Profile::Acyclic, 700_000 + seed)),
+        ("full", generate(Profile::Full, 700_000 + seed)),
+    ]
+}
+
+#[test]
+fn proofs_of_random_programs_convince() {
+    let (mut crowds, mut stacks) = (0, 0);
+    for seed in 0..seeds(60) {
+        for (kind, program) in programs(seed) {
+            for reduction in [Reduction::Full, Reduction::None] {
+                let task = task(&program, reduction);
+                let (verdict, proof) = prove(&task);
+                let text = || format!("{kind}, seed {seed}, {reduction:?}\n{}", print::print(&program));
+                assert_eq!(verdict == Verdict::Safe, proof.is_some(), "{}", text());
+                let Some(proof) = proof else { continue };
+                let judged = judge(&task, &proof);
+                assert_eq!(judged, Ok(()), "{}", text());
+                match proof {
+                    Proof::Crowds(_) => crowds += 1,
+                    _ => stacks += 1,
+                }
+            }
+        }
+    }
+    eprintln!("{crowds} by numbers of threads, {stacks} by sets of stacks");
+    assert!(crowds > 0 && stacks > 0);
+}
+
+/// Takes something out of a proof, or changes a number in it.
+fn spoil(proof: &mut Proof, random: &mut Random) {
+    let pick = |length: usize, random: &mut Random| random.below(length.max(1));
+    let change = |values: &mut Vec<i64>, random: &mut Random| {
+        let at = random.below(values.len().max(1));
+        if let Some(value) = values.get_mut(at) {
+            *value = (*value + 1) % 3;
+        }
+    };
+    match proof {
+        Proof::Crowds(proof) => match random.below(5) {
+            0 => drop(proof.elements.swap_remove(pick(proof.elements.len(), random))),
+            1 => {
+                let at = pick(proof.memories.len(), random);
+                change(&mut proof.memories[at], random);
+            }
+            2 => {
+                let at = pick(proof.elements.len(), random);
+                let started = &mut proof.elements[at].started;
+                if !started.is_empty() {
+                    let at = random.below(started.len());
+                    let number: &mut Number = &mut started[at];
+                    *number = Number {
+                        least: 0,
+                        most: number.most.map(|most| most.saturating_sub(1)).or(Some(1)),
+                        ..*number
+                    };
+                }
+            }
+            3 => {
+                let at = pick(proof.threads.len(), random);
+                change(&mut proof.threads[at].frames[0].registers, random);
+            }
+            _ => {
+                let at = pick(proof.stops.len(), random);
+                proof.stops[at].pop();
+            }
+        },
+        Proof::Stacks(proof) => match random.below(5) {
+            0 => drop(proof.pieces.swap_remove(pick(proof.pieces.len(), random))),
+            1 => {
+                let at = pick(proof.memories.len(), random);
+                change(&mut proof.memories[at], random);
+            }
+            2 => {
+                let at = pick(proof.sets.len(), random);
+                let states = &mut proof.sets[at].states;
+                let state = pick(states.len(), random);
+                let edge = pick(states[state].len(), random);
+                if edge < states[state].len() {
+                    states[state].remove(edge);
+                }
+            }
+            3 => {
+                let at = pick(proof.frames.len(), random);
+                change(&mut proof.frames[at].frame.registers, random);
+            }
+            _ => {
+                let at = pick(proof.stops.len(), random);
+                proof.stops[at].pop();
+            }
+        },
+        _ => panic!("the engine gives no such proofs"),
+    }
+}
+
+/// The program with one digit changed, one after the other.
+fn variants(program: &Program) -> impl Iterator<Item = Program> {
+    let text = print::print(program);
+    let digits: Vec<usize> = (0..text.len()).filter(|&at| text.as_bytes()[at].is_ascii_digit()).collect();
+    digits.into_iter().filter_map(move |at| {
+        let digit = text.as_bytes()[at] - b'0';
+        try_read(&format!("{}{}{}", &text[..at], (digit + 1) % 3, &text[at + 1..]))
+    })
+}
+
+/// A spoiled proof may still be one of the same program. Of a program that is not safe nothing is: not the proof of a safe one that looks much like it, spoiled or not.
+#[test]
+fn spoiled_proofs_and_proofs_of_other_programs() {
+    let (mut spoiled, mut refused, mut other) = (0, 0, 0);
+    for seed in 0..seeds(25) {
+        for (kind, program) in programs(1000 + seed) {
+            fn task_of(program: &Program) -> Task<'_> {
+                task(program, Reduction::Full)
+            }
+            let (_, Some(proof)) = prove(&task_of(&program)) else { continue };
+            let mut random = Random::new(seed);
+            let mut proofs = vec![proof.clone()];
+            for _ in 0..6 {
+                let mut again = proof.clone();
+                spoil(&mut again, &mut random);
+                let judged = judge(&task_of(&program), &again);
+                spoiled += 1;
+                refused += u32::from(judged.is_err());
+                proofs.push(again);
+            }
+            for variant in variants(&program).take(12) {
+                if matches!(prove(&task_of(&variant)).0, Verdict::Unsafe(_)) {
+                    other += 1;
+                    for proof in &proofs {
+                        let judged = judge(&task_of(&variant), proof);
+                        assert!(judged.is_err(), "{kind}, seed {seed}\n{}", print::print(&variant));
+                    }
+                }
+            }
+        }
+    }
+    eprintln!("{refused} of {spoiled} spoiled proofs are refused; {other} programs that are not safe");
+    assert!(refused * 2 > spoiled && other > 10);
+}
+
+/// The proof of the first program does not prove the second, for this reason.
+fn check_refusal(safe: &str, other: &str, expected: &str) {
+    let (safe, other) = (read(safe), read(other));
+    let (verdict, proof) = prove(&task(&safe, Reduction::Full));
+    assert_eq!(verdict, Verdict::Safe);
+    let proof = proof.expect("it is proved");
+    assert_eq!(judge(&task(&safe, Reduction::Full), &proof), Ok(()));
+    let refusal = judge(&task(&other, Reduction::Full), &proof).expect_err("it is not safe").to_string();
+    assert!(refusal.contains(expected), "{refusal}");
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let workers = |least: u32| {
+        format!(
+            "shared lock: bool; process Main {{ loop {{ spawn W; }} }}
+             process W on spawn {{ while xchg(lock, true) {{}} cs: skip; lock = false; }}
+             forbid count(W@cs) >= {least};"
+        )
+    };
+    check_refusal(&workers(2), &workers(1), "leads to a bad state");
+    let same = |init: u32, stored: u32| {
+        format!(
+            "shared x: 0..2 = {init}; process Main {{ loop {{ spawn W; }} }}
+             process W on spawn {{ let r = x; assert(r == {init}); x = {stored}; }}"
+        )
+    };
+    check_refusal(&same(0, 0), &same(1, 1), "an initial state is in no element");
+    check_refusal(&same(0, 0), &same(0, 1), "leads out of the set");
+    let climb = |bad: &str, init: &str| {
+        format!(
+            "shared go: bool = {init}; private d: 0..2; private u: 0..2;
+             proc climb() {{ choose {{ d = (d + 1) % 3; climb(); u = (u + 1) % 3; }} or {{ await go; }} }}
+             process P {{ climb(); assert({bad}); }} process Q {{ go = true; }}"
+        )
+    };
+    check_refusal(&climb("u == d", "false"), &climb("u == 0", "false"), "leads to a bad state");
+    check_refusal(&climb("u == d", "true"), &climb("u == d", "false"), "an initial state is in no element");
+    let store = |value: u32| {
+        format!(
+            "shared x: 0..3; proc down() {{ choose {{ down(); }} or {{ x = {value}; }} }}
+             process P {{ down(); }} process Q {{ let r = x; assert(r < 3); }}"
+        )
+    };
+    check_refusal(&store(1), &store(2), "leads out of the set");
+    check_refusal(&store(1), &store(3), "leads out of the set");
+}
+
+#[test]
+fn other_models_are_not_proved() {
+    let program = read("shared x: 0..1; process Main { loop { spawn W; } } process W on spawn { x = 1; }");
+    let (_, proof) = prove(&task(&program, Reduction::Full));
+    let proof = proof.expect("it is proved");
+    for model in [Model::Tso, Model::Pso] {
+        let task = Task { model, ..task(&program, Reduction::Full) };
+        assert!(matches!(judge(&task, &proof), Err(Refusal::Unsuited(_))));
+    }
+}
+
+/// A thread that takes local steps without end is not passed over: others would never be looked at together with it.
+#[test]
+fn loops_have_stops() {
+    let program = read(
+        "shared x: 0..1; process P { let r: 0..1 = 0; loop { r = 1 - r; } } process Q { spawn R; } process R on spawn { x = 1; }",
+    );
+    let task = task(&program, Reduction::Full);
+    let (_, proof) = prove(&task);
+    let Some(Proof::Crowds(mut proof)) = proof else { panic!("it is proved by numbers of threads") };
+    proof.stops.iter_mut().for_each(Vec::clear);
+    let judged = judge(&task, &Proof::Crowds(proof));
+    assert!(matches!(judged, Err(Refusal::NotInductive(_))), "{judged:?}");
+}

@@ -1,0 +1,155 @@
+//! Threads without recursion, started at run time in any number.
+//!
+//! *Problem.* Can a bad state be reached under SC if threads start threads without end? The state is memory, the threads that are there from the start, and how many started threads are in
+//! each of finitely many thread states: a Petri net with control states. Bad states that ask for at least so many threads somewhere are a coverability problem, which is decidable.
+//!
+//! *Source.* Expand, enlarge and check (Geeraerts, Raskin and Van Begin, "Expand, enlarge and check: new algorithms for the coverability problem of WSTS", JCSS 2006). For c = 1, 2, 3, …
+//! the net is searched twice, both times with finitely many states:
+//! - *from below*: of more than c threads (or some more, if a condition counts up to them) in one thread state only c are followed. The others just stay where they are, so what is found this way is real, and comes with a run;
+//! - *from above*: more than c threads in one thread state count as any number. If nothing bad is found this way, there is nothing.
+//!
+//! *Guarantee.* `unsafe` comes with a run; `safe` is exact. If threads only make things worse by being more (all conditions are of the kind `count(P@l) >= n`), one of the two searches answers
+//! for some c: a bad run has finitely many threads, and if there is none, the set of all markings below reachable ones has finitely many limits, none of whose finite numbers is
+//! above some c. Otherwise (`final`, or a count from above) the answer may stay unknown, unless the number of threads turns out to be bounded.
+//!
+//! *Reductions.* Local steps are taken together ([`crate::tokens`]). Threads that have ended and that nobody counts are forgotten. If more threads only make things worse, states with fewer
+//! threads than another one are dropped. While a section is open only its holder runs.
+
+mod judge;
+mod proof;
+mod search;
+
+use crate::contexts::Interrupted;
+use crate::intern::Interner;
+use crate::numbers::{Up, greatest, is_simple, places, truth_grows};
+use crate::rules::MemoryId;
+use crate::tokens::{LocalId, Tokens};
+use palisade_engine::Budget;
+use palisade_engine::proof::Crowds;
+use palisade_memory::Machine;
+use palisade_program::Value;
+use palisade_program::running::{Location, PropertyKind, RoleId};
+use palisade_trace::Run;
+use rustc_hash::FxHashSet;
+use search::{Search, Searched, Side};
+
+/// Any number of threads.
+const ANY: u32 = u32::MAX;
+
+/// A state of the net.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Marking {
+    memory: MemoryId,
+    /// The threads that are there from the start.
+    named: Vec<LocalId>,
+    /// How many started threads are in which thread state, sorted.
+    started: Vec<(LocalId, u32)>,
+}
+
+/// What the search found.
+pub(crate) enum Found {
+    Bad(Run),
+    /// With a proof, if one was asked for and found.
+    Nothing(Option<Crowds>),
+    /// Neither side has an answer with up to so many threads in one thread state.
+    Open(u32),
+}
+
+/// Counters of a search.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Counters {
+    pub states: u64,
+    /// The number c of the search.
+    pub bound: u32,
+}
+
+/// The search.
+pub(crate) struct Population<'a, 'c> {
+    pub tokens: Tokens<'a>,
+    pub memories: Interner<MemoryId, Vec<Value>>,
+    pub counters: Counters,
+    budget: &'c Budget,
+    tell: &'c dyn Fn(&Counters),
+    monotone: bool,
+    /// Whether every count is compared with something that does not depend on threads' numbers.
+    simple: bool,
+    /// What counts are compared with, at most, as far as it is small and written in the program.
+    asked: u32,
+    /// Where threads are counted.
+    counted: FxHashSet<(RoleId, Location)>,
+    /// Whether threads matter wherever they are: there is a condition on final states.
+    all_seen: bool,
+    /// Roles whose threads are forgotten when they end.
+    vanishing: Vec<bool>,
+    bytes: u64,
+}
+
+impl<'a, 'c> Population<'a, 'c> {
+    /// A search of a program without recursion, under SC.
+    pub fn new(machine: Machine<'a>, budget: &'c Budget, tell: &'c dyn Fn(&Counters)) -> Population<'a, 'c> {
+        let system = machine.system;
+        let monotone = system
+            .properties
+            .iter()
+            .all(|property| property.kind == PropertyKind::Forbid && truth_grows(&property.bad, Up::More));
+        let simple = system.properties.iter().all(|property| is_simple(&property.bad));
+        let asked = system.properties.iter().map(|property| greatest(&property.bad)).max().unwrap_or(0);
+        let mut counted = FxHashSet::default();
+        system.properties.iter().for_each(|property| places(&property.bad, &mut counted));
+        let counted_at_end = |role: RoleId| counted.contains(&(role, system.role_code(role).exit));
+        let vanishing = system.roles.ids().map(|role| !counted_at_end(role)).collect();
+        Population {
+            tokens: Tokens::new(machine),
+            memories: Interner::new(),
+            counters: Counters::default(),
+            budget,
+            tell,
+            monotone,
+            simple,
+            asked: asked.clamp(1, 8) as u32 - 1,
+            counted,
+            all_seen: system.properties.iter().any(|property| property.kind == PropertyKind::Final),
+            vanishing,
+            bytes: 0,
+        }
+    }
+
+    /// Searches from below and above with growing numbers.
+    pub fn search(&mut self, most: u32, prove: bool) -> Result<Found, Interrupted> {
+        for bound in 1..=most {
+            self.counters.bound = bound;
+            let (searched, proof) = self.side(Side::Above, bound, prove)?;
+            if let Searched::Clean = searched {
+                return Ok(Found::Nothing(proof));
+            }
+            // With fewer threads in one place than a count asks for there is often nothing to be found.
+            let enough = bound.saturating_add(self.asked);
+            match self.side(Side::Below, enough, false)?.0 {
+                Searched::Bad(run) => return Ok(Found::Bad(run)),
+                // No thread was left out, so the search from above meets the same.
+                Searched::Clean if prove => {
+                    return Ok(Found::Nothing(self.side(Side::Above, enough, true)?.1));
+                }
+                Searched::Clean => return Ok(Found::Nothing(None)),
+                Searched::CleanSoFar | Searched::Perhaps => {}
+            }
+        }
+        Ok(Found::Open(most))
+    }
+
+    /// One search, and what it met as a proof if that is wanted and it found nothing.
+    fn side(
+        &mut self,
+        side: Side,
+        bound: u32,
+        prove: bool,
+    ) -> Result<(Searched, Option<Crowds>), Interrupted> {
+        let before = self.bytes;
+        let mut search = Search::new(self, side, bound);
+        let found = search.run();
+        let proved = prove && matches!(found, Ok(Searched::Clean));
+        let proof = proved.then(|| search.proof());
+        self.bytes = before;
+        Ok((found?, proof))
+    }
+}
