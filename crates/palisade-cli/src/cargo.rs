@@ -1,6 +1,7 @@
 //! `palisade cargo`: cargo, building programs that `palisade run` can run.
 //!
-//! Exit codes: those of `palisade run` where cargo runs a program, 0 where it only builds one, and 2 if it cannot.
+//! Exit codes: those of `palisade run` where cargo runs a program, 0 where it only builds one, and 2 if it cannot. Cargo hands on the code of what it runs, and has the same codes for problems of its own; so
+//! `palisade run` leaves a note that it was there.
 
 use crate::args::CargoArgs;
 use crate::exit::Exit;
@@ -13,7 +14,7 @@ use std::process::Command;
 /// Runs the command.
 pub fn run(args: &CargoArgs, output: &Output) -> Exit {
     match cargo(args) {
-        Ok(code) => exit(code, runs(args)),
+        Ok((code, has_run)) => exit(code, has_run),
         Err(problem) => {
             let diagnostic = Diagnostic::error("cannot-build", problem)
                 .help("`palisade doctor` tells what this machine lacks");
@@ -23,24 +24,26 @@ pub fn run(args: &CargoArgs, output: &Output) -> Exit {
     }
 }
 
-/// Whether cargo is asked to run a program, whose code it hands on.
-fn runs(args: &CargoArgs) -> bool {
-    let is_option = |word: &&String| word.starts_with(['-', '+']);
-    args.arguments
-        .iter()
-        .find(|word| !is_option(word))
-        .is_some_and(|command| command == "run" || command == "r")
+/// The variable that names the file in which `palisade run` notes that cargo has started it.
+const NOTE: &str = palisade::harness::process::CARGO_NOTE;
+
+/// Notes that this is `palisade run`, if it was started by way of `palisade cargo`.
+pub fn note_run() {
+    if let Some(path) = std::env::var_os(NOTE) {
+        // Without the note the code is taken for cargo's own, which is an error in any case.
+        let _ = std::fs::write(path, "");
+    }
 }
 
 /// What a code of cargo means.
-fn exit(code: Option<i32>, runs: bool) -> Exit {
+fn exit(code: Option<i32>, has_run: bool) -> Exit {
     let all = [Exit::Fine, Exit::Violated, Exit::Unknown, Exit::Failed, Exit::Races];
-    let known = if runs { &all[..] } else { &all[..1] };
+    let known = if has_run { &all[..] } else { &all[..1] };
     known.iter().copied().find(|exit| Some(i32::from(exit.code())) == code).unwrap_or(Exit::Error)
 }
 
-/// The exit code of cargo.
-fn cargo(args: &CargoArgs) -> Result<Option<i32>, String> {
+/// The exit code of cargo, and whether it is that of `palisade run`.
+fn cargo(args: &CargoArgs) -> Result<(Option<i32>, bool), String> {
     let cache = runtime::cache_folder(|name| std::env::var_os(name));
     let palisade = std::env::current_exe().map_err(|error| error.to_string())?;
     // As cargo does, the encoded flags before the plain ones.
@@ -52,11 +55,14 @@ fn cargo(args: &CargoArgs) -> Result<Option<i32>, String> {
     let environment =
         rust::environment(&cache, &palisade, flags.as_deref()).map_err(|error| error.to_string())?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    let note = std::env::temp_dir().join(format!("palisade-cargo-{}", std::process::id()));
     let status = Command::new("cargo")
         .args(&args.arguments)
         .envs(environment)
         .env("CARGO_TARGET_DIR", target.join("palisade"))
+        .env(NOTE, &note)
         .status()
         .map_err(|error| format!("cargo cannot be started: {error}"))?;
-    Ok(status.code())
+    let has_run = std::fs::remove_file(&note).is_ok();
+    Ok((status.code(), has_run))
 }

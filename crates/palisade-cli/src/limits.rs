@@ -24,7 +24,7 @@ impl Limits {
         Limits {
             timeout: common.timeout,
             memory: common.memory.unwrap_or_else(default_memory),
-            jobs: common.jobs.map_or_else(default_jobs, |jobs| jobs as usize),
+            jobs: jobs(common),
             stop: interrupt::stop_flag(),
         }
     }
@@ -41,9 +41,10 @@ impl Limits {
     }
 }
 
-/// One thread per core that this process may use.
-fn default_jobs() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+/// As many as the user says, or one per core that this process may use.
+pub fn jobs(common: &Common) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    common.jobs.map_or_else(cores, |jobs| jobs as usize)
 }
 
 /// Three quarters of the memory that is free now, counting the limits of control groups; without a limit where the host

@@ -6,7 +6,7 @@ use crate::args::{Common, Format, RunArgs, SchedulingArg, StrategyArg};
 use crate::exit::Exit;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
-use crate::{files, interrupt};
+use crate::{cargo, files, interrupt, limits};
 use palisade::harness::explore::Searched;
 use palisade::harness::process::{Program, Scheduling, StartError};
 use palisade::harness::schedule::{Schedule, Strategy};
@@ -26,6 +26,7 @@ const MOST_INCONCLUSIVE: u64 = 3;
 
 /// Runs the command.
 pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
+    cargo::note_run();
     let replayed = match args.replay.as_deref().map(schedule_of).transpose() {
         Ok(replayed) => replayed,
         Err((name, diagnostic)) => {
@@ -56,9 +57,10 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
             schedules: args.schedules.unwrap_or(1000),
             steps: args.max_steps,
             patience: args.patience,
-            time: None,
+            time: args.execution_timeout,
             interlocked: Interlocked::from(args.interlocked),
             first_only: args.stop_at_first,
+            jobs: limits::jobs(common),
         },
         folder: std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_default(),
         stop: interrupt::stop_flag(),
@@ -215,7 +217,7 @@ impl Job<'_> {
             return Some(format!("There are more executions than the {done} that were run."));
         }
         (!worth_going_on(findings)).then(|| {
-            format!("Executions do not come to their end: given up after {done} schedules. --max-steps and --patience are the limits.")
+            format!("Executions do not come to their end: given up after {done} schedules. --max-steps, --execution-timeout and --patience are the limits.")
         })
     }
 

@@ -45,4 +45,6 @@ fn programs_are_built_and_run() {
     cargo(&scratch, &["cargo", "build", "--offline", "--quiet"]).exits(0);
     assert!(scratch.path("target/palisade").is_dir());
     cargo(&scratch, &["cargo", "build", "--offline", "--no-such-option"]).exits(2);
+    // Cargo's own 1 does not say that there are violations.
+    cargo(&scratch, &["cargo", "run", "--offline", "--no-such-option"]).exits(2);
 }

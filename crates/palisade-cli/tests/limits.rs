@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{ENDLESS, FENCED, Ran, Scratch};
+use common::{ENDLESS, FENCED, Ran, Scratch, interrupt};
 use snapbox::str;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -75,13 +75,6 @@ fn start(mut command: Command) -> Child {
         std::thread::yield_now();
     }
     child
-}
-
-/// Does what Ctrl-C does.
-#[cfg(target_os = "linux")]
-fn interrupt(child: &Child) {
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(killed.expect("`kill` can be run").success());
 }
 
 /// Whether the process catches SIGINT (signal 2, the second bit of the mask that the kernel tells).

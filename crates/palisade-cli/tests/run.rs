@@ -2,8 +2,11 @@
 
 mod common;
 
-use common::{Ran, Scratch};
+use common::{Ran, Scratch, interrupt};
 use snapbox::str;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 const BUFFERING: &str = "\
 #include <pthread.h>
@@ -191,6 +194,22 @@ fn what_does_not_end_is_unknown() {
 unknown  ./t: step limit, [..] schedules, [..] events
 
 "#]]);
+    let ran = scratch.run(&[
+        "run",
+        "--execution-timeout",
+        "0.1",
+        "--no-save",
+        "--max-steps",
+        "1000000000",
+        "--",
+        "./t",
+    ]);
+    ran.exits(3).prints(str![[r#"
+unknown  ./t: time limit, [..] schedules, [..] events
+...
+the execution was ended at the limit of its time (in [..] schedules, first with --seed 0)
+...
+"#]]);
     scratch
         .run(&["run", "--timeout", "0.5", "--no-save", "-q", "--max-steps", "1000000000", "--", "./t"])
         .exits(3);
@@ -200,6 +219,59 @@ failed  ./t: endless loop, all 1 partial orders, [..] events
 
 "#]
     ]);
+}
+
+/// Interrupts a run once its program has been started so many times.
+fn interrupted(scratch: &Scratch, started: u64) -> Ran {
+    let args = ["run", "--schedules", "1000000000", "--max-steps", "1000000000000", "--no-save", "--", "./t"];
+    let mut command = scratch.command(&args);
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command can be started");
+    let starts = || std::fs::metadata(scratch.path("starts")).map_or(0, |file| file.len());
+    while starts() < started {
+        assert_eq!(child.try_wait().expect("it can be asked"), None, "it does not end by itself");
+        std::thread::yield_now();
+    }
+    interrupt(&child);
+    let ran = Ran::new(child.wait_with_output().expect("the child ends"));
+    // The kernel ends the processes of the program when the one that forked them is gone: soon, if not at once.
+    let start = Instant::now();
+    while is_in_use(&scratch.path(".")) {
+        assert!(start.elapsed() < Duration::from_secs(60), "processes of the program are left over");
+        std::thread::yield_now();
+    }
+    ran
+}
+
+/// Whether a process works in a folder.
+fn is_in_use(folder: &Path) -> bool {
+    let folder = folder.canonicalize().expect("the folder is there");
+    let processes = std::fs::read_dir("/proc").expect("Linux tells its processes");
+    processes
+        .flatten()
+        .any(|process| std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == folder))
+}
+
+#[test]
+fn ctrl_c_tells_what_is_known_and_leaves_nothing_behind() {
+    let starts = "int main(void)\n{\n    FILE *file = fopen(\"starts\", \"a\");\n    fputc('.', file);\n    fclose(file);\n";
+    let noting = |program: &str| {
+        program.replace("int main(void)\n{\n", starts).replace("#include", "#include <stdio.h>\n#include")
+    };
+    // Many executions, with something in nearly every one of them.
+    let scratch = compiled("run_interrupted", &noting(BUFFERING));
+    let ran = interrupted(&scratch, 200).exits(1);
+    assert!(ran.stdout.starts_with("violations  ./t: "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("The run was stopped; what was found in "), "{}", ran.stdout);
+    // In the midst of one that has no end.
+    let scratch = compiled("run_interrupted_once", &noting(ENDLESS));
+    let ran = interrupted(&scratch, 1).exits(3);
+    assert!(ran.stdout.starts_with("unknown  ./t: "), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("The run was stopped; what was found in 0 schedules is told."),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]

@@ -332,6 +332,10 @@ static void serve(void)
         shared->at = shared->flushed = shared->reason = shared->exited = shared->accesses = 0;
         shared->writing = 0;
         shared->crash_place = shared->crash_address = shared->steps = 0;
+        if (!(pal.command.flags & EXPLORE)) {
+            /* An execution depends on its command only. In a search threads keep their numbers. */
+            shared->names = 1;
+        }
         pid_t child = fork();
         if (child == 0) {
             if (getppid() != server) {

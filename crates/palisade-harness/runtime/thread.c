@@ -27,7 +27,7 @@ struct thread *pal_thread_of(pthread_t pthread)
     return NULL;
 }
 
-/* The number of the next thread that a thread starts: the same in every execution of a session. */
+/* The number of the next thread that a thread starts: the same in every execution of a search. */
 static int number_of_child(struct thread *parent)
 {
     struct shared *shared = pal.shared;

@@ -5,10 +5,10 @@ use crate::process::Output;
 use crate::races::{Race, Races};
 use crate::schedule::Turns;
 use crate::stream::{End, Reason};
-use palisade_memory::Interlocked;
+use palisade_memory::{Interlocked, Model};
 use palisade_monitor::{
-    Action, Bytes, Event, Instruction, LARGEST_ACCESS, Monitor, Operation, Process, Seen, Violation, actions,
-    fenced_action,
+    Access, Action, Bytes, Event, Instruction, LARGEST_ACCESS, Monitor, Operation, Process, Seen, Violation,
+    actions, fenced_action,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -61,10 +61,34 @@ impl Places {
         new
     }
 
+    /// A violation by the places of its instructions.
+    fn placed(&self, violation: Violation) -> PlacedViolation {
+        let Violation { model, store, previous, access } = violation;
+        PlacedViolation {
+            model,
+            store: self.place(store),
+            previous: self.place(previous),
+            access: self.place(access),
+        }
+    }
+
     /// Where an instruction is.
-    pub fn place(&self, instruction: Instruction) -> u64 {
+    fn place(&self, instruction: Instruction) -> u64 {
         self.places[instruction.0 as usize]
     }
+}
+
+/// A violation by the places of its instructions.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PlacedViolation {
+    /// Which machine.
+    pub model: Model,
+    /// The store that could still have been pending.
+    pub store: u64,
+    /// What the thread had done last before the access.
+    pub previous: u64,
+    /// The access that could have come before the store.
+    pub access: u64,
 }
 
 /// What happened that cannot be followed.
@@ -202,8 +226,8 @@ const BATCH: usize = 256;
 /// An execution.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// Violations, by instructions of [`Places`].
-    pub violations: Vec<(Violation, Seen)>,
+    /// Violations, in the order in which they were seen first.
+    pub violations: Vec<(PlacedViolation, Seen)>,
     /// Races, with how often each was seen.
     pub races: Vec<(Race, u64)>,
     /// Who took which turns; `None` if there were too many to keep.
@@ -301,20 +325,11 @@ impl<'a> Recorder<'a> {
         let bytes = Bytes { address: record.address, size: u32::from(record.size).clamp(1, LARGEST_ACCESS) };
         let instruction = self.places.instruction(record.place);
         let process = Process(u32::from(record.thread));
-        let operation = match record.kind {
-            // Compilers make a locked instruction of a sequentially consistent store; the runtime has said so already.
-            Kind::Load => Operation::Load(bytes),
-            Kind::Store => Operation::Store(bytes),
-            Kind::Locked => Operation::Modify(bytes),
-            _ => Operation::Fail(bytes),
-        };
-        let (is_fenced, action) = fenced_action(operation, ordering(record.order));
+        let (is_fenced, access) = ACCESSES[record.kind as usize % ACCESSES.len()][record.order as usize];
         if is_fenced {
             self.batch.push(Event { process, instruction, action: Action::StoreFence });
         }
-        if let Some(action) = action {
-            self.batch.push(Event { process, instruction, action });
-        }
+        self.batch.push(Event { process, instruction, action: Action::Access(access, bytes) });
     }
 
     #[inline(never)]
@@ -375,8 +390,11 @@ impl<'a> Recorder<'a> {
             self.races.found().iter().map(|(&race, &count)| (race, count)).collect();
         races.sort_unstable();
         let kept = self.turns.turns.len() <= self.most_turns;
+        let violations = monitor.violations().sorted();
+        let violations =
+            violations.into_iter().map(|(violation, seen)| (self.places.placed(violation), seen)).collect();
         Execution {
-            violations: monitor.violations().sorted(),
+            violations,
             races,
             turns: kept.then_some(self.turns),
             started: self.started,
@@ -394,7 +412,31 @@ impl<'a> Recorder<'a> {
     }
 }
 
-fn ordering(order: Order) -> Ordering {
+/// What accesses are, by kind and memory order: whether a store-store fence comes first, and how memory is accessed then. A table, since nobody can guess which kind of access comes next, and so neither can the
+/// host.
+const ACCESSES: [[(bool, Access); Order::ALL.len()]; 4] = {
+    let bytes = Bytes { address: 0, size: 1 };
+    // Compilers make a locked instruction of a sequentially consistent store; the runtime has said so already.
+    let operations =
+        [Operation::Load(bytes), Operation::Store(bytes), Operation::Modify(bytes), Operation::Fail(bytes)];
+    let mut accesses = [[(false, Access::Load); Order::ALL.len()]; 4];
+    let mut kind = 0;
+    while kind < operations.len() {
+        let mut order = 0;
+        while order < Order::ALL.len() {
+            if let (is_fenced, Some(Action::Access(access, _))) =
+                fenced_action(operations[kind], ordering(Order::ALL[order]))
+            {
+                accesses[kind][order] = (is_fenced, access);
+            }
+            order += 1;
+        }
+        kind += 1;
+    }
+    accesses
+};
+
+const fn ordering(order: Order) -> Ordering {
     match order {
         Order::Plain | Order::Volatile | Order::Relaxed => Ordering::Relaxed,
         Order::Acquire => Ordering::Acquire,
@@ -561,7 +603,23 @@ impl Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palisade_monitor::Access;
+
+    #[test]
+    fn accesses_are_what_their_orders_say() {
+        let bytes = Bytes::new(8, 4).expect("four bytes are fine");
+        let operations: [fn(Bytes) -> Operation; 4] =
+            [Operation::Load, Operation::Store, Operation::Modify, Operation::Fail];
+        let kinds = [Kind::Load, Kind::Store, Kind::Locked, Kind::LockedLoad];
+        for (kind, operation) in kinds.into_iter().zip(operations) {
+            for order in Order::ALL {
+                let (is_fenced, access) = ACCESSES[kind as usize][order as usize];
+                let fence = is_fenced.then_some(Action::StoreFence);
+                let expected: Vec<Action> = actions(operation(bytes), ordering(order)).collect();
+                let found: Vec<Action> = fence.into_iter().chain([Action::Access(access, bytes)]).collect();
+                assert_eq!(found, expected, "{kind:?} {order:?}");
+            }
+        }
+    }
 
     #[test]
     fn release_stores_are_in_order_under_pso() {

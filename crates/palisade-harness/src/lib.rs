@@ -31,3 +31,4 @@ pub mod session;
 pub mod shorten;
 pub mod stream;
 pub mod symbols;
+mod worker;

@@ -13,7 +13,7 @@
 //! 1. Every decision of the scheduler gives exactly one record with [`CHOSEN`], of the thread that was chosen. So the threads of these records are the schedule.
 //! 2. Where footprints are asked for, a record with [`PENDING`] tells what a thread will do when it is chosen next. It comes before the next decision, and again when the
 //!    thread gets ready or has to wait ([`WAITS`]).
-//! 3. Threads have the same number in all executions of a session: that of who started them and as how manieth.
+//! 3. In a search threads have the same number in all executions, known by who started them and as how manieth; elsewhere they are numbered as they are started.
 
 /// Bytes of a record.
 pub const RECORD: usize = 16;

@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// What is in every program that has the runtime.
 const MARKER: &[u8] = b"palisade-runtime-interface-1";
 
+/// A variable of ours that programs are not to see.
+pub const CARGO_NOTE: &str = "PALISADE_CARGO_NOTE";
+
 /// Of what the program prints in an execution, so many bytes of its beginning and of its end are kept.
 pub const KEPT_OUTPUT: usize = 1 << 14;
 
@@ -142,6 +145,7 @@ impl Server {
         let mut command = std::process::Command::new(file);
         command
             .args(arguments)
+            .env_remove(CARGO_NOTE)
             .env("PALISADE_RUN", "1")
             .env("PALISADE_END_OF_OUTPUT", &mark)
             .stdin(Stdio::piped())
@@ -211,6 +215,11 @@ impl Server {
     /// What the program printed in the execution that was read last.
     fn last_output(&self) -> Output {
         self.output.recv_timeout(Duration::from_secs(5)).unwrap_or_default()
+    }
+
+    /// Something that ends the program from elsewhere.
+    pub(crate) fn killer(&self) -> Killer {
+        Killer(self.guard.shared.clone())
     }
 
     fn lost(&self, error: io::Error) -> Lost {
@@ -301,6 +310,16 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
 struct Guard {
     shared: Arc<GuardState>,
     watcher: Option<JoinHandle<()>>,
+}
+
+/// Ends a program, whoever reads from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Killer(Arc<GuardState>);
+
+impl Killer {
+    pub(crate) fn kill(&self) {
+        self.0.kill();
+    }
 }
 
 #[derive(Debug)]

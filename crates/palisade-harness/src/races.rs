@@ -130,18 +130,20 @@ impl Piece {
 
 impl Races {
     /// Takes in the next record of an execution.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, record: &Record) {
         match record.kind {
-            Kind::Load => self.access(record, true, false),
-            Kind::Store => self.access(record, false, true),
-            Kind::Locked => self.access(record, true, true),
-            Kind::LockedLoad => self.access(record, true, false),
+            Kind::Load | Kind::Store | Kind::Locked | Kind::LockedLoad => {
+                let (reads, writes) =
+                    (record.kind != Kind::Store, matches!(record.kind, Kind::Store | Kind::Locked));
+                self.access(record, reads, writes);
+            }
             Kind::Pause => {}
             _ => self.other(record),
         }
     }
 
+    #[inline(never)]
     fn other(&mut self, record: &Record) {
         match record.kind {
             Kind::Fence => self.fence(record),
@@ -259,6 +261,7 @@ impl Races {
     }
 
     /// What an atomic access means for happens-before.
+    #[inline(never)]
     fn synchronise(&mut self, record: &Record, piece: u32, reads: bool, writes: bool) {
         let thread = &mut self.threads[usize::from(record.thread)];
         let released = &mut self.pieces[piece as usize].released;

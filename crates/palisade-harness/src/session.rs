@@ -1,13 +1,15 @@
 //! Many executions of one program: every violation, race and failure once, with the schedule that showed it first.
 
-use crate::execution::{Execution, Failure, Left, Places, Recorder, Unfollowed};
+use crate::execution::{Execution, Failure, Left, PlacedViolation, Unfollowed};
 use crate::log::Record;
-use crate::process::{Lost, Program, Server, StartError};
+use crate::process::{Lost, Program, StartError};
 use crate::schedule::{Command, Schedule, Strategy, Turns};
 use crate::symbols::Symbols;
+use crate::worker::{Worker, run_together};
 use palisade_memory::{Interlocked, Model};
-use palisade_monitor::{Instruction, Instructions, Violation};
-use std::collections::{BTreeMap, VecDeque};
+use palisade_monitor::{Instructions, Violation};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -31,6 +33,25 @@ pub struct Options {
     pub interlocked: Interlocked,
     /// End at the first thing that is found.
     pub first_only: bool,
+    /// How many processes of the program run at the same time, unless the executions depend on each other. What is found does not depend on it.
+    pub jobs: usize,
+}
+
+impl Options {
+    fn command(&self, strategy: Strategy, seed: u64, length: u64, turns: Turns) -> Command {
+        let milliseconds = |time: Duration| time.as_millis().min(u128::from(u64::MAX)) as u64;
+        Command {
+            strategy,
+            seed,
+            length,
+            turns,
+            asleep: Vec::new(),
+            steps: self.steps,
+            stall: milliseconds(self.patience),
+            time: self.time.map_or(0, milliseconds),
+            explores: false,
+        }
+    }
 }
 
 impl Default for Options {
@@ -44,14 +65,10 @@ impl Default for Options {
             time: None,
             interlocked: Interlocked::WholeBuffer,
             first_only: false,
+            jobs: 1,
         }
     }
 }
-
-/// Schedules of more turns are not kept: their seed is.
-const MOST_TURNS: usize = 1 << 18;
-/// So many executions are asked for ahead of time.
-const AHEAD: usize = 4;
 
 /// The execution that showed something first.
 #[derive(Clone, Debug)]
@@ -133,6 +150,8 @@ pub struct Findings {
     pub instructions: Instructions,
     /// Violations, in the order in which they were seen first.
     pub violations: Vec<Found<Violation>>,
+    /// Executions with violations under TSO, and under PSO.
+    pub violating: [u64; 2],
     /// Races.
     pub races: Vec<Found<NamedRace>>,
     /// Failures.
@@ -164,20 +183,27 @@ impl Findings {
     pub fn distinct(&self) -> usize {
         self.violations.len() + self.races.len() + self.failures.len()
     }
+
+    fn lose(&mut self, lost: &Lost) {
+        match lost {
+            Lost::Stopped => self.stopped = true,
+            Lost::Broken(_) => self.lost = Some(lost.to_string()),
+        }
+    }
 }
 
 /// A program that is being run.
 #[derive(Debug)]
 pub struct Session {
-    server: Server,
+    worker: Worker,
     program: Program,
     options: Options,
-    places: Places,
+    stop: Arc<AtomicBool>,
+    deadline: Option<Instant>,
     symbols: Symbols,
+    threads: Threads,
     /// Everything that was found so far.
     pub findings: Findings,
-    /// Commands whose executions are still to come.
-    asked: VecDeque<Command>,
 }
 
 impl Session {
@@ -189,22 +215,23 @@ impl Session {
         stop: &Arc<AtomicBool>,
         deadline: Option<Instant>,
     ) -> Result<Session, StartError> {
-        let server = Server::start(program, stop, deadline)?;
-        let symbols = Symbols::new(server.hello.modules.clone(), folder);
+        let worker = Worker::start(program, options.interlocked, stop, deadline)?;
+        let symbols = Symbols::new(worker.server.hello.modules.clone(), folder);
         Ok(Session {
-            server,
+            worker,
             program: program.clone(),
             options: options.clone(),
-            places: Places::default(),
+            stop: stop.clone(),
+            deadline,
             symbols,
+            threads: Threads::default(),
             findings: Findings::default(),
-            asked: VecDeque::new(),
         })
     }
 
     /// How threads are switched.
     pub fn scheduling(&self) -> &str {
-        &self.server.hello.scheduling
+        &self.worker.server.hello.scheduling
     }
 
     /// Runs as many executions as the options say. `tell` is called behind each, and ends the session if it says so.
@@ -218,106 +245,127 @@ impl Session {
                 None => return,
             }
         }
-        let seeds = self.options.seed..self.options.seed.saturating_add(self.options.schedules);
-        let mut ahead = seeds.clone();
-        for _ in seeds {
-            while self.asked.len() < AHEAD {
-                let Some(seed) = ahead.next() else { break };
-                let command = self.command(self.options.strategy, seed, length, Turns::default());
-                if self.ask(command).is_none() {
-                    return;
+        let Session { worker, program, options, stop, deadline, symbols, threads, findings } = self;
+        // Places are known by their addresses: all processes must have the same.
+        let modules = worker.server.hello.modules.clone();
+        let another = || {
+            let worker = Worker::start(program, options.interlocked, stop, *deadline).ok()?;
+            (worker.server.hello.modules == modules).then_some(worker)
+        };
+        let count = options.schedules.min(u64::MAX - options.seed);
+        let command =
+            |number: u64| options.command(options.strategy, options.seed + number, length, Turns::default());
+        let mut notes = Notes { symbols, threads, findings };
+        run_together(worker, another, options.jobs, count, command, |command, result| {
+            match result {
+                Ok(execution) => notes.take_in(&command, &execution),
+                Err(lost) => {
+                    notes.findings.lose(&lost);
+                    return false;
                 }
             }
-            if self.next_execution().is_none() {
-                return;
-            }
-            let enough = self.options.first_only && self.findings.distinct() > 0;
-            if !tell(&self.findings) || enough {
-                return;
-            }
-        }
+            let enough = options.first_only && notes.findings.distinct() > 0;
+            tell(notes.findings) && !enough
+        });
     }
 
     /// A command as the options say.
     pub fn command(&self, strategy: Strategy, seed: u64, length: u64, turns: Turns) -> Command {
-        let milliseconds = |time: Duration| time.as_millis().min(u128::from(u64::MAX)) as u64;
-        Command {
-            strategy,
-            seed,
-            length,
-            turns,
-            asleep: Vec::new(),
-            steps: self.options.steps,
-            stall: milliseconds(self.options.patience),
-            time: self.options.time.map_or(0, milliseconds),
-            explores: false,
-        }
+        self.options.command(strategy, seed, length, turns)
     }
 
     /// Runs one execution and takes in what it shows. `None` if the program was lost or the session was stopped; the findings then say so.
     pub fn execute(&mut self, command: &Command) -> Option<Execution> {
-        self.ask(command.clone())?;
-        self.next_execution()
-    }
-
-    fn ask(&mut self, command: Command) -> Option<()> {
-        if let Err(lost) = self.server.ask(&command) {
-            self.lose(&lost);
-            return None;
-        }
-        self.asked.push_back(command);
-        Some(())
-    }
-
-    fn next_execution(&mut self) -> Option<Execution> {
-        let command = self.asked.pop_front()?;
-        let execution = self.watch(|_| ())?;
-        self.take_in(&command, &execution);
+        let execution = self.try_out(command, |_| ())?;
+        self.take_in(command, &execution);
         Some(execution)
     }
 
     /// Runs one execution, shows its records to `also`, and leaves it to the caller whether it counts.
     pub(crate) fn try_out(&mut self, command: &Command, also: impl FnMut(&Record)) -> Option<Execution> {
-        debug_assert!(self.asked.is_empty(), "executions come in the order in which they were asked for");
-        self.ask(command.clone())?;
-        self.asked.pop_front();
-        self.watch(also)
-    }
-
-    /// Reads the next execution.
-    fn watch(&mut self, mut also: impl FnMut(&Record)) -> Option<Execution> {
-        let mut recorder = Recorder::new(&mut self.places, self.options.interlocked, MOST_TURNS);
-        let mut messages = Vec::new();
-        let read = self.server.read(
-            |record| {
-                recorder.take(record);
-                also(record);
-            },
-            |text| messages.push(text),
-        );
-        match read {
-            Ok((end, output)) => Some(recorder.finish(end, messages, output)),
+        match self.worker.run(command, also) {
+            Ok(execution) => Some(execution),
             Err(lost) => {
-                drop(recorder);
-                self.lose(&lost);
+                self.findings.lose(&lost);
                 None
             }
         }
     }
 
-    fn lose(&mut self, lost: &Lost) {
-        match lost {
-            Lost::Stopped => self.findings.stopped = true,
-            Lost::Broken(_) => self.findings.lost = Some(lost.to_string()),
+    pub(crate) fn take_in(&mut self, command: &Command, execution: &Execution) {
+        let Session { symbols, threads, findings, .. } = self;
+        Notes { symbols, threads, findings }.take_in(command, execution);
+    }
+
+    /// Whether an execution shows a violation, known by its model and the names of its instructions.
+    pub fn shows(&mut self, execution: &Execution, model: Model, names: &[String; 3]) -> bool {
+        execution.violations.iter().any(|(shown, _)| {
+            let named = [shown.store, shown.previous, shown.access].map(|place| self.symbols.name(place));
+            shown.model == model && named == *names
+        })
+    }
+
+    /// The options it was started with.
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Whether an execution shows a failure, known by its name and places.
+    pub fn fails(&mut self, execution: &Execution, failure: &NamedFailure) -> bool {
+        let numbers = self.threads.numbers(execution);
+        execution
+            .failure()
+            .is_some_and(|found| name_failure(&mut self.symbols, &numbers, &found, execution) == *failure)
+    }
+
+    /// The schedule of an execution, for a file.
+    pub fn schedule(&self, first: &First, shows: String) -> Schedule {
+        Schedule {
+            program: self.program.command.clone(),
+            shows,
+            strategy: first.strategy,
+            seed: first.seed,
+            turns: first.turns.clone().unwrap_or_default(),
         }
     }
 
+    /// What a place is called.
+    pub fn place(&mut self, place: u64) -> String {
+        self.symbols.name(place)
+    }
+}
+
+/// Threads of all executions: a thread is who started it, and as how manieth, and has the same number in all of them.
+#[derive(Debug, Default)]
+struct Threads {
+    known: FxHashMap<(u16, u32), u16>,
+}
+
+impl Threads {
+    /// The numbers of the threads of an execution, by the numbers that they have there.
+    fn numbers(&mut self, execution: &Execution) -> Vec<u16> {
+        let mut numbers = vec![0; execution.end.threads.len()];
+        for &thread in &execution.started {
+            let Some(&(parent, sibling)) = execution.end.threads.get(usize::from(thread)) else { continue };
+            let parent = numbers.get(parent as usize).copied().unwrap_or(0);
+            let new = self.known.len() as u16 + 1;
+            numbers[usize::from(thread)] = *self.known.entry((parent, sibling)).or_insert(new);
+        }
+        numbers
+    }
+}
+
+/// What is needed to take in an execution.
+struct Notes<'a> {
+    symbols: &'a mut Symbols,
+    threads: &'a mut Threads,
+    findings: &'a mut Findings,
+}
+
+impl Notes<'_> {
     /// A violation with the instructions that findings know it by.
-    fn named(&mut self, violation: &Violation) -> Violation {
-        let mut name = |instruction: Instruction| {
-            let name = self.symbols.name(self.places.place(instruction));
-            self.findings.instructions.intern(&name)
-        };
+    fn named(&mut self, violation: &PlacedViolation) -> Violation {
+        let mut name = |place: u64| self.findings.instructions.intern(&self.symbols.name(place));
         Violation {
             model: violation.model,
             store: name(violation.store),
@@ -326,7 +374,7 @@ impl Session {
         }
     }
 
-    pub(crate) fn take_in(&mut self, command: &Command, execution: &Execution) {
+    fn take_in(&mut self, command: &Command, execution: &Execution) {
         self.findings.executions += 1;
         let number = self.findings.executions;
         self.findings.steps += execution.end.steps;
@@ -335,6 +383,9 @@ impl Session {
         self.findings.diverged += u64::from(execution.diverged);
         self.findings.longest = self.findings.longest.max(execution.end.steps);
         self.findings.threads = self.findings.threads.max(execution.started.len() + 1);
+        for (count, model) in self.findings.violating.iter_mut().zip([Model::Tso, Model::Pso]) {
+            *count += u64::from(execution.violations.iter().any(|(violation, _)| violation.model == model));
+        }
         let first = |event: u64| First {
             number,
             seed: command.seed,
@@ -357,51 +408,15 @@ impl Session {
             let what = if known { turned } else { named };
             note(&mut self.findings.races, what, number, *count, || first(0));
         }
+        let numbers = self.threads.numbers(execution);
         if let Some(failure) = execution.failure() {
-            let named = name_failure(&mut self.symbols, &failure, execution);
+            let named = name_failure(self.symbols, &numbers, &failure, execution);
             note(&mut self.findings.failures, named, number, 1, || first(0));
         }
         for &(what, place) in &execution.unfollowed {
             let place = self.symbols.name(place);
             *self.findings.unfollowed.entry((what, place)).or_insert(0) += 1;
         }
-    }
-
-    /// Whether an execution shows a violation, known by its model and the names of its instructions.
-    pub fn shows(&mut self, execution: &Execution, model: Model, names: &[String; 3]) -> bool {
-        execution.violations.iter().any(|(shown, _)| {
-            let named = [shown.store, shown.previous, shown.access]
-                .map(|instruction| self.symbols.name(self.places.place(instruction)));
-            shown.model == model && named == *names
-        })
-    }
-
-    /// The options it was started with.
-    pub(crate) fn options(&self) -> &Options {
-        &self.options
-    }
-
-    /// Whether an execution shows a failure, known by its name and places.
-    pub fn fails(&mut self, execution: &Execution, failure: &NamedFailure) -> bool {
-        execution
-            .failure()
-            .is_some_and(|found| name_failure(&mut self.symbols, &found, execution) == *failure)
-    }
-
-    /// The schedule of an execution, for a file.
-    pub fn schedule(&self, first: &First, shows: String) -> Schedule {
-        Schedule {
-            program: self.program.command.clone(),
-            shows,
-            strategy: first.strategy,
-            seed: first.seed,
-            turns: first.turns.clone().unwrap_or_default(),
-        }
-    }
-
-    /// What a place is called.
-    pub fn place(&mut self, place: u64) -> String {
-        self.symbols.name(place)
     }
 }
 
@@ -422,11 +437,17 @@ fn note<T: PartialEq>(
     }
 }
 
-fn name_failure(symbols: &mut Symbols, failure: &Failure, execution: &Execution) -> NamedFailure {
+fn name_failure(
+    symbols: &mut Symbols,
+    numbers: &[u16],
+    failure: &Failure,
+    execution: &Execution,
+) -> NamedFailure {
+    let number = |thread: u16| numbers.get(usize::from(thread)).copied().unwrap_or(thread);
     let mut places = Vec::new();
     let mut threads = |symbols: &mut Symbols, left: &[Left], says: &str| {
         for left in left {
-            places.push((symbols.name(left.place), format!("thread {} {says}", left.thread)));
+            places.push((symbols.name(left.place), format!("thread {} {says}", number(left.thread))));
         }
     };
     let message = match failure {
@@ -474,6 +495,7 @@ fn name_failure(symbols: &mut Symbols, failure: &Failure, execution: &Execution)
             }
         }
         Failure::EarlyExit { thread } => {
+            let thread = number(*thread);
             format!("thread {thread} ended the program while the first thread was still running")
         }
         Failure::Unsupported { what } => what.clone(),

@@ -115,21 +115,17 @@ impl<R: Read> LogReader<R> {
         mut message: impl FnMut(String),
     ) -> io::Result<End> {
         loop {
-            // Records in the buffer, without a detour.
-            while self.to - self.from >= RECORD {
-                let bytes: &[u8; RECORD] =
-                    self.buffer[self.from..self.from + RECORD].try_into().expect("a slice of that length");
-                let record = Record::decode(bytes).ok_or_else(broken)?;
-                if matches!(record.kind, Kind::Text | Kind::End) {
-                    break;
-                }
+            // Only one call of `take`, so that it becomes part of this loop.
+            self.fill(RECORD)?;
+            let record = self.peek()?;
+            if !matches!(record.kind, Kind::Text | Kind::End) {
                 self.from += RECORD;
                 take(&record);
+                continue;
             }
             match self.next_item()? {
-                Item::Record(record) => take(&record),
                 Item::Message(text) => message(text),
-                Item::Hello(_) => return Err(broken()),
+                Item::Record(_) | Item::Hello(_) => return Err(broken()),
                 Item::End(end) => return Ok(end),
             }
         }
@@ -157,11 +153,16 @@ impl<R: Read> LogReader<R> {
 
     fn record(&mut self) -> io::Result<Record> {
         self.fill(RECORD)?;
-        let bytes: &[u8; RECORD] =
-            self.buffer[self.from..self.from + RECORD].try_into().expect("a slice of that length");
-        let record = Record::decode(bytes).ok_or_else(broken)?;
+        let record = self.peek()?;
         self.from += RECORD;
         Ok(record)
+    }
+
+    /// The record that is next in the buffer.
+    #[inline(always)]
+    fn peek(&self) -> io::Result<Record> {
+        let bytes = self.buffer[self.from..].first_chunk::<RECORD>().ok_or_else(broken)?;
+        Record::decode(bytes).ok_or_else(broken)
     }
 
     fn text(&mut self, length: u64) -> io::Result<Vec<u8>> {
@@ -180,7 +181,13 @@ impl<R: Read> LogReader<R> {
     }
 
     /// Sees to it that so many bytes are in the buffer.
+    #[inline(always)]
     fn fill(&mut self, bytes: usize) -> io::Result<()> {
+        if self.to - self.from >= bytes { Ok(()) } else { self.refill(bytes) }
+    }
+
+    #[cold]
+    fn refill(&mut self, bytes: usize) -> io::Result<()> {
         while self.to - self.from < bytes {
             if self.from > 0 {
                 self.buffer.copy_within(self.from..self.to, 0);

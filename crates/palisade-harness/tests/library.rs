@@ -40,7 +40,7 @@ fn posix_threads() {
 
 #[test]
 fn floating_point() {
-    check(&compile("floats.c", "floats", &["-lm"]), 60);
+    check(&compile("floats.c", "floats", &["-Wl,--no-as-needed", "-lm"]), 60);
 }
 
 #[test]

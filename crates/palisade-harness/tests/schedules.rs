@@ -28,6 +28,25 @@ fn a_seed_gives_the_same_schedule() {
 }
 
 #[test]
+fn what_is_found_does_not_depend_on_the_number_of_processes() {
+    let dekker = program(&compile("dekker.c", "dekker_jobs", &[]));
+    let fails = compile("fails.c", "fails_jobs", &[]).display().to_string();
+    let fails = |how: &str| Program { command: vec![fails.clone(), how.to_owned()], ..dekker.clone() };
+    for program in [dekker.clone(), fails("assertion"), fails("deadlock"), fails("leaked-threads")] {
+        for options in [
+            random(60),
+            Options { strategy: Strategy::Pct { depth: 2 }, ..random(40) },
+            Options { first_only: true, ..random(60) },
+        ] {
+            let found = |jobs: usize| format!("{:?}", run(&program, &Options { jobs, ..options.clone() }));
+            let alone = found(1);
+            assert_eq!(alone, found(3), "{program:?} {options:?}");
+            assert_eq!(alone, found(100), "{program:?} {options:?}");
+        }
+    }
+}
+
+#[test]
 fn files_are_replayed_and_shortened() {
     let dekker = compile("dekker.c", "dekker_replay", &[]);
     let program = program(&dekker);

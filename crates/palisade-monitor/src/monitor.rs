@@ -112,11 +112,13 @@ impl Monitor {
     /// waits for its memory overlap.
     pub fn take_all(&mut self, events: &[Event]) {
         for events in events.chunks(AT_A_TIME) {
-            // With few processes, whose number is known to the compiler, loops over vectors are none.
-            if self.lanes == LANE_STEP {
-                self.take_some(events, LANE_STEP);
-            } else {
-                self.take_some(events, self.lanes);
+            // With few processes, whose number is known to the compiler, there are no loops over vectors.
+            const FEW: usize = LANE_STEP;
+            const SOME: usize = 2 * LANE_STEP;
+            match self.lanes {
+                FEW => self.take_some(events, FEW),
+                SOME => self.take_some(events, SOME),
+                lanes => self.take_some(events, lanes),
             }
         }
     }

@@ -42,18 +42,16 @@ pub fn actions(operation: Operation, order: Ordering) -> impl Iterator<Item = Ac
     is_fenced.then_some(Action::StoreFence).into_iter().chain(action)
 }
 
-/// The same, for those who are in a hurry: whether a store-store fence comes first, and what comes then.
-#[inline(always)]
-pub fn fenced_action(operation: Operation, order: Ordering) -> (bool, Option<Action>) {
+/// The same: whether a store-store fence comes first, and what comes then.
+pub const fn fenced_action(operation: Operation, order: Ordering) -> (bool, Option<Action>) {
     let releases = matches!(order, Ordering::Release | Ordering::AcqRel | Ordering::SeqCst);
-    let strongest = order == Ordering::SeqCst;
-    let access = |access: Access, bytes: Bytes| Some(Action::Access(access, bytes));
+    let strongest = matches!(order, Ordering::SeqCst);
     match operation {
-        Operation::Load(bytes) => (false, access(Access::Load, bytes)),
-        Operation::Store(bytes) if strongest => (releases, access(Access::Locked, bytes)),
-        Operation::Store(bytes) => (releases, access(Access::Store, bytes)),
-        Operation::Modify(bytes) => (releases, access(Access::Locked, bytes)),
-        Operation::Fail(bytes) => (false, access(Access::LockedLoad, bytes)),
+        Operation::Load(bytes) => (false, Some(Action::Access(Access::Load, bytes))),
+        Operation::Store(bytes) if strongest => (releases, Some(Action::Access(Access::Locked, bytes))),
+        Operation::Store(bytes) => (releases, Some(Action::Access(Access::Store, bytes))),
+        Operation::Modify(bytes) => (releases, Some(Action::Access(Access::Locked, bytes))),
+        Operation::Fail(bytes) => (false, Some(Action::Access(Access::LockedLoad, bytes))),
         Operation::Fence if strongest => (false, Some(Action::Fence)),
         Operation::Fence => (releases, None),
     }

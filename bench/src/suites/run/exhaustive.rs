@@ -29,7 +29,7 @@ pub fn run(folder: &Folder) -> Result<()> {
     ]);
     for (name, program) in SEVEN.into_iter().chain(MORE) {
         let path = folder.compile(name, Settings { threads: 2, ops: 2, fenced: false })?;
-        let mut session = session(&path, Interlocked::OwnAddress)?;
+        let mut session = session(&path, Interlocked::OwnAddress, MOST)?;
         let start = Instant::now();
         let searched = session.explore(None, MOST, |_| true);
         let c_seconds = start.elapsed().as_secs_f64();

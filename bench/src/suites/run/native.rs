@@ -1,9 +1,8 @@
 //! Compiling and running the C programs.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use palisade_harness::driver;
 use palisade_harness::process::{Program, Scheduling};
-use palisade_harness::schedule::{Strategy, Turns};
 use palisade_harness::session::{Options, Session};
 use palisade_memory::{Interlocked, Model};
 use std::path::{Path, PathBuf};
@@ -87,9 +86,10 @@ impl Drop for Folder {
 }
 
 /// A session of a program.
-pub fn session(path: &Path, interlocked: Interlocked) -> Result<Session> {
+pub fn session(path: &Path, interlocked: Interlocked, schedules: u64) -> Result<Session> {
     let program = Program { command: vec![path.display().to_string()], scheduling: Scheduling::Best };
-    let options = Options { interlocked, ..Options::default() };
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let options = Options { interlocked, schedules, jobs, ..Options::default() };
     let folder = path.parent().unwrap_or(Path::new(".")).display().to_string();
     let stop = Arc::new(AtomicBool::new(false));
     Session::start(&program, &options, &folder, &stop, None).context("the program does not start")
@@ -103,27 +103,21 @@ pub struct Found {
     pub seconds: f64,
 }
 
-/// Runs random executions.
+/// Runs random executions, on all cores.
 pub fn random(path: &Path, schedules: u64, interlocked: Interlocked) -> Result<Found> {
-    let mut session = session(path, interlocked)?;
+    let mut session = session(path, interlocked, schedules)?;
     let start = Instant::now();
-    let mut traces = [0; 2];
-    for seed in 0..schedules {
-        let command = session.command(Strategy::Random, seed, 0, Turns::default());
-        let Some(execution) = session.execute(&command) else { bail!("{} was lost", path.display()) };
-        for (count, model) in traces.iter_mut().zip([Model::Tso, Model::Pso]) {
-            *count += u64::from(execution.violations.iter().any(|(violation, _)| violation.model == model));
-        }
-    }
+    session.run(|_| true);
     let seconds = start.elapsed().as_secs_f64();
     let findings = &session.findings;
+    ensure!(findings.executions == schedules, "{} was lost: {:?}", path.display(), findings.lost);
     ensure!(findings.failures.is_empty(), "{}: {:?}", path.display(), findings.failures[0].what);
     let distinct =
         |model| findings.violations.iter().filter(|found| found.what.model == model).count() as u64;
     Ok(Found {
         events: findings.events,
-        tso: (traces[0], distinct(Model::Tso)),
-        pso: (traces[1], distinct(Model::Pso)),
+        tso: (findings.violating[0], distinct(Model::Tso)),
+        pso: (findings.violating[1], distinct(Model::Pso)),
         seconds,
     })
 }

@@ -56,6 +56,9 @@ pub struct RunArgs {
     /// An execution is ended after so many steps
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     pub max_steps: u64,
+    /// An execution is ended after so long, as if by --max-steps [default: never]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub execution_timeout: Option<Duration>,
     /// An execution is ended when nothing has happened for so long
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "5")]
     pub patience: Duration,

@@ -4,7 +4,7 @@
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 
 /// Store buffering: safe under SC, unsafe under TSO and PSO.
 pub const STORE_BUFFERING: &str = "\
@@ -83,6 +83,12 @@ impl Scratch {
     pub fn run(&self, args: &[&str]) -> Ran {
         Ran::new(self.command(args).output().expect("the command can be started"))
     }
+}
+
+/// Does what Ctrl-C does.
+pub fn interrupt(child: &Child) {
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.expect("`kill` can be run").success());
 }
 
 /// What a command printed and how it ended.

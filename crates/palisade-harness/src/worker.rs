@@ -1,0 +1,207 @@
+//! Workers: processes of the program that run executions side by side.
+//!
+//! Executions are numbered and are handed on in the order of their numbers, whichever worker has run them and however long it took. An execution depends on its command only. So what is found is the
+//! same with any number of workers.
+
+use crate::execution::{Execution, Places, Recorder};
+use crate::log::Record;
+use crate::process::{Killer, Lost, Program, Server, StartError};
+use crate::schedule::Command;
+use palisade_memory::Interlocked;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Schedules of more turns are not kept: their seed is.
+const MOST_TURNS: usize = 1 << 18;
+/// So many executions are asked of a worker ahead of time.
+const AHEAD: usize = 4;
+/// So many executions per worker may be run before one that is still missing.
+const WINDOW: u64 = 32;
+
+/// A process of the program.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) server: Server,
+    places: Places,
+    interlocked: Interlocked,
+}
+
+impl Worker {
+    /// Starts the program.
+    pub(crate) fn start(
+        program: &Program,
+        interlocked: Interlocked,
+        stop: &Arc<AtomicBool>,
+        deadline: Option<Instant>,
+    ) -> Result<Worker, StartError> {
+        let server = Server::start(program, stop, deadline)?;
+        Ok(Worker { server, places: Places::default(), interlocked })
+    }
+
+    /// Runs one execution and shows its records to `also`.
+    pub(crate) fn run(&mut self, command: &Command, also: impl FnMut(&Record)) -> Result<Execution, Lost> {
+        self.server.ask(command)?;
+        self.read(also)
+    }
+
+    /// Reads the next execution that was asked for.
+    fn read(&mut self, mut also: impl FnMut(&Record)) -> Result<Execution, Lost> {
+        let mut recorder = Recorder::new(&mut self.places, self.interlocked, MOST_TURNS);
+        let mut messages = Vec::new();
+        let (end, output) = self.server.read(
+            |record| {
+                recorder.take(record);
+                also(record);
+            },
+            |text| messages.push(text),
+        )?;
+        Ok(recorder.finish(end, messages, output))
+    }
+
+    /// Runs executions as long as there are any.
+    fn work(&mut self, line: &Line, command: &impl Fn(u64) -> Command, done: &Sender<Done>) {
+        line.register(self.server.killer());
+        let mut asked = VecDeque::new();
+        loop {
+            while asked.len() < AHEAD
+                && let Some(number) = line.next(asked.is_empty())
+            {
+                let command = command(number);
+                let sent = self.server.ask(&command);
+                asked.push_back((number, command));
+                if sent.is_err() {
+                    break;
+                }
+            }
+            let Some((number, command)) = asked.pop_front() else { return };
+            let result = self.read(|_| ());
+            let is_lost = result.is_err();
+            // When enough was seen, nobody listens any more.
+            if done.send(Done { number, command, result }).is_err() || is_lost {
+                return;
+            }
+        }
+    }
+}
+
+/// An execution that was run, or not.
+struct Done {
+    number: u64,
+    command: Command,
+    result: Result<Execution, Lost>,
+}
+
+/// Runs so many executions on a worker and on others that are started for it, and hands them to `take` in order, until it says that these were enough or one is lost. If there are executions left then, the
+/// worker is of no use any more.
+pub(crate) fn run_together(
+    own: &mut Worker,
+    another: impl Fn() -> Option<Worker> + Sync,
+    workers: usize,
+    count: u64,
+    command: impl Fn(u64) -> Command + Sync,
+    mut take: impl FnMut(Command, Result<Execution, Lost>) -> bool,
+) {
+    let workers = workers.min(usize::try_from(count).unwrap_or(usize::MAX)).max(1);
+    let line = Line::new(count, WINDOW * workers as u64);
+    let (line, command, another) = (&line, &command, &another);
+    let (done, finished) = channel::<Done>();
+    std::thread::scope(|scope| {
+        for _ in 1..workers {
+            let done = done.clone();
+            scope.spawn(move || {
+                if let Some(mut worker) = another() {
+                    worker.work(line, command, &done);
+                }
+            });
+        }
+        scope.spawn(move || own.work(line, command, &done));
+        // Those that are done before their turn.
+        let mut early = BTreeMap::new();
+        let mut next = 0;
+        for done in finished {
+            early.insert(done.number, done);
+            while let Some(Done { command, result, .. }) = early.remove(&next) {
+                next += 1;
+                line.taken();
+                let is_lost = result.is_err();
+                if !take(command, result) || is_lost {
+                    if next < count {
+                        line.close();
+                    }
+                    return;
+                }
+            }
+        }
+    });
+}
+
+/// Numbers of executions that are still to be run.
+#[derive(Debug)]
+struct Line {
+    count: u64,
+    window: u64,
+    state: Mutex<LineState>,
+    moved: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct LineState {
+    next: u64,
+    taken: u64,
+    is_closed: bool,
+    workers: Vec<Killer>,
+}
+
+impl Line {
+    fn new(count: u64, window: u64) -> Line {
+        Line { count, window, state: Mutex::default(), moved: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, LineState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next number. If too many others are missing: waits, or there is none.
+    fn next(&self, waits: bool) -> Option<u64> {
+        let mut state = self.state();
+        loop {
+            if state.is_closed || state.next >= self.count {
+                return None;
+            }
+            if state.next < state.taken + self.window {
+                state.next += 1;
+                return Some(state.next - 1);
+            }
+            if !waits {
+                return None;
+            }
+            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// One more was taken.
+    fn taken(&self) {
+        self.state().taken += 1;
+        self.moved.notify_all();
+    }
+
+    /// A worker that is to be ended when enough was seen.
+    fn register(&self, worker: Killer) {
+        let mut state = self.state();
+        if state.is_closed {
+            worker.kill();
+        }
+        state.workers.push(worker);
+    }
+
+    /// Enough was seen.
+    fn close(&self) {
+        let mut state = self.state();
+        state.is_closed = true;
+        state.workers.iter().for_each(Killer::kill);
+        self.moved.notify_all();
+    }
+}
