@@ -4,10 +4,12 @@
 
 mod diagnostic;
 mod ids;
+mod intern;
 mod source;
 mod suggest;
 
 pub use diagnostic::{Diagnostic, Label, Severity};
 pub use ids::{Id, IdVec};
+pub use intern::Interner;
 pub use source::{Origin, Position, Source, Span};
 pub use suggest::nearest;

@@ -3,10 +3,15 @@
 //! An engine that searches forward says `safe` after leaving out states that cannot matter. What convinces is to leave out none: every state that the trusted machine
 //! reaches, step by step, with buffers of any length, is visited here and none is bad. Nothing of the engine is believed, not even that the states are finitely many: if they are not,
 //! the budget runs out.
+//!
+//! States are kept in parts: what memory holds, and each thread, once for all states that have it.
 
 use crate::{Refusal, Summary};
+use palisade_base::{IdVec, Interner, define_id};
 use palisade_engine::{Budget, Task};
-use palisade_memory::State;
+use palisade_memory::{Section, State, Thread};
+use palisade_program::Value;
+use palisade_program::running::{CellId, ThreadId};
 use rustc_hash::FxHashSet;
 
 /// How often the budget is asked.
@@ -20,46 +25,100 @@ pub(crate) fn verify(task: &Task<'_>, budget: &Budget) -> Result<Summary, Refusa
     let system = task.system(1);
     let machine = task.machine(&system);
     let mut summary = Summary::default();
-    let mut visited: FxHashSet<State> = FxHashSet::default();
-    let mut open: Vec<State> = Vec::new();
-    let mut bytes = 0;
+    let mut states = States::default();
     for state in machine.initial_states() {
-        visit(state, &mut visited, &mut open, &mut bytes);
+        states.visit(state)?;
         // Initial states alone may be many.
-        if visited.len().is_multiple_of(STATES_BETWEEN_LOOKS) {
-            budget.check(bytes).map_err(Refusal::Exhausted)?;
+        if states.visited.len().is_multiple_of(STATES_BETWEEN_LOOKS) {
+            budget.check(states.bytes).map_err(Refusal::Exhausted)?;
         }
     }
-    while let Some(state) = open.pop() {
+    while let Some(state) = states.next() {
+        summary.elements += 1;
+        budget.check_work(summary.elements as u64).map_err(Refusal::Exhausted)?;
+        if summary.elements.is_multiple_of(STATES_BETWEEN_LOOKS) {
+            budget.check(states.bytes).map_err(Refusal::Exhausted)?;
+        }
         if machine.violation(&state).is_some() {
             return Err(Refusal::BadReached);
         }
-        summary.elements += 1;
-        if summary.elements.is_multiple_of(STATES_BETWEEN_LOOKS) {
-            budget.check(bytes).map_err(Refusal::Exhausted)?;
-        }
         for successor in machine.successors(&state) {
             summary.predecessors += 1;
-            visit(successor.state, &mut visited, &mut open, &mut bytes);
+            states.visit(successor.state)?;
         }
     }
     Ok(summary)
 }
 
-fn visit(state: State, visited: &mut FxHashSet<State>, open: &mut Vec<State>, bytes: &mut u64) {
-    if !visited.contains(&state) {
-        *bytes += size(&state);
-        visited.insert(state.clone());
-        open.push(state);
+define_id!(
+    /// What memory holds.
+    MemoryId
+);
+define_id!(
+    /// A thread with all that belongs to it.
+    PartId
+);
+
+/// The states that were reached, and those whose steps are still to be taken.
+#[derive(Default)]
+struct States {
+    memories: Interner<MemoryId, IdVec<CellId, Value>>,
+    threads: Interner<PartId, Thread>,
+    visited: FxHashSet<Packed>,
+    open: Vec<Packed>,
+    bytes: u64,
+}
+
+/// A state without faults.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Packed {
+    memory: MemoryId,
+    section: Option<Section>,
+    threads: Box<[PartId]>,
+}
+
+impl States {
+    /// Keeps a state, if it is new. A fault is bad, whatever else there is.
+    fn visit(&mut self, state: State) -> Result<(), Refusal> {
+        let State { memory, threads, section, fault } = state;
+        if fault.is_some() {
+            return Err(Refusal::BadReached);
+        }
+        let parts = (self.memories.len(), self.threads.len());
+        let cells = memory.len();
+        let packed = Packed {
+            memory: self.memories.id(memory),
+            section,
+            threads: threads.into_iter().map(|thread| self.threads.id(thread)).collect(),
+        };
+        if self.memories.len() > parts.0 {
+            self.bytes += 96 + 8 * cells as u64;
+        }
+        let new_threads = (parts.1..self.threads.len()).map(|id| size(self.threads.get(PartId(id as u32))));
+        self.bytes += new_threads.sum::<u64>();
+        if !self.visited.contains(&packed) {
+            // In the set, and among the open ones.
+            self.bytes += 2 * (48 + 4 * packed.threads.len() as u64);
+            self.visited.insert(packed.clone());
+            self.open.push(packed);
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<State> {
+        let packed = self.open.pop()?;
+        let threads = packed.threads.iter().map(|&thread| Thread::clone(self.threads.get(thread)));
+        Some(State {
+            memory: IdVec::clone(self.memories.get(packed.memory)),
+            threads: threads.collect::<IdVec<ThreadId, Thread>>(),
+            section: packed.section,
+            fault: None,
+        })
     }
 }
 
-/// About how many bytes a state takes, in the table and while it is open.
-fn size(state: &State) -> u64 {
-    let threads = state.threads.iter().map(|thread| {
-        let registers: usize = thread.frames.iter().map(|frame| 96 + frame.registers.len() * 8).sum();
-        64 + registers + thread.buffer.len() * 24
-    });
-    let all: usize = 160 + state.memory.len() * 8 + threads.sum::<usize>();
-    2 * all as u64
+/// About how many bytes a thread takes.
+fn size(thread: &Thread) -> u64 {
+    let registers: usize = thread.frames.iter().map(|frame| 96 + frame.registers.len() * 8).sum();
+    (128 + registers + thread.buffer.len() * 24) as u64
 }

@@ -4,10 +4,11 @@
 //! timing. What is not small is asked of all engines side by side ([`Race`]): the first who knows the answer stops the others. An engine that had to make room for others tries once more
 //! when it has the memory to itself, so that whatever one engine decides alone is decided here.
 //!
-//! Where `safe` is to be proved, it is no answer without a proof. A proof by visiting all states is soon found and may be long in checking: it is taken from small programs, else arguments go first.
+//! Where `safe` is to be proved, it is no answer without a proof. A proof by visiting all states is soon found and may be long in checking, so that it must have been checked to count.
 
 use crate::CheckError;
-use crate::check::{Asked, ask};
+use crate::check::{Asked, Proved, ask};
+use crate::prove;
 use palisade_engine::{
     Budget, Engine, Exhausted, Note, Outcome, Progress, Proofs, Race, Reason, Stats, Suitability, Task,
     Verdict,
@@ -20,8 +21,8 @@ use std::time::Duration;
 const TASTE: (u64, Duration) = (1 << 10, Duration::from_millis(100));
 /// The same where only one engine is made for the program: it may use all jobs, which it may not side by side with others.
 const MEAL: (u64, Duration) = (1 << 20, Duration::from_secs(2));
-/// The same where `safe` will have to be checked by visiting all states, without the reductions of the engine.
-const SIP: (u64, Duration) = (1 << 8, Duration::from_millis(100));
+/// The same where `safe` will be checked by visiting all states, which may be many more than the engine looks at.
+const SIP: (u64, Duration) = (1 << 11, Duration::from_millis(100));
 /// What those who are made for the program may compute while a reluctant engine computes 1.
 const WEIGHT: u32 = 4;
 /// Engines recurse over programs as deeply as the main thread does.
@@ -49,7 +50,7 @@ pub(crate) fn ask_all(
             let eager: Vec<bool> =
                 engines.iter().map(|engine| engine.suits(task) > Suitability::Reluctant).collect();
             let weight = |(engine, eager): (&&dyn Engine, &bool)| match prove {
-                true if engine.proofs() == Proofs::Argued => WEIGHT,
+                true if engine.proofs() > Proofs::None => WEIGHT,
                 false if *eager => WEIGHT,
                 _ => 1,
             };
@@ -63,7 +64,7 @@ pub(crate) fn ask_all(
 fn nobody() -> Asked {
     let why = Reason::Unsupported("no engine can handle this program".to_owned());
     let outcome = Outcome { verdict: Verdict::Unknown(why), engine: "auto", stats: Stats::new() };
-    Asked { outcome, replayed: None, proof: None }
+    Asked { outcome, replayed: None, proof: None, certified: None }
 }
 
 struct Question<'q> {
@@ -181,7 +182,13 @@ impl Question<'_> {
     fn ask(&self, seat: usize, budget: &Budget) -> Result<Asked, CheckError> {
         let engine = self.engines[seat];
         let lane = Lane { number: seat, engine: engine.name(), progress: self.progress };
-        ask(engine, self.task, budget, &lane, self.prove)
+        let mut asked = ask(engine, self.task, budget, &lane, self.prove)?;
+        if let Some(proof) = asked.proof.take_if(|_| engine.proofs() == Proofs::ByVisitingAll) {
+            let proved = Proved { engine: engine.name(), proof };
+            asked.certified = prove::checked(self.task, &mut asked.outcome, &proved, budget, &lane)?;
+            asked.proof = asked.certified.is_some().then_some(proved.proof);
+        }
+        Ok(asked)
     }
 
     /// Whether this is an answer to what was asked.
@@ -418,10 +425,8 @@ mod tests {
         check([(LITTLE, Nothing), (LITTLE, Argued)], "b", true);
         check([(LITTLE, Nothing), (MUCH, ByVisitingAll)], "b", true);
         check([(LITTLE, Nothing), (MUCH, Nothing)], "a", false);
-        // All states of a small program are soon visited; of others, an argument is better.
-        check([(Some(SIP.0), ByVisitingAll), (LITTLE, Argued)], "a", true);
-        check([(LITTLE, ByVisitingAll), (LITTLE, Argued)], "b", true);
-        check([(LITTLE, ByVisitingAll), (None, Argued)], "a", true);
+        check([(LITTLE, ByVisitingAll), (LITTLE, Argued)], "a", true);
+        check([(Some(SIP.0 + 1), ByVisitingAll), (LITTLE, Argued)], "b", true);
     }
 
     #[test]

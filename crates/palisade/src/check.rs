@@ -174,15 +174,16 @@ pub fn check(
             known: engines().iter().map(|engine| engine.name()).collect(),
         })?],
     };
-    let Said { asked: Asked { mut outcome, replayed, proof }, others } =
+    let Said { asked: Asked { mut outcome, replayed, proof, certified }, others } =
         auto::ask_all(&engines, &task, budget, progress, prove)?;
     let mut proof = proof.map(|proof| Proved { engine: outcome.engine, proof });
     if prove && outcome.verdict == Verdict::Safe && proof.is_none() {
         proof = prove::by_another(&task, &mut outcome, options, budget, progress)?;
     }
-    let certified = match (&proof, options.certify) {
-        (Some(proof), true) => prove::checked(&task, &mut outcome, proof, budget, progress)?,
-        _ => None,
+    let certified = match (&proof, certified) {
+        _ if !options.certify => None,
+        (Some(proof), None) => prove::checked(&task, &mut outcome, proof, budget, progress)?,
+        (_, certified) => certified,
     };
     Ok(Answer {
         outcome,
@@ -207,12 +208,13 @@ pub fn check_simply(program: &Program, options: CheckOptions) -> Answer {
     check(program, &options, &Budget::unlimited(jobs), &Silent).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What an engine said, with the run that goes with `unsafe` and the proof that goes with `safe`.
+/// What an engine said, with the run that goes with `unsafe`, the proof that goes with `safe`, and how it was checked, if it was.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) outcome: Outcome,
     pub(crate) replayed: Option<Replayed>,
     pub(crate) proof: Option<Proof>,
+    pub(crate) certified: Option<Certified>,
 }
 
 /// Asks one engine, and believes no run that the trusted machine does not take.
@@ -234,7 +236,7 @@ pub(crate) fn ask(
         ),
         Verdict::Safe | Verdict::Unknown(_) => None,
     };
-    Ok(Asked { outcome, replayed, proof })
+    Ok(Asked { outcome, replayed, proof, certified: None })
 }
 
 /// Shortens a run and takes it on the trusted machine.
