@@ -25,6 +25,7 @@ use clap::{Args, Subcommand};
 use models::Model;
 use std::path::PathBuf;
 use std::process::Command;
+use suites::bounded::Extent;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -134,8 +135,11 @@ enum Suite {
     },
     /// Bounded rounds and store age: the paper's table, and growth with the bound and the number of threads
     Bounded {
+        /// Growth with bounds and threads up to 3 only
+        #[arg(long)]
+        quick: bool,
         /// How many seconds a run may take
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, default_value_t = 60)]
         seconds: u64,
         /// A folder for the growth as curves (SVG)
         #[arg(long)]
@@ -170,13 +174,16 @@ pub fn run(args: &BenchArgs) -> Result<()> {
 /// The suites that reproduce tables and figures of the papers, with little time for each program.
 fn quick() -> Result<()> {
     println!("{}\n", measure::machine());
-    let suites: [(&str, &dyn Fn() -> Result<()>); 8] = [
+    let suites: [(&str, &dyn Fn() -> Result<()>); 9] = [
         ("auto: all engines side by side", &|| suites::auto::run(1)),
         ("cover: load buffers (LMCS 2018, Tables 1 and 2)", &|| suites::cover::run(&[], 1, None)),
         ("single: single buffer (TACAS 2012)", &|| suites::single::run(&[], 1)),
         ("fences: minimal fences (TACAS 2012, Table 1)", &|| suites::fences::run(&[], 2)),
         ("robust: robustness of the corpus", &|| suites::robust::run(&[], 1)),
         ("lazy: lazy reachability (FASE 2015, Figures 6 to 11)", &|| suites::lazy::run(2, None)),
+        ("bounded: rounds and store age (CAV 2011, Table 1)", &|| {
+            suites::bounded::run(Extent::QUICK, 5, None)
+        }),
         ("monitor: monitors (TACAS 2011)", &|| suites::monitor::run(10_000_000)),
         ("witness: runs and their length", &|| suites::witness::run()),
     ];
@@ -205,7 +212,10 @@ impl Suite {
             Suite::Robust { folders, seconds } => suites::robust::run(folders, *seconds),
             Suite::Lazy { seconds, curves } => suites::lazy::run(*seconds, curves.as_deref()),
             Suite::Run { schedules } => suites::run::run(*schedules),
-            Suite::Bounded { seconds, plots } => suites::bounded::run(*seconds, plots.as_deref()),
+            Suite::Bounded { quick, seconds, plots } => {
+                let extent = if *quick { Extent::QUICK } else { Extent::FULL };
+                suites::bounded::run(extent, *seconds, plots.as_deref())
+            }
             Suite::Parse => suites::parse::run(),
             Suite::Search(search) => search.run(),
             Suite::Read(read) => read.run(),

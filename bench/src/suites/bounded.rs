@@ -1,7 +1,7 @@
 //! Bounded rounds and bounded store age: Table 1 of Atig, Bouajjani and Parlato, "Getting rid of store buffers in TSO analysis" (CAV 2011), and growth with the bound and the number of threads.
 //!
 //! *Aims.* Without fences a run is found within two rounds and with store age 2; with fences there is none at 2, with loops as they are; each in less than a second (the paper's tools, with loops
-//! unrolled two or three times, took 1 to 1608 s). A bug below sixty calls is found.
+//! unrolled two or three times, took 1 to 1608 s). A bug below sixty calls is found. Growth is measured up to K = 6 and up to four threads, no curve ending before that.
 //!
 //! *How.* On one core. Time on the clock, a median of [`ROUNDS`] runs; leading the run back to the store-buffer machine is in it.
 
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow};
 use palisade::{Bound, Budget, Options, Silent, Threads};
 use palisade_corpus::Fences;
 use palisade_corpus::mutex::{burns, filter_lock, lamport_fast, szymanski};
-use palisade_engine::Task;
+use palisade_engine::{Reason, Task, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
 use palisade_syntax::{Language, parse};
@@ -37,12 +37,28 @@ const TABLE_1: [(&str, &str, &str, &str); 4] = [
 /// What a run came to.
 struct Measured {
     verdict: &'static str,
+    /// Whether time or memory ran out.
+    exhausted: bool,
     states: u64,
     seconds: f64,
 }
 
+/// How far growth is measured.
+#[derive(Clone, Copy)]
+pub struct Extent {
+    bound: u32,
+    threads: u32,
+}
+
+impl Extent {
+    /// Some seconds' worth.
+    pub const QUICK: Extent = Extent { bound: 3, threads: 3 };
+    /// All there is to show.
+    pub const FULL: Extent = Extent { bound: 6, threads: 4 };
+}
+
 /// Runs the suite. With a folder, the curves are written there as `.svg`.
-pub fn run(seconds: u64, plots: Option<&Path>) -> Result<()> {
+pub fn run(extent: Extent, seconds: u64, plots: Option<&Path>) -> Result<()> {
     println!("{}; at most {seconds} s per run\n", machine());
     let limit = Duration::from_secs(seconds);
     println!("Table 1\n");
@@ -50,9 +66,9 @@ pub fn run(seconds: u64, plots: Option<&Path>) -> Result<()> {
     println!("\nA bug below sixty calls of a recursive procedure\n");
     recursion(limit)?;
     println!("\nGrowth with the bound: the table's programs with fences\n");
-    let with_bound = growth_with_bound(limit)?;
+    let with_bound = growth_with_bound(extent.bound, limit)?;
     println!("\nGrowth with the number of threads: with fences, two rounds and store age 1\n");
-    let with_threads = growth_with_threads(limit)?;
+    let with_threads = growth_with_threads(extent.threads, limit)?;
     if let Some(folder) = plots {
         std::fs::create_dir_all(folder)?;
         draw(folder, "bound", "Bounded checks of protocols with fences", "rounds, or store age", with_bound)?;
@@ -91,7 +107,10 @@ fn table_1(limit: Duration) -> Result<()> {
             let least = found.as_ref().map_or("none".to_owned(), |(bound, _)| bound.to_string());
             let without = found.map(|(_, measured)| measured);
             let fast = |measured: &Measured| measured.seconds < MOST_SECONDS;
-            let ok = without.as_ref().is_some_and(fast) && clean.verdict != "unsafe" && fast(&clean);
+            let ok = without.as_ref().is_some_and(fast)
+                && clean.verdict != "unsafe"
+                && !clean.exhausted
+                && fast(&clean);
             table.row(vec![
                 name.to_owned(),
                 engine.to_owned(),
@@ -148,32 +167,32 @@ type Curve = (String, Vec<(u32, Measured)>);
 /// Makes a program for a number of threads.
 type Generate = fn(u32, Fences) -> String;
 
-fn growth_with_bound(limit: Duration) -> Result<Vec<Curve>> {
+fn growth_with_bound(most: u32, limit: Duration) -> Result<Vec<Curve>> {
     let mut curves = Vec::new();
     for (name, file, ..) in TABLE_1 {
         let program = program(&corpus_text(&format!("{file}.fenced.pal"))?)?;
         for engine in ["rounds", "age"] {
-            let sizes = (1..=6).map(|bound| (bound, bound));
+            let sizes = (1..=most).map(|bound| (bound, bound));
             curves
                 .push((format!("{name}, {engine}"), family(sizes, |_| Ok(program.clone()), engine, limit)?));
         }
     }
-    print_curves("K", &curves);
+    print_curves("K", most, &curves);
     Ok(curves)
 }
 
-fn growth_with_threads(limit: Duration) -> Result<Vec<Curve>> {
+fn growth_with_threads(most: u32, limit: Duration) -> Result<Vec<Curve>> {
     let families: [(&str, Generate); 4] =
         [("Burns", burns), ("filter lock", filter_lock), ("Lamport", lamport_fast), ("Szymanski", szymanski)];
     let mut curves = Vec::new();
     for (name, text) in families {
         for (engine, bound) in [("rounds", 2), ("age", 1)] {
-            let sizes = (2..=4).map(|threads| (threads, bound));
+            let sizes = (2..=most).map(|threads| (threads, bound));
             let programs = |threads| program(&text(threads, Fences::Tso));
             curves.push((format!("{name}, {engine}"), family(sizes, programs, engine, limit)?));
         }
     }
-    print_curves("threads", &curves);
+    print_curves("threads", most, &curves);
     Ok(curves)
 }
 
@@ -187,7 +206,7 @@ fn family(
     let mut measured = Vec::new();
     for (size, bound) in sizes {
         let one = measure(&program(size)?, engine, bound, limit)?;
-        if one.seconds >= limit.as_secs_f64() {
+        if one.exhausted {
             break;
         }
         measured.push((size, one));
@@ -195,8 +214,9 @@ fn family(
     Ok(measured)
 }
 
-fn print_curves(heading: &str, curves: &[Curve]) {
-    let mut table = Table::new(&["program", heading, "verdict", "states", "ms"]);
+/// One row per size, and at the greatest whether the curve gets there.
+fn print_curves(heading: &str, most: u32, curves: &[Curve]) {
+    let mut table = Table::new(&["program", heading, "verdict", "states", "ms", ""]);
     for (name, sizes) in curves {
         for (size, measured) in sizes {
             table.row(vec![
@@ -205,6 +225,19 @@ fn print_curves(heading: &str, curves: &[Curve]) {
                 measured.verdict.to_owned(),
                 thousands(measured.states),
                 measured.milliseconds(),
+                if *size == most { judged(true) } else { String::new() },
+            ]);
+        }
+        let next = sizes.last().map_or(1, |(size, _)| size + 1);
+        if next <= most {
+            let nothing = String::new;
+            table.row(vec![
+                name.clone(),
+                next.to_string(),
+                "-".to_owned(),
+                nothing(),
+                nothing(),
+                judged(false),
             ]);
         }
     }
@@ -263,7 +296,10 @@ fn measure(program: &Program, engine: &str, bound: u32, limit: Duration) -> Resu
         times.push(start.elapsed().as_secs_f64());
         if times.len() == ROUNDS || times[0] > 2.0 {
             let states = outcome.stats.get("states").unwrap_or(0);
-            return Ok(Measured { verdict: outcome.verdict.word(), states, seconds: median(times) });
+            let exhausted =
+                matches!(outcome.verdict, Verdict::Unknown(Reason::Exhausted(_) | Reason::Partly(..)));
+            let verdict = outcome.verdict.word();
+            return Ok(Measured { verdict, exhausted, states, seconds: median(times) });
         }
     }
 }
