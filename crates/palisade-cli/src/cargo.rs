@@ -55,7 +55,7 @@ fn cargo(args: &CargoArgs) -> Result<(Option<i32>, bool), String> {
     let environment =
         rust::environment(&cache, &palisade, flags.as_deref()).map_err(|error| error.to_string())?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    let note = std::env::temp_dir().join(format!("palisade-cargo-{}", std::process::id()));
+    let note = cache.join(format!("cargo-{}", std::process::id()));
     let status = Command::new("cargo")
         .args(&args.arguments)
         .envs(environment)

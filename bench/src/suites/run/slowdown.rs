@@ -13,7 +13,7 @@ use std::time::Instant;
 /// Programs and how many operations each of two threads takes.
 const PROGRAMS: [(&str, usize); 4] =
     [("dekker", 100_000), ("msn", 50_000), ("ms2", 50_000), ("harris", 50_000)];
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 15;
 const AIM: f64 = 10e6;
 
 pub fn run(folder: &Folder) -> Result<()> {
