@@ -1,6 +1,7 @@
 //! What comes before every search: the automata of a task, within its budget.
 
-use palisade_automata::{Automata, Population, Trouble};
+use palisade_automata::{Automata, Population, StateId, Trouble};
+use palisade_base::IdVec;
 use palisade_engine::{Budget, Exhausted, Reason, Task, Threads};
 use palisade_program::running::{RoleId, System};
 use palisade_program::written::{Count, Program};
@@ -56,6 +57,23 @@ pub(crate) fn population(task: &Task<'_>, system: &System, role: RoleId) -> Popu
             Population::Fixed(system.instances.iter().filter(|instance| instance.role == role).count() as u32)
         }
     }
+}
+
+/// The states from which a state is reached silently and that matter by themselves; it may be one of them.
+pub(crate) fn roots(
+    state: StateId,
+    silent: &IdVec<StateId, Vec<StateId>>,
+    matters: impl Fn(StateId) -> bool,
+) -> Vec<StateId> {
+    let mut seen = vec![state];
+    let mut next = 0;
+    while next < seen.len() {
+        let before: Vec<_> = silent[seen[next]].iter().copied().filter(|s| !seen.contains(s)).collect();
+        seen.extend(before);
+        next += 1;
+    }
+    seen.retain(|&state| matters(state));
+    seen
 }
 
 fn explain(system: &System, trouble: Trouble) -> Reason {

@@ -3,11 +3,13 @@
 //! The backward engines search other semantics than that of the machine. A run found there is told as events: steps of actors and stores that reach memory,
 //! each at a time. In the order of their times they are a run of the machine, once every actor is given a thread of its role.
 
-use palisade_automata::{Edge, Letter, Schedule, StateId};
+use crate::start::population;
+use palisade_automata::{Edge, Letter, Population, Schedule, StateId};
 use palisade_base::Id;
+use palisade_engine::{Task, Witness};
 use palisade_memory::{Action, Machine, Pending, Step};
 use palisade_program::Value;
-use palisade_program::running::{CellId, RoleId, ThreadId};
+use palisade_program::running::{CellId, RoleId, System, ThreadId};
 use palisade_trace::{Run, replay, until_bad};
 use std::collections::VecDeque;
 
@@ -41,8 +43,18 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
+    /// The run of as many threads as it needs, where there may be any number of them.
+    pub fn witness(&self, task: &Task<'_>, system: &System) -> Option<Witness> {
+        let of_any = |role: &RoleId| population(task, system, *role) == Population::Any;
+        let any = system.roles.ids().filter(of_any).map(|role| self.threads_of(role)).max();
+        let any = any.unwrap_or(1).max(1) as u32;
+        let system = task.system(any);
+        let run = self.run(task.machine(&system))?;
+        Some(Witness { instantiation: task.instantiation(any), run })
+    }
+
     /// How many threads of a role the run needs.
-    pub fn threads_of(&self, role: RoleId) -> usize {
+    fn threads_of(&self, role: RoleId) -> usize {
         self.roles.iter().filter(|&&other| other == role).count()
     }
 

@@ -132,7 +132,7 @@ impl Scope<'_> {
                 };
                 format!("{left} >> {by}")
             }
-            _ => format!("{left} {} {right}", symbol(op)),
+            _ => format!("{left} {} {right}", op.symbol()),
         }
     }
 
@@ -366,28 +366,5 @@ pub(crate) fn is_truth(e: &Expr) -> bool {
         Expr::Unary(op, _) => *op == UnaryOp::Not,
         Expr::Binary(op, _, _) => opposite(*op).is_some() || matches!(op, BinaryOp::And | BinaryOp::Or),
         Expr::Const(_) | Expr::Reg(_) => false,
-    }
-}
-
-fn symbol(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::Add => "+",
-        BinaryOp::Sub => "-",
-        BinaryOp::Mul => "*",
-        BinaryOp::Div => "/",
-        BinaryOp::Rem => "%",
-        BinaryOp::BitAnd => "&",
-        BinaryOp::BitOr => "|",
-        BinaryOp::BitXor => "^",
-        BinaryOp::Shl => "<<",
-        BinaryOp::Shr => ">>",
-        BinaryOp::Eq => "==",
-        BinaryOp::Ne => "!=",
-        BinaryOp::Lt => "<",
-        BinaryOp::Le => "<=",
-        BinaryOp::Gt => ">",
-        BinaryOp::Ge => ">=",
-        BinaryOp::And => "&&",
-        BinaryOp::Or => "||",
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::names::Names;
 use crate::ranges::{Range, Ranges};
+use crate::text::Text;
 use palisade_base::{Id, Span};
 use palisade_program::Value;
 use palisade_program::running::{Address, CellId, Instr, System, Type};
@@ -53,6 +54,19 @@ impl Memory {
         }
         let array = has_pointers(system).then(|| names.fresh("memory"));
         Memory { variables, array, cells: system.cells.len() }
+    }
+
+    /// Declares the array of all cells, with a macro for each variable.
+    pub fn declare_array(&self, declared: &str, array: &str, text: &mut Text<'_>) {
+        text.line(&format!("{declared:<55} /* a pointer is an index; 0 is none */"));
+        for variable in &self.variables {
+            let first = variable.base.index() + 1;
+            let macro_ = match variable.len {
+                None => format!("#define {} {array}[{first}]", variable.name),
+                Some(_) => format!("#define {}(i) {array}[{first} + (i)]", variable.name),
+            };
+            text.commented(&macro_, variable.span);
+        }
     }
 
     /// The number of cells.

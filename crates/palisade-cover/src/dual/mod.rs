@@ -68,14 +68,14 @@ mod tracked;
 mod witness;
 
 use crate::bad::{Bad, bad_combinations};
-use crate::start::{build_automata, population};
+use crate::start::build_automata;
 use element::Element;
-use palisade_automata::{Automata, Population};
+use palisade_automata::Automata;
 use palisade_engine::{
     Budget, Engine, Outcome, Progress, Proof, Proofs, Reason, Stats, Suitability, Task, Verdict, Witness,
 };
 use palisade_memory::Model;
-use palisade_program::running::{CellId, RoleId, System};
+use palisade_program::running::{CellId, System};
 use palisade_wqo::{Backward, Found, NodeId, Search, Signature};
 use predecessors::Step;
 use rustc_hash::FxHasher;
@@ -255,13 +255,7 @@ fn unfold(
         });
     }
     let unfolded = Unfolded::new(program, search.element(initial), &chain, &states?);
-    let timeline = unfolded.timeline(program.automata);
-    let of_any = |role: &RoleId| population(task, system, *role) == Population::Any;
-    let any = system.roles.ids().filter(of_any).map(|role| timeline.threads_of(role)).max();
-    let any = any.unwrap_or(1).max(1) as u32;
-    let system = task.system(any);
-    let run = timeline.run(task.machine(&system))?;
-    Some(Witness { instantiation: task.instantiation(any), run })
+    unfolded.timeline(program.automata).witness(task, system)
 }
 
 /// How an element is a predecessor of another.

@@ -4,6 +4,7 @@
 //! 1. [`Kind::may_be_pending`]: which values can be the newest pending own store to a cell at a state;
 //! 2. [`Sole`]: if one process only ever writes a cell, which values memory can hold there at each of its states.
 
+use crate::start::roots;
 use crate::symbol::Symbol;
 use palisade_automata::{Automata, Edge, Letter, Population, StateId, ValueId};
 use palisade_base::{Id, IdVec};
@@ -152,18 +153,10 @@ fn kind(population: Population, edges: Vec<Edge>, starts: Vec<StateId>, states: 
     }
     let mut is_start: IdVec<StateId, bool> = vec![false; states].into();
     starts.into_iter().for_each(|state| is_start[state] = true);
-    let roots = incoming.ids().map(|state| {
-        let mut seen = vec![state];
-        let mut next = 0;
-        while next < seen.len() {
-            let before: Vec<_> = silent[seen[next]].iter().copied().filter(|s| !seen.contains(s)).collect();
-            seen.extend(before);
-            next += 1;
-        }
-        seen.retain(|&state| is_start[state] || !incoming[state].is_empty());
-        seen
-    });
-    let roots = roots.collect();
+    let roots = incoming
+        .ids()
+        .map(|state| roots(state, &silent, |s| is_start[s] || !incoming[s].is_empty()))
+        .collect();
     let all = |state: StateId, test: fn(&Letter) -> bool| {
         incoming[state].iter().all(|&number| test(&edges[number].letter))
     };

@@ -87,15 +87,15 @@ mod undo;
 mod witness;
 
 use crate::bad::{Bad, bad_combinations};
-use crate::start::{build_automata, population};
+use crate::start::build_automata;
 use element::Element;
-use palisade_automata::{Automata, Population};
+use palisade_automata::Automata;
 use palisade_engine::{
     Budget, Engine, Exhausted, Outcome, Progress, Proof, Proofs, Reason, Stats, Suitability, Task, Verdict,
     Witness,
 };
 use palisade_memory::Model;
-use palisade_program::running::{RoleId, System};
+use palisade_program::running::System;
 use palisade_wqo::{Backward, Found, NodeId, Search};
 use setup::{Setup, Sharing};
 use undo::Step;
@@ -227,13 +227,7 @@ fn unfold(
             }
         });
     }
-    let timeline = witness::unfold(automata, setup, search.element(initial), &chain, &states?);
-    let of_any = |role: &RoleId| population(task, system, *role) == Population::Any;
-    let any = system.roles.ids().filter(of_any).map(|role| timeline.threads_of(role)).max();
-    let any = any.unwrap_or(1).max(1) as u32;
-    let system = task.system(any);
-    let run = timeline.run(task.machine(&system))?;
-    Some(Witness { instantiation: task.instantiation(any), run })
+    witness::unfold(automata, setup, search.element(initial), &chain, &states?).witness(task, system)
 }
 
 /// How an element is a predecessor of another.

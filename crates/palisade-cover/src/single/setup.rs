@@ -7,6 +7,7 @@
 //!    may read it: under PSO only with a store-store fence behind it;
 //! 4. [`Sole`]: if one process only ever writes a cell, which values the end of the buffer can hold there at each of its states.
 
+use crate::start::roots;
 use palisade_automata::{Automata, Automaton, Edge, Hold, Letter, Population, StateId, ValueId};
 use palisade_base::{Id, IdVec};
 use palisade_memory::{Interlocked, Model};
@@ -211,18 +212,10 @@ fn kind(automata: &Automata, automaton: &Automaton, model: Model, interlocked: I
     }
     let mut is_start: IdVec<StateId, bool> = vec![false; states].into();
     automaton.starts.iter().for_each(|start| is_start[start.0] = true);
-    let roots = incoming.ids().map(|state| {
-        let mut seen = vec![state];
-        let mut next = 0;
-        while next < seen.len() {
-            let before: Vec<_> = silent[seen[next]].iter().copied().filter(|s| !seen.contains(s)).collect();
-            seen.extend(before);
-            next += 1;
-        }
-        seen.retain(|&state| is_start[state] || !incoming[state].is_empty());
-        seen
-    });
-    let roots = roots.collect();
+    let roots = incoming
+        .ids()
+        .map(|state| roots(state, &silent, |s| is_start[s] || !incoming[s].is_empty()))
+        .collect();
     // An atomic block waits for the whole buffer in any case.
     let waits = edges.iter().map(|edge| match &edge.letter {
         Letter::Locked { guard, .. }

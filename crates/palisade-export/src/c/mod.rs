@@ -24,7 +24,7 @@ use crate::structure::{Continues, Structured, structure};
 use crate::text::Text;
 use crate::watch::Watch;
 use body::Body;
-use palisade_base::{Diagnostic, Id, IdVec, Source, Span};
+use palisade_base::{Diagnostic, IdVec, Source, Span};
 use palisade_program::lower;
 use palisade_program::running::{CellId, CodeId, Condition, Instr, Liveness, PropertyKind, RoleId, System};
 use std::collections::BTreeSet;
@@ -274,15 +274,7 @@ impl Model<'_> {
         let inits: Vec<String> = std::iter::once("0".to_owned()).chain(inits).collect();
         let declared =
             format!("static value {array}[{}] = {{ {} }};", self.memory.len() + 1, inits.join(", "));
-        text.line(&format!("{declared:<55} /* a pointer is an index; 0 is none */"));
-        for variable in &self.memory.variables {
-            let first = variable.base.index() + 1;
-            let macro_ = match variable.len {
-                None => format!("#define {} {array}[{first}]", variable.name),
-                Some(_) => format!("#define {}(i) {array}[{first} + (i)]", variable.name),
-            };
-            text.commented(&macro_, variable.span);
-        }
+        self.memory.declare_array(&declared, array, text);
     }
 
     fn observed_variables(&self, text: &mut Text<'_>) {

@@ -32,7 +32,7 @@ use crate::structure::{Continues, Structured, structure};
 use crate::text::Text;
 use crate::watch::Watch;
 use crate::{Export, refuse};
-use palisade_base::{Diagnostic, Id, IdVec, Source, Span};
+use palisade_base::{Diagnostic, IdVec, Source, Span};
 use palisade_program::lower;
 use palisade_program::running::{Liveness, PropertyKind, RoleId, System};
 use process::Process;
@@ -199,15 +199,7 @@ impl Model<'_> {
             ranges.reduce(|a, b| Range { lo: a.lo.min(b.lo), hi: a.hi.max(b.hi) }).unwrap_or(Range::of(0));
         let ty = type_of(range);
         let declared = format!("{ty} {array}[{}];", self.memory.len() + 1);
-        text.line(&format!("{declared:<55} /* a pointer is an index; 0 is none */"));
-        for variable in &self.memory.variables {
-            let first = variable.base.index() + 1;
-            let macro_ = match variable.len {
-                None => format!("#define {} {array}[{first}]", variable.name),
-                Some(_) => format!("#define {}(i) {array}[{first} + (i)]", variable.name),
-            };
-            text.commented(&macro_, variable.span);
-        }
+        self.memory.declare_array(&declared, array, text);
     }
 
     fn observed_variables(&self, text: &mut Text<'_>) {

@@ -30,7 +30,7 @@ impl Display for Shown<'_> {
                 parenthesized(operand, strength(operand) < UNARY, f)
             }
             ExprKind::Binary(op, a, b) => {
-                write!(f, "{} {} {}", Operand(a, *op, false), symbol(*op), Operand(b, *op, true))
+                write!(f, "{} {} {}", Operand(a, *op, false), op.symbol(), Operand(b, *op, true))
             }
             ExprKind::Locked(rmw, place, operands) => {
                 write!(f, "{}({}", rmw.name(), Placed(place))?;
@@ -122,30 +122,6 @@ pub(super) fn chain(expr: &Expr) -> Option<(BinaryOp, Vec<&Expr>)> {
     operands.push(rest);
     operands.reverse();
     Some((*op, operands))
-}
-
-/// How an operator is written.
-pub(super) fn symbol(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::Add => "+",
-        BinaryOp::Sub => "-",
-        BinaryOp::Mul => "*",
-        BinaryOp::Div => "/",
-        BinaryOp::Rem => "%",
-        BinaryOp::BitAnd => "&",
-        BinaryOp::BitOr => "|",
-        BinaryOp::BitXor => "^",
-        BinaryOp::Shl => "<<",
-        BinaryOp::Shr => ">>",
-        BinaryOp::Eq => "==",
-        BinaryOp::Ne => "!=",
-        BinaryOp::Lt => "<",
-        BinaryOp::Le => "<=",
-        BinaryOp::Gt => ">",
-        BinaryOp::Ge => ">=",
-        BinaryOp::And => "&&",
-        BinaryOp::Or => "||",
-    }
 }
 
 fn parenthesized(expr: &Expr, needed: bool, f: &mut Formatter<'_>) -> fmt::Result {

@@ -183,7 +183,7 @@ impl Printer {
             if i > 0 {
                 self.out.push('\n');
                 self.indent(self.level + 1);
-                write!(self.out, "{} ", expr::symbol(op))?;
+                write!(self.out, "{} ", op.symbol())?;
             }
             write!(self.out, "{}", expr::Operand(operand, op, i > 0))?;
         }
