@@ -6,6 +6,8 @@
 //! *Guarantee.* Every state of a chain is judged; a bad one is stored, and so ends the chain. All steps that are possible in a state of a chain are taken, so leaving it out changes nothing for the reduction of
 //! [`crate::expand`]: a cycle with such a state has a state that is expanded fully.
 //! A chain that comes back to itself is done: all its states were judged. Chains end after [`LONGEST`] steps at the latest: stopping early is always right. For witnesses they are walked again.
+//!
+//! *Cost.* To see that a state has several successors takes as long as to find two of them, for every successor of every state. Where few of them begin a chain, the search [stops looking](Payoff).
 
 use crate::automaton::{LocalId, NOTHING, Need, Target};
 use crate::expand::{Expander, Expansion, Locals, Outcome, Successors, Wanted};
@@ -13,6 +15,30 @@ use smallvec::SmallVec;
 
 /// Steps of a chain, at most.
 const LONGEST: usize = 256;
+
+/// Successors to look at before judging whether it pays.
+const TRIAL: u64 = 1 << 12;
+/// It pays if one of so many successors begins a chain.
+const ONE_OF: u64 = 8;
+
+/// Whether it pays to look for chains.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Payoff {
+    looked_at: u64,
+    left_out: u64,
+}
+
+impl Payoff {
+    pub fn add(&mut self, other: Payoff) {
+        self.looked_at += other.looked_at;
+        self.left_out += other.left_out;
+    }
+
+    /// Whether to go on looking.
+    pub fn pays(self) -> bool {
+        self.looked_at < TRIAL || self.left_out >= self.looked_at / ONE_OF
+    }
+}
 
 /// What comes next.
 enum Next {
@@ -37,7 +63,11 @@ impl Expander<'_, '_> {
         let mut kept = start;
         let mut next = start;
         while next < successors.words.len() {
-            match self.walk(&mut successors.words[next..next + words], needs, |_| {}) {
+            let mut passed = 0;
+            let walked = self.walk(&mut successors.words[next..next + words], needs, |_| passed += 1);
+            let left_out = u64::from(passed > 0 || walked == Ok(false));
+            successors.payoff.add(Payoff { looked_at: 1, left_out });
+            match walked {
                 Ok(true) => {
                     successors.words.copy_within(next..next + words, kept);
                     kept += words;
@@ -79,7 +109,7 @@ impl Expander<'_, '_> {
         mut pass: impl FnMut(&[u64]),
     ) -> Result<bool, Expansion> {
         // A state of the chain, a later one each time that the number of steps has doubled: whoever meets it again has walked in a circle (Brent).
-        let mut earlier: SmallVec<[u64; 8]> = SmallVec::from_slice(state);
+        let mut earlier: SmallVec<[u64; 8]> = SmallVec::new();
         for step in 1..=LONGEST {
             match self.next(state, needs)? {
                 // Whatever is stored is judged.
@@ -88,12 +118,13 @@ impl Expander<'_, '_> {
                 Next::Nothing => return Ok(false),
                 Next::One { thread, cell, target } => {
                     pass(state);
+                    if step.is_power_of_two() {
+                        earlier.clear();
+                        earlier.extend_from_slice(state);
+                    }
                     self.apply(state, thread, cell, target);
                     if *state == *earlier {
                         return Ok(false);
-                    }
-                    if step.is_power_of_two() {
-                        earlier.copy_from_slice(state);
                     }
                 }
             }

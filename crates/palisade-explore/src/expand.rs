@@ -15,6 +15,7 @@
 //! asks again for all successors where it fails.
 
 use crate::automaton::{Automaton, Info, LocalId, Move, NOTHING, Need, Target};
+use crate::chain::Payoff;
 use crate::footprint::Footprint;
 use crate::judge::Judge;
 use crate::layout::Layout;
@@ -46,6 +47,8 @@ pub(crate) enum Expansion {
 #[derive(Default)]
 pub(crate) struct Successors {
     pub words: Vec<u64>,
+    /// Whether looking for chains was worth it.
+    pub payoff: Payoff,
 }
 
 /// Expands packed states.
@@ -54,6 +57,8 @@ pub(crate) struct Expander<'s, 'a> {
     pub layout: &'s Layout,
     pub judge: &'s Judge<'a>,
     pub reduce: bool,
+    /// Whether to look for chains.
+    pub chains: bool,
 }
 
 pub(crate) type Locals = SmallVec<[LocalId; 16]>;
@@ -65,7 +70,7 @@ pub(crate) enum Outcome<'s> {
 }
 
 impl<'s> Expander<'s, '_> {
-    /// Appends the successors of `state`, or with reduction the ends of the [chains](crate::chain) that begin with them, and pushes what the automaton lacks.
+    /// Appends the successors of `state`, or the ends of the [chains](crate::chain) that begin with them, and pushes what the automaton lacks.
     pub fn expand(
         &self,
         state: &[u64],
@@ -76,7 +81,7 @@ impl<'s> Expander<'s, '_> {
         let start = successors.words.len();
         let expansion = self.expand_once(state, wanted, successors, needs);
         match expansion {
-            Expansion::All | Expansion::Part if self.reduce => {
+            Expansion::All | Expansion::Part if self.chains => {
                 let result = self.follow_chains(start, successors, needs);
                 finish(result, expansion, start, successors)
             }

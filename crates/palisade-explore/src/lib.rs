@@ -32,6 +32,7 @@ mod visited;
 mod witness;
 
 use automaton::Automaton;
+use chain::Payoff;
 use judge::Judge;
 use layout::Layout;
 use palisade_automata::ThreadMachine;
@@ -203,6 +204,7 @@ impl<'c> Searches<'c> {
                 layout: &layout,
                 judge: &judge,
                 reduce,
+                chains: Payoff::default(),
                 budget: self.budget,
                 tell: &tell,
                 pool: self.pool.as_ref(),

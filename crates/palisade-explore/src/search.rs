@@ -9,6 +9,7 @@
 //! the order of the batch. The bad state found has the least depth (in collapsed steps, a chain counting as one).
 
 use crate::automaton::{Automaton, LocalId, Need};
+use crate::chain::Payoff;
 use crate::expand::{Expander, Expansion, Successors, Wanted};
 use crate::judge::Judge;
 use crate::layout::Layout;
@@ -59,6 +60,7 @@ pub(crate) struct Search<'s, 'a> {
     pub layout: &'s Layout,
     pub judge: &'s Judge<'a>,
     pub reduce: bool,
+    pub chains: Payoff,
     pub budget: &'s Budget,
     /// Called after each batch.
     pub tell: &'s (dyn Fn(&Counters) + Sync),
@@ -114,6 +116,7 @@ struct Round {
     needs: Vec<Need>,
     findings: Findings,
     too_many_threads: bool,
+    payoff: Payoff,
 }
 
 impl Search<'_, '_> {
@@ -151,6 +154,7 @@ impl Search<'_, '_> {
                 let mut round: Vec<_> = level.by_ref().take(BATCH).map(|id| (id, wanted)).collect();
                 while !round.is_empty() {
                     let result = self.round(visited, &round, &end, &mut chunks, counters);
+                    self.chains.add(result.payoff);
                     if let Some(bad) = result.findings.bad {
                         return Ok(self.bad(visited, bad));
                     }
@@ -174,7 +178,13 @@ impl Search<'_, '_> {
     }
 
     fn expander(&self) -> Expander<'_, '_> {
-        Expander { automaton: self.automaton, layout: self.layout, judge: self.judge, reduce: self.reduce }
+        Expander {
+            automaton: self.automaton,
+            layout: self.layout,
+            judge: self.judge,
+            reduce: self.reduce,
+            chains: self.reduce && self.chains.pays(),
+        }
     }
 
     fn bad(&self, visited: &Visited, id: StateId) -> End {
@@ -307,6 +317,7 @@ impl Search<'_, '_> {
             }
         }
         result.again.append(&mut ignored);
+        result.payoff = successors.payoff;
         result
     }
 
@@ -341,6 +352,7 @@ impl Search<'_, '_> {
         for out in chunks.iter_mut() {
             counters.transitions += out.transitions;
             result.too_many_threads |= out.too_many_threads;
+            result.payoff.add(std::mem::take(&mut out.successors.payoff));
             result.again.extend(out.missed.iter().map(|&position| round[position as usize]));
             result.needs.append(&mut out.needs);
         }

@@ -97,3 +97,12 @@ fn stuck_threads_look_the_same_unless_properties_see_them() {
     let text = "shared lock: 0..1 blocking = 1; process P { fetch_add(lock, 1); cs: skip; } process Q { lock = 0; } forbid P@cs;";
     check(text, "unsafe", 100);
 }
+
+#[test]
+fn jobs_make_no_difference_where_looking_for_chains_does_not_pay() {
+    let text = "shared a, b, c: 0..3; process P(i: 0..2) { a = i; b = a; c = b; a = c; }";
+    check(text, "safe", 100_000);
+    // All but one are stuck soon, but until then there is much to choose.
+    let text = "shared a, b, c: 0..3; process P(i: 0..2) { a = i; b = a; c = b; assume(c == 0); c = 1; a = 1; b = 1; }";
+    check(text, "safe", 100_000);
+}
