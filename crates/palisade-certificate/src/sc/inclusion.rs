@@ -10,6 +10,38 @@ pub(super) const END: u32 = u32::MAX;
 /// The edges of a state: a frame and the next state.
 pub(super) type Row = Vec<(u32, u32)>;
 
+/// Sets of states by number; those with one state have its number.
+struct Sets {
+    states: u32,
+    numbers: FxHashMap<Vec<u32>, u32>,
+    larger: Vec<Vec<u32>>,
+}
+
+impl Sets {
+    fn number(&mut self, set: &mut Vec<u32>) -> u32 {
+        set.sort_unstable();
+        set.dedup();
+        match set[..] {
+            [state] => state,
+            _ => match self.numbers.get(set) {
+                Some(&number) => number,
+                None => {
+                    let number = self.states + self.larger.len() as u32;
+                    self.numbers.insert(set.clone(), number);
+                    self.larger.push(set.clone());
+                    number
+                }
+            },
+        }
+    }
+}
+
+/// Where the edges with a frame lead, in a sorted row.
+fn read(row: &[(u32, u32)], frame: u32) -> impl Iterator<Item = u32> + '_ {
+    let from = row.partition_point(|&(letter, _)| letter < frame);
+    row[from..].iter().take_while(move |edge| edge.0 == frame).map(|edge| edge.1)
+}
+
 /// Whether all stacks that begin with one of these edges are in the other set, whose rows are sorted.
 pub(super) fn is_within(
     first: &[(u32, u32)],
@@ -17,24 +49,29 @@ pub(super) fn is_within(
     other: &[Row],
     budget: &Budget,
 ) -> Result<bool, Refusal> {
-    let mut numbers: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
-    let mut sets: Vec<Vec<u32>> = vec![vec![0]];
+    // Mostly this is enough to see that they are not.
+    if first.iter().any(|&(frame, to)| !read(&other[0], frame).any(|end| (end == END) == (to == END))) {
+        return Ok(false);
+    }
+    let mut sets = Sets { states: other.len() as u32, numbers: FxHashMap::default(), larger: Vec::new() };
     let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
     let mut open: Vec<(&[(u32, u32)], u32)> = vec![(first, 0)];
+    let mut reached: Vec<u32> = Vec::new();
     let mut looked = 0u64;
     while let Some((row, at)) = open.pop() {
         looked += 1;
         if looked.is_multiple_of(4096) {
-            let bytes =
-                sets.iter().map(|set| 100 + 8 * set.len() as u64).sum::<u64>() + 24 * seen.len() as u64;
-            budget.check(bytes).map_err(Refusal::Exhausted)?;
+            let larger: usize = sets.larger.iter().map(|set| 100 + 8 * set.len()).sum();
+            budget.check((larger + 24 * seen.len()) as u64).map_err(Refusal::Exhausted)?;
         }
         for &(frame, to) in row {
-            let mut reached: Vec<u32> = Vec::new();
-            for &state in &sets[at as usize] {
-                let row = &other[state as usize];
-                let from = row.partition_point(|&(letter, _)| letter < frame);
-                reached.extend(row[from..].iter().take_while(|edge| edge.0 == frame).map(|edge| edge.1));
+            reached.clear();
+            match at.checked_sub(sets.states) {
+                None => reached.extend(read(&other[at as usize], frame)),
+                Some(larger) => {
+                    let states = sets.larger[larger as usize].iter();
+                    reached.extend(states.flat_map(|&state| read(&other[state as usize], frame)));
+                }
             }
             if to == END {
                 if !reached.contains(&END) {
@@ -46,12 +83,7 @@ pub(super) fn is_within(
             if reached.is_empty() {
                 return Ok(false);
             }
-            reached.sort_unstable();
-            reached.dedup();
-            let set = *numbers.entry(reached).or_insert_with_key(|set| {
-                sets.push(set.clone());
-                sets.len() as u32 - 1
-            });
+            let set = sets.number(&mut reached);
             if seen.insert((to, set)) {
                 open.push((&rows[to as usize], set));
             }

@@ -117,6 +117,13 @@ impl Checker<'_, '_> {
             }
             self.pieces.push((memory, threads));
         }
+        // Larger ones hold more: they are asked first.
+        let sizes: Vec<usize> = self.sets.iter().map(|rows| rows.iter().map(Vec::len).sum()).collect();
+        let size = |threads: &Threads| threads.iter().map(|&(_, set)| sizes[set as usize]).sum();
+        let sizes: Vec<usize> = self.pieces.iter().map(|(_, threads)| size(threads)).collect();
+        for candidates in self.by_roles.values_mut().chain(self.by_others.values_mut()) {
+            candidates.sort_by_key(|&piece| std::cmp::Reverse(sizes[piece]));
+        }
         Ok(())
     }
 
