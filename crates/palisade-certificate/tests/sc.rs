@@ -96,10 +96,17 @@ fn proofs_of_random_programs_convince() {
     let (mut crowds, mut stacks) = (0, 0);
     for seed in 0..seeds(60) {
         for (kind, program) in programs(seed) {
-            for reduction in [Reduction::Full, Reduction::None] {
-                let task = task(&program, reduction);
+            let asked = [
+                (Reduction::Full, Bound::Auto),
+                (Reduction::None, Bound::Auto),
+                (Reduction::Full, Bound::Fixed(2)),
+            ];
+            for (reduction, rounds) in asked {
+                let mut task = task(&program, reduction);
+                task.options.rounds = rounds;
                 let (verdict, proof) = prove(&task);
-                let text = || format!("{kind}, seed {seed}, {reduction:?}\n{}", print::print(&program));
+                let text =
+                    || format!("{kind}, seed {seed}, {reduction:?}, {rounds:?}\n{}", print::print(&program));
                 assert_eq!(verdict == Verdict::Safe, proof.is_some(), "{}", text());
                 let Some(proof) = proof else { continue };
                 let judged = judge(&task, &proof);
