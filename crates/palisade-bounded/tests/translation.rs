@@ -66,6 +66,14 @@ fn a_store_can_stay_for_as_long_as_the_bound_says_and_no_longer() {
 }
 
 #[test]
+fn a_round_may_end_when_stores_have_reached_memory_and_nothing_else_has_happened() {
+    // P looks at `y` before `x` arrives and after Q has seen it there: it arrives in a round of its own.
+    let text = "shared x, y; process P { x = 1; if y == 0 { if y == 2 { seen: skip; } } } \
+        process Q { y = 1; fence; if x == 0 { await x == 1; y = 2; } } forbid P@seen;";
+    check(text, [SAFE, SAFE, SAFE, BAD], [SAFE, BAD, BAD, BAD]);
+}
+
+#[test]
 fn nothing_else_is_reordered() {
     let text = "shared data, ready; process W { data = 1; ready = 1; } \
         process R { await ready; assert(data == 1); }";
