@@ -52,6 +52,12 @@ pub fn run(schedules: u64) -> Result<()> {
     slowdown::run(&folder)
 }
 
+/// The part that needs no compiler, with so many random executions per program.
+pub fn quick(schedules: u64) -> Result<()> {
+    rust(schedules);
+    Ok(())
+}
+
 /// Traces with violations, and how many of them are distinct.
 fn cell((traces, distinct): (u64, u64)) -> String {
     if traces == 0 { "-".to_owned() } else { format!("{traces} ({distinct})") }
