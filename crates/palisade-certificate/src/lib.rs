@@ -50,6 +50,7 @@ mod single;
 mod single_file;
 mod states;
 mod undo;
+mod watch;
 
 pub use file::{Certificate, CertificateError, SCHEMA_VERSION, kind};
 
@@ -58,11 +59,12 @@ use flow::Flow;
 use invariant::Invariant;
 use palisade_automata::{Automata, Population};
 use palisade_engine::proof::{LoadBuffers, Proof};
-use palisade_engine::{Budget, Exhausted, Task, Threads};
+use palisade_engine::{Budget, Exhausted, Progress, Task, Threads};
 use palisade_memory::Model;
 use palisade_program::running::{RoleId, System};
 use palisade_program::written::Count;
 use sets::{Set, Sets};
+use watch::Watch;
 
 /// What was found out while a proof was checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -122,47 +124,53 @@ pub enum Refusal {
 }
 
 /// Checks that a proof shows the task to be safe.
-pub fn verify(task: &Task<'_>, proof: &Proof, budget: &Budget) -> Result<Summary, Refusal> {
+pub fn verify(
+    task: &Task<'_>,
+    proof: &Proof,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Summary, Refusal> {
+    let watch = &Watch::new(budget, progress);
     match (proof, task.model) {
-        (Proof::AllStates, _) => return states::verify(task, budget),
-        (Proof::Crowds(proof), _) => return sc::verify_crowds(task, proof, budget),
-        (Proof::Stacks(proof), _) => return sc::verify_stacks(task, proof, budget),
-        (Proof::LoadBuffers(_), Model::Sc | Model::Tso) | (Proof::SingleBuffer(_), Model::Pso) => {}
+        (Proof::AllStates, _) => states::verify(task, watch),
+        (Proof::Crowds(proof), _) => sc::verify_crowds(task, proof, watch),
+        (Proof::Stacks(proof), _) => sc::verify_stacks(task, proof, watch),
+        (Proof::LoadBuffers(proof), Model::Sc | Model::Tso) => load_buffers(task, proof, watch),
+        (Proof::SingleBuffer(proof), Model::Pso) => {
+            let system = task.system(1);
+            let automata = automata(task, &system, watch)?;
+            single::verify(&system, &automata, task.interlocked, proof, watch)
+        }
         (Proof::LoadBuffers(_), Model::Pso) => {
-            return Err(Refusal::Unsuited("load buffers prove nothing under PSO".into()));
+            Err(Refusal::Unsuited("load buffers prove nothing under PSO".into()))
         }
         (Proof::SingleBuffer(_), Model::Sc | Model::Tso) => {
-            return Err(Refusal::Unsuited("a single buffer with queues is for PSO".into()));
+            Err(Refusal::Unsuited("a single buffer with queues is for PSO".into()))
         }
     }
-    let system = task.system(1);
-    let mut exhausted = None;
+}
+
+fn automata(task: &Task<'_>, system: &System, watch: &Watch<'_>) -> Result<Automata, Refusal> {
+    let mut exhausted = Ok(());
     let go_on = || {
-        exhausted = budget.check(0).err();
-        exhausted.is_none()
+        exhausted = watch.look(0);
+        exhausted.is_ok()
     };
-    let automata = Automata::build(&system, |role| population(task, &system, role), go_on);
-    if let Some(exhausted) = exhausted {
-        return Err(Refusal::Exhausted(exhausted));
-    }
-    let automata = automata
-        .map_err(|trouble| Refusal::Unsuited(format!("the program has no automata ({trouble:?})")))?;
-    let proof = match proof {
-        Proof::SingleBuffer(proof) => {
-            return single::verify(&system, &automata, task.interlocked, proof, budget);
-        }
-        Proof::LoadBuffers(proof) => proof,
-        Proof::AllStates => return states::verify(task, budget),
-        Proof::Crowds(proof) => return sc::verify_crowds(task, proof, budget),
-        Proof::Stacks(proof) => return sc::verify_stacks(task, proof, budget),
-    };
+    let automata = Automata::build(system, |role| population(task, system, role), go_on);
+    exhausted?;
+    automata.map_err(|trouble| Refusal::Unsuited(format!("the program has no automata ({trouble:?})")))
+}
+
+fn load_buffers(task: &Task<'_>, proof: &LoadBuffers, watch: &Watch<'_>) -> Result<Summary, Refusal> {
+    let system = task.system(1);
+    let automata = automata(task, &system, watch)?;
     let flow = Flow::new(&automata, &proof.classes, task.model)?;
     let invariant = Invariant::new(&flow, proof)?;
     let sets = read_sets(&flow, proof)?;
     bad::check(&system, &automata, &Sets { flow: &flow, invariant: &invariant, sets: &sets })?;
     let mut summary = Summary::default();
     for set in &sets {
-        set.check_closed(&flow, &invariant, budget, &mut summary)?;
+        set.check_closed(&flow, &invariant, watch, &mut summary)?;
     }
     Ok(summary)
 }

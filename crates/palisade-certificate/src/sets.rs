@@ -5,8 +5,8 @@ use crate::element::{Config, processes_embed};
 use crate::flow::{Flow, Limit};
 use crate::invariant::Invariant;
 use crate::undo::Undo;
+use crate::watch::Watch;
 use crate::{Refusal, Summary};
-use palisade_engine::Budget;
 use palisade_engine::proof::Process;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -78,14 +78,15 @@ impl Set {
         &self,
         flow: &Flow,
         invariant: &Invariant,
-        budget: &Budget,
+        watch: &Watch<'_>,
         summary: &mut Summary,
     ) -> Result<(), Refusal> {
         let undo = Undo { flow, invariant, limits: &self.limits, free: &self.free };
         for (number, element) in self.elements.iter().enumerate() {
             summary.elements += 1;
+            watch.element()?;
             if number % 64 == 0 {
-                budget.check(0).map_err(Refusal::Exhausted)?;
+                watch.look(0)?;
             }
             if !invariant.allows_all(element, &self.limits) {
                 continue;

@@ -6,9 +6,10 @@
 //!
 //! States are kept in parts: what memory holds, and each thread, once for all states that have it.
 
+use crate::watch::Watch;
 use crate::{Refusal, Summary};
 use palisade_base::{IdVec, Interner, define_id};
-use palisade_engine::{Budget, Task};
+use palisade_engine::Task;
 use palisade_memory::{Section, State, Thread};
 use palisade_program::Value;
 use palisade_program::running::{CellId, ThreadId};
@@ -18,7 +19,7 @@ use rustc_hash::FxHashSet;
 const STATES_BETWEEN_LOOKS: usize = 1024;
 
 /// Visits all states of the task.
-pub(crate) fn verify(task: &Task<'_>, budget: &Budget) -> Result<Summary, Refusal> {
+pub(crate) fn verify(task: &Task<'_>, watch: &Watch<'_>) -> Result<Summary, Refusal> {
     if task.is_parameterized() {
         return Err(Refusal::Unsuited("any number of processes has no end of states".into()));
     }
@@ -30,14 +31,14 @@ pub(crate) fn verify(task: &Task<'_>, budget: &Budget) -> Result<Summary, Refusa
         states.visit(state)?;
         // Initial states alone may be many.
         if states.visited.len().is_multiple_of(STATES_BETWEEN_LOOKS) {
-            budget.check(states.bytes).map_err(Refusal::Exhausted)?;
+            watch.look(states.bytes)?;
         }
     }
     while let Some(state) = states.next() {
         summary.elements += 1;
-        budget.check_work(summary.elements as u64).map_err(Refusal::Exhausted)?;
+        watch.element()?;
         if summary.elements.is_multiple_of(STATES_BETWEEN_LOOKS) {
-            budget.check(states.bytes).map_err(Refusal::Exhausted)?;
+            watch.look(states.bytes)?;
         }
         if machine.violation(&state).is_some() {
             return Err(Refusal::BadReached);

@@ -29,7 +29,7 @@ fn prove(task: &Task<'_>) -> Option<LoadBuffers> {
 }
 
 fn judge(task: &Task<'_>, proof: &LoadBuffers) -> Result<Summary, Refusal> {
-    verify(task, &Proof::LoadBuffers(proof.clone()), &Budget::unlimited(1))
+    verify(task, &Proof::LoadBuffers(proof.clone()), &Budget::unlimited(1), &Silent)
 }
 
 /// Programs of the corpus that are safe under the model.

@@ -39,7 +39,7 @@ fn prove(task: &Task<'_>) -> (Verdict, Option<Proof>) {
 
 fn judge(task: &Task<'_>, proof: &Proof) -> Result<(), Refusal> {
     let budget = Budget::unlimited(1).with_memory(1 << 28);
-    verify(task, proof, &budget).map(|_| ())
+    verify(task, proof, &budget, &Silent).map(|_| ())
 }
 
 /// The proof as it comes back from a file.

@@ -20,7 +20,7 @@ fn task(program: &Program, model: Model, interlocked: Interlocked) -> Task<'_> {
 }
 
 fn judge(task: &Task<'_>, proof: &Proof) -> Result<Summary, Refusal> {
-    verify(task, proof, &Budget::unlimited(1))
+    verify(task, proof, &Budget::unlimited(1), &Silent)
 }
 
 /// The proof for PSO of a program that is safe there.

@@ -28,7 +28,7 @@ fn they_convince_exactly_where_explicit_search_says_safe() {
             for model in Model::ALL {
                 let task = task(&program, model);
                 let (outcome, proof) = Explicit.prove(&task, &Budget::unlimited(1), &Silent);
-                let judged = verify(&task, &Proof::AllStates, &Budget::unlimited(1));
+                let judged = verify(&task, &Proof::AllStates, &Budget::unlimited(1), &Silent);
                 match outcome.verdict {
                     Verdict::Safe => {
                         assert_eq!(proof, Some(Proof::AllStates));
@@ -52,11 +52,14 @@ fn they_convince_exactly_where_explicit_search_says_safe() {
 fn endless_states_and_any_number_of_processes_are_not_accepted() {
     let budget = Budget::unlimited(1).with_memory(1 << 22);
     let endless = read("shared x: 0..1; process P { loop { x = 1; } }");
-    let judged = verify(&task(&endless, Model::Tso), &Proof::AllStates, &budget);
+    let judged = verify(&task(&endless, Model::Tso), &Proof::AllStates, &budget, &Silent);
     assert_eq!(judged, Err(Refusal::Exhausted(Exhausted::Memory(1 << 22))));
-    assert!(verify(&task(&endless, Model::Sc), &Proof::AllStates, &budget).is_ok());
+    assert!(verify(&task(&endless, Model::Sc), &Proof::AllStates, &budget, &Silent).is_ok());
     let any = read("shared x: 0..1; process P[*] { x = 1; }");
-    assert!(matches!(verify(&task(&any, Model::Sc), &Proof::AllStates, &budget), Err(Refusal::Unsuited(_))));
+    assert!(matches!(
+        verify(&task(&any, Model::Sc), &Proof::AllStates, &budget, &Silent),
+        Err(Refusal::Unsuited(_))
+    ));
 }
 
 #[test]
@@ -68,7 +71,7 @@ fn recursion_and_started_processes_are_fine() {
          process Q on spawn { let r = x; assert(r <= 3); }",
     );
     for model in Model::ALL {
-        let judged = verify(&task(&program, model), &Proof::AllStates, &Budget::unlimited(1));
+        let judged = verify(&task(&program, model), &Proof::AllStates, &Budget::unlimited(1), &Silent);
         assert!(judged.is_ok(), "{judged:?}");
     }
 }

@@ -7,7 +7,8 @@ use crate::args::{CertifyArgs, Common, Format};
 use crate::exit::Exit;
 use crate::files::{self, Reading, Recorded};
 use crate::limits::Limits;
-use crate::output::Output;
+use crate::meter::Meter;
+use crate::output::{Detail, Output};
 use palisade::certificate::{Certificate, Refusal, Summary};
 use palisade::trace::text_hash;
 use palisade::{CertifyError, Diagnostic, report};
@@ -48,7 +49,9 @@ pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
         output.complain_about(&name, Diagnostic::warning("program-changed", message));
     }
     let budget = Limits::new(common).budget(1);
-    let judged = palisade::certify(&input.program, &certificate, &budget);
+    let meter = Meter::new(output.detail == Detail::Quiet);
+    let judged = palisade::certify(&input.program, &certificate, &budget, &meter);
+    drop(meter);
     let (verdict, exit) = match &judged {
         Ok(_) => ("valid", Exit::Fine),
         Err(CertifyError::Refused(Refusal::Exhausted(_))) => ("unknown", Exit::Unknown),

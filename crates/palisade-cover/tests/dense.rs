@@ -135,7 +135,7 @@ fn differential_programs_in_which_every_instruction_matters() {
             *(if expected == "safe" { &mut safe } else { &mut broken }) += 1;
             if seed % 8 == 0 && expected == "safe" {
                 let proof = Single.prove(&task, &Budget::unlimited(1), &Silent).1.expect("it is safe");
-                if let Err(refusal) = verify(&task, &proof, &Budget::unlimited(1)) {
+                if let Err(refusal) = verify(&task, &proof, &Budget::unlimited(1), &Silent) {
                     panic!(
                         "seed {seed}: the proof under {}, {interlocked:?}: {refusal}\n{text}",
                         model.name()

@@ -1,7 +1,7 @@
 //! Checking a certificate against its program.
 
 use palisade_certificate::{Certificate, Refusal, Summary, verify};
-use palisade_engine::{Budget, Options, Task};
+use palisade_engine::{Budget, Options, Progress, Task};
 use palisade_memory::Model;
 use palisade_program::written::Program;
 
@@ -21,6 +21,7 @@ pub fn certify(
     program: &Program,
     certificate: &Certificate,
     budget: &Budget,
+    progress: &dyn Progress,
 ) -> Result<Summary, CertifyError> {
     let model = Model::ALL.into_iter().find(|model| model.name() == certificate.model);
     let model = model.ok_or_else(|| CertifyError::NoSuchModel(certificate.model.clone()))?;
@@ -31,5 +32,5 @@ pub fn certify(
         interlocked: certificate.interlocked,
         options: Options::default(),
     };
-    Ok(verify(&task, &certificate.proof, budget)?)
+    Ok(verify(&task, &certificate.proof, budget, progress)?)
 }

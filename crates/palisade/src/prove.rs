@@ -55,9 +55,8 @@ pub(crate) fn checked(
     progress: &dyn Progress,
 ) -> Result<Option<Certified>, CheckError> {
     let Proved { engine, proof } = proved;
-    progress.tell("checking the proof", &outcome.stats);
     let start = Instant::now();
-    match verify(task, proof, budget) {
+    match verify(task, proof, budget, progress) {
         Ok(summary) => Ok(Some(Certified {
             engine,
             kind: palisade_certificate::kind(proof),

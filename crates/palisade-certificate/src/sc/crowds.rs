@@ -12,10 +12,11 @@
 use super::alone::{Alone, Body, Does};
 use super::counts::{ANY, Situation, is_counted, may_be_bad};
 use super::{Table, check_task, read_memories, unfit};
+use crate::watch::Watch;
 use crate::{Refusal, Summary};
 use palisade_base::IdVec;
+use palisade_engine::Task;
 use palisade_engine::proof::{Crowd, Crowds, ThreadState};
-use palisade_engine::{Budget, Task};
 use palisade_memory::Thread;
 use palisade_program::Value;
 use palisade_program::running::RoleId;
@@ -47,7 +48,7 @@ enum Actor {
 
 struct Checker<'a, 'b> {
     alone: Alone<'a>,
-    budget: &'b Budget,
+    watch: &'b Watch<'b>,
     bodies: Table<Body>,
     memories: Table<Vec<Value>>,
     elements: Vec<Element>,
@@ -60,13 +61,13 @@ struct Checker<'a, 'b> {
 }
 
 /// Checks that a proof shows a program to be safe under SC.
-pub(crate) fn verify(task: &Task<'_>, proof: &Crowds, budget: &Budget) -> Result<Summary, Refusal> {
+pub(crate) fn verify(task: &Task<'_>, proof: &Crowds, watch: &Watch<'_>) -> Result<Summary, Refusal> {
     check_task(task)?;
     let system = task.system(1);
     let counted = |(role, _)| is_counted(&system, role, system.role_code(role).exit);
     let mut checker = Checker {
         alone: Alone::new(task, &system, &proof.stops)?,
-        budget,
+        watch,
         bodies: Table::new(),
         memories: Table::new(),
         elements: Vec::new(),
@@ -146,7 +147,7 @@ impl Checker<'_, '_> {
         }
         for (number, state) in machine.initial_states().enumerate() {
             if number % 1024 == 0 {
-                self.budget.check(0).map_err(Refusal::Exhausted)?;
+                self.watch.look(0)?;
             }
             let memory = self.memories.number(state.memory.as_slice().to_vec());
             let mut choice = vec![0; starts.len()];
@@ -183,9 +184,10 @@ impl Checker<'_, '_> {
     fn check_element(&mut self, number: usize) -> Result<(), Refusal> {
         if number.is_multiple_of(64) {
             let bytes = 200 * (self.bodies.things.len() + self.memories.things.len() + self.steps.len());
-            self.budget.check(bytes as u64).map_err(Refusal::Exhausted)?;
+            self.watch.look(bytes as u64)?;
         }
         self.summary.elements += 1;
+        self.watch.element()?;
         let element = self.elements[number].clone();
         let named = element.named.iter().enumerate().map(|(at, &body)| (Actor::Named(at), body, 1, 1));
         let started = element.started.iter().enumerate();

@@ -1,7 +1,7 @@
 //! Whether all stacks of one automaton are stacks of another: a walk over a state of the first and the set of states the second can be in.
 
 use crate::Refusal;
-use palisade_engine::Budget;
+use crate::watch::Watch;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The end of a stack.
@@ -47,7 +47,7 @@ pub(super) fn is_within(
     first: &[(u32, u32)],
     rows: &[Row],
     other: &[Row],
-    budget: &Budget,
+    watch: &Watch<'_>,
 ) -> Result<bool, Refusal> {
     // Mostly this is enough to see that they are not.
     if first.iter().any(|&(frame, to)| !read(&other[0], frame).any(|end| (end == END) == (to == END))) {
@@ -62,7 +62,7 @@ pub(super) fn is_within(
         looked += 1;
         if looked.is_multiple_of(4096) {
             let larger: usize = sets.larger.iter().map(|set| 100 + 8 * set.len()).sum();
-            budget.check((larger + 24 * seen.len()) as u64).map_err(Refusal::Exhausted)?;
+            watch.look((larger + 24 * seen.len()) as u64)?;
         }
         for &(frame, to) in row {
             reached.clear();

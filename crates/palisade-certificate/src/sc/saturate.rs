@@ -15,7 +15,7 @@ use super::alone::{Alone, Body, Does};
 use super::inclusion::{END, Row};
 use super::{Table, unfit};
 use crate::Refusal;
-use palisade_engine::Budget;
+use crate::watch::Watch;
 use palisade_memory::{Frame, Thread};
 use palisade_program::Value;
 use palisade_program::running::{Instr, RoleId};
@@ -209,7 +209,7 @@ pub(super) fn saturate(
     stacks: &[Row],
     memory: u32,
     most_started: usize,
-    budget: &Budget,
+    watch: &Watch<'_>,
 ) -> Result<Saturated, Refusal> {
     let mut builder = Builder {
         rules,
@@ -235,9 +235,7 @@ pub(super) fn saturate(
     while let Some((from, letter, to)) = builder.open.pop() {
         edges += 1;
         if edges.is_multiple_of(4096) {
-            budget
-                .check(builder.rules.bytes() + 60 * builder.known.len() as u64)
-                .map_err(Refusal::Exhausted)?;
+            watch.look(builder.rules.bytes() + 60 * builder.known.len() as u64)?;
         }
         for (control, callee) in builder.returning.get(&from).cloned().unwrap_or_default() {
             builder.uncover(control, callee, letter, to)?;

@@ -13,10 +13,11 @@ use super::alone::{Alone, Seen, seen};
 use super::inclusion::{END, Row, is_within};
 use super::saturate::{Letter, Rules, Saturated, saturate};
 use super::{Table, check_task, read_memories, unfit};
+use crate::watch::Watch;
 use crate::{Refusal, Summary};
 use palisade_base::Id;
+use palisade_engine::Task;
 use palisade_engine::proof::{Piece, StackSet, Stacks};
-use palisade_engine::{Budget, Task};
 use palisade_memory::{State, Thread};
 use palisade_program::Value;
 use palisade_program::running::{Location, RoleId};
@@ -31,7 +32,7 @@ const OPEN: u32 = u32::MAX;
 
 struct Checker<'a, 'b> {
     rules: Rules<'a>,
-    budget: &'b Budget,
+    watch: &'b Watch<'b>,
     sets: Vec<Vec<Row>>,
     pieces: Vec<(u32, Threads)>,
     /// Pieces by memory and roles.
@@ -64,12 +65,12 @@ struct Looks {
 }
 
 /// Checks that a proof shows a program to be safe under SC.
-pub(crate) fn verify(task: &Task<'_>, proof: &Stacks, budget: &Budget) -> Result<Summary, Refusal> {
+pub(crate) fn verify(task: &Task<'_>, proof: &Stacks, watch: &Watch<'_>) -> Result<Summary, Refusal> {
     check_task(task)?;
     let system = task.system(1);
     let mut checker = Checker {
         rules: Rules::new(Alone::new(task, &system, &proof.stops)?),
-        budget,
+        watch,
         sets: Vec::new(),
         pieces: Vec::new(),
         by_roles: FxHashMap::default(),
@@ -153,7 +154,7 @@ impl Checker<'_, '_> {
         let roles: Vec<RoleId> = machine.system.instances.iter().map(|instance| instance.role).collect();
         for (number, state) in machine.initial_states().enumerate() {
             if number % 1024 == 0 {
-                self.budget.check(self.rules.bytes()).map_err(Refusal::Exhausted)?;
+                self.watch.look(self.rules.bytes())?;
             }
             let memory = self.rules.memories.number(state.memory.as_slice().to_vec());
             let candidates = self.by_roles.get(&(memory, roles.clone())).cloned().unwrap_or_default();
@@ -168,8 +169,9 @@ impl Checker<'_, '_> {
     }
 
     fn check_piece(&mut self, number: usize) -> Result<(), Refusal> {
-        self.budget.check(self.rules.bytes()).map_err(Refusal::Exhausted)?;
+        self.watch.look(self.rules.bytes())?;
         self.summary.elements += 1;
+        self.watch.element()?;
         let (memory, threads) = self.pieces[number].clone();
         if self.is_bad(memory, &threads)? {
             return Err(Refusal::Bad(number));
@@ -202,7 +204,7 @@ impl Checker<'_, '_> {
             return Ok(Rc::clone(known));
         }
         let automaton =
-            saturate(&mut self.rules, &self.sets[set as usize], memory, self.most_threads, self.budget)?;
+            saturate(&mut self.rules, &self.sets[set as usize], memory, self.most_threads, self.watch)?;
         let mut waiting = Vec::with_capacity(automaton.controls.len());
         for (_, state) in &automaton.controls {
             let mut row = Row::new();
@@ -256,7 +258,7 @@ impl Checker<'_, '_> {
             return Ok(known);
         }
         let Reached { automaton, waiting } = left.reached;
-        let within = is_within(&waiting[left.at], &automaton.rows, &self.sets[set as usize], self.budget)?;
+        let within = is_within(&waiting[left.at], &automaton.rows, &self.sets[set as usize], self.watch)?;
         self.left.insert(key, within);
         Ok(within)
     }
@@ -269,7 +271,7 @@ impl Checker<'_, '_> {
             return Ok(known);
         }
         let rows = &self.sets[a as usize];
-        let within = is_within(&rows[0], rows, &self.sets[b as usize], self.budget)?;
+        let within = is_within(&rows[0], rows, &self.sets[b as usize], self.watch)?;
         self.within.insert((a, b), within);
         Ok(within)
     }
@@ -284,7 +286,7 @@ impl Checker<'_, '_> {
             self.starts.insert(role, [starts.into_iter().map(|letter| (letter, END)).collect()].into());
         }
         let rows = &self.starts[&role];
-        let within = is_within(&rows[0], rows, &self.sets[set as usize], self.budget)?;
+        let within = is_within(&rows[0], rows, &self.sets[set as usize], self.watch)?;
         self.started_in.insert((role, set), within);
         Ok(within)
     }
@@ -341,7 +343,7 @@ impl Checker<'_, '_> {
             }
             judged += 1;
             if judged.is_multiple_of(4096) {
-                self.budget.check(self.rules.bytes()).map_err(Refusal::Exhausted)?;
+                self.watch.look(self.rules.bytes())?;
             }
             let next = (0..samples.len()).find(|&thread| {
                 choice[thread] = (choice[thread] + 1) % samples[thread].len();

@@ -34,11 +34,11 @@ mod undo;
 
 use crate::bad::{self, At, Bad};
 use crate::flow::Limit;
+use crate::watch::Watch;
 use crate::{Refusal, Summary};
 use element::Config;
 use flow::Flow;
 use palisade_automata::Automata;
-use palisade_engine::Budget;
 use palisade_engine::proof::{SingleBuffer, Viewer};
 use palisade_memory::Interlocked;
 use palisade_program::running::System;
@@ -51,7 +51,7 @@ pub(crate) fn verify(
     automata: &Automata,
     interlocked: Interlocked,
     proof: &SingleBuffer,
-    budget: &Budget,
+    watch: &Watch<'_>,
 ) -> Result<Summary, Refusal> {
     let flow = Flow::new(automata, interlocked);
     let elements: Result<Vec<Config>, Refusal> =
@@ -61,8 +61,9 @@ pub(crate) fn verify(
     let mut summary = Summary::default();
     for number in 0..set.elements.len() {
         if number % 64 == 0 {
-            budget.check(0).map_err(Refusal::Exhausted)?;
+            watch.look(0)?;
         }
+        watch.element()?;
         set.check_element(number, &mut summary)?;
     }
     Ok(summary)

@@ -162,7 +162,7 @@ fn hammer_certificates(name: &str, asked: &[(Model, Option<&str>)]) {
     hammer(&seeds, &words, signed, |text| {
         if let Ok(certificate) = Certificate::from_json(&String::from_utf8_lossy(text)) {
             let budget = budget.clone().with_timeout(Duration::from_secs(2));
-            let _ = palisade::certify(&input.program, &certificate, &budget);
+            let _ = palisade::certify(&input.program, &certificate, &budget, &palisade::Silent);
         }
     });
 }
@@ -248,5 +248,5 @@ fn a_stopped_budget_stops_the_checker_of_proofs() {
     let answer = check_simply(&input.program, CheckOptions { prove: true, ..CheckOptions::default() });
     let certificate = answer.certificate(&input).expect("exact engines give proofs");
     let stopped = Budget::unlimited(1).with_stop(Arc::new(AtomicBool::new(true)));
-    assert!(palisade::certify(&input.program, &certificate, &stopped).is_err());
+    assert!(palisade::certify(&input.program, &certificate, &stopped, &palisade::Silent).is_err());
 }

@@ -241,7 +241,7 @@ mod tests {
     use crate::dual::proof;
     use crate::start::build_automata;
     use palisade_conformance::{Profile, generate};
-    use palisade_engine::{Budget, Options, Task, Threads};
+    use palisade_engine::{Budget, Options, Silent, Task, Threads};
     use palisade_memory::{Interlocked, Model};
 
     /// On random programs: what few processes prove safe is safe when all are followed, and the proofs convince the checker.
@@ -293,7 +293,9 @@ mod tests {
                         "{what}: not all processes were followed"
                     );
                     let proof = proof::proof(&setup, &merged, parts);
-                    if let Err(refusal) = palisade_certificate::verify(&task, &proof, &Budget::unlimited(1)) {
+                    if let Err(refusal) =
+                        palisade_certificate::verify(&task, &proof, &Budget::unlimited(1), &Silent)
+                    {
                         panic!("{what}: {refusal}");
                     }
                     proved += 1;
