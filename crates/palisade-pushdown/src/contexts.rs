@@ -18,12 +18,12 @@
 //! 5. A set of states is dropped if one that took no more rounds of any thread holds it: it has more stacks of one thread, and is the same otherwise.
 //! 6. Threads may be started. Those that a round starts are part of what it leaves behind, up to a bound.
 
-use crate::intern::Interner;
 use crate::language::{Language, LanguageId};
 use crate::proof::stops;
 use crate::rules::{Growing, MemoryId, Rules};
 use crate::saturate::{Saturation, saturate};
 use crate::views::{Sample, ViewSetId, Views, bad_combination};
+use palisade_base::Interner;
 use palisade_engine::{Budget, Exhausted, Reduction};
 use palisade_memory::Machine;
 use palisade_program::running::RoleId;

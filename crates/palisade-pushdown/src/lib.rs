@@ -22,7 +22,6 @@
 
 mod calls;
 mod contexts;
-mod intern;
 mod language;
 mod numbers;
 mod population;

@@ -12,9 +12,8 @@
 //!    ([`Symbol`]); together this says whether a section is open, with finitely many symbols.
 //! 3. Threads that are started while the thread runs are listed in the control, in order. There may be no end to them, so the list has a greatest length.
 
-use crate::intern::Interner;
 use palisade_automata::{After, Hold, Kind, Local, ThreadMachine};
-use palisade_base::{Id, define_id};
+use palisade_base::{Id, Interner, define_id};
 use palisade_memory::{Action, Frame, Machine, Thread};
 use palisade_program::Value;
 use palisade_program::running::{CellId, CodeId, EdgeId, Instr, RoleId, System};

@@ -3,10 +3,9 @@
 //! *Guarantee.* A thread waits where it may access memory, start a thread, open or close an atomic section, is at the head of a loop, or where its next step changes what `forbid` properties
 //! see. All other steps concern nobody else and come to an end, so they are taken together with the step before them: whatever others do in between they can do before or after.
 
-use crate::intern::Interner;
 use crate::views::loop_heads;
 use palisade_automata::{After, Hold, Kind, Local, Observer, ThreadMachine};
-use palisade_base::{Id, define_id};
+use palisade_base::{Id, Interner, define_id};
 use palisade_memory::{Action, Machine};
 use palisade_program::Value;
 use palisade_program::running::{CellId, Instr, Location, RoleId, System};

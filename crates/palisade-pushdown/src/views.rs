@@ -3,10 +3,9 @@
 //! A property sees where a process body is and what its registers hold, nothing of procedures. So of a set of stacks only the bottoms count. States are judged by the trusted machine:
 //! from each thread's set one stack is taken for every view it offers, and [`Machine::violation`] is asked about each combination.
 
-use crate::intern::Interner;
 use crate::language::Language;
 use crate::rules::{Rules, SymbolId};
-use palisade_base::{Id, IdVec, define_id};
+use palisade_base::{Id, IdVec, Interner, define_id};
 use palisade_memory::{Machine, State, Thread};
 use palisade_program::Value;
 use palisade_program::running::{Condition, Location, PropertyKind, RegId, RoleId, System};

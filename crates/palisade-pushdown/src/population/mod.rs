@@ -20,10 +20,10 @@ mod proof;
 mod search;
 
 use crate::contexts::Interrupted;
-use crate::intern::Interner;
 use crate::numbers::{Up, greatest, is_simple, places, truth_grows};
 use crate::rules::MemoryId;
 use crate::tokens::{LocalId, Tokens};
+use palisade_base::Interner;
 use palisade_engine::Budget;
 use palisade_engine::proof::Crowds;
 use palisade_memory::Machine;
