@@ -12,6 +12,16 @@ pub trait Id: Copy + Eq + fmt::Debug {
     fn index(self) -> usize;
 }
 
+/// A number where no type of its own is worth it.
+impl Id for u32 {
+    fn from_index(index: usize) -> Self {
+        u32::try_from(index).expect("more than 2^32 items of one kind")
+    }
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
 /// Defines a newtype over `u32` that implements [`Id`].
 #[macro_export]
 macro_rules! define_id {

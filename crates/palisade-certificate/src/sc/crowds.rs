@@ -91,7 +91,7 @@ impl Checker<'_, '_> {
         let mut threads = Vec::with_capacity(proof.threads.len());
         for thread in &proof.threads {
             let body = self.read_thread(thread)?;
-            threads.push(self.bodies.number(body));
+            threads.push(self.bodies.id(body));
         }
         for element in &proof.elements {
             let element = self.read_element(element, &memories, &threads)?;
@@ -149,7 +149,7 @@ impl Checker<'_, '_> {
             if number % 1024 == 0 {
                 self.watch.look(0)?;
             }
-            let memory = self.memories.number(state.memory.as_slice().to_vec());
+            let memory = self.memories.id(state.memory.as_slice().to_vec());
             let mut choice = vec![0; starts.len()];
             loop {
                 let named = starts.iter().zip(&choice).map(|(starts, &chosen): (_, &usize)| starts[chosen]);
@@ -172,7 +172,7 @@ impl Checker<'_, '_> {
     /// The waiting threads that a thread passes to, by number.
     fn settled(&mut self, body: Body) -> Result<Vec<u32>, Refusal> {
         let settled = self.alone.settled(body, |body| self.alone.passing(body))?;
-        Ok(settled.into_iter().map(|body| self.bodies.number(body)).collect())
+        Ok(settled.into_iter().map(|body| self.bodies.id(body)).collect())
     }
 
     /// Whether all states are in one element.
@@ -183,7 +183,7 @@ impl Checker<'_, '_> {
 
     fn check_element(&mut self, number: usize) -> Result<(), Refusal> {
         if number.is_multiple_of(64) {
-            let bytes = 200 * (self.bodies.things.len() + self.memories.things.len() + self.steps.len());
+            let bytes = 200 * (self.bodies.len() + self.memories.len() + self.steps.len());
             self.watch.look(bytes as u64)?;
         }
         self.summary.elements += 1;
@@ -274,7 +274,7 @@ impl Checker<'_, '_> {
                 Some(role) => self.settled(self.alone.start(role))?,
                 None => Vec::new(),
             };
-            let memory = self.memories.number(memory);
+            let memory = self.memories.id(memory);
             found.push(Leads { memory, thread, child: started, starts: child.is_some() });
         }
         let found: Rc<[Leads]> = found.into();

@@ -37,11 +37,9 @@ pub(crate) use crowds::verify as verify_crowds;
 pub(crate) use stacks::verify as verify_stacks;
 
 use crate::Refusal;
+use palisade_base::Interner;
 use palisade_engine::Task;
 use palisade_memory::Model;
-use rustc_hash::FxHashMap;
-use std::hash::Hash;
-use std::rc::Rc;
 
 /// Such proofs are for SC, and for a known number of threads at the start.
 pub(crate) fn check_task(task: &Task<'_>) -> Result<(), Refusal> {
@@ -55,30 +53,7 @@ pub(crate) fn check_task(task: &Task<'_>) -> Result<(), Refusal> {
 }
 
 /// Things by number.
-struct Table<T> {
-    numbers: FxHashMap<Rc<T>, u32>,
-    things: Vec<Rc<T>>,
-}
-
-impl<T: Eq + Hash> Table<T> {
-    fn new() -> Table<T> {
-        Table { numbers: FxHashMap::default(), things: Vec::new() }
-    }
-
-    fn number(&mut self, thing: T) -> u32 {
-        if let Some(&number) = self.numbers.get(&thing) {
-            return number;
-        }
-        let (thing, number) = (Rc::new(thing), self.things.len() as u32);
-        self.things.push(Rc::clone(&thing));
-        self.numbers.insert(thing, number);
-        number
-    }
-
-    fn get(&self, number: u32) -> &Rc<T> {
-        &self.things[number as usize]
-    }
-}
+type Table<T> = Interner<u32, T>;
 
 /// A refusal of something that the program does not have.
 fn unfit<T>(what: &str) -> Result<T, Refusal> {
@@ -92,7 +67,7 @@ fn read_memories(
     table: &mut Table<Vec<i64>>,
 ) -> Result<Vec<u32>, Refusal> {
     let read = |memory: &Vec<i64>| match memory.len() == cells {
-        true => Ok(table.number(memory.clone())),
+        true => Ok(table.id(memory.clone())),
         false => unfit("memory has other cells"),
     };
     memories.iter().map(read).collect()

@@ -88,7 +88,7 @@ impl<'a> Rules<'a> {
 
     /// About how many bytes there are in the tables.
     pub fn bytes(&self) -> u64 {
-        let tables = self.letters.things.len() + self.memories.things.len();
+        let tables = self.letters.len() + self.memories.len();
         (300 * tables + 120 * self.moves.len() + 60 * self.returns.len()) as u64
     }
 
@@ -118,7 +118,7 @@ impl<'a> Rules<'a> {
         let mut letters = Vec::new();
         for mut body in self.alone.settled(self.alone.start(role), |body| self.passing(body))? {
             let frame = body.thread.frames.remove(0);
-            letters.push(self.letters.number(Letter { frame, inherited: false, opened: 0 }));
+            letters.push(self.letters.id(Letter { frame, inherited: false, opened: 0 }));
         }
         Ok(letters)
     }
@@ -137,13 +137,13 @@ impl<'a> Rules<'a> {
             };
             let mut frames = body.thread.frames.into_iter();
             let Some(frame) = frames.next() else { return unfit("a thread without frames") };
-            let stays = self.letters.number(Letter { frame, inherited: before.inherited, opened });
+            let stays = self.letters.id(Letter { frame, inherited: before.inherited, opened });
             let callee = frames.next().map(|frame| Letter { frame, inherited: body.depth > 0, opened: 0 });
             let (top, below) = match callee {
-                Some(callee) => (self.letters.number(callee), Some(stays)),
+                Some(callee) => (self.letters.id(callee), Some(stays)),
                 None => (stays, None),
             };
-            rules.push(Rule { memory: self.memories.number(memory), child, top, below });
+            rules.push(Rule { memory: self.memories.id(memory), child, top, below });
         }
         let moves =
             Moves { rules: rules.into(), returns: self.alone.instructions(&before.frame).any(is_return) };
@@ -167,7 +167,7 @@ impl<'a> Rules<'a> {
         for does in self.alone.steps(&body, &memory, |instr| matches!(instr, Instr::Return(_)))? {
             let Does::Goes { mut body, .. } = does else { return Err(Refusal::BadReached) };
             let frame = body.thread.frames.remove(0);
-            found.push(self.letters.number(Letter { frame, ..(*below).clone() }));
+            found.push(self.letters.id(Letter { frame, ..(*below).clone() }));
         }
         let found: Rc<[u32]> = found.into();
         self.returns.insert((callee, caller), Rc::clone(&found));

@@ -105,7 +105,7 @@ impl Checker<'_, '_> {
         for frame in &proof.frames {
             let (inherited, opened) = (frame.inherited, frame.opened);
             let letter = Letter { frame: self.rules.alone.frame(&frame.frame)?, inherited, opened };
-            letters.push(self.rules.letters.number(letter));
+            letters.push(self.rules.letters.id(letter));
         }
         self.sets = proof.sets.iter().map(|set| read_set(set, &letters)).collect::<Result<_, _>>()?;
         for piece in &proof.pieces {
@@ -156,7 +156,7 @@ impl Checker<'_, '_> {
             if number % 1024 == 0 {
                 self.watch.look(self.rules.bytes())?;
             }
-            let memory = self.rules.memories.number(state.memory.as_slice().to_vec());
+            let memory = self.rules.memories.id(state.memory.as_slice().to_vec());
             let candidates = self.by_roles.get(&(memory, roles.clone())).cloned().unwrap_or_default();
             if !self.any(&candidates, |checker, piece| {
                 let threads = checker.pieces[piece].1.clone();
@@ -387,7 +387,7 @@ impl Checker<'_, '_> {
                 }
             }
         }
-        let look = self.looks.samples.number(samples);
+        let look = self.looks.samples.id(samples);
         self.looks.of.insert((role, set), look);
         look
     }
