@@ -4,16 +4,18 @@
 //! reaches, step by step, with buffers of any length, is visited here and none is bad. Nothing of the engine is believed, not even that the states are finitely many: if they are not,
 //! the budget runs out.
 //!
-//! States are kept in parts: what memory holds, and each thread, once for all states that have it.
+//! States are kept in parts: what memory holds, and each thread, once for all states that have it. What a thread can do, and what comes of it, depends on that thread, on memory and on the open
+//! section alone, as the definition of the machine shows; so the machine is asked once for all states that agree on these.
 
 use crate::watch::Watch;
 use crate::{Refusal, Summary};
-use palisade_base::{IdVec, Interner, define_id};
+use palisade_base::{Id, IdVec, Interner, define_id};
 use palisade_engine::Task;
-use palisade_memory::{Section, State, Thread};
+use palisade_memory::{Machine, Section, State, Thread};
 use palisade_program::Value;
 use palisade_program::running::{CellId, ThreadId};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
 /// How often the budget is asked.
 const STATES_BETWEEN_LOOKS: usize = 1024;
@@ -26,26 +28,30 @@ pub(crate) fn verify(task: &Task<'_>, watch: &Watch<'_>) -> Result<Summary, Refu
     let system = task.system(1);
     let machine = task.machine(&system);
     let mut summary = Summary::default();
-    let mut states = States::default();
+    let mut states = States::new();
     for state in machine.initial_states() {
-        states.visit(state)?;
+        let packed = states.pack(state)?;
+        states.keep(packed);
         // Initial states alone may be many.
         if states.visited.len().is_multiple_of(STATES_BETWEEN_LOOKS) {
             watch.look(states.bytes)?;
         }
     }
-    while let Some(state) = states.next() {
+    while let Some(packed) = states.open.pop() {
         summary.elements += 1;
         watch.element()?;
         if summary.elements.is_multiple_of(STATES_BETWEEN_LOOKS) {
             watch.look(states.bytes)?;
         }
-        if machine.violation(&state).is_some() {
+        states.unpack(&packed);
+        if machine.violation(&states.unpacked).is_some() {
             return Err(Refusal::BadReached);
         }
-        for successor in machine.successors(&state) {
-            summary.predecessors += 1;
-            states.visit(successor.state)?;
+        for thread in 0..packed.threads.len() {
+            for change in states.changes(machine, &packed, thread)?.iter() {
+                summary.predecessors += 1;
+                states.keep(change.of(&packed, thread));
+            }
         }
     }
     Ok(summary)
@@ -61,12 +67,16 @@ define_id!(
 );
 
 /// The states that were reached, and those whose steps are still to be taken.
-#[derive(Default)]
 struct States {
     memories: Interner<MemoryId, IdVec<CellId, Value>>,
-    threads: Interner<PartId, Thread>,
+    parts: Interner<PartId, Thread>,
     visited: FxHashSet<Packed>,
     open: Vec<Packed>,
+    /// What comes of the steps of a thread.
+    changes: FxHashMap<Asked, Rc<[Change]>>,
+    /// The state that is looked at, and of what it was made.
+    unpacked: State,
+    made_of: Packed,
     bytes: u64,
 }
 
@@ -78,43 +88,114 @@ struct Packed {
     threads: Box<[PartId]>,
 }
 
+/// What steps depend on: the number of the thread, the thread, memory and section.
+type Asked = (usize, PartId, MemoryId, Option<Section>);
+
+/// What a step of a thread changes.
+struct Change {
+    memory: MemoryId,
+    section: Option<Section>,
+    /// The thread itself.
+    part: PartId,
+    started: Vec<PartId>,
+}
+
+impl Change {
+    fn of(&self, before: &Packed, thread: usize) -> Packed {
+        let mut threads: Vec<PartId> = before.threads.iter().chain(&self.started).copied().collect();
+        threads[thread] = self.part;
+        Packed { memory: self.memory, section: self.section, threads: threads.into() }
+    }
+}
+
 impl States {
-    /// Keeps a state, if it is new. A fault is bad, whatever else there is.
-    fn visit(&mut self, state: State) -> Result<(), Refusal> {
+    fn new() -> States {
+        let mut memories = Interner::new();
+        let made_of = Packed { memory: memories.id(IdVec::new()), section: None, threads: Box::default() };
+        States {
+            memories,
+            parts: Interner::new(),
+            visited: FxHashSet::default(),
+            open: Vec::new(),
+            changes: FxHashMap::default(),
+            unpacked: State { memory: IdVec::new(), threads: IdVec::new(), section: None, fault: None },
+            made_of,
+            bytes: 0,
+        }
+    }
+
+    /// The parts of a state. A fault is bad, whatever else there is.
+    fn pack(&mut self, state: State) -> Result<Packed, Refusal> {
         let State { memory, threads, section, fault } = state;
         if fault.is_some() {
             return Err(Refusal::BadReached);
         }
-        let parts = (self.memories.len(), self.threads.len());
-        let cells = memory.len();
-        let packed = Packed {
-            memory: self.memories.id(memory),
-            section,
-            threads: threads.into_iter().map(|thread| self.threads.id(thread)).collect(),
-        };
-        if self.memories.len() > parts.0 {
-            self.bytes += 96 + 8 * cells as u64;
-        }
-        let new_threads = (parts.1..self.threads.len()).map(|id| size(self.threads.get(PartId(id as u32))));
-        self.bytes += new_threads.sum::<u64>();
+        let known = (self.memories.len(), self.parts.len());
+        let cells = memory.len() as u64;
+        let memory = self.memories.id(memory);
+        let threads = threads.into_iter().map(|thread| self.parts.id(thread)).collect();
+        self.bytes += (self.memories.len() - known.0) as u64 * (96 + 8 * cells);
+        let new = (known.1..self.parts.len()).map(|part| size(self.parts.get(PartId::from_index(part))));
+        self.bytes += new.sum::<u64>();
+        Ok(Packed { memory, section, threads })
+    }
+
+    /// Keeps a state, if it is new.
+    fn keep(&mut self, packed: Packed) {
         if !self.visited.contains(&packed) {
             // In the set, and among the open ones.
             self.bytes += 2 * (48 + 4 * packed.threads.len() as u64);
             self.visited.insert(packed.clone());
             self.open.push(packed);
         }
-        Ok(())
     }
 
-    fn next(&mut self) -> Option<State> {
-        let packed = self.open.pop()?;
-        let threads = packed.threads.iter().map(|&thread| Thread::clone(self.threads.get(thread)));
-        Some(State {
-            memory: IdVec::clone(self.memories.get(packed.memory)),
-            threads: threads.collect::<IdVec<ThreadId, Thread>>(),
-            section: packed.section,
-            fault: None,
-        })
+    /// Makes a state the one that is looked at. What it has in common with the last one stays.
+    fn unpack(&mut self, packed: &Packed) {
+        if packed.memory != self.made_of.memory {
+            self.unpacked.memory = IdVec::clone(self.memories.get(packed.memory));
+        }
+        self.unpacked.section = packed.section;
+        let before = &self.made_of.threads;
+        if before.len() == packed.threads.len() {
+            for (thread, &part) in packed.threads.iter().enumerate().filter(|&(at, part)| before[at] != *part)
+            {
+                self.unpacked.threads[ThreadId::from_index(thread)] = Thread::clone(self.parts.get(part));
+            }
+        } else {
+            let threads = packed.threads.iter().map(|&part| Thread::clone(self.parts.get(part)));
+            self.unpacked.threads = threads.collect();
+        }
+        self.made_of = packed.clone();
+    }
+
+    /// What the steps of a thread change in the state that is looked at.
+    fn changes(
+        &mut self,
+        machine: Machine<'_>,
+        packed: &Packed,
+        thread: usize,
+    ) -> Result<Rc<[Change]>, Refusal> {
+        let asked = |thread: usize| (thread, packed.threads[thread], packed.memory, packed.section);
+        if let Some(known) = self.changes.get(&asked(thread)) {
+            return Ok(Rc::clone(known));
+        }
+        let mut changes: Vec<Vec<Change>> = packed.threads.iter().map(|_| Vec::new()).collect();
+        for successor in machine.successors(&self.unpacked) {
+            let after = self.pack(successor.state)?;
+            let thread = successor.step.thread.index();
+            changes[thread].push(Change {
+                memory: after.memory,
+                section: after.section,
+                part: after.threads[thread],
+                started: after.threads[packed.threads.len()..].to_vec(),
+            });
+        }
+        for (thread, changes) in changes.into_iter().enumerate() {
+            self.bytes += 64 + 48 * changes.len() as u64;
+            self.changes.insert(asked(thread), changes.into());
+        }
+        Ok(Rc::clone(&self.changes[&asked(thread)]))
     }
 }
 

@@ -164,7 +164,7 @@ impl Search<'_, '_> {
                     if result.findings.full {
                         return Err(End::Exhausted(Exhausted::Memory(self.budget.memory())));
                     }
-                    self.supply(result.needs)?;
+                    self.supply(result.needs, counters.bytes)?;
                     round = result.again;
                 }
                 self.count(visited, counters);
@@ -201,11 +201,12 @@ impl Search<'_, '_> {
         End::Bad(path)
     }
 
-    /// Supplies what the automaton lacked, in a fixed order.
-    fn supply(&mut self, mut needs: Vec<Need>) -> Result<(), End> {
+    /// Supplies what the automaton lacked, in a fixed order. Some threads do much between two accesses, so that this may take a while.
+    fn supply(&mut self, mut needs: Vec<Need>, bytes: u64) -> Result<(), End> {
         needs.sort_unstable();
         needs.dedup();
         for need in needs {
+            self.budget.check(bytes).map_err(End::Exhausted)?;
             self.automaton.supply(need);
         }
         if let Some(cell) = self.automaton.codes.growing(self.automaton.machine.machine.system) {

@@ -21,8 +21,8 @@ use std::time::Duration;
 const TASTE: (u64, Duration) = (1 << 10, Duration::from_millis(100));
 /// The same where only one engine is made for the program: it may use all jobs, which it may not side by side with others.
 const MEAL: (u64, Duration) = (1 << 20, Duration::from_secs(2));
-/// The same where `safe` will be checked by visiting all states, which may be many more than the engine looks at.
-const SIP: (u64, Duration) = (1 << 11, Duration::from_millis(100));
+/// Where `safe` is to be proved, how long the engines that are made for the program and give proofs are then asked side by side before all others are asked, too.
+const DUEL: Duration = Duration::from_millis(100);
 /// What those who are made for the program may compute while a reluctant engine computes 1.
 const WEIGHT: u32 = 4;
 /// Engines recurse over programs as deeply as the main thread does.
@@ -47,8 +47,11 @@ pub(crate) fn ask_all(
         [] => Ok(Said { asked: nobody(), others: Vec::new() }),
         [engine] => Ok(Said { asked: ask(*engine, task, budget, progress, prove)?, others: Vec::new() }),
         _ => {
-            let eager: Vec<bool> =
+            let mut eager: Vec<bool> =
                 engines.iter().map(|engine| engine.suits(task) > Suitability::Reluctant).collect();
+            // One that argues is heard in any case.
+            let argues = engines.iter().position(|engine| prove && engine.proofs() == Proofs::Argued);
+            argues.into_iter().for_each(|seat| eager[seat] = true);
             let weight = |(engine, eager): (&&dyn Engine, &bool)| match prove {
                 true if engine.proofs() > Proofs::None => WEIGHT,
                 false if *eager => WEIGHT,
@@ -69,7 +72,7 @@ fn nobody() -> Asked {
 
 struct Question<'q> {
     engines: &'q [&'q dyn Engine],
-    /// Which of them are not reluctant.
+    /// Which of them get a taste of the question.
     eager: Vec<bool>,
     task: &'q Task<'q>,
     budget: &'q Budget,
@@ -99,12 +102,20 @@ impl Question<'_> {
             }
             said[seat] = Some(asked);
         }
+        let mut proving = open.clone();
+        proving.retain(|&seat| self.prove && self.engines[seat].proofs() > Proofs::None);
+        if proving.len() > 1 {
+            let budget = self.budget.clone().at_most(DUEL);
+            if let Some((seat, asked)) = self.side_by_side(&proving, &budget, &mut said)? {
+                return Ok(told(said, seat, asked));
+            }
+        }
         open.extend((0..seats).filter(|&seat| !self.eager[seat]));
         if let [seat] = open.as_slice() {
             let asked = self.ask(*seat, self.budget)?;
             return Ok(self.last_word(said, *seat, asked));
         }
-        if let Some((seat, asked)) = self.side_by_side(&open, &mut said)? {
+        if let Some((seat, asked)) = self.side_by_side(&open, self.budget, &mut said)? {
             return Ok(told(said, seat, asked));
         }
         for seat in open.into_iter().filter(|&seat| self.race.was_evicted(seat)) {
@@ -123,8 +134,7 @@ impl Question<'_> {
     fn taste(&self, seat: usize) -> Budget {
         let budget = self.race.budget(seat, self.budget);
         let (budget, (work, time)) = match self.eager.iter().filter(|eager| **eager).count() {
-            _ if self.prove && self.engines[seat].proofs() == Proofs::ByVisitingAll => (budget, SIP),
-            1 => (budget.with_jobs(self.budget.jobs()), MEAL),
+            1 if !self.prove => (budget.with_jobs(self.budget.jobs()), MEAL),
             _ => (budget, TASTE),
         };
         budget.with_work(work).at_most(time)
@@ -134,6 +144,7 @@ impl Question<'_> {
     fn side_by_side(
         &self,
         open: &[usize],
+        budget: &Budget,
         said: &mut [Option<Asked>],
     ) -> Result<Option<(usize, Asked)>, CheckError> {
         let first = Mutex::new(None);
@@ -146,7 +157,7 @@ impl Question<'_> {
                         // Also if the engine panics: nobody is to wait for it.
                         let _finish = Finish { race: self.race, seat, first };
                         let _entered = self.race.enter(seat);
-                        let asked = self.ask(seat, &self.race.budget(seat, self.budget));
+                        let asked = self.ask(seat, &self.race.budget(seat, budget));
                         if !asked.as_ref().is_ok_and(|asked| !self.knows(asked)) {
                             first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(seat);
                         }
@@ -426,7 +437,8 @@ mod tests {
         check([(LITTLE, Nothing), (MUCH, ByVisitingAll)], "b", true);
         check([(LITTLE, Nothing), (MUCH, Nothing)], "a", false);
         check([(LITTLE, ByVisitingAll), (LITTLE, Argued)], "a", true);
-        check([(Some(SIP.0 + 1), ByVisitingAll), (LITTLE, Argued)], "b", true);
+        check([(MUCH, ByVisitingAll), (LITTLE, Argued)], "b", true);
+        check([(MUCH, ByVisitingAll), (None, Argued)], "a", true);
     }
 
     #[test]
