@@ -175,7 +175,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
 fn quick() -> Result<()> {
     println!("{}\n", measure::machine());
     let suites: [(&str, &dyn Fn() -> Result<()>); 10] = [
-        ("auto: all engines side by side", &|| suites::auto::run(1)),
+        ("auto: all engines side by side", &|| suites::auto::run(1, 3)),
         ("cover: load buffers (LMCS 2018, Tables 1 and 2)", &|| suites::cover::run(&[], 1, None)),
         ("single: single buffer (TACAS 2012)", &|| suites::single::run(&[], 1)),
         ("fences: minimal fences (TACAS 2012, Table 1)", &|| suites::fences::run(&[], 2)),
@@ -184,7 +184,7 @@ fn quick() -> Result<()> {
         ("bounded: rounds and store age (CAV 2011, Table 1)", &|| {
             suites::bounded::run(Extent::QUICK, 5, None)
         }),
-        ("monitor: monitors (TACAS 2011)", &|| suites::monitor::run(10_000_000)),
+        ("monitor: monitors (TACAS 2011)", &|| suites::monitor::run(5_000_000)),
         ("run: real programs (TACAS 2011, Table 1), those in Rust", &|| suites::run::quick(200)),
         ("witness: runs and their length", &|| suites::witness::run()),
     ];
@@ -199,7 +199,7 @@ fn quick() -> Result<()> {
 impl Suite {
     fn run(&self) -> Result<()> {
         match self {
-            Suite::Auto { seconds } => suites::auto::run(*seconds),
+            Suite::Auto { seconds } => suites::auto::run(*seconds, 5),
             Suite::Spin { models, rounds } => suites::spin::run(models, *rounds),
             Suite::Witness => suites::witness::run(),
             Suite::Translated => suites::translated::run(),

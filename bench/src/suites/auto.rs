@@ -3,7 +3,7 @@
 //! *Aims.* (1) `auto` decides whatever some engine decides. (2) Over the corpus it takes at most twice the time of the best engine for each program. (3) Proofs and their check cost at
 //! most as much again as the answer.
 //!
-//! *How.* Every program of the corpus under every model, with all cores; the least of five times on the clock counts, as what disturbs a measurement only adds to it.
+//! *How.* Every program of the corpus under every model, with all cores; the least of some times on the clock counts, as what disturbs a measurement only adds to it.
 
 use crate::corpus;
 use crate::measure::machine;
@@ -13,13 +13,11 @@ use palisade::{Answer, Budget, CheckOptions, EngineChoice, Input, Model, Silent,
 use palisade_corpus::expectations;
 use std::time::{Duration, Instant};
 
-/// How often each measurement is taken.
-const ROUNDS: usize = 5;
 /// Rows are shown where the best engine takes longer than this, or the answer with its proof checked than that.
 const WORTH_A_ROW: (f64, f64) = (2e-3, 1e-2);
 
-/// Runs the suite.
-pub fn run(seconds: u64) -> Result<()> {
+/// Runs the suite; the least of so many times counts.
+pub fn run(seconds: u64, rounds: usize) -> Result<()> {
     println!(
         "{}; at most {seconds} s per run; rows where the best engine takes 2 ms or more, or an answer with its proof 10 ms\n",
         machine()
@@ -31,7 +29,7 @@ pub fn run(seconds: u64) -> Result<()> {
     for file in expectations().iter().map(|expectation| expectation.file) {
         let input = corpus::read(file)?;
         for model in Model::ALL {
-            let row = Row::measure(&input, model, limit)?;
+            let row = Row::measure(&input, model, limit, rounds)?;
             totals.add(&row);
             if row.best.as_ref().is_none_or(|best| best.1 >= WORTH_A_ROW.0)
                 || row.certified.1 >= WORTH_A_ROW.1
@@ -55,19 +53,20 @@ struct Row {
 }
 
 impl Row {
-    fn measure(input: &Input, model: Model, limit: Duration) -> Result<Row> {
+    fn measure(input: &Input, model: Model, limit: Duration, rounds: usize) -> Result<Row> {
+        let least = |options: &CheckOptions| least(input, options, limit, rounds);
         let options = |engine, certify| CheckOptions { model, engine, certify, ..CheckOptions::default() };
         let mut best: Option<(&'static str, f64)> = None;
         for engine in engines() {
             let named = options(EngineChoice::Named(engine.name().to_owned()), false);
-            let (answer, seconds) = least(input, &named, limit)?;
+            let (answer, seconds) = least(&named)?;
             if answer.outcome.verdict.word() != "unknown" && best.is_none_or(|(_, least)| seconds < least) {
                 best = Some((engine.name(), seconds));
             }
         }
-        let (auto, seconds) = least(input, &options(EngineChoice::Auto, false), limit)?;
+        let (auto, seconds) = least(&options(EngineChoice::Auto, false))?;
         let decided = (auto.outcome.verdict.word() != "unknown").then_some(auto.outcome.engine);
-        let (proved, with_proof) = least(input, &options(EngineChoice::Auto, true), limit)?;
+        let (proved, with_proof) = least(&options(EngineChoice::Auto, true))?;
         let ok = proved.outcome.verdict.word() == auto.outcome.verdict.word();
         Ok(Row { best, auto: (decided, seconds), certified: (ok, with_proof) })
     }
@@ -90,7 +89,7 @@ impl Row {
 }
 
 /// The answer, and the least of some times.
-fn least(input: &Input, options: &CheckOptions, limit: Duration) -> Result<(Answer, f64)> {
+fn least(input: &Input, options: &CheckOptions, limit: Duration, most: usize) -> Result<(Answer, f64)> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let mut least = f64::INFINITY;
     let mut rounds = 0;
@@ -101,7 +100,7 @@ fn least(input: &Input, options: &CheckOptions, limit: Duration) -> Result<(Answ
         least = least.min(start.elapsed().as_secs_f64());
         rounds += 1;
         // Long runs are not disturbed by much.
-        if rounds == ROUNDS || least > 0.5 {
+        if rounds == most || least > 0.5 {
             return Ok((answer, least));
         }
     }
