@@ -21,6 +21,8 @@ use std::time::Duration;
 const TASTE: (u64, Duration) = (1 << 10, Duration::from_millis(100));
 /// The same where only one engine is made for the program: it may use all jobs, which it may not side by side with others.
 const MEAL: (u64, Duration) = (1 << 20, Duration::from_secs(2));
+/// The same where `safe` is to be proved, for engines whose proofs are checked by visiting all states, which is quick and may be many more than the engine looks at.
+const SIP: (u64, Duration) = (1 << 12, Duration::from_millis(100));
 /// Where `safe` is to be proved, how long the engines that are made for the program and give proofs are then asked side by side before all others are asked, too.
 const DUEL: Duration = Duration::from_millis(100);
 /// What those who are made for the program may compute while a reluctant engine computes 1.
@@ -134,6 +136,7 @@ impl Question<'_> {
     fn taste(&self, seat: usize) -> Budget {
         let budget = self.race.budget(seat, self.budget);
         let (budget, (work, time)) = match self.eager.iter().filter(|eager| **eager).count() {
+            _ if self.prove && self.engines[seat].proofs() == Proofs::ByVisitingAll => (budget, SIP),
             1 if !self.prove => (budget.with_jobs(self.budget.jobs()), MEAL),
             _ => (budget, TASTE),
         };
@@ -437,8 +440,8 @@ mod tests {
         check([(LITTLE, Nothing), (MUCH, ByVisitingAll)], "b", true);
         check([(LITTLE, Nothing), (MUCH, Nothing)], "a", false);
         check([(LITTLE, ByVisitingAll), (LITTLE, Argued)], "a", true);
-        check([(MUCH, ByVisitingAll), (LITTLE, Argued)], "b", true);
-        check([(MUCH, ByVisitingAll), (None, Argued)], "a", true);
+        check([(Some(SIP.0 + 1), ByVisitingAll), (LITTLE, Argued)], "b", true);
+        check([(Some(SIP.0 + 1), ByVisitingAll), (None, Argued)], "a", true);
     }
 
     #[test]
