@@ -318,7 +318,15 @@ fn tell(meter: &Meter, findings: &Findings, start: Instant) {
     let rate = findings.executions as f64 / start.elapsed().as_secs_f64().max(1e-3);
     stats.set("schedules_per_second", rate as u64);
     stats.set("distinct_findings", findings.distinct() as u64);
-    meter.tell(&format!("{} schedules", findings.executions), &stats);
+    meter.tell(&done(findings), &stats);
+}
+
+/// How far it is; the share is of what is known so far to be tried.
+fn done(findings: &Findings) -> String {
+    match findings.searched {
+        Some(share) => format!("{} partial orders, about {:.0}% of all", findings.executions, share * 100.0),
+        None => format!("{} schedules", findings.executions),
+    }
 }
 
 fn print(finding: &RunFinding<'_>, output: &Output) {
@@ -373,4 +381,17 @@ fn sources(findings: &Findings) -> BTreeMap<String, Source> {
     }
     findings.unfollowed.keys().for_each(|(_, place)| add(place));
     sources
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exhaustive_search_says_how_much_it_has_seen() {
+        let mut findings = Findings { executions: 12, ..Findings::default() };
+        assert_eq!(done(&findings), "12 schedules");
+        findings.searched = Some(0.254);
+        assert_eq!(done(&findings), "12 partial orders, about 25% of all");
+    }
 }

@@ -145,6 +145,21 @@ pub struct Execution<'a> {
     pub steps: &'a [Step],
     /// Why it ends.
     pub ended: Ended,
+    nodes: &'a [Node],
+}
+
+impl Execution<'_> {
+    /// About how much of the search is behind it, from 0 to 1, by what is known to be tried: at every point on the way the branches that are done, are being tried and are waiting count alike. New branches are found
+    /// on the way, so it may shrink.
+    pub fn behind(&self) -> f64 {
+        let (mut behind, mut share) = (0.0, 1.0);
+        for node in self.nodes {
+            let branches = (node.done + node.branches.len()).max(1) as f64;
+            behind += share * node.done as f64 / branches;
+            share /= branches;
+        }
+        behind
+    }
 }
 
 /// Why an execution ends.
@@ -206,7 +221,9 @@ pub fn explore<S: Subject>(
             Some(ended) => {
                 search.summary.executions += 1;
                 search.summary.cut += u64::from(ended == Ended::Cut);
-                if visit(search.subject, Execution { steps: &search.steps, ended }).is_break() {
+                if visit(search.subject, Execution { steps: &search.steps, ended, nodes: &search.nodes })
+                    .is_break()
+                {
                     search.summary.stopped = true;
                     break;
                 }
@@ -244,12 +261,14 @@ struct Search<'a, S> {
 }
 
 /// A point of the search.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Node {
     /// Processes whose next step was tried here or is covered by what was tried before.
     sleep: Vec<Asleep>,
     /// What is to be tried; the first is being tried.
     branches: Vec<Branch>,
+    /// How many branches are done.
+    done: usize,
     /// The outcomes of the first branch that are still to be tried, the present one last.
     outcomes: Vec<usize>,
     /// The outcomes that were tried, the present one included, and how many there are.
@@ -274,6 +293,7 @@ impl Node {
     /// The first branch is done: what was tried of it is asleep from now on.
     fn finish(&mut self) {
         let branch = self.branches.remove(0);
+        self.done += 1;
         let (process, footprint) = (branch.process, branch.footprint.clone());
         let tried = std::mem::take(&mut self.tried);
         let count = self.outcome_count;

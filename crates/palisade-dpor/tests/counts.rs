@@ -28,6 +28,23 @@ fn check(mut machine: Machine, expected: u64, brute: bool) {
     }
 }
 
+/// Of n stores to one address all orders are tried, and all count alike.
+#[test]
+fn how_much_is_behind() {
+    let store = || Instr::Store(|_| 0, |_| 1);
+    for (n, orders) in [(2, 2.0), (3, 6.0), (4, 24.0)] {
+        let mut behind = Vec::new();
+        explore(&mut Machine::new(vec![vec![store()]; n], n, 1, 0), Limits::default(), |_, execution| {
+            behind.push(execution.behind());
+            ControlFlow::Continue(())
+        });
+        assert_eq!(behind[0], 0.0, "nothing else is known");
+        assert!(behind.iter().all(|share| (0.0..1.0).contains(share)), "{behind:?}");
+        let last = behind.last().expect("there are executions");
+        assert!((last - (1.0 - 1.0 / orders)).abs() < 1e-9, "all but the last one: {behind:?}");
+    }
+}
+
 macro_rules! at {
     ($address:expr) => {
         |_| $address

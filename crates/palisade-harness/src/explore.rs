@@ -45,9 +45,10 @@ impl Session {
         let first_only = self.options().first_only;
         let limits = Limits { steps, executions: most };
         let mut runner = Runner { session: self, last: None, runs: 0, is_lost: false };
-        let mut visit = |runner: &mut Runner<'_>| {
+        let mut visit = |runner: &mut Runner<'_>, behind: Option<f64>| {
             let Some((command, execution)) = runner.last.take() else { return ControlFlow::Break(()) };
             runner.session.take_in(&command, &execution);
+            runner.session.findings.searched = behind;
             let enough = first_only && runner.session.findings.distinct() > 0;
             if runner.is_lost || enough || !tell(&runner.session.findings) {
                 return ControlFlow::Break(());
@@ -56,11 +57,14 @@ impl Session {
         };
         let (complete, executions, broken) = match preemptions {
             None => {
-                let summary = explore_executions(&mut runner, limits, |runner, _| visit(runner));
+                let summary = explore_executions(&mut runner, limits, |runner, execution| {
+                    visit(runner, Some(execution.behind()))
+                });
                 (summary.is_complete(), summary.executions, summary.broken)
             }
             Some(preemptions) => {
-                let within = explore_preemptions(&mut runner, preemptions, limits, |runner, _| visit(runner));
+                let within =
+                    explore_preemptions(&mut runner, preemptions, limits, |runner, _| visit(runner, None));
                 let all = within.cut == 0 && !within.stopped && !within.broken;
                 (all, within.executions, within.broken)
             }

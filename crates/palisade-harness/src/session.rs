@@ -168,6 +168,8 @@ pub struct Findings {
     pub accesses: u64,
     /// Executions in which given turns could not be taken.
     pub diverged: u64,
+    /// About how much of a search for all partial orders is done, from 0 to 1.
+    pub searched: Option<f64>,
     /// Whether it was stopped before its end.
     pub stopped: bool,
     /// Why the program was lost, if it was.
