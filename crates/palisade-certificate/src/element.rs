@@ -2,6 +2,7 @@
 
 use crate::Refusal;
 use crate::flow::Flow;
+use crate::matching::each_has_its_own;
 use palisade_engine::proof::{Element, Message, Process};
 use std::fmt;
 
@@ -73,23 +74,13 @@ fn embeds(a: &[Message], b: &[Message]) -> bool {
     next == a.len()
 }
 
-/// Whether each process of `a` finds one of `b` of its own, with the same state and at least its letters: by backtracking, since few processes are alike.
+/// Whether each process of `a` finds one of `b` of its own, with the same state and at least its letters.
 pub(crate) fn processes_embed(a: &[Process], b: &[Process]) -> bool {
-    fn place(a: &[Process], b: &[Process], taken: &mut Vec<bool>) -> bool {
-        let Some((first, rest)) = a.split_first() else { return true };
-        for (index, candidate) in b.iter().enumerate() {
-            let same = (candidate.kind, candidate.state) == (first.kind, first.state);
-            if same && !taken[index] && embeds(&first.word, &candidate.word) {
-                taken[index] = true;
-                if place(rest, b, taken) {
-                    return true;
-                }
-                taken[index] = false;
-            }
-        }
-        false
-    }
-    a.len() <= b.len() && place(a, b, &mut vec![false; b.len()])
+    each_has_its_own(a.len(), b.len(), &|process, candidate| {
+        let (process, candidate) = (&a[process], &b[candidate]);
+        (candidate.kind, candidate.state) == (process.kind, process.state)
+            && embeds(&process.word, &candidate.word)
+    })
 }
 
 impl fmt::Display for Config {

@@ -1,5 +1,7 @@
 //! Orders on words and multisets.
 
+use smallvec::{SmallVec, smallvec};
+
 /// Whether `a` can be had from `b` by leaving letters out.
 pub fn is_subword<L: PartialEq>(a: &[L], b: &[L]) -> bool {
     if a.len() > b.len() {
@@ -9,31 +11,34 @@ pub fn is_subword<L: PartialEq>(a: &[L], b: &[L]) -> bool {
     a.iter().all(|letter| rest.any(|other| other == letter))
 }
 
-/// Whether each item of `a` can be given an item of `b` of its own that is above it: a bipartite matching, found by augmenting paths.
-pub fn injects<A, B>(a: &[A], b: &[B], below: impl Fn(&A, &B) -> bool) -> bool {
-    if a.len() > b.len() {
+/// Whether each of `few` items can be given one of `many` places of its own that is above it: a bipartite matching, found by augmenting paths.
+pub fn injects(few: usize, many: usize, below: impl Fn(usize, usize) -> bool) -> bool {
+    if few > many {
         return false;
     }
-    let mut taken_by = vec![None; b.len()];
-    (0..a.len()).all(|item| augment(item, a, b, &below, &mut taken_by, &mut vec![false; b.len()]))
+    let mut taken_by = small(None, many);
+    (0..few).all(|item| augment(item, &below, &mut taken_by, &mut small(false, many)))
 }
 
-fn augment<A, B>(
+/// Few things, as a rule.
+fn small<T: Clone>(item: T, count: usize) -> SmallVec<[T; 8]> {
+    smallvec![item; count]
+}
+
+fn augment(
     item: usize,
-    a: &[A],
-    b: &[B],
-    below: &impl Fn(&A, &B) -> bool,
+    below: &impl Fn(usize, usize) -> bool,
     taken_by: &mut [Option<usize>],
     tried: &mut [bool],
 ) -> bool {
-    for place in 0..b.len() {
-        if tried[place] || !below(&a[item], &b[place]) {
+    for place in 0..tried.len() {
+        if tried[place] || !below(item, place) {
             continue;
         }
         tried[place] = true;
         let free = match taken_by[place] {
             None => true,
-            Some(other) => augment(other, a, b, below, taken_by, tried),
+            Some(other) => augment(other, below, taken_by, tried),
         };
         if free {
             taken_by[place] = Some(item);
@@ -85,7 +90,7 @@ mod tests {
             a in proptest::collection::vec(word(), 0..4),
             b in proptest::collection::vec(word(), 0..5),
         ) {
-            prop_assert_eq!(injects(&a, &b, |a, b| is_subword(a, b)), injects_slowly(&a, &b));
+            prop_assert_eq!(injects(a.len(), b.len(), |i, j| is_subword(&a[i], &b[j])), injects_slowly(&a, &b));
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use super::unfit;
 use crate::Refusal;
+use crate::seen::{Seen, forget, seen};
 use palisade_base::Id;
 use palisade_engine::Task;
 use palisade_engine::proof::Activation;
 use palisade_memory::{Action, Frame, Machine, Section, State, Step, Thread};
 use palisade_program::Value;
 use palisade_program::running::{
-    Code, CodeId, Condition, EdgeId, Instr, Liveness, Location, PropertyKind, RegId, RoleId, System, ThreadId,
+    Code, CodeId, EdgeId, Instr, Liveness, Location, PropertyKind, RegId, RoleId, System, ThreadId,
 };
 
 /// Deeper stacks, and more sections inside each other, are not looked at.
@@ -29,13 +30,6 @@ pub(super) struct Body {
 pub(super) enum Does {
     Fault,
     Goes { memory: Vec<Value>, body: Body, child: Option<RoleId> },
-}
-
-/// What properties look at in a code.
-#[derive(Clone, Default)]
-pub(super) struct Seen {
-    pub locations: Vec<Location>,
-    pub registers: Vec<RegId>,
 }
 
 /// Threads of a program, one at a time.
@@ -155,21 +149,9 @@ impl<'a> Alone<'a> {
         }
     }
 
-    /// Registers that are never read again count as 0; so are those of a caller that wait for a result.
+    /// Without what is never read again.
     fn forget(&self, mut body: Body) -> Body {
-        let mut awaited: Option<RegId> = None;
-        for frame in body.thread.frames.iter_mut().rev() {
-            for register in self.liveness.dead(frame.code, frame.location) {
-                frame.registers[register.index()] = 0;
-            }
-            if let Some(register) = awaited
-                && !self.liveness.is_observed(frame.code, register)
-                && let Some(value) = frame.registers.get_mut(register.index())
-            {
-                *value = 0;
-            }
-            awaited = frame.result;
-        }
+        forget(&self.liveness, &mut body.thread);
         body
     }
 
@@ -237,40 +219,6 @@ impl<'a> Alone<'a> {
         }
         Ok(waiting)
     }
-}
-
-/// What the properties of some kinds look at, by code.
-pub(super) fn seen(system: &System, kinds: impl Fn(PropertyKind) -> bool) -> Vec<Seen> {
-    fn look(system: &System, condition: &Condition, seen: &mut [Seen]) {
-        let code = |role: RoleId| system.roles[role].code.index();
-        match condition {
-            Condition::Const(_) | Condition::Cell(_) => {}
-            Condition::Register(thread, register) => {
-                seen[code(system.instances[*thread].role)].registers.push(*register);
-            }
-            Condition::At(thread, location) => {
-                seen[code(system.instances[*thread].role)].locations.push(*location);
-            }
-            Condition::Count(places) => {
-                places.iter().for_each(|&(role, location)| seen[code(role)].locations.push(location));
-            }
-            Condition::Unary(_, a) => look(system, a, seen),
-            Condition::Binary(_, a, b) => {
-                look(system, a, seen);
-                look(system, b, seen);
-            }
-        }
-    }
-    let mut seen = vec![Seen::default(); system.codes.len()];
-    for property in system.properties.iter().filter(|property| kinds(property.kind)) {
-        look(system, &property.bad, &mut seen);
-        if property.kind == PropertyKind::Final {
-            for role in system.roles.iter() {
-                seen[role.code.index()].locations.push(system.codes[role.code].exit);
-            }
-        }
-    }
-    seen
 }
 
 /// The stops of a code, if there is one in every loop.

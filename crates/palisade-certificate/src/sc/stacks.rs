@@ -9,10 +9,11 @@
 //! That is the argument in the [header](super) of this folder with longer steps: what a thread does from one point outside of sections to the next (inside, the others do not run),
 //! is something it reaches alone. Here a thread waits where it may call or return, so that passing concerns the top frame only, and is seen there.
 
-use super::alone::{Alone, Seen, seen};
+use super::alone::Alone;
 use super::inclusion::{END, Row, is_within};
 use super::saturate::{Letter, Rules, Saturated, saturate};
 use super::{Table, check_task, read_memories, unfit};
+use crate::seen::{Seen, seen};
 use crate::watch::Watch;
 use crate::{Refusal, Summary};
 use palisade_base::Id;

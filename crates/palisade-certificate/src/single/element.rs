@@ -2,6 +2,7 @@
 
 use super::flow::Flow;
 use crate::Refusal;
+use crate::matching::each_has_its_own;
 use palisade_engine::proof::{Cell, Message, Queue, Snapshot, Viewer};
 
 /// A set of configurations. Memory by cell: the value, and whether the cell is settled.
@@ -117,23 +118,9 @@ impl Config {
             Some((value, false)) => other.value(flow, cell as u32) == Some(value),
         };
         self.memory.iter().enumerate().all(cell)
-            && self.processes.len() <= other.processes.len()
-            && self.place(flow, other, 0, &mut vec![false; other.processes.len()])
-    }
-
-    /// Finds a process of its own for each process from one on.
-    fn place(&self, flow: &Flow, other: &Config, from: usize, taken: &mut Vec<bool>) -> bool {
-        let Some(process) = self.processes.get(from) else { return true };
-        for (index, candidate) in other.processes.iter().enumerate() {
-            if !taken[index] && holds_process(flow, process, other, candidate) {
-                taken[index] = true;
-                if self.place(flow, other, from + 1, taken) {
-                    return true;
-                }
-                taken[index] = false;
-            }
-        }
-        false
+            && each_has_its_own(self.processes.len(), other.processes.len(), &|process, candidate| {
+                holds_process(flow, &self.processes[process], other, &other.processes[candidate])
+            })
     }
 }
 

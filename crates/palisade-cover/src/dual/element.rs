@@ -101,7 +101,9 @@ impl Element {
             rest = &rest[first + there..];
             match group {
                 [one] => candidates.iter().any(|process| is_subword(&one.word, &process.word)),
-                several => injects(several, candidates, |a, b| is_subword(&a.word, &b.word)),
+                several => injects(several.len(), candidates.len(), |few, many| {
+                    is_subword(&several[few].word, &candidates[many].word)
+                }),
             }
         })
     }

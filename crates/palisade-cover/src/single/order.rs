@@ -34,19 +34,16 @@ impl Setup {
         });
         memory_below
             && match self.sharing {
-                Sharing::PerProcess => {
-                    let indices = |element: &Element| (0..element.processes.len()).collect::<Vec<_>>();
-                    injects(&indices(a), &indices(b), |&of_a, &of_b| {
-                        let goes = |process: usize| (process == of_a).then_some(of_b);
-                        self.process_below(&a.processes[of_a], b, of_b)
-                            && match self.model {
-                                Model::Pso => self.letters_below(a, b, Some((of_a, of_b)), &goes),
-                                Model::Sc | Model::Tso => {
-                                    is_subword(&a.processes[of_a].word, &b.processes[of_b].word)
-                                }
+                Sharing::PerProcess => injects(a.processes.len(), b.processes.len(), |of_a, of_b| {
+                    let goes = |process: usize| (process == of_a).then_some(of_b);
+                    self.process_below(&a.processes[of_a], b, of_b)
+                        && match self.model {
+                            Model::Pso => self.letters_below(a, b, Some((of_a, of_b)), &goes),
+                            Model::Sc | Model::Tso => {
+                                is_subword(&a.processes[of_a].word, &b.processes[of_b].word)
                             }
-                    })
-                }
+                        }
+                }),
                 Sharing::One => self.assign(a, b, &mut Vec::new()),
             }
     }

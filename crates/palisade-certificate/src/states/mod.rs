@@ -1,0 +1,203 @@
+//! Proofs by visiting all states.
+//!
+//! An engine that searches forward says `safe` after leaving out states that cannot matter. What convinces is to leave out none: every state that the trusted machine
+//! reaches, step by step, with buffers of any length, is visited here and none is bad. Nothing of the engine is believed, not even that the states are finitely many: if they are not,
+//! the budget runs out.
+//!
+//! One state stands for others in three cases.
+//!
+//! 1. *Order of threads.* The definition of the machine never asks for the number of a thread, only for what it runs; properties ask for the numbers of those that they name.
+//!    If threads that no property names change places, and the open section with its holder, then steps stay steps and bad states stay bad. So the others are kept [sorted](States::sort).
+//! 2. *Steps of one's own.* At some locations ([`local`]) all that a thread can do is to compute with its registers, and no property sees whether it has. There it goes on at once.
+//!    Let a run go from a state with such a thread to a bad state. If the thread executes something on the way, then the first of it can as well come first of all: it commutes with the steps of others and with
+//!    updates, and the rest of the run is shorter. If it does not, then a step of its own can come last, after which the state is still bad, or a fault; then it can come first, too. There are only so many such steps in a row,
+//!    since no location comes twice.
+//! 3. *Registers that are never read again* count as 0, and so does a caller's register that a result is awaited for ([`forget`](crate::seen::forget)): no step and no property depends on them.
+//!
+//! States are kept in [parts]: what memory holds, and each thread, once for all states that have it.
+
+mod local;
+mod parts;
+
+use crate::seen::named;
+use crate::watch::Watch;
+use crate::{Refusal, Summary};
+use palisade_base::{Id, IdVec};
+use palisade_engine::Task;
+use palisade_memory::{Section, State, Thread};
+use palisade_program::running::ThreadId;
+use parts::{Change, MemoryId, PartId, Parts};
+use rustc_hash::FxHashSet;
+
+/// How often the budget is asked.
+const STATES_BETWEEN_LOOKS: usize = 1024;
+
+/// Visits all states of the task.
+pub(crate) fn verify(task: &Task<'_>, watch: &Watch<'_>) -> Result<Summary, Refusal> {
+    if task.is_parameterized() {
+        return Err(Refusal::Unsuited("any number of processes has no end of states".into()));
+    }
+    let system = task.system(1);
+    let machine = task.machine(&system);
+    let mut summary = Summary::default();
+    let mut states = States::new(Parts::new(machine, watch), named(&system));
+    for state in machine.initial_states() {
+        let memory = states.parts.memory(state.memory);
+        let threads = state.threads.into_iter().map(|thread| states.parts.settled(thread));
+        let threads: Vec<_> = threads.collect::<Result<_, _>>()?;
+        for threads in combinations(&threads) {
+            states.keep(Packed { memory, section: None, threads: threads.into() });
+            // Initial states alone may be many.
+            if states.visited.len().is_multiple_of(STATES_BETWEEN_LOOKS) {
+                watch.look(states.bytes())?;
+            }
+        }
+    }
+    while let Some(packed) = states.open.pop() {
+        summary.elements += 1;
+        watch.element()?;
+        if summary.elements.is_multiple_of(STATES_BETWEEN_LOOKS) {
+            watch.look(states.bytes())?;
+        }
+        if states.is_bad(&packed) {
+            return Err(Refusal::BadReached);
+        }
+        let depth = packed.section.map_or(0, |open| open.depth);
+        for place in packed.movers() {
+            for change in states.parts.changes(packed.threads[place], packed.memory, depth)?.iter() {
+                summary.predecessors += 1;
+                states.keep(packed.after(change, place));
+            }
+        }
+    }
+    Ok(summary)
+}
+
+/// The states that were reached, and those whose steps are still to be taken.
+struct States<'m> {
+    parts: Parts<'m>,
+    /// The places of threads that are not interchangeable with others.
+    named: Vec<usize>,
+    visited: FxHashSet<Packed>,
+    open: Vec<Packed>,
+    /// The state that was judged last, and of what it was made.
+    judged: State,
+    made_of: Packed,
+    bytes: u64,
+}
+
+/// A state without faults.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Packed {
+    memory: MemoryId,
+    section: Option<Open>,
+    threads: Box<[PartId]>,
+}
+
+/// The open atomic section: the place of its holder, and how often it was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Open {
+    holder: u32,
+    depth: u32,
+}
+
+impl Packed {
+    /// The places of the threads that may take a step.
+    fn movers(&self) -> std::ops::Range<usize> {
+        match self.section {
+            Some(Open { holder, .. }) => holder as usize..holder as usize + 1,
+            None => 0..self.threads.len(),
+        }
+    }
+
+    /// After a step of the thread at a place.
+    fn after(&self, change: &Change, place: usize) -> Packed {
+        let mut threads: Vec<PartId> = Vec::with_capacity(self.threads.len() + change.started.len());
+        threads.extend(self.threads.iter().chain(&change.started));
+        threads[place] = change.part;
+        let section = (change.depth > 0).then_some(Open { holder: place as u32, depth: change.depth });
+        Packed { memory: change.memory, section, threads: threads.into() }
+    }
+}
+
+impl<'m> States<'m> {
+    fn new(mut parts: Parts<'m>, named: Vec<usize>) -> States<'m> {
+        let made_of = Packed { memory: parts.memory(IdVec::new()), section: None, threads: Box::default() };
+        States {
+            parts,
+            named,
+            visited: FxHashSet::default(),
+            open: Vec::new(),
+            judged: State { memory: IdVec::new(), threads: IdVec::new(), section: None, fault: None },
+            made_of,
+            bytes: 0,
+        }
+    }
+
+    /// About how many bytes are in use.
+    fn bytes(&self) -> u64 {
+        self.bytes + self.parts.bytes
+    }
+
+    /// Keeps a state, if it is new.
+    fn keep(&mut self, mut packed: Packed) {
+        self.sort(&mut packed);
+        if !self.visited.contains(&packed) {
+            // In the set, and among the open ones.
+            self.bytes += 2 * (48 + 4 * packed.threads.len() as u64);
+            self.visited.insert(packed.clone());
+            self.open.push(packed);
+        }
+    }
+
+    /// Sorts the threads that no property names. The section goes with its holder, or with one that is in all as its holder.
+    fn sort(&self, packed: &mut Packed) {
+        let free = || (0..packed.threads.len()).filter(|place| self.named.binary_search(place).is_err());
+        if free().is_sorted_by_key(|place| packed.threads[place]) {
+            return;
+        }
+        let free: Vec<usize> = free().collect();
+        let holder = packed.section.map(|open| packed.threads[open.holder as usize]);
+        let mut parts: Vec<PartId> = free.iter().map(|&place| packed.threads[place]).collect();
+        parts.sort_unstable();
+        free.iter().zip(parts).for_each(|(&place, part)| packed.threads[place] = part);
+        if let (Some(open), Some(part)) = (&mut packed.section, holder)
+            && free.contains(&(open.holder as usize))
+        {
+            let place = free.iter().find(|&&place| packed.threads[place] == part);
+            open.holder = *place.expect("the holder is among those that were sorted") as u32;
+        }
+    }
+
+    /// Whether something is bad about a state. What it has in common with the one that was judged last stays.
+    fn is_bad(&mut self, packed: &Packed) -> bool {
+        if packed.memory != self.made_of.memory {
+            self.judged.memory.clone_from(self.parts.memory_of(packed.memory));
+        }
+        self.judged.section = packed
+            .section
+            .map(|Open { holder, depth }| Section { holder: ThreadId::from_index(holder as usize), depth });
+        let before = &self.made_of.threads;
+        if before.len() == packed.threads.len() {
+            for (place, &part) in packed.threads.iter().enumerate().filter(|&(at, part)| before[at] != *part)
+            {
+                self.judged.threads[ThreadId::from_index(place)].clone_from(self.parts.thread(part));
+            }
+        } else {
+            let threads = packed.threads.iter().map(|&part| Thread::clone(self.parts.thread(part)));
+            self.judged.threads = threads.collect();
+        }
+        self.made_of.clone_from(packed);
+        self.parts.machine.violation(&self.judged).is_some()
+    }
+}
+
+/// One of each, in all combinations.
+fn combinations(choices: &[std::rc::Rc<[PartId]>]) -> Vec<Vec<PartId>> {
+    choices.iter().fold(vec![Vec::new()], |so_far, choice| {
+        let longer = |start: &Vec<PartId>| -> Vec<Vec<PartId>> {
+            choice.iter().map(|&part| start.iter().copied().chain([part]).collect()).collect()
+        };
+        so_far.iter().flat_map(longer).collect()
+    })
+}
