@@ -16,6 +16,7 @@ mod explicit;
 mod local;
 mod merge;
 mod observe;
+mod refine;
 mod stores;
 
 pub use build::{MOST_DECLARED, MOST_STATES, MOST_VALUES, Trouble};

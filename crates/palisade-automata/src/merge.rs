@@ -5,10 +5,11 @@
 //! *Guarantee.* The classes are the coarsest strong bisimulation that respects what properties see of a thread: from two states of one class the same letters lead to the same
 //! classes. So every path of the merged automaton is one of the automaton, from any state of the first class ([`Merged::edge`], [`Merged::silent_path`] find it), and the other way round.
 //!
-//! *How.* Partition refinement: states are told apart by what is seen of them, then again and again by the letters and classes of their edges, until nothing changes.
+//! *How.* Partition refinement ([`refine`]): states are told apart by what is seen of them, then by the letters and classes of their edges.
 
 use crate::explicit::{Automata, Automaton, Edge, Letter, StateId};
 use crate::local::{Hold, Local};
+use crate::refine::{Arrow, refine};
 use palisade_base::{Id, IdVec};
 use palisade_program::Value;
 use palisade_program::running::{Condition, Location, RegId, RoleId, System};
@@ -111,36 +112,28 @@ fn classes(system: &System, automaton: &Automaton) -> IdVec<StateId, StateId> {
         at: seen.locations.iter().copied().filter(|&location| local.thread.is_at(location)).collect(),
         registers: seen.registers.iter().map(|r| local.thread.frames[0].registers[r.index()]).collect(),
     };
-    let mut outgoing: IdVec<StateId, Vec<&Edge>> = vec![Vec::new(); automaton.states.len()].into();
-    automaton.edges.iter().for_each(|edge| outgoing[edge.source].push(edge));
     let labels = automaton.states.iter_enumerated().map(|(state, local)| label(state, local));
-    let (mut classes, mut count) = number(labels);
-    loop {
-        let signatures = automaton.states.ids().map(|state| {
-            let mut edges: Vec<(&Letter, StateId)> =
-                outgoing[state].iter().map(|edge| (&edge.letter, classes[edge.target])).collect();
-            edges.sort_unstable();
-            edges.dedup();
-            (classes[state], edges)
-        });
-        let (finer, more) = number(signatures);
-        classes = finer;
-        if more == count {
-            return classes;
-        }
-        count = more;
-    }
+    let letters = number(automaton.edges.iter().map(|edge| &edge.letter));
+    let arrows: Vec<Arrow> = automaton
+        .edges
+        .iter()
+        .zip(letters)
+        .map(|(edge, letter)| (edge.source.0, letter, edge.target.0))
+        .collect();
+    let classes = refine(number(labels), &arrows);
+    // Numbered in the order of their first states.
+    number(classes.into_iter()).into_iter().map(StateId).collect()
 }
 
 /// Numbers equal things alike, in the order in which they come.
-fn number<T: Eq + std::hash::Hash>(things: impl Iterator<Item = T>) -> (IdVec<StateId, StateId>, usize) {
-    let mut numbers: FxHashMap<T, StateId> = FxHashMap::default();
-    let mut classes = IdVec::new();
-    for thing in things {
-        let next = StateId::from_index(numbers.len());
-        let _: StateId = classes.push(*numbers.entry(thing).or_insert(next));
-    }
-    (classes, numbers.len())
+fn number<T: Eq + std::hash::Hash>(things: impl Iterator<Item = T>) -> Vec<u32> {
+    let mut numbers: FxHashMap<T, u32> = FxHashMap::default();
+    things
+        .map(|thing| {
+            let next = numbers.len() as u32;
+            *numbers.entry(thing).or_insert(next)
+        })
+        .collect()
 }
 
 fn quotient(automaton: &Automaton, classes: &IdVec<StateId, StateId>) -> Automaton {
