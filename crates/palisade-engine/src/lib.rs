@@ -191,6 +191,9 @@ pub trait Progress: Send + Sync {
         self.tell(doing, stats);
     }
 
+    /// The engine of this number has ended. It may be asked again later.
+    fn ended(&self, _lane: usize) {}
+
     /// Something that is worth keeping for those who want to know how the answer came about.
     fn note(&self, _note: &Note) {}
 }

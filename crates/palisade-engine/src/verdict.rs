@@ -73,15 +73,20 @@ impl fmt::Display for Reason {
             Reason::Partly(what, reached) => write!(f, "{what}; {reached}"),
             Reason::BufferBound(bound) => write!(f, "no bad state with buffers up to {bound}"),
             Reason::InstanceBound(bound) => {
-                write!(f, "no bad state with up to {bound} instances where any number is allowed")
+                let plural = if *bound == 1 { "" } else { "s" };
+                write!(f, "no bad state with up to {bound} instance{plural} where any number is allowed")
             }
-            Reason::CallDepth(bound) => write!(f, "no bad state with up to {bound} nested calls"),
+            Reason::CallDepth(bound) => {
+                let plural = if *bound == 1 { "" } else { "s" };
+                write!(f, "no bad state with up to {bound} nested call{plural}")
+            }
             Reason::Rounds(bound) => {
                 write!(f, "safe up to {bound} round{}", if *bound == 1 { "" } else { "s" })
             }
             Reason::StoreAge(bound) => write!(f, "safe up to store age {bound}"),
             Reason::ThreadCount(bound) => {
-                write!(f, "no bad state with up to {bound} processes alive at once")
+                let plural = if *bound == 1 { "" } else { "es" };
+                write!(f, "no bad state with up to {bound} process{plural} alive at once")
             }
             Reason::Growing { name, values } => {
                 write!(

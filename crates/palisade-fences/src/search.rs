@@ -147,8 +147,8 @@ struct Search<'a, O> {
 impl<O: Oracle> Search<'_, O> {
     fn run(&mut self, which: Which, budget: &Budget, progress: &dyn Progress) -> Result<End, O::Error> {
         while let Some(candidate) = self.candidate(which) {
-            let told = Told { to: progress, doing: self.doing(&candidate), so_far: self.stats() };
-            progress.tell(&told.doing, &told.so_far);
+            let told = Told { to: progress, doing: self.doing(&candidate) };
+            told.tell_of_search();
             let program = self.places.marked(&candidate);
             let Judgement { verdict, engine, stats } = self.oracle.judge(&program, budget, &told)?;
             self.calls += 1;
@@ -283,26 +283,39 @@ impl<O: Oracle> Search<'_, O> {
         let fences = candidate.iter().flatten().count();
         let best = self.right.iter().map(|fencing| fencing.iter().flatten().count()).min();
         let best = best.map_or(String::new(), |best| format!(", {best} are enough"));
-        format!("candidate {} with {fences} fences{best}", self.calls + 1)
+        let demands = match self.demands.len() {
+            1 => "1 demand".to_owned(),
+            demands => format!("{demands} demands"),
+        };
+        let plural = if fences == 1 { "" } else { "s" };
+        format!("candidate {} with {fences} fence{plural} for {demands}{best}", self.calls + 1)
     }
 }
 
-/// Passes on what an engine tells, with what the search does in front of it.
+/// Tells what the search does, and beside it what the engines do.
 struct Told<'a> {
     to: &'a dyn Progress,
     doing: String,
-    so_far: Stats,
+}
+
+impl Told<'_> {
+    fn tell_of_search(&self) {
+        self.to.tell(&self.doing, &Stats::new());
+    }
 }
 
 impl Progress for Told<'_> {
     fn tell(&self, doing: &str, stats: &Stats) {
-        let mut all = Stats::new();
-        let known = ["engine_calls", "demands"];
-        self.so_far
-            .iter()
-            .filter(|(name, _)| known.contains(name))
-            .for_each(|(name, value)| all.set(name, value));
-        stats.iter().for_each(|(name, value)| all.set(name, value));
-        self.to.tell(&format!("{}: {doing}", self.doing), &all);
+        self.tell_of(0, "", doing, stats);
+    }
+
+    fn tell_of(&self, lane: usize, engine: &str, doing: &str, stats: &Stats) {
+        // Once more: who is told may not have listened.
+        self.tell_of_search();
+        self.to.tell_of(lane + 1, engine, doing, stats);
+    }
+
+    fn ended(&self, lane: usize) {
+        self.to.ended(lane + 1);
     }
 }

@@ -47,7 +47,10 @@ pub(crate) fn ask_all(
 ) -> Result<Said, CheckError> {
     match engines {
         [] => Ok(Said { asked: nobody(), others: Vec::new() }),
-        [engine] => Ok(Said { asked: ask(*engine, task, budget, progress, prove)?, others: Vec::new() }),
+        [engine] => {
+            let lane = Lane::new(0, engine.name(), progress);
+            Ok(Said { asked: ask(*engine, task, budget, &lane, prove)?, others: Vec::new() })
+        }
         _ => {
             let mut eager: Vec<bool> =
                 engines.iter().map(|engine| engine.suits(task) > Suitability::Reluctant).collect();
@@ -195,7 +198,7 @@ impl Question<'_> {
 
     fn ask(&self, seat: usize, budget: &Budget) -> Result<Asked, CheckError> {
         let engine = self.engines[seat];
-        let lane = Lane { number: seat, engine: engine.name(), progress: self.progress };
+        let lane = Lane::new(seat, engine.name(), self.progress);
         let mut asked = ask(engine, self.task, budget, &lane, self.prove)?;
         if let Some(proof) = asked.proof.take_if(|_| engine.proofs() == Proofs::ByVisitingAll) {
             let proved = Proved { engine: engine.name(), proof };
@@ -296,11 +299,25 @@ fn established(outcome: &Outcome) -> Option<&Reason> {
     reason.is_bound().then_some(reason)
 }
 
-/// Tells which engine it is that tells.
-struct Lane<'p> {
+/// Tells which engine it is that tells, from its start to its end.
+pub(crate) struct Lane<'p> {
     number: usize,
     engine: &'static str,
     progress: &'p dyn Progress,
+}
+
+impl<'p> Lane<'p> {
+    pub(crate) fn new(number: usize, engine: &'static str, progress: &'p dyn Progress) -> Lane<'p> {
+        let lane = Lane { number, engine, progress };
+        lane.tell("starting", &Stats::new());
+        lane
+    }
+}
+
+impl Drop for Lane<'_> {
+    fn drop(&mut self) {
+        self.progress.ended(self.number);
+    }
 }
 
 impl Progress for Lane<'_> {
@@ -309,7 +326,8 @@ impl Progress for Lane<'_> {
     }
 
     fn note(&self, note: &Note) {
-        self.progress.note(note);
+        let text = format!("{}: {}", self.engine, note.text);
+        self.progress.note(&Note { text, places: note.places.clone() });
     }
 }
 
@@ -381,6 +399,10 @@ mod tests {
     }
 
     fn ask_for(workers: &[Worker], budget: &Budget, prove: bool) -> Said {
+        ask_watched(workers, budget, prove, &Silent)
+    }
+
+    fn ask_watched(workers: &[Worker], budget: &Budget, prove: bool, progress: &dyn Progress) -> Said {
         let program = Program::default();
         let task = Task {
             program: &program,
@@ -390,7 +412,7 @@ mod tests {
             options: Options::default(),
         };
         let engines: Vec<&dyn Engine> = workers.iter().map(|worker| worker as &dyn Engine).collect();
-        ask_all(&engines, &task, budget, &Silent, prove).expect("nothing to replay")
+        ask_all(&engines, &task, budget, progress, prove).expect("nothing to replay")
     }
 
     const LITTLE: Option<u64> = Some(TASTE.0);
@@ -442,6 +464,38 @@ mod tests {
         check([(LITTLE, ByVisitingAll), (LITTLE, Argued)], "a", true);
         check([(Some(SIP.0 + 1), ByVisitingAll), (LITTLE, Argued)], "b", true);
         check([(Some(SIP.0 + 1), ByVisitingAll), (None, Argued)], "a", true);
+    }
+
+    #[test]
+    fn an_engine_that_has_ended_is_at_work_no_more() {
+        /// Which engines are at work, and who was.
+        #[derive(Default)]
+        struct Working(Mutex<(Vec<(usize, String)>, Vec<String>)>);
+        impl Progress for Working {
+            fn tell(&self, _: &str, _: &Stats) {
+                unreachable!("engines tell with their number")
+            }
+            fn tell_of(&self, lane: usize, engine: &str, _: &str, _: &Stats) {
+                let (now, ever) = &mut *self.0.lock().expect("no panic");
+                now.push((lane, engine.to_owned()));
+                ever.push(engine.to_owned());
+            }
+            fn ended(&self, lane: usize) {
+                self.0.lock().expect("no panic").0.retain(|(other, _)| *other != lane);
+            }
+        }
+        for workers in [
+            vec![Worker::new("a", MUCH, 0)],
+            vec![Worker::new("a", None, 0), Worker::new("b", MUCH, 0), Worker::new("c", FOR_EVER, 0)],
+        ] {
+            let working = Working::default();
+            let names: Vec<&str> = workers.iter().map(|worker| worker.name).collect();
+            ask_watched(&workers, &Budget::unlimited(1), false, &working);
+            let (now, mut ever) = working.0.into_inner().expect("no panic");
+            ever.sort();
+            ever.dedup();
+            assert_eq!((now, ever), (Vec::new(), names.iter().map(|name| name.to_string()).collect()));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Asking an engine, and believing no run that the trusted machine does not take.
 
 use crate::Input;
-use crate::auto::{self, Said};
+use crate::auto::{self, Lane, Said};
 use crate::engines::{self, engines};
 use crate::prove;
 use palisade_base::Source;
@@ -182,7 +182,10 @@ pub fn check(
     }
     let certified = match (&proof, certified) {
         _ if !options.certify => None,
-        (Some(proof), None) => prove::checked(&task, &mut outcome, proof, budget, progress)?,
+        (Some(proof), None) => {
+            let lane = Lane::new(0, proof.engine, progress);
+            prove::checked(&task, &mut outcome, proof, budget, &lane)?
+        }
         (_, certified) => certified,
     };
     Ok(Answer {
