@@ -52,11 +52,13 @@ fn any_number(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: 
         |n: u32| Reason::Unsupported(format!("robust with up to {n} instances where any number is allowed"));
     // With two instances of each of these templates the analysis of control flow already counts on others of the same kind: what it rules out, it rules out for any number.
     let two = task.system(2);
-    if task.model == Model::Sc
-        || Candidates::new(Question::Cycle, &two, task.model, task.interlocked).is_empty()
-    {
-        stats.set("states", 0);
-        return Robustness::Robust;
+    match Candidates::new(Question::Cycle, task.machine(&two), budget) {
+        Err(reason) => return Robustness::Unknown(reason),
+        Ok(candidates) if task.model == Model::Sc || candidates.is_empty() => {
+            stats.set("states", 0);
+            return Robustness::Robust;
+        }
+        Ok(_) => {}
     }
     let mut reached = None;
     for any in 1..=MOST_INSTANCES {
@@ -131,18 +133,18 @@ pub(crate) fn find<'s, T>(
     mut wanted: impl FnMut(&mut Search<'s>, Vec<usize>) -> Vec<usize>,
     make: impl FnOnce(&mut Search<'s>, Vec<usize>) -> T,
 ) -> Result<Option<T>, Reason> {
-    let (system, model, interlocked) = (machine.system, machine.model, machine.interlocked);
+    let Machine { system, model, interlocked } = machine;
     let instances = system.instances.len();
     if system.cells.len() >= MOST_CELLS || instances > MOST_THREADS || system.roles.is_empty() {
         let nothing = system.roles.is_empty();
         let why = "the program has too many variables or processes for this engine";
         return if nothing { Ok(None) } else { Err(Reason::Unsupported(why.to_owned())) };
     }
-    let found = Candidates::new(question, system, model, interlocked);
+    let candidates = Candidates::new(question, machine, effort.budget)?;
     stats.add("states", 0);
-    stats.add("attacks", found.attacks);
-    stats.add("attacks_discarded", found.attacks.saturating_sub(found.left));
-    if found.is_empty() {
+    stats.add("attacks", candidates.attacks);
+    stats.add("attacks_discarded", candidates.attacks.saturating_sub(candidates.left));
+    if candidates.is_empty() {
         return Ok(None);
     }
     let starts = system.codes.iter().flat_map(|code| code.edges().iter());
@@ -151,8 +153,7 @@ pub(crate) fn find<'s, T>(
     loop {
         let threads = Threads::new(system, model, interlocked);
         let layout = Layout { cells: system.cells.len(), threads: (instances + room).min(MOST_THREADS) };
-        let candidates = Candidates::new(question, system, model, interlocked);
-        let mut search = Search::new(question, threads, layout, model, candidates);
+        let mut search = Search::new(question, threads, layout, model, candidates.clone());
         let found = search.run(machine, effort, stats, &mut wanted);
         match found {
             Found::ThreadCount if layout.threads < MOST_THREADS => {

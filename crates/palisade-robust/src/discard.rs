@@ -9,12 +9,13 @@
 
 use crate::expand::Question;
 use palisade_automata::Local;
-use palisade_base::Id;
-use palisade_memory::{Action, Interlocked, Model};
+use palisade_base::{Id, IdVec};
+use palisade_engine::{Budget, Reason};
+use palisade_memory::{Action, Interlocked, Machine, Model};
 use palisade_program::running::{
     Address, CellId, Code, CodeId, EdgeId, Instr, Location, RoleId, System, TemplateId,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// A set of cells.
 type Cells = u64;
@@ -34,7 +35,7 @@ fn cells(address: &Address) -> Cells {
 }
 
 /// What some code may do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 struct Footprint {
     loads: Cells,
     stores: Cells,
@@ -55,7 +56,7 @@ impl Footprint {
 }
 
 /// Which stores may start an attack, by role, code and edge, with the cells for which they may.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Candidates {
     cells: FxHashMap<(RoleId, CodeId, EdgeId), Cells>,
     /// How many attacks (thread, store, load) there are.
@@ -66,10 +67,12 @@ pub(crate) struct Candidates {
 
 impl Candidates {
     /// Looks at all stores of a program.
-    pub fn new(question: Question, system: &System, model: Model, interlocked: Interlocked) -> Candidates {
+    pub fn new(question: Question, machine: Machine<'_>, budget: &Budget) -> Result<Candidates, Reason> {
+        let Machine { system, model, interlocked } = machine;
         let analysis = Analysis { system, model, interlocked };
         let roles: Vec<Footprint> = system.roles.ids().map(|role| analysis.role(role)).collect();
         let mut candidates = Candidates { cells: FxHashMap::default(), attacks: 0, left: 0 };
+        let mut seen = Locations::new(system);
         for (role, _) in system.roles.iter_enumerated() {
             let instances = system.instances.iter().filter(|instance| instance.role == role).count();
             let startable = roles.iter().any(|footprint| footprint.starts & bit(role) != 0);
@@ -77,27 +80,30 @@ impl Candidates {
                 continue;
             }
             let alone = instances == 1 && !startable;
+            let (counted, loads) = (instances.max(1) as u64, analysis.loads(role));
+            // Few instructions access different cells.
+            let mut known: FxHashMap<Footprint, Cells> = FxHashMap::default();
             for code in analysis.codes(role) {
                 for (edge, stored) in analysis.stores(code) {
-                    let through = analysis.overtakers(role, code, system.codes[code].edges()[edge].target);
-                    let counted = instances.max(1) as u64;
-                    candidates.attacks += counted * analysis.loads(role);
+                    budget.check(0).map_err(Reason::Exhausted)?;
+                    candidates.attacks += counted * loads;
                     let mut hit: Cells = 0;
-                    for overtaker in through {
-                        let reached = match question {
+                    let target = system.codes[code].edges()[edge].target;
+                    analysis.overtakers(role, code, target, &mut seen, |overtaker| {
+                        let reached = known.entry(overtaker).or_insert_with(|| match question {
                             Question::Cycle => reached(&roles, overtaker, role, alone),
                             Question::Triangle => races(&roles, overtaker, role, alone),
-                        };
-                        candidates.left += counted * u64::from(reached & stored != 0);
-                        hit |= reached & stored;
-                    }
+                        });
+                        candidates.left += counted * u64::from(*reached & stored != 0);
+                        hit |= *reached & stored;
+                    });
                     if hit != 0 {
                         candidates.cells.insert((role, code, edge), hit);
                     }
                 }
             }
         }
-        candidates
+        Ok(candidates)
     }
 
     /// Whether there is nothing to search for.
@@ -216,12 +222,18 @@ impl Analysis<'_> {
     }
 
     /// What may overtake a store after which control is at a location, instruction by instruction.
-    fn overtakers(&self, role: RoleId, code: CodeId, location: Location) -> Vec<Footprint> {
-        let mut found = Vec::new();
-        let mut seen: FxHashSet<(CodeId, Location)> = FxHashSet::default();
+    fn overtakers(
+        &self,
+        role: RoleId,
+        code: CodeId,
+        location: Location,
+        seen: &mut Locations,
+        mut found: impl FnMut(Footprint),
+    ) {
+        seen.forget();
         let mut open = vec![(code, location)];
         while let Some((code, location)) = open.pop() {
-            if !seen.insert((code, location)) {
+            if !seen.insert(code, location) {
                 continue;
             }
             // Where a procedure returns to is not known: anywhere in what the role may run.
@@ -245,7 +257,7 @@ impl Analysis<'_> {
                     }
                     Instr::Store(..) if self.model != Model::Pso => {}
                     Instr::Load(..) | Instr::Store(..) | Instr::Locked { .. } | Instr::Spawn(..) => {
-                        found.push(self.instr(&edge.instr));
+                        found(self.instr(&edge.instr));
                     }
                     Instr::Call { code, .. } => open.push((*code, self.code(*code).entry)),
                     _ => {}
@@ -256,6 +268,29 @@ impl Analysis<'_> {
                 }
             }
         }
-        found
+    }
+}
+
+/// A set of locations that is soon emptied.
+struct Locations {
+    /// By code and location: in which round it was put in last.
+    rounds: IdVec<CodeId, Vec<u32>>,
+    round: u32,
+}
+
+impl Locations {
+    fn new(system: &System) -> Locations {
+        let rounds = system.codes.iter().map(|code| vec![0; code.location_count()]);
+        Locations { rounds: rounds.collect(), round: 0 }
+    }
+
+    fn forget(&mut self) {
+        self.round += 1;
+    }
+
+    /// Whether it is new.
+    fn insert(&mut self, code: CodeId, location: Location) -> bool {
+        let before = std::mem::replace(&mut self.rounds[code][location.index()], self.round);
+        before != self.round
     }
 }
