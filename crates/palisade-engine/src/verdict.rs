@@ -55,6 +55,13 @@ pub enum Reason {
     StoreAge(u32),
     /// More threads than this are alive at once.
     ThreadCount(usize),
+    /// No bad state in runs in which no more processes are started than this, and no process has more rounds than that. More are not followed where procedures are recursive.
+    Started {
+        /// How many processes are started.
+        processes: usize,
+        /// The rounds, if there is a bound on them.
+        rounds: Option<u32>,
+    },
     /// The values of this variable seem to grow without bound.
     Growing {
         /// The variable or register.
@@ -87,6 +94,18 @@ impl fmt::Display for Reason {
             Reason::ThreadCount(bound) => {
                 let plural = if *bound == 1 { "" } else { "es" };
                 write!(f, "no bad state with up to {bound} process{plural} alive at once")
+            }
+            Reason::Started { processes, rounds } => {
+                write!(f, "no bad state in runs that start up to {processes} processes")?;
+                match rounds {
+                    None => {}
+                    Some(1) => write!(f, ", with up to 1 round each")?,
+                    Some(rounds) => write!(f, ", with up to {rounds} rounds each")?,
+                }
+                write!(
+                    f,
+                    "; no more are followed where procedures are recursive: start fewer, or write the recursion as a loop"
+                )
             }
             Reason::Growing { name, values } => {
                 write!(
@@ -128,6 +147,7 @@ impl Reason {
             | Reason::InstanceBound(_)
             | Reason::CallDepth(_)
             | Reason::ThreadCount(_)
+            | Reason::Started { .. }
             | Reason::Rounds(_)
             | Reason::StoreAge(_) => true,
             Reason::Exhausted(_) | Reason::Partly(..) | Reason::Growing { .. } | Reason::Unsupported(_) => {

@@ -168,6 +168,11 @@ impl<'a, 'c> Contexts<'a, 'c> {
         }
     }
 
+    /// Whether runs were left out since they start too many threads.
+    pub fn is_cut(&self) -> bool {
+        self.too_many_threads || self.rules.too_many_started
+    }
+
     /// Searches level by level up to the most rounds given.
     pub fn search(&mut self, most_rounds: u32) -> Result<Found, Interrupted> {
         let machine = self.rules.machine();

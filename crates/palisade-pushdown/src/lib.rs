@@ -163,7 +163,6 @@ fn by_numbers(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) 
 /// Stacks: rounds of threads.
 fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
     let Asked { task, machine, budget, progress, prove } = *asked;
-    let system = machine.system;
     let most_rounds = match task.options.rounds {
         Bound::Fixed(rounds) => rounds,
         Bound::Auto => u32::MAX,
@@ -180,10 +179,9 @@ fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
     let mut contexts = Contexts::new(machine, MOST_STARTED, task.options.reduction, budget, &tell);
     let found = contexts.search(most_rounds);
     let verdict = match found {
-        Ok(Found::Nothing) if contexts.too_many_threads || contexts.rules.too_many_started => {
-            Verdict::Unknown(Reason::ThreadCount(system.instances.len() + MOST_STARTED))
-        }
+        Ok(Found::Nothing) if contexts.is_cut() => Verdict::Unknown(started(None)),
         Ok(Found::Nothing) => Verdict::Safe,
+        Ok(Found::NothingUpTo(rounds)) if contexts.is_cut() => Verdict::Unknown(started(Some(rounds))),
         Ok(Found::NothingUpTo(rounds)) => Verdict::Unknown(Reason::Rounds(rounds)),
         Ok(Found::Bad(last, target)) => match witness::run(&mut contexts, last, &target) {
             Ok(run) => Verdict::Unsafe(Witness { instantiation: task.instantiation(1), run }),
@@ -194,6 +192,9 @@ fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
         },
         Err(interrupted) => {
             let reached = contexts.counters.level.checked_sub(1).filter(|&rounds| rounds > 0);
+            let cut = contexts.is_cut();
+            let reached =
+                reached.map(|rounds| if cut { started(Some(rounds)) } else { Reason::Rounds(rounds) });
             Verdict::Unknown(reason(interrupted, reached))
         }
     };
@@ -210,9 +211,14 @@ fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
     (verdict, proof)
 }
 
-fn reason(interrupted: Interrupted, reached: Option<u32>) -> Reason {
+/// Runs that start more processes were left out.
+fn started(rounds: Option<u32>) -> Reason {
+    Reason::Started { processes: MOST_STARTED, rounds }
+}
+
+fn reason(interrupted: Interrupted, reached: Option<Reason>) -> Reason {
     match interrupted {
-        Interrupted::Exhausted(what) => Reason::exhausted(what, reached.map(Reason::Rounds)),
+        Interrupted::Exhausted(what) => Reason::exhausted(what, reached),
         Interrupted::Growing(growing) => Reason::Growing { name: growing.name, values: growing.values },
     }
 }

@@ -6,7 +6,7 @@ use palisade_conformance::brute::Answer;
 use palisade_conformance::generate::generate_spawning;
 use palisade_conformance::rounds::{self, ANY, RoundLimits};
 use palisade_conformance::shrink;
-use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
+use palisade_engine::{Bound, Budget, Engine, Options, Silent, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower, print};
@@ -48,6 +48,32 @@ fn sections_of_started_threads_come_to_an_end() {
     let program =
         palisade_syntax::parse(palisade_syntax::Language::Pal, &source).expect("it is valid").program;
     assert_eq!(ask(&program).word(), "unsafe");
+}
+
+/// Nine threads break it, and no more than eight are followed beside a recursion: then nothing is said about more, not even within a number of rounds.
+#[test]
+fn threads_that_are_not_followed_are_not_vouched_for() {
+    let text = "
+        shared n: 0..9;
+        proc dig() { choose { dig(); } or { skip; } }
+        process Main { dig(); while n < 9 { spawn W; n = n + 1; } }
+        process W on spawn { assert(n < 9); }
+    ";
+    let source = palisade_base::Source::new("nine.pal", text);
+    let program =
+        palisade_syntax::parse(palisade_syntax::Language::Pal, &source).expect("it is valid").program;
+    let start = "no bad state in runs that start up to 8 processes";
+    let end = "; no more are followed where procedures are recursive: start fewer, or write the recursion as a loop";
+    for (rounds, between) in
+        [(Bound::Auto, ""), (Bound::Fixed(1), ", with up to 1 round each"), (Bound::Fixed(2), "")]
+    {
+        let options = Options { rounds, ..Options::default() };
+        let (model, interlocked) = (Model::Sc, Interlocked::default());
+        let task = Task { program: &program, threads: Threads::Declared, model, interlocked, options };
+        let verdict = Pushdown.check(&task, &Budget::unlimited(1).with_work(300_000), &Silent).verdict;
+        let Verdict::Unknown(reason) = verdict else { panic!("nine are not followed: {verdict:?}") };
+        assert_eq!(reason.to_string(), format!("{start}{between}{end}"));
+    }
 }
 
 #[test]
