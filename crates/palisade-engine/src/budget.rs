@@ -97,6 +97,18 @@ impl Budget {
         self.seat.as_ref()?.learned_by_now()
     }
 
+    /// Tells the other engines that the program at hand is robust under its memory model: whatever is reachable is reachable under SC. Whether they make something of it;
+    /// then the question under the memory model is dropped.
+    pub fn learn_robust(&self) -> bool {
+        self.seat.as_ref().is_some_and(Seat::learn_robust)
+    }
+
+    /// For the same question under SC.
+    pub fn under_sc(mut self) -> Budget {
+        self.seat = self.seat.map(Seat::under_sc);
+        self
+    }
+
     /// How many threads of the host may be used.
     pub fn jobs(&self) -> usize {
         self.jobs

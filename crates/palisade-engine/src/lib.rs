@@ -18,7 +18,7 @@ pub use budget::{Budget, Exhausted};
 pub use proof::Proof;
 pub use race::{Entered, Race};
 pub use reach::{Reachability, Reached};
-pub use robustness::{RaceOutcome, Races, Robustness, RobustnessEngine, RobustnessOutcome};
+pub use robustness::{ROBUST, RaceOutcome, Races, Robustness, RobustnessEngine, RobustnessOutcome};
 pub use stats::{Stats, peak_memory_bytes};
 pub use verdict::{Outcome, Reason, Verdict, Witness};
 

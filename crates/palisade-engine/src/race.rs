@@ -2,7 +2,8 @@
 //!
 //! A [`Race`] has a seat for each engine, the most promising first. Engines take turns on as many host threads as the budget has jobs: whoever has computed least, for its
 //! weight, goes next, so that with n seats of one weight on j threads nobody is slower than n/j times its own pace. They share the memory of the budget: when it is full, the last seat that holds more
-//! than half of its part gives up its own, and may try again when it has the memory to itself. And they share what they have [learned](Budget::learn).
+//! than half of its part gives up its own, and may try again when it has the memory to itself. And they share what they have [learned](Budget::learn). If one of them finds out that the program is
+//! [robust](Budget::learn_robust), those that search under the memory model are stopped, for they may as well search under SC.
 //!
 //! An engine notices nothing of all this: it asks its [`Budget`] whether to go on, and may wait for the answer.
 
@@ -28,6 +29,8 @@ pub struct Race {
 pub(crate) struct Seat {
     shared: Arc<Shared>,
     index: usize,
+    /// Whether the question is asked for SC.
+    under_sc: bool,
 }
 
 struct Shared {
@@ -40,6 +43,9 @@ struct Shared {
     turns: Mutex<Turns>,
     changed: Condvar,
     learned: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    /// Whether it helps to know that the program is robust.
+    heeds_robustness: bool,
+    robust: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -69,8 +75,8 @@ impl fmt::Debug for Shared {
 }
 
 impl Race {
-    /// A race with a seat for each of these weights on so many host threads.
-    pub fn new(weights: &[u32], jobs: usize) -> Race {
+    /// A race with a seat for each of these weights on so many host threads, and whether the question may be asked for SC instead if the program is robust.
+    pub fn new(weights: &[u32], jobs: usize, heeds_robustness: bool) -> Race {
         let seats = weights.len();
         let turns = Turns {
             most: jobs.max(1),
@@ -84,6 +90,8 @@ impl Race {
             turns: Mutex::new(turns),
             changed: Condvar::new(),
             learned: Mutex::default(),
+            heeds_robustness,
+            robust: AtomicBool::new(false),
         };
         Race { shared: Arc::new(shared) }
     }
@@ -92,7 +100,11 @@ impl Race {
     pub fn budget(&self, seat: usize, budget: &Budget) -> Budget {
         // Where there are more threads than seats, an engine that can use several may.
         let jobs = (budget.jobs() + 1).saturating_sub(self.shared.bytes.len()).max(1);
-        budget.clone().with_jobs(jobs).with_seat(Seat { shared: self.shared.clone(), index: seat })
+        budget.clone().with_jobs(jobs).with_seat(Seat {
+            shared: self.shared.clone(),
+            index: seat,
+            under_sc: false,
+        })
     }
 
     /// Waits for the seat's first turn. The seat is free again when the guard is dropped.
@@ -109,6 +121,11 @@ impl Race {
         let _turns = self.shared.lock();
         self.shared.over.store(true, Ordering::Relaxed);
         self.shared.changed.notify_all();
+    }
+
+    /// Whether the program was found to be robust, and that helps.
+    pub fn is_robust(&self) -> bool {
+        self.shared.robust.load(Ordering::Relaxed)
     }
 
     /// Whether the seat had to give up its memory for others.
@@ -177,7 +194,20 @@ impl Seat {
         shared.bytes[self.index].store(bytes, Ordering::Relaxed);
         self.make_room(most)?;
         self.take_turns();
-        if shared.over.load(Ordering::Relaxed) { Err(Exhausted::Stopped) } else { Ok(()) }
+        let elsewhere = !self.under_sc && shared.robust.load(Ordering::Relaxed);
+        if elsewhere || shared.over.load(Ordering::Relaxed) { Err(Exhausted::Stopped) } else { Ok(()) }
+    }
+
+    pub(crate) fn under_sc(self) -> Seat {
+        Seat { under_sc: true, ..self }
+    }
+
+    pub(crate) fn learn_robust(&self) -> bool {
+        let helps = self.shared.heeds_robustness && !self.under_sc;
+        if helps {
+            self.shared.robust.store(true, Ordering::Relaxed);
+        }
+        helps
     }
 
     /// Chooses who gives up its memory if it is full.
@@ -240,7 +270,7 @@ mod tests {
     #[test]
     fn no_more_compute_at_a_time_than_there_are_jobs() {
         let check = |seats: usize, jobs: usize| {
-            let race = Race::new(&vec![1; seats], jobs);
+            let race = Race::new(&vec![1; seats], jobs, false);
             let (now, most) = (AtomicU64::new(0), AtomicU64::new(0));
             std::thread::scope(|scope| {
                 for seat in 0..seats {
@@ -284,7 +314,7 @@ mod tests {
 
     #[test]
     fn the_answer_stops_all_others() {
-        let race = Race::new(&[1; 3], 1);
+        let race = Race::new(&[1; 3], 1, false);
         std::thread::scope(|scope| {
             for seat in 0..2 {
                 let race = &race;
@@ -304,7 +334,7 @@ mod tests {
     #[test]
     fn the_last_that_holds_its_part_makes_room() {
         let check = |held: [u64; 3], expected: [bool; 3]| {
-            let race = Race::new(&[1; 3], 3);
+            let race = Race::new(&[1; 3], 3, false);
             let budget = Budget::unlimited(3).with_memory(100);
             let budgets: Vec<Budget> = (0..3).map(|seat| race.budget(seat, &budget)).collect();
             for (budget, bytes) in budgets.iter().zip(held) {
@@ -322,7 +352,7 @@ mod tests {
 
     #[test]
     fn whoever_is_alone_has_all_the_memory_and_no_second_chance() {
-        let race = Race::new(&[1; 2], 2);
+        let race = Race::new(&[1; 2], 2, false);
         let budget = race.budget(0, &Budget::unlimited(2).with_memory(100));
         assert_eq!(budget.check(100), Ok(()));
         assert_eq!(budget.check(101), Err(Exhausted::Memory(100)));
@@ -331,7 +361,7 @@ mod tests {
 
     #[test]
     fn what_one_learns_all_know() {
-        let race = Race::new(&[1; 2], 1);
+        let race = Race::new(&[1; 2], 1, false);
         let [a, b] = [0, 1].map(|seat| race.budget(seat, &Budget::unlimited(1)));
         assert_eq!(b.learned::<u32>(), None);
         a.learn(Arc::new(7u32));
@@ -339,5 +369,21 @@ mod tests {
         let alone = Budget::unlimited(1);
         alone.learn(Arc::new(7u32));
         assert_eq!(alone.learned::<u32>(), None);
+    }
+
+    #[test]
+    fn where_a_program_is_robust_sc_is_enough() {
+        let check = |heeds: bool| {
+            let race = Race::new(&[1; 2], 1, heeds);
+            let [a, b] = [0, 1].map(|seat| race.budget(seat, &Budget::unlimited(1)));
+            assert_eq!(a.learn_robust(), heeds);
+            assert_eq!(race.is_robust(), heeds);
+            let elsewhere = if heeds { Err(Exhausted::Stopped) } else { Ok(()) };
+            assert_eq!((a.check(0), b.check(0)), (elsewhere, elsewhere));
+            assert_eq!(b.under_sc().check(0), Ok(()));
+        };
+        check(true);
+        check(false);
+        assert!(!Budget::unlimited(1).learn_robust(), "there is nobody to tell");
     }
 }

@@ -4,7 +4,7 @@
 //! whether they are all possible and what is bad at the end. Engines hand back runs, whatever semantics they search.
 //!
 //! Around that: [`links`] says which step overtook which store, [`HappensBefore`] how the accesses of a run are ordered, and its [`Cycle`] that no sequentially
-//! consistent run is like it, [`shorten`](fn@shorten) makes runs easier to read, [`settle`](fn@settle) puts their stores to memory early, and [`WitnessFile`] is the form in
+//! consistent run is like it, [`shorten`](fn@shorten) makes runs easier to read, [`settle`](fn@settle) puts their stores to memory early, [`undelayed`](fn@undelayed) runs under SC are runs with buffers, and [`WitnessFile`] is the form in
 //! which a run is kept in a file and checked again later.
 //!
 //! What is absent: no search, and no code of any engine.
@@ -16,6 +16,7 @@ mod replay;
 mod settle;
 mod shorten;
 mod triangle;
+mod undelayed;
 mod witness_file;
 
 pub use happens::{
@@ -27,6 +28,7 @@ pub use replay::{Replay, ReplayError, replay, take, until_bad};
 pub use settle::{Priority, settle, transfer};
 pub use shorten::{context_switches, shorten};
 pub use triangle::{NoTriangle, Triangle, triangle};
+pub use undelayed::undelayed;
 pub use witness_file::{
     ActionRecord, EffectRecord, Instances, Medium, Origin, ProgramRecord, SCHEMA_VERSION, StepRecord,
     ViolationKind, ViolationRecord, WitnessError, WitnessFile, text_hash,

@@ -4,15 +4,19 @@
 //! timing. What is not small is asked of all engines side by side ([`Race`]): the first who knows the answer stops the others. An engine that had to make room for others tries once more
 //! when it has the memory to itself, so that whatever one engine decides alone is decided here.
 //!
-//! Where `safe` is to be proved, it is no answer without a proof. A proof by visiting all states is soon found and may be long in checking, so that it must have been checked to count.
+//! Engines share what they learn: automata with their value invariants (through [`Budget::learn`]), the bounds they have established, which go into the answer if nobody knows more, and robustness. As soon
+//! as one of them finds out that the program is robust, all that have no answer yet go on under SC, where there is less to search; a run under SC is one in which no store waits.
+//!
+//! Where `safe` is to be proved, it is no answer without a proof, and if that is to be checked, none before it was: a proof may be soon found and long in checking. Then robustness does not help: proofs are
+//! about the memory model.
 
 use crate::CheckError;
-use crate::check::{Asked, Proved, ask};
-use crate::prove;
+use crate::check::{Asked, Wanted, ask, ask_about_robust};
 use palisade_engine::{
     Budget, Engine, Exhausted, Note, Outcome, Progress, Proofs, Race, Reason, Stats, Suitability, Task,
     Verdict,
 };
+use palisade_memory::Model;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -43,13 +47,14 @@ pub(crate) fn ask_all(
     task: &Task<'_>,
     budget: &Budget,
     progress: &dyn Progress,
-    prove: bool,
+    wanted: Wanted,
 ) -> Result<Said, CheckError> {
+    let prove = wanted > Wanted::Answer;
     match engines {
         [] => Ok(Said { asked: nobody(), others: Vec::new() }),
         [engine] => {
             let lane = Lane::new(0, engine.name(), progress);
-            Ok(Said { asked: ask(*engine, task, budget, &lane, prove)?, others: Vec::new() })
+            Ok(Said { asked: ask(*engine, task, budget, &lane, wanted)?, others: Vec::new() })
         }
         _ => {
             let mut eager: Vec<bool> =
@@ -63,8 +68,8 @@ pub(crate) fn ask_all(
                 _ => 1,
             };
             let weights: Vec<u32> = engines.iter().zip(&eager).map(weight).collect();
-            let race = Race::new(&weights, budget.jobs());
-            Question { engines, eager, task, budget, progress, prove, race: &race }.answer()
+            let race = Race::new(&weights, budget.jobs(), !prove);
+            Question { engines, eager, task, budget, progress, wanted, race: &race }.answer()
         }
     }
 }
@@ -82,7 +87,7 @@ struct Question<'q> {
     task: &'q Task<'q>,
     budget: &'q Budget,
     progress: &'q dyn Progress,
-    prove: bool,
+    wanted: Wanted,
     race: &'q Race,
 }
 
@@ -108,7 +113,7 @@ impl Question<'_> {
             said[seat] = Some(asked);
         }
         let mut proving = open.clone();
-        proving.retain(|&seat| self.prove && self.engines[seat].proofs() > Proofs::None);
+        proving.retain(|&seat| self.proves() && self.engines[seat].proofs() > Proofs::None);
         if proving.len() > 1 {
             let budget = self.budget.clone().at_most(DUEL);
             if let Some((seat, asked)) = self.side_by_side(&proving, &budget, &mut said)? {
@@ -139,8 +144,8 @@ impl Question<'_> {
     fn taste(&self, seat: usize) -> Budget {
         let budget = self.race.budget(seat, self.budget);
         let (budget, (work, time)) = match self.eager.iter().filter(|eager| **eager).count() {
-            _ if self.prove && self.engines[seat].proofs() == Proofs::ByVisitingAll => (budget, SIP),
-            1 if !self.prove => (budget.with_jobs(self.budget.jobs()), MEAL),
+            _ if self.proves() && self.engines[seat].proofs() == Proofs::ByVisitingAll => (budget, SIP),
+            1 if !self.proves() => (budget.with_jobs(self.budget.jobs()), MEAL),
             _ => (budget, TASTE),
         };
         budget.with_work(work).at_most(time)
@@ -199,19 +204,35 @@ impl Question<'_> {
     fn ask(&self, seat: usize, budget: &Budget) -> Result<Asked, CheckError> {
         let engine = self.engines[seat];
         let lane = Lane::new(seat, engine.name(), self.progress);
-        let mut asked = ask(engine, self.task, budget, &lane, self.prove)?;
-        if let Some(proof) = asked.proof.take_if(|_| engine.proofs() == Proofs::ByVisitingAll) {
-            let proved = Proved { engine: engine.name(), proof };
-            asked.certified = prove::checked(self.task, &mut asked.outcome, &proved, budget, &lane)?;
-            asked.proof = asked.certified.is_some().then_some(proved.proof);
+        // A proof by visiting all states is none before they were.
+        let wanted = match engine.proofs() {
+            Proofs::ByVisitingAll if self.proves() => Wanted::Checked,
+            _ => self.wanted,
+        };
+        let mut asked = None;
+        if !self.race.is_robust() {
+            let found = ask(engine, self.task, budget, &lane, wanted)?;
+            let stopped = matches!(ran_out(&found), Some(Exhausted::Stopped));
+            if !stopped || !self.race.is_robust() {
+                return Ok(found);
+            }
+            asked = Some(found);
         }
-        Ok(asked)
+        let under_sc = Task { model: Model::Sc, ..self.task.clone() };
+        match asked {
+            Some(asked) if engine.suits(&under_sc) == Suitability::No => Ok(asked),
+            _ => ask_about_robust(engine, self.task, &budget.clone().under_sc(), &lane),
+        }
+    }
+
+    fn proves(&self) -> bool {
+        self.wanted > Wanted::Answer
     }
 
     /// Whether this is an answer to what was asked.
     fn knows(&self, asked: &Asked) -> bool {
         match asked.outcome.verdict {
-            Verdict::Safe => !self.prove || asked.proof.is_some(),
+            Verdict::Safe => !self.proves() || asked.proof.is_some(),
             Verdict::Unsafe(_) => true,
             Verdict::Unknown(_) => false,
         }
@@ -335,7 +356,7 @@ impl Progress for Lane<'_> {
 mod tests {
     use super::*;
     use palisade_engine::{Options, Proof, Silent, Threads};
-    use palisade_memory::{Interlocked, Model};
+    use palisade_memory::Interlocked;
     use palisade_program::written::Program;
 
     /// Says `safe` after so much work, or that it never knows; holds so many bytes.
@@ -395,14 +416,14 @@ mod tests {
     }
 
     fn ask_workers(workers: &[Worker], budget: &Budget) -> Said {
-        ask_for(workers, budget, false)
+        ask_for(workers, budget, Wanted::Answer)
     }
 
-    fn ask_for(workers: &[Worker], budget: &Budget, prove: bool) -> Said {
-        ask_watched(workers, budget, prove, &Silent)
+    fn ask_for(workers: &[Worker], budget: &Budget, wanted: Wanted) -> Said {
+        ask_watched(workers, budget, wanted, &Silent)
     }
 
-    fn ask_watched(workers: &[Worker], budget: &Budget, prove: bool, progress: &dyn Progress) -> Said {
+    fn ask_watched(workers: &[Worker], budget: &Budget, wanted: Wanted, progress: &dyn Progress) -> Said {
         let program = Program::default();
         let task = Task {
             program: &program,
@@ -412,7 +433,7 @@ mod tests {
             options: Options::default(),
         };
         let engines: Vec<&dyn Engine> = workers.iter().map(|worker| worker as &dyn Engine).collect();
-        ask_all(&engines, &task, budget, progress, prove).expect("nothing to replay")
+        ask_all(&engines, &task, budget, progress, wanted).expect("nothing to replay")
     }
 
     const LITTLE: Option<u64> = Some(TASTE.0);
@@ -455,7 +476,7 @@ mod tests {
             let named = ["a", "b"].into_iter().zip(workers);
             let workers: Vec<Worker> =
                 named.map(|(name, (work, proofs))| Worker::new(name, work, 0).proves(proofs)).collect();
-            let asked = ask_for(&workers, &Budget::unlimited(1), true).asked;
+            let asked = ask_for(&workers, &Budget::unlimited(1), Wanted::Proof).asked;
             assert_eq!((asked.outcome.engine, asked.proof.is_some()), (engine, proved));
         };
         check([(LITTLE, Nothing), (LITTLE, Argued)], "b", true);
@@ -490,7 +511,7 @@ mod tests {
         ] {
             let working = Working::default();
             let names: Vec<&str> = workers.iter().map(|worker| worker.name).collect();
-            ask_watched(&workers, &Budget::unlimited(1), false, &working);
+            ask_watched(&workers, &Budget::unlimited(1), Wanted::Answer, &working);
             let (now, mut ever) = working.0.into_inner().expect("no panic");
             ever.sort();
             ever.dedup();
@@ -550,6 +571,74 @@ mod tests {
         assert_eq!(reason.what_ran_out(), Some(Exhausted::Time(Duration::from_millis(1))));
     }
 
+    /// Never ends under TSO; knows what is reachable under SC.
+    struct OnlySc(Outcome);
+
+    impl Engine for OnlySc {
+        fn name(&self) -> &'static str {
+            "sc"
+        }
+        fn suits(&self, _: &Task<'_>) -> Suitability {
+            Suitability::Tries
+        }
+        fn check(&self, task: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
+            if task.model == Model::Sc {
+                return self.0.clone();
+            }
+            let mut done = 0;
+            loop {
+                done += 1;
+                if let Err(what) = budget.check(0).and(budget.check_work(done)) {
+                    let verdict = Verdict::Unknown(Reason::Exhausted(what));
+                    return Outcome { verdict, engine: "sc", stats: Stats::new() };
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_that_is_robust_is_searched_under_sc() {
+        let text =
+            "shared x, y: 0..1; process P { x = 1; fence; y = 1; } process Q { let r = y; assert(r == 0); }";
+        let source = palisade_base::Source::new("p", text);
+        let program =
+            palisade_syntax::parse(palisade_syntax::Language::Pal, &source).expect("it is valid").program;
+        let task = |model| Task {
+            program: &program,
+            threads: Threads::Declared,
+            model,
+            interlocked: Interlocked::default(),
+            options: Options::default(),
+        };
+        let under_sc = palisade_explore::Explicit.check(&task(Model::Sc), &Budget::unlimited(1), &Silent);
+        for model in [Model::Tso, Model::Pso] {
+            for jobs in 1..=2 {
+                let engine = OnlySc(under_sc.clone());
+                let (task, budget) = (task(model), Budget::unlimited(jobs));
+                let said = ask_all(&[&engine, &crate::scout::Scout], &task, &budget, &Silent, Wanted::Answer);
+                let said = said.expect("the run replays under the memory model");
+                let Verdict::Unsafe(witness) = &said.asked.outcome.verdict else { panic!("{said:?}") };
+                let updates = witness
+                    .run
+                    .steps
+                    .iter()
+                    .filter(|step| matches!(step.action, palisade_memory::Action::Update { .. }));
+                assert_eq!(updates.count(), 2, "stores go through the buffer");
+                let others: Vec<_> = said.others.iter().map(|other| other.verdict.clone()).collect();
+                assert_eq!(
+                    others,
+                    [Verdict::Unknown(Reason::Unsupported(palisade_engine::ROBUST.to_owned()))]
+                );
+            }
+        }
+        // Proofs are about the memory model.
+        let budget = Budget::unlimited(1).with_timeout(Duration::from_millis(300));
+        let engine = OnlySc(Outcome { verdict: Verdict::Safe, ..under_sc });
+        let said =
+            ask_all(&[&engine, &crate::scout::Scout], &task(Model::Tso), &budget, &Silent, Wanted::Proof);
+        assert!(matches!(said.expect("no run").asked.outcome.verdict, Verdict::Unknown(_)));
+    }
+
     #[test]
     fn a_panic_goes_on_when_all_others_have_ended() {
         struct Panics;
@@ -580,7 +669,7 @@ mod tests {
         };
         let worker = Worker::new("a", FOR_EVER, 0);
         let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            ask_all(&[&worker, &Panics], &task, &Budget::unlimited(2), &Silent, false)
+            ask_all(&[&worker, &Panics], &task, &Budget::unlimited(2), &Silent, Wanted::Answer)
         }));
         let panic = asked.expect_err("the panic is not swallowed");
         assert_eq!(panic.downcast_ref::<&str>(), Some(&"on purpose"));

@@ -1,7 +1,7 @@
 //! Asking an engine, and believing no run that the trusted machine does not take.
 
 use crate::Input;
-use crate::auto::{self, Lane, Said};
+use crate::auto::{self, Said};
 use crate::engines::{self, engines};
 use crate::prove;
 use palisade_base::Source;
@@ -15,7 +15,7 @@ use palisade_program::running::System;
 use palisade_program::written::{Count, Program, Start};
 use palisade_program::{Instantiation, lower};
 use palisade_report::{Certified, Evidence};
-use palisade_trace::{Origin, Replay, ReplayError, WitnessFile, replay, shorten, text_hash};
+use palisade_trace::{Origin, Replay, ReplayError, WitnessFile, replay, shorten, text_hash, undelayed};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -166,28 +166,24 @@ pub fn check(
         interlocked: options.interlocked,
         options: options.options.clone(),
     };
-    let prove = options.prove || options.certify;
+    let wanted = match (options.certify, options.prove) {
+        (true, _) => Wanted::Checked,
+        (false, true) => Wanted::Proof,
+        (false, false) => Wanted::Answer,
+    };
     let engines = match &options.engine {
-        EngineChoice::Auto => engines::suited(&task, prove),
+        EngineChoice::Auto => engines::suited(&task, wanted),
         EngineChoice::Named(name) => vec![engines::named(name).ok_or_else(|| CheckError::NoSuchEngine {
             name: name.clone(),
             known: engines().iter().map(|engine| engine.name()).collect(),
         })?],
     };
-    let Said { asked: Asked { mut outcome, replayed, proof, certified }, others } =
-        auto::ask_all(&engines, &task, budget, progress, prove)?;
+    let Said { asked: Asked { mut outcome, replayed, proof, mut certified }, others } =
+        auto::ask_all(&engines, &task, budget, progress, wanted)?;
     let mut proof = proof.map(|proof| Proved { engine: outcome.engine, proof });
-    if prove && outcome.verdict == Verdict::Safe && proof.is_none() {
-        proof = prove::by_another(&task, &mut outcome, options, budget, progress)?;
+    if wanted > Wanted::Answer && outcome.verdict == Verdict::Safe && proof.is_none() {
+        (proof, certified) = prove::by_another(&task, &mut outcome, options, budget, progress, wanted)?;
     }
-    let certified = match (&proof, certified) {
-        _ if !options.certify => None,
-        (Some(proof), None) => {
-            let lane = Lane::new(0, proof.engine, progress);
-            prove::checked(&task, &mut outcome, proof, budget, &lane)?
-        }
-        (_, certified) => certified,
-    };
     Ok(Answer {
         outcome,
         others,
@@ -220,17 +216,28 @@ pub(crate) struct Asked {
     pub(crate) certified: Option<Certified>,
 }
 
-/// Asks one engine, and believes no run that the trusted machine does not take.
+/// What is asked of engines.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Wanted {
+    /// An answer.
+    Answer,
+    /// An answer; `safe` with a proof.
+    Proof,
+    /// An answer; `safe` with a proof that was checked.
+    Checked,
+}
+
+/// Asks one engine, and believes no run that the trusted machine does not take. A proof that is to be checked is, and if the budget runs out meanwhile, there is no answer.
 pub(crate) fn ask(
     engine: &dyn Engine,
     task: &Task<'_>,
     budget: &Budget,
     progress: &dyn Progress,
-    prove: bool,
+    wanted: Wanted,
 ) -> Result<Asked, CheckError> {
-    let (mut outcome, proof) = match prove {
-        true => engine.prove(task, budget, progress),
-        false => (engine.check(task, budget, progress), None),
+    let (mut outcome, mut proof) = match wanted {
+        Wanted::Answer => (engine.check(task, budget, progress), None),
+        Wanted::Proof | Wanted::Checked => engine.prove(task, budget, progress),
     };
     let replayed = match &mut outcome.verdict {
         Verdict::Unsafe(witness) => Some(
@@ -239,7 +246,32 @@ pub(crate) fn ask(
         ),
         Verdict::Safe | Verdict::Unknown(_) => None,
     };
-    Ok(Asked { outcome, replayed, proof, certified: None })
+    let mut certified = None;
+    if let Some(found) = proof.take_if(|_| wanted == Wanted::Checked) {
+        certified = prove::checked(task, &mut outcome, &found, budget, progress)?;
+        proof = certified.is_some().then_some(found);
+    }
+    Ok(Asked { outcome, replayed, proof, certified })
+}
+
+/// Asks one engine about a program that is known to be robust: under SC.
+pub(crate) fn ask_about_robust(
+    engine: &dyn Engine,
+    task: &Task<'_>,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Asked, CheckError> {
+    let under_sc = Task { model: Model::Sc, ..task.clone() };
+    let mut asked = ask(engine, &under_sc, budget, progress, Wanted::Answer)?;
+    if let Verdict::Unsafe(witness) = &mut asked.outcome.verdict {
+        let system = lower(task.program, witness.instantiation);
+        let run = undelayed(task.machine(&system), &witness.run);
+        witness.run = run.expect("a run under SC is one with stores that do not wait");
+        let believed = believe(task, witness);
+        let engine = asked.outcome.engine;
+        asked.replayed = Some(believed.map_err(|error| CheckError::ReplayFailed { engine, error })?);
+    }
+    Ok(asked)
 }
 
 /// Shortens a run and takes it on the trusted machine.
@@ -354,7 +386,7 @@ mod tests {
             |edge| Step { thread: ThreadId(0), action: Action::Execute { edge: EdgeId(edge), choice: None } };
         let check = |memory: i64, steps: &[Step], expected: Result<usize, &str>| {
             let liar = Liar(Run { memory: vec![memory], steps: steps.to_vec() });
-            match (ask(&liar, &task, &Budget::unlimited(1), &Silent, false), expected) {
+            match (ask(&liar, &task, &Budget::unlimited(1), &Silent, Wanted::Answer), expected) {
                 (Ok(Asked { replayed: Some(replayed), .. }), Ok(steps)) => {
                     assert_eq!(replayed.replay.effects.len(), steps)
                 }

@@ -1,5 +1,7 @@
 //! The engines there are. A new engine is one more line in [`engines()`].
 
+use crate::check::Wanted;
+use crate::scout::Scout;
 use palisade_engine::{Engine, RobustnessEngine, Suitability, Task};
 
 /// All engines, the preferred one first.
@@ -31,10 +33,15 @@ pub fn named(name: &str) -> Option<&'static dyn Engine> {
 }
 
 /// The engines that can try the task, those that decide it first and reluctant ones last, otherwise in the order of [`engines()`]; to prove `safe`, those first whose proofs are easy to check.
-pub fn suited(task: &Task<'_>, prove: bool) -> Vec<&'static dyn Engine> {
+pub(crate) fn suited(task: &Task<'_>, wanted: Wanted) -> Vec<&'static dyn Engine> {
     let mut preferred = engines().to_vec();
-    if prove {
-        preferred.sort_by_key(|engine| std::cmp::Reverse(engine.proofs()));
+    match wanted {
+        // Lazy reachability finds out by itself whether a program is robust.
+        Wanted::Answer if LAZY.suits(task) == Suitability::No => preferred.push(&Scout),
+        Wanted::Answer => {}
+        Wanted::Proof | Wanted::Checked => {
+            preferred.sort_by_key(|engine| std::cmp::Reverse(engine.proofs()));
+        }
     }
     best_first(&preferred, task)
 }

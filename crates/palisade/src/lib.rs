@@ -33,6 +33,7 @@ mod fences;
 mod prove;
 mod read;
 mod robust;
+mod scout;
 mod translate;
 
 pub use certify::{CertifyError, certify};

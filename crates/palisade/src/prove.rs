@@ -3,10 +3,10 @@
 //! Engines that give no proofs are right nevertheless, and what is safe has a proof whoever has found out: another engine is asked for it. Both must be of one mind.
 
 use crate::auto::{self, Said};
-use crate::check::{CheckError, CheckOptions, EngineChoice, Proved};
+use crate::check::{CheckError, CheckOptions, EngineChoice, Proved, Wanted};
 use crate::engines;
 use palisade_certificate::{Refusal, verify};
-use palisade_engine::{Budget, Outcome, Progress, Proofs, Reason, Task, Verdict};
+use palisade_engine::{Budget, Outcome, Progress, Proof, Proofs, Reason, Task, Verdict};
 use palisade_report::Certified;
 use std::time::Instant;
 
@@ -17,23 +17,26 @@ pub(crate) fn by_another(
     options: &CheckOptions,
     budget: &Budget,
     progress: &dyn Progress,
-) -> Result<Option<Proved>, CheckError> {
+    wanted: Wanted,
+) -> Result<(Option<Proved>, Option<Certified>), CheckError> {
     let safe = outcome.engine;
     let mut others = match options.engine {
         // All have been asked.
         EngineChoice::Auto => Vec::new(),
-        EngineChoice::Named(_) => engines::suited(task, true),
+        EngineChoice::Named(_) => engines::suited(task, wanted),
     };
     others.retain(|engine| engine.proofs() > Proofs::None && engine.name() != safe);
-    let Said { asked, .. } = auto::ask_all(&others, task, budget, progress, true)?;
+    let Said { asked, .. } = auto::ask_all(&others, task, budget, progress, wanted)?;
     let other = asked.outcome.engine;
     let why = match (asked.outcome.verdict, asked.proof) {
         (Verdict::Unsafe(_), _) => return Err(CheckError::Disagreement { safe, other }),
-        (Verdict::Safe, Some(proof)) => return Ok(Some(Proved { engine: other, proof })),
+        (Verdict::Safe, Some(proof)) => {
+            return Ok((Some(Proved { engine: other, proof }), asked.certified));
+        }
         (Verdict::Safe, None) => None,
         (Verdict::Unknown(reason), _) => Some(reason),
     };
-    if options.certify {
+    if wanted == Wanted::Checked {
         let unproved =
             format!("engine `{safe}` says safe, but no engine gives a proof that could be checked");
         let unproved = Reason::Unsupported(unproved);
@@ -43,18 +46,18 @@ pub(crate) fn by_another(
                 None => unproved,
             });
     }
-    Ok(None)
+    Ok((None, None))
 }
 
 /// Checks the proof of `safe`. If the budget runs out, the answer becomes unknown.
 pub(crate) fn checked(
     task: &Task<'_>,
     outcome: &mut Outcome,
-    proved: &Proved,
+    proof: &Proof,
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<Option<Certified>, CheckError> {
-    let Proved { engine, proof } = proved;
+    let engine = outcome.engine;
     let start = Instant::now();
     match verify(task, proof, budget, progress) {
         Ok(summary) => Ok(Some(Certified {

@@ -26,8 +26,8 @@ use draft::{Built, Draft};
 use extend::{Variant, extend};
 use oracle::{Sequence, sequences};
 use palisade_engine::{
-    Budget, Engine, Exhausted, Note, Outcome, Progress, Reachability, Reached, Reason, Stats, Suitability,
-    Task, Verdict, Witness,
+    Budget, Engine, Exhausted, Note, Outcome, Progress, ROBUST, Reachability, Reached, Reason, Stats,
+    Suitability, Task, Verdict, Witness,
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::describe;
@@ -110,20 +110,20 @@ impl Lazy {
         let run = Series { lazy: self, task, original, effort };
         let found = |run| Verdict::Unsafe(Witness { instantiation: task.instantiation(1), run });
         if !unroll::is_cyclic(&system) {
-            return match run.extend(Draft::new(&system), Variant::Deleting, MOST_DELETIONS, stats) {
+            return match run.extend(None, Variant::Deleting, MOST_DELETIONS, stats) {
                 End::Bad(run) => found(run),
                 End::Safe => Verdict::Safe,
                 End::Open(reason) => Verdict::Unknown(reason),
             };
         }
-        let mut reached = match run.extend(Draft::new(&system), Variant::Superset, MOST_EXTENSIONS, stats) {
+        let mut reached = match run.extend(None, Variant::Superset, MOST_EXTENSIONS, stats) {
             End::Bad(run) => return found(run),
             End::Safe => return Verdict::Safe,
             End::Open(reason) if reason.what_ran_out().is_some() => return Verdict::Unknown(reason),
             End::Open(reason) => reason,
         };
         for rounds in 1..=task.options.unroll {
-            match run.extend(unroll::unroll(&system, rounds), Variant::Deleting, MOST_DELETIONS, stats) {
+            match run.extend(Some(rounds), Variant::Deleting, MOST_DELETIONS, stats) {
                 End::Bad(run) => return found(run),
                 // Safe up to these rounds.
                 End::Safe => {
@@ -151,8 +151,10 @@ struct Series<'s> {
 }
 
 impl Series<'_> {
-    /// Algorithm 1, with at most so many extensions.
-    fn extend(&self, mut draft: Draft, variant: Variant, most: usize, stats: &mut Stats) -> End {
+    /// Algorithm 1, with at most so many extensions. `rounds` says how often loops are unrolled, if they are.
+    fn extend(&self, rounds: Option<usize>, variant: Variant, most: usize, stats: &mut Stats) -> End {
+        let system = self.original.system;
+        let mut draft = rounds.map_or_else(|| Draft::new(system), |rounds| unroll::unroll(system, rounds));
         let mut known: FxHashSet<(CodeId, Vec<usize>)> = FxHashSet::default();
         for round in 0.. {
             let built = draft.build();
@@ -175,7 +177,10 @@ impl Series<'_> {
                 if searched {
                     return End::Safe;
                 }
-                // Robust: the search under SC tells all, once it has come to its end.
+                // Robust: the search under SC tells all, once it has come to its end. Others may be better at it.
+                if round == 0 && rounds.is_none() && self.effort.budget.learn_robust() {
+                    return End::Open(Reason::Unsupported(ROBUST.to_owned()));
+                }
                 return match self.search(&draft, &built, u64::MAX, stats) {
                     Ok(Some(run)) => End::Bad(run),
                     Ok(None) => End::Safe,
