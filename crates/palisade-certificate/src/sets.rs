@@ -7,8 +7,9 @@ use crate::invariant::Invariant;
 use crate::undo::Undo;
 use crate::watch::Watch;
 use crate::{Refusal, Summary};
-use palisade_engine::proof::Process;
-use rustc_hash::{FxHashMap, FxHashSet};
+use palisade_engine::proof::{Message, Process};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use std::hash::BuildHasher;
 
 pub(crate) struct Set {
     pub limits: Vec<Limit>,
@@ -23,7 +24,41 @@ pub(crate) struct Set {
 #[derive(Default)]
 struct Node {
     next: FxHashMap<(u32, u32), usize>,
-    here: Vec<usize>,
+    /// By the cells that they name, and the values of these; with their letters.
+    here: Vec<(Vec<usize>, FxHashMap<Vec<u32>, Vec<(Letters, usize)>>)>,
+}
+
+/// A set of letters with the automaton and class of their process; several may share a bit.
+type Letters = u128;
+
+fn letters(config: &Config) -> Letters {
+    let bit = |process: &Process, letter: &Message| {
+        1 << (FxBuildHasher.hash_one((process.kind, process.state, letter)) >> 32) % u64::from(Letters::BITS)
+    };
+    let words = config.processes.iter().flat_map(|process| process.word.iter().map(move |l| (process, l)));
+    words.fold(0, |all, (process, letter)| all | bit(process, letter))
+}
+
+impl Node {
+    fn add(&mut self, number: usize, element: &Config) {
+        let named = element.memory.iter().enumerate().filter_map(|(cell, value)| Some((cell, (*value)?)));
+        let (cells, values): (Vec<usize>, Vec<u32>) = named.unzip();
+        let place = self.here.iter().position(|(others, _)| *others == cells);
+        let place = place.unwrap_or_else(|| {
+            self.here.push((cells, FxHashMap::default()));
+            self.here.len() - 1
+        });
+        self.here[place].1.entry(values).or_default().push((letters(element), number));
+    }
+
+    /// The elements that ask for no more than these values and, as far as can be told at once, these letters.
+    fn asking(&self, memory: &[Option<u32>], letters: Letters) -> impl Iterator<Item = usize> {
+        let lists = self.here.iter().filter_map(|(cells, by_values)| {
+            let values: Option<Vec<u32>> = cells.iter().map(|&cell| memory[cell]).collect();
+            by_values.get(&values?)
+        });
+        lists.flatten().filter(move |(asked, _)| asked & !letters == 0).map(|&(_, number)| number)
+    }
 }
 
 impl Set {
@@ -44,33 +79,39 @@ impl Set {
                     index.push(Node::default());
                 }
             }
-            index[node].here.push(number);
+            index[node].add(number, element);
         }
         Set { limits, free, elements, first, index }
     }
 
     /// Whether some element holds all of these configurations.
     pub fn covers(&self, invariant: &Invariant, config: &Config) -> bool {
-        self.covers_from(0, &config.keys(), invariant, config)
+        let cells = config.memory.iter().enumerate();
+        let known = |(cell, held): (usize, &Option<u32>)| {
+            held.or_else(|| invariant.implied(&config.processes, cell as u32))
+        };
+        let memory: Vec<Option<u32>> = cells.map(known).collect();
+        self.covers_from(0, &config.keys(), &memory, letters(config), config)
     }
 
-    fn covers_from(&self, node: usize, keys: &[(u32, u32)], invariant: &Invariant, config: &Config) -> bool {
+    fn covers_from(
+        &self,
+        node: usize,
+        keys: &[(u32, u32)],
+        memory: &[Option<u32>],
+        letters: Letters,
+        config: &Config,
+    ) -> bool {
         let node = &self.index[node];
-        if node.here.iter().any(|&number| self.is_below(&self.elements[number], invariant, config)) {
+        let below = |number: usize| processes_embed(&self.elements[number].processes, &config.processes);
+        if node.asking(memory, letters).any(below) {
             return true;
         }
         (0..keys.len()).any(|place| {
             let seen = place > 0 && keys[place] == keys[place - 1];
             let next = if seen { None } else { node.next.get(&keys[place]) };
-            next.is_some_and(|&next| self.covers_from(next, &keys[place + 1..], invariant, config))
+            next.is_some_and(|&next| self.covers_from(next, &keys[place + 1..], memory, letters, config))
         })
-    }
-
-    fn is_below(&self, element: &Config, invariant: &Invariant, config: &Config) -> bool {
-        let mut cells = element.memory.iter().zip(&config.memory).enumerate();
-        cells.all(|(cell, (asked, held))| {
-            asked.is_none() || held.or_else(|| invariant.implied(&config.processes, cell as u32)) == *asked
-        }) && processes_embed(&element.processes, &config.processes)
     }
 
     /// Sees that the set holds its predecessors and nothing initial.
