@@ -1,9 +1,9 @@
 //! Progress on standard error: a line refreshed in place on a terminal, now and then a plain line elsewhere.
 //!
-//! A line says how long it has taken, what each engine is doing, its counters, how fast the first of them grows, and the memory in use. Engines tell often, so
-//! [`Meter`] looks at one flag and returns unless the ticker has asked for news.
+//! A line says how long it has taken, the memory in use, and for each engine at work what it is doing, its counters, and how fast the first of them grows. Where a terminal is too
+//! narrow for that, all engines say less, so that each of them is there. Engines tell often, so [`Meter`] looks at one flag and returns unless the ticker has asked for news.
 
-use palisade::{Note, Progress, Stats};
+use palisade::{Note, Progress, Stats, report};
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,10 +16,14 @@ const TICK: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between lines elsewhere.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
+/// A rate on a terminal is that of about so long.
+const RATED: Duration = Duration::from_secs(1);
+/// Nothing is said about the speed of less than this.
+const LEAST_RATED: Duration = Duration::from_millis(500);
 /// At most this many counters of an engine.
 const MOST_COUNTERS: usize = 2;
 /// At most this many engines are told apart.
-const MOST_LANES: usize = 8;
+const MOST_LANES: usize = 16;
 
 /// Shows what engines are doing until it is dropped.
 pub struct Meter {
@@ -51,10 +55,29 @@ struct Lane {
     counters: Vec<(&'static str, u64)>,
     /// When this was told.
     told: Option<Instant>,
-    /// The first counter when it was last shown.
-    before: Option<(Instant, u64)>,
-    /// What the first counter gains per second.
+    /// The first counter some time ago.
+    before: Option<(Instant, &'static str, u64)>,
+    /// What the first counter gained per second since then.
     rate: Option<f64>,
+}
+
+/// How much is said of an engine.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Words {
+    /// `explicit: searching, 12.3k states (1.2k/s), depth 7`
+    All,
+    /// `explicit: searching, 12.3k states (1.2k/s)`
+    OneCounter,
+    /// `explicit: 12.3k states (1.2k/s)`
+    Counter,
+    /// `explicit 12.3k (1.2k/s)`
+    Numbers,
+    /// `explicit 12.3k`
+    Number,
+}
+
+impl Words {
+    const ALL: [Words; 5] = [Words::All, Words::OneCounter, Words::Counter, Words::Numbers, Words::Number];
 }
 
 impl Meter {
@@ -83,6 +106,11 @@ impl Meter {
         self.shared.lock().notes.clone()
     }
 
+    /// Says what is being done, where that is told so rarely that nothing of it is to be missed.
+    pub fn say(&self, doing: &str, stats: &Stats) {
+        self.shared.lock().lane(0).tell("", doing, stats, Instant::now());
+    }
+
     /// Wipes the line on the terminal, so that something else can be printed.
     pub fn wipe(&self) {
         self.shared.lock().wipe();
@@ -91,7 +119,18 @@ impl Meter {
 
 impl Progress for Meter {
     fn note(&self, note: &Note) {
-        self.shared.lock().notes.push(note.clone());
+        let notes = &mut self.shared.lock().notes;
+        // An engine that is asked again does the same again.
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+
+    fn ended(&self, lane: usize) {
+        let lane = lane.min(MOST_LANES - 1);
+        *self.shared.lock().lane(lane) = Lane::default();
+        // Whoever comes next in this place is heard at once.
+        self.shared.asked[lane].store(true, Ordering::Relaxed);
     }
 
     fn tell(&self, doing: &str, stats: &Stats) {
@@ -105,48 +144,74 @@ impl Progress for Meter {
         }
         if let Ok(mut state) = self.shared.state.try_lock() {
             self.shared.asked[lane].store(false, Ordering::Relaxed);
-            if state.lanes.len() <= lane {
-                state.lanes.resize_with(lane + 1, Lane::default);
-            }
-            state.lanes[lane].tell(engine, doing, stats);
+            state.lane(lane).tell(engine, doing, stats, Instant::now());
         }
     }
 }
 
 impl Lane {
-    fn tell(&mut self, engine: &str, doing: &str, stats: &Stats) {
+    fn tell(&mut self, engine: &str, doing: &str, stats: &Stats, told: Instant) {
         engine.clone_into(&mut self.engine);
         doing.clone_into(&mut self.doing);
         self.counters.clear();
         self.counters.extend(stats.iter().take(MOST_COUNTERS));
-        self.told = Some(Instant::now());
+        self.told = Some(told);
+        let first = self.counters.first();
+        match (first, self.before) {
+            (Some((name, now)), Some((_, known, before))) if *name == known && *now >= before => {}
+            // It starts, or has started anew.
+            _ => {
+                self.before = first.map(|&(name, now)| (told, name, now));
+                self.rate = None;
+            }
+        }
     }
 
-    /// What it is doing, in words; the rate is that since it was last shown.
-    fn show(&mut self) -> Option<String> {
-        let told = self.told?;
-        let mut text = match self.engine.as_str() {
-            "" => self.doing.clone(),
-            engine => format!("{engine}: {}", self.doing),
+    /// Finds out how fast it is. A rate of longer ago than the interval is none.
+    fn rate(&mut self, now: Instant, interval: Duration) {
+        let (Some(told), Some(&(name, count)), Some((then, _, before))) =
+            (self.told, self.counters.first(), self.before)
+        else {
+            return;
         };
-        if let Some(&(_, now)) = self.counters.first() {
-            match self.before {
-                Some((then, before)) if told > then && now >= before => {
-                    self.rate = Some((now - before) as f64 / (told - then).as_secs_f64());
-                }
-                // It has started anew, or said nothing since.
-                Some((then, _)) if told > then => self.rate = None,
-                _ => {}
-            }
-            self.before = Some((told, now));
+        if now.saturating_duration_since(told) > interval {
+            self.rate = None;
+        } else if told.saturating_duration_since(then) >= LEAST_RATED {
+            self.rate = Some((count - before) as f64 / (told - then).as_secs_f64());
+            self.before = Some((told, name, count));
         }
-        for (index, (name, value)) in self.counters.iter().enumerate() {
-            text.push_str(&format!(", {} {}", brief(*value as f64), name.replace('_', " ")));
-            if let (0, Some(rate)) = (index, self.rate) {
-                text.push_str(&format!(" ({}/s)", brief(rate)));
-            }
+    }
+
+    /// What it is doing, if it is doing anything.
+    fn show(&self, words: Words) -> Option<String> {
+        self.told?;
+        let rate = self.rate.map(|rate| match rate {
+            rate if rate < 10.0 => format!(" ({rate:.1}/s)"),
+            rate => format!(" ({}/s)", brief(rate)),
+        });
+        let mut parts = Vec::new();
+        if words <= Words::OneCounter || self.engine.is_empty() || self.counters.is_empty() {
+            parts.push(self.doing.clone());
         }
-        Some(text)
+        let counters = if words == Words::All { MOST_COUNTERS } else { 1 };
+        for (index, &(name, value)) in self.counters.iter().enumerate().take(counters) {
+            let number = brief(value as f64);
+            let mut part = match words {
+                Words::All | Words::OneCounter | Words::Counter => report::counter(name, value, &number),
+                Words::Numbers | Words::Number => number,
+            };
+            if let (0, true, Some(rate)) = (index, words <= Words::Numbers, &rate) {
+                part.push_str(rate);
+            }
+            parts.push(part);
+        }
+        let text = parts.join(", ");
+        Some(match self.engine.as_str() {
+            "" => text,
+            engine if words >= Words::Numbers && self.counters.is_empty() => engine.to_owned(),
+            engine if words >= Words::Numbers => format!("{engine} {text}"),
+            engine => format!("{engine}: {text}"),
+        })
     }
 }
 
@@ -195,15 +260,29 @@ impl Shared {
 }
 
 impl State {
-    fn line(&mut self, elapsed: Duration, memory: Option<u64>) -> String {
+    fn lane(&mut self, number: usize) -> &mut Lane {
+        if self.lanes.len() <= number {
+            self.lanes.resize_with(number + 1, Lane::default);
+        }
+        &mut self.lanes[number]
+    }
+
+    /// A line of at most so many characters, if that can be had without leaving out engines.
+    fn line(&self, elapsed: Duration, memory: Option<u64>, width: usize) -> String {
+        let lines = Words::ALL.map(|words| self.line_of(elapsed, memory, words));
+        let [.., shortest] = &lines;
+        lines.iter().find(|line| line.chars().count() <= width).unwrap_or(shortest).clone()
+    }
+
+    fn line_of(&self, elapsed: Duration, memory: Option<u64>, words: Words) -> String {
         let mut line = format!("{:.0} s", elapsed.as_secs_f64());
         if let Some((done, all)) = self.files {
             line.push_str(&format!(", {done} of {all} files"));
         }
         if let Some(bytes) = memory {
-            line.push_str(&format!(", {}B", brief(bytes as f64)));
+            line.push_str(&format!(", {}", report::mebibytes(bytes)));
         }
-        for (index, lane) in self.lanes.iter_mut().filter_map(Lane::show).enumerate() {
+        for (index, lane) in self.lanes.iter().filter_map(|lane| lane.show(words)).enumerate() {
             line.push_str(if index == 0 { ": " } else { " | " });
             line.push_str(&lane);
         }
@@ -211,11 +290,18 @@ impl State {
     }
 
     fn show(&mut self, elapsed: Duration, terminal: bool) {
-        let line = self.line(elapsed, memory_in_use());
+        let interval = if terminal { RATED } else { BETWEEN_LINES };
+        let now = Instant::now();
+        self.lanes.iter_mut().for_each(|lane| lane.rate(now, interval));
+        let width = match terminal {
+            true => terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0),
+            false => u16::MAX,
+        };
+        let width = usize::from(width).saturating_sub(1);
+        let line = self.line(elapsed, memory_in_use(), width);
         let mut stderr = io::stderr().lock();
         let written = if terminal {
-            let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
-            let line: String = line.chars().take(usize::from(width).saturating_sub(1)).collect();
+            let line: String = line.chars().take(width).collect();
             self.shown = true;
             write!(stderr, "\r\u{1b}[K{line}")
         } else {
@@ -244,51 +330,102 @@ fn memory_in_use() -> Option<u64> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn lines() {
+    const WIDE: usize = 1000;
+
+    fn asked() -> Meter {
+        let meter = Meter::new(true);
+        meter.shared.asked.iter().for_each(|asked| asked.store(true, Ordering::Relaxed));
+        meter
+    }
+
+    fn check(meter: &Meter, memory: Option<u64>, width: usize, expected: &str) {
+        assert_eq!(meter.shared.lock().line(Duration::from_secs(3), memory, width), expected);
+    }
+
+    fn states(states: u64) -> Stats {
         let mut stats = Stats::new();
-        stats.set("states", 12_345);
+        stats.set("states", states);
         stats.set("buffer_bound", 2);
         stats.set("depth", 7);
-        let meter = Meter::new(true);
-        let check = |meter: &Meter, memory, expected: &str| {
-            assert_eq!(meter.shared.lock().line(Duration::from_secs(3), memory), expected);
-        };
-        check(&meter, None, "3 s");
-        let ask =
-            |meter: &Meter| meter.shared.asked.iter().for_each(|asked| asked.store(true, Ordering::Relaxed));
-        ask(&meter);
-        meter.tell("searching", &stats);
-        check(&meter, None, "3 s: searching, 12.3k states, 2 buffer bound");
-        meter.tell("nobody asked", &stats);
-        check(&meter, Some(5_000_000), "3 s, 5.0MB: searching, 12.3k states, 2 buffer bound");
-        let meter = Meter::new(true);
-        ask(&meter);
-        meter.tell_of(1, "dual", "searching", &stats);
+        stats
+    }
+
+    #[test]
+    fn lines() {
+        let meter = asked();
+        check(&meter, None, WIDE, "3 s");
+        meter.tell("searching", &states(12_345));
+        check(&meter, None, WIDE, "3 s: searching, 12.3k states, buffer bound 2");
+        meter.tell("nobody asked", &states(12_345));
+        let told = "3 s, 4.8 MiB: searching, 12.3k states, buffer bound 2";
+        check(&meter, Some(5_000_000), WIDE, told);
+        meter.say("nobody asked", &states(1));
+        check(&meter, None, WIDE, "3 s: nobody asked, 1 state, buffer bound 2");
+        let meter = asked();
+        meter.tell_of(1, "dual", "searching", &states(12_345));
         meter.tell_of(0, "explicit", "visiting", &Stats::new());
         meter.files(2, 5);
+        let told = "3 s, 2 of 5 files: explicit: visiting | dual: searching, 12.3k states, buffer bound 2";
+        check(&meter, None, WIDE, told);
+    }
+
+    #[test]
+    fn an_engine_that_has_ended_is_not_shown() {
+        let meter = asked();
+        for (lane, engine) in ["explicit", "dual", "lazy"].into_iter().enumerate() {
+            meter.tell_of(lane, engine, "searching", &Stats::new());
+        }
+        meter.ended(1);
+        check(&meter, None, WIDE, "3 s: explicit: searching | lazy: searching");
+        meter.ended(0);
+        meter.ended(2);
+        check(&meter, None, WIDE, "3 s");
+        // Asked again, it is heard at once.
+        meter.tell_of(1, "dual", "starting", &Stats::new());
+        check(&meter, None, WIDE, "3 s: dual: starting");
+    }
+
+    #[test]
+    fn all_engines_are_there_on_a_narrow_terminal() {
+        let meter = asked();
+        meter.tell_of(0, "explicit", "searching states under tso", &states(3_100_000));
+        meter.tell_of(1, "dual", "searching backward with load buffers", &states(12_345));
+        meter.tell_of(2, "sb", "starting", &Stats::new());
+        meter.shared.lock().lanes[0].rate = Some(253_000.0);
+        let check = |width, expected| check(&meter, Some(400 << 20), width, expected);
         check(
-            &meter,
-            None,
-            "3 s, 2 of 5 files: explicit: visiting | dual: searching, 12.3k states, 2 buffer bound",
+            150,
+            "3 s, 400.0 MiB: explicit: searching states under tso, 3.1M states (253.0k/s) | \
+             dual: searching backward with load buffers, 12.3k states | sb: starting",
         );
+        check(90, "3 s, 400.0 MiB: explicit: 3.1M states (253.0k/s) | dual: 12.3k states | sb: starting");
+        check(80, "3 s, 400.0 MiB: explicit 3.1M (253.0k/s) | dual 12.3k | sb");
+        check(50, "3 s, 400.0 MiB: explicit 3.1M | dual 12.3k | sb");
+        check(10, "3 s, 400.0 MiB: explicit 3.1M | dual 12.3k | sb");
     }
 
     #[test]
     fn rates() {
-        let mut stats = Stats::new();
         let mut lane = Lane::default();
-        let now = Instant::now();
-        let mut show = |seconds: u64, states: u64| {
-            stats.set("states", states);
-            lane.tell("", "searching", &stats);
-            lane.told = Some(now + Duration::from_secs(seconds));
-            lane.show().expect("something was told")
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut show = |told: Option<(u64, u64)>, now: u64, expected: &str| {
+            if let Some((seconds, count)) = told {
+                lane.tell("", "searching", &states(count), at(seconds));
+            }
+            lane.rate(at(now), Duration::from_secs(2));
+            assert_eq!(lane.show(Words::OneCounter).expect("something was told"), expected);
         };
-        assert_eq!(show(1, 1000), "searching, 1000 states");
-        assert_eq!(show(3, 5000), "searching, 5000 states (2000/s)");
-        assert_eq!(show(4, 100), "searching, 100 states");
-        assert_eq!(show(5, 3_000_100), "searching, 3.0M states (3.0M/s)");
+        show(Some((1, 1000)), 1, "searching, 1000 states");
+        show(Some((3, 5000)), 3, "searching, 5000 states (2000/s)");
+        show(None, 5, "searching, 5000 states (2000/s)");
+        // Of another interval than the last.
+        show(None, 6, "searching, 5000 states");
+        show(Some((7, 9000)), 7, "searching, 9000 states (1000/s)");
+        // It has started anew.
+        show(Some((8, 100)), 8, "searching, 100 states");
+        show(Some((9, 3_000_100)), 9, "searching, 3.0M states (3.0M/s)");
+        show(Some((11, 3_000_101)), 11, "searching, 3.0M states (0.5/s)");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::{files, interrupt};
 use palisade::memory::Interlocked;
 use palisade::monitor::{Monitor, Seen, TraceError, TraceReader, Violation};
 use palisade::report::{self, MonitorFinding, Place};
-use palisade::{Diagnostic, Progress, Source, Stats};
+use palisade::{Diagnostic, Source, Stats};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -43,7 +43,7 @@ pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
                 let mut stats = Stats::new();
                 stats.set("events", monitor.events());
                 stats.set("violations", monitor.violations().len() as u64);
-                meter.tell("reading the trace", &stats);
+                meter.say("reading the trace", &stats);
             });
             (reader, read)
         }

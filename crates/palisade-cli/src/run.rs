@@ -14,7 +14,7 @@ use palisade::harness::session::{Findings, First, Options, Session};
 use palisade::harness::shorten::shorten;
 use palisade::memory::Interlocked;
 use palisade::report::{self, Place, RunFinding};
-use palisade::{Diagnostic, Progress, Source, Stats};
+use palisade::{Diagnostic, Source, Stats};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -75,9 +75,9 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     let mut exhaustive = None;
     match (&replayed, args.strategy) {
         (Some(schedule), _) => job.replay(&mut session, schedule),
-        (None, StrategyArg::Exhaustive) => exhaustive = Some(job.explore(&mut session, &meter, start)),
+        (None, StrategyArg::Exhaustive) => exhaustive = Some(job.explore(&mut session, &meter)),
         (None, _) => session.run(|findings| {
-            tell(&meter, findings, start);
+            tell(&meter, findings);
             worth_going_on(findings)
         }),
     }
@@ -181,10 +181,10 @@ impl Job<'_> {
     }
 
     /// Runs all partial orders. The answer is whether these were all, and how many.
-    fn explore(&self, session: &mut Session, meter: &Meter, start: Instant) -> Searched {
+    fn explore(&self, session: &mut Session, meter: &Meter) -> Searched {
         let most = self.args.schedules.unwrap_or(u64::MAX);
         session.explore(self.args.preemptions, most, |findings| {
-            tell(meter, findings, start);
+            tell(meter, findings);
             worth_going_on(findings)
         })
     }
@@ -313,19 +313,19 @@ fn worth_going_on(findings: &Findings) -> bool {
     lost < MOST_INCONCLUSIVE || lost * 2 < findings.executions
 }
 
-fn tell(meter: &Meter, findings: &Findings, start: Instant) {
+fn tell(meter: &Meter, findings: &Findings) {
     let mut stats = Stats::default();
-    let rate = findings.executions as f64 / start.elapsed().as_secs_f64().max(1e-3);
-    stats.set("schedules_per_second", rate as u64);
+    let tried = if findings.searched.is_some() { "partial_orders" } else { "schedules" };
+    stats.set(tried, findings.executions);
     stats.set("distinct_findings", findings.distinct() as u64);
-    meter.tell(&done(findings), &stats);
+    meter.say(&doing(findings), &stats);
 }
 
 /// How far it is; the share is of what is known so far to be tried.
-fn done(findings: &Findings) -> String {
+fn doing(findings: &Findings) -> String {
     match findings.searched {
-        Some(share) => format!("{} partial orders, about {:.0}% of all", findings.executions, share * 100.0),
-        None => format!("{} schedules", findings.executions),
+        Some(share) => format!("about {:.0}% of all done", share * 100.0),
+        None => "running".to_owned(),
     }
 }
 
@@ -390,8 +390,8 @@ mod tests {
     #[test]
     fn an_exhaustive_search_says_how_much_it_has_seen() {
         let mut findings = Findings { executions: 12, ..Findings::default() };
-        assert_eq!(done(&findings), "12 schedules");
+        assert_eq!(doing(&findings), "running");
         findings.searched = Some(0.254);
-        assert_eq!(done(&findings), "12 partial orders, about 25% of all");
+        assert_eq!(doing(&findings), "about 25% of all done");
     }
 }

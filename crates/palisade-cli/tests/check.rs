@@ -64,6 +64,7 @@ step   process  line  instruction        effect           buffer P  buffer Q  me
 * step 2: P reads y while its store of step 1 still waits in the buffer
 
 TSO, engine explicit, [..] states, [..] transitions, [..] s, [..] MiB
+  no other engine was asked
 
 "#]]);
 }

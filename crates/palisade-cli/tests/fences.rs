@@ -89,7 +89,7 @@ fn none_needed() {
     scratch("fences_none").run(&["fences", "fenced.pal"]).exits(0).prints(str![[r#"
 safe  fenced.pal: no fences needed
 
-TSO, engine explicit, 1 engine calls, [..] s
+TSO, engine explicit, 1 engine call, [..] s
 
 "#]]);
 }
@@ -101,7 +101,7 @@ unsafe  wrong.pal: no fences can help, it is wrong under SC too: at the end, x =
 
 step   process  line  instruction  effect       memory x
 ...
-TSO, engine [..], 1 engine calls, [..] s
+TSO, engine [..], 1 engine call, [..] s
 
 "#]]);
     assert!(!ran.stdout.contains("buffer"), "the run is one of SC:\n{}", ran.stdout);

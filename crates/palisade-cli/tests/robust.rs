@@ -163,8 +163,9 @@ fn lazy_reachability_tells_what_it_puts_off() {
     scratch("robust_lazy").run(&["check", "--engine", "lazy", "-v", "sb.pal"]).exits(1).prints(str![[r#"
 unsafe  sb.pal: at the end, P.r = 0 and Q.r = 0 (line 13: final P.r == 1 || Q.r == 1)
 ...
-TSO, engine lazy, [..] states, 3 sc queries, 1 extensions, [..] s, [..] MiB
-1. P puts off its stores of: x = 1; r = y (lines 4, 5)
+TSO, engine lazy, [..] states, 3 sc queries, 1 extension, [..] s, [..] MiB
+  no other engine was asked
+1. lazy: P puts off its stores of: x = 1; r = y (lines 4, 5)
 
 "#]]);
 }

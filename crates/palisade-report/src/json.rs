@@ -1,5 +1,6 @@
 //! One JSON object per file and line. Fields are only ever added; whoever changes the meaning of one counts up the schema version.
 
+use crate::verdict::reached_in_brief;
 use crate::{Finding, explain};
 use palisade_base::{Diagnostic, Severity, Source};
 use palisade_engine::{Outcome, Stats, Verdict};
@@ -81,10 +82,7 @@ struct OtherRecord<'a> {
 
 impl OtherRecord<'_> {
     fn of(outcome: &Outcome) -> OtherRecord<'_> {
-        let reached = match &outcome.verdict {
-            Verdict::Unknown(reason) => reason.to_string(),
-            verdict => verdict.word().to_owned(),
-        };
+        let reached = reached_in_brief(outcome);
         OtherRecord { engine: outcome.engine, reached, stats: &outcome.stats }
     }
 }

@@ -38,7 +38,7 @@ pub use run::{RunFinding, run_headline, run_json, run_sarif, run_text, run_verdi
 pub use sarif::{Problem, Scanned, check_sarif};
 pub use story::{StepInWords, step_in_words};
 pub use summary::{Disagreement, FileResult, summary};
-pub use verdict::{details, headline};
+pub use verdict::{counter, details, headline, mebibytes};
 pub use witness::{LocalSteps, witness};
 
 use palisade_base::Source;

@@ -1,7 +1,7 @@
 //! A verdict as text: the line that scripts read, and the details below it.
 
 use crate::{Colour, Finding, explain};
-use palisade_engine::{Outcome, Stats, Verdict};
+use palisade_engine::{Exhausted, Outcome, Reason, Stats, Verdict};
 use palisade_memory::Model;
 use std::fmt::Write;
 
@@ -56,24 +56,61 @@ pub fn details(finding: &Finding<'_>, full: bool) -> String {
         )
         .expect("writing to a string");
     }
+    if full && finding.others.is_empty() {
+        text.push_str("\n  no other engine was asked");
+    }
     for other in finding.others.iter().filter(|_| full) {
-        text.push_str("\n  ");
-        text.push_str(&reached(other));
+        write!(text, "\n  {}: {}", other.engine, reached(other)).expect("writing to a string");
     }
     text
 }
 
-/// What an engine had found out when another one gave the answer.
+/// What an engine had found out when another one gave the answer. How much it may look at before others are asked is nobody's limit, so that it is told as what it did.
 fn reached(outcome: &Outcome) -> String {
-    let mut text = format!("{}: ", outcome.engine);
-    match &outcome.verdict {
-        Verdict::Unknown(reason) => text.push_str(&reason.to_string()),
-        verdict => text.push_str(verdict.word()),
-    }
-    for (name, value) in outcome.stats.iter().take(1) {
-        write!(text, ", {} {}", grouped(value), name.replace('_', " ")).expect("writing to a string");
+    let counted = outcome.stats.iter().next();
+    let counted = counted.map(|(name, value)| counter(name, value, &grouped(value)));
+    let reason = match &outcome.verdict {
+        Verdict::Unknown(reason) => reason,
+        verdict => return joined(verdict.word().to_owned(), counted),
+    };
+    let Some(what) = reason.what_ran_out() else {
+        let counted = counted.map_or_else(String::new, |counted| format!(" ({counted})"));
+        return format!("{reason}{counted}");
+    };
+    let mut text = match (what, counted) {
+        (Exhausted::Work(_) | Exhausted::Stopped, Some(counted)) => format!("stopped after {counted}"),
+        (what, counted) => joined(ran_out(what), counted),
+    };
+    if let Reason::Partly(_, established) = reason {
+        write!(text, "; {established}").expect("writing to a string");
     }
     text
+}
+
+/// What ended an engine's work before it knew the answer.
+fn ran_out(what: Exhausted) -> String {
+    match what {
+        Exhausted::Time(time) => format!("stopped after {} s", time.as_secs_f64()),
+        Exhausted::Work(work) => format!("stopped after {} states or configurations", grouped(work)),
+        Exhausted::Memory(_) | Exhausted::Stopped => what.to_string(),
+    }
+}
+
+/// The same in a few words, where the counters stand elsewhere.
+pub(crate) fn reached_in_brief(outcome: &Outcome) -> String {
+    match &outcome.verdict {
+        Verdict::Unknown(Reason::Exhausted(what)) => ran_out(*what),
+        Verdict::Unknown(Reason::Partly(what, established)) => format!("{}; {established}", ran_out(*what)),
+        Verdict::Unknown(reason) => reason.to_string(),
+        verdict => verdict.word().to_owned(),
+    }
+}
+
+fn joined(text: String, counted: Option<String>) -> String {
+    match counted {
+        Some(counted) => format!("{text}, {counted}"),
+        None => text,
+    }
 }
 
 /// The same for any kind of answer.
@@ -88,13 +125,39 @@ pub(crate) fn account(
     let mut text = format!("{}, engine {engine}", model.name().to_uppercase());
     let counters = stats.iter().take(if full { usize::MAX } else { 1 });
     for (name, value) in counters {
-        write!(text, ", {} {}", grouped(value), name.replace('_', " ")).expect("writing to a string");
+        write!(text, ", {}", counter(name, value, &grouped(value))).expect("writing to a string");
     }
     write!(text, ", {seconds:.2} s").expect("writing to a string");
     if let (true, Some(bytes)) = (full, peak_memory_bytes) {
-        write!(text, ", {:.1} MiB", bytes as f64 / (1u64 << 20) as f64).expect("writing to a string");
+        write!(text, ", {}", mebibytes(bytes)).expect("writing to a string");
     }
     text
+}
+
+/// Counters that are a size, not a number of things.
+const SIZES: [&str; 5] = ["antichain", "bound", "buffer_bound", "depth", "peak_frontier"];
+
+/// A counter in words, given how its value is written: `12.3k states`, `1 engine call`, `depth 7`.
+pub fn counter(name: &str, value: u64, written: &str) -> String {
+    let words = name.split('_').map(|word| if value == 1 { singular(word) } else { word.to_owned() });
+    let words = words.collect::<Vec<_>>().join(" ");
+    match SIZES.contains(&name) {
+        true => format!("{words} {written}"),
+        false => format!("{written} {words}"),
+    }
+}
+
+fn singular(word: &str) -> String {
+    match (word.strip_suffix("ies"), word.strip_suffix('s')) {
+        (Some(stem), _) => format!("{stem}y"),
+        (None, Some(stem)) => stem.to_owned(),
+        (None, None) => word.to_owned(),
+    }
+}
+
+/// `762.8 MiB`
+pub fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / (1u64 << 20) as f64)
 }
 
 /// `1,234,567`
@@ -113,7 +176,7 @@ pub(crate) fn grouped(value: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palisade_engine::Reason;
+    use std::time::Duration;
 
     #[test]
     fn lines() {
@@ -149,8 +212,49 @@ mod tests {
             Verdict::Unknown(Reason::BufferBound(8)),
             None,
             "unknown  a.pal: no bad state with buffers up to 8",
-            "TSO, engine explicit, 1,234,567 states, 12 peak frontier, 1.50 s, 3.0 MiB",
+            "TSO, engine explicit, 1,234,567 states, peak frontier 12, 1.50 s, 3.0 MiB\n  no other engine was asked",
         );
+    }
+
+    #[test]
+    fn what_others_had_reached() {
+        let check = |reason: Reason, configurations: u64, told: &str, brief: &str| {
+            let mut stats = Stats::new();
+            if configurations > 0 {
+                stats.set("configurations", configurations);
+            }
+            let outcome = Outcome { verdict: Verdict::Unknown(reason), engine: "dual", stats };
+            assert_eq!((reached(&outcome).as_str(), reached_in_brief(&outcome).as_str()), (told, brief));
+        };
+        let (work, time) = (Exhausted::Work(1024), Exhausted::Time(Duration::from_millis(100)));
+        let brief = "stopped after 1,024 states or configurations";
+        check(Reason::Exhausted(work), 1100, "stopped after 1,100 configurations", brief);
+        check(Reason::Exhausted(work), 0, brief, brief);
+        let brief = "stopped after 0.1 s";
+        check(Reason::Exhausted(time), 1, "stopped after 0.1 s, 1 configuration", brief);
+        check(Reason::Exhausted(Exhausted::Stopped), 3, "stopped after 3 configurations", "stopped");
+        let partly = Reason::exhausted(time, Some(Reason::Rounds(2)));
+        let brief = "stopped after 0.1 s; safe up to 2 rounds";
+        check(partly, 5, "stopped after 0.1 s, 5 configurations; safe up to 2 rounds", brief);
+        check(Reason::Rounds(1), 5, "safe up to 1 round (5 configurations)", "safe up to 1 round");
+    }
+
+    #[test]
+    fn counters_in_words() {
+        for (name, value, text) in [
+            ("states", 0, "0 states"),
+            ("states", 1, "1 state"),
+            ("engine_calls", 1, "1 engine call"),
+            ("sc_queries", 1, "1 sc query"),
+            ("sc_queries", 1234, "1,234 sc queries"),
+            ("attacks_discarded", 1, "1 attack discarded"),
+            ("in_one_place", 1, "1 in one place"),
+            ("bound", 1, "bound 1"),
+            ("buffer_bound", 2, "buffer bound 2"),
+        ] {
+            assert_eq!(counter(name, value, &grouped(value)), text);
+        }
+        assert_eq!(mebibytes(3 << 19), "1.5 MiB");
     }
 
     #[test]

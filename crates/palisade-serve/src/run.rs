@@ -5,14 +5,15 @@ use crate::http::Stream;
 use crate::pool::NoPlace;
 use crate::question::Question;
 use crate::server::Shared;
-use palisade::{Budget, Progress, Stats};
+use palisade::{Budget, Progress, Stats, report};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -143,32 +144,48 @@ impl Drop for Stoppable {
     }
 }
 
-/// What an engine is doing. It tells often, and is listened to now and then.
+/// What engines are doing. They tell often, and are listened to now and then.
 #[derive(Default)]
 struct News {
-    heard: AtomicBool,
-    doing: Mutex<String>,
+    /// The numbers of those that have been heard, as bits.
+    heard: AtomicU32,
+    doing: Mutex<BTreeMap<usize, String>>,
 }
 
 impl News {
     fn take(&self) -> String {
-        self.heard.store(false, Ordering::Relaxed);
-        self.doing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.heard.store(0, Ordering::Relaxed);
+        let doing = self.doing.lock().unwrap_or_else(PoisonError::into_inner);
+        doing.values().cloned().collect::<Vec<_>>().join(" | ")
     }
+}
+
+fn bit(lane: usize) -> u32 {
+    1 << lane.min(31)
 }
 
 impl Progress for News {
     fn tell(&self, doing: &str, stats: &Stats) {
-        if self.heard.load(Ordering::Relaxed) {
+        self.tell_of(0, "", doing, stats);
+    }
+
+    fn tell_of(&self, lane: usize, engine: &str, doing: &str, stats: &Stats) {
+        if self.heard.load(Ordering::Relaxed) & bit(lane) != 0 {
             return;
         }
         if let Ok(mut news) = self.doing.try_lock() {
-            self.heard.store(true, Ordering::Relaxed);
-            news.clear();
-            news.push_str(doing);
+            self.heard.fetch_or(bit(lane), Ordering::Relaxed);
+            let mut text = if engine.is_empty() { String::new() } else { format!("{engine}: ") };
+            text.push_str(doing);
             for (name, value) in stats.iter().take(MOST_COUNTERS) {
-                news.push_str(&format!(", {value} {}", name.replace('_', " ")));
+                text.push_str(&format!(", {}", report::counter(name, value, &value.to_string())));
             }
+            news.insert(lane, text);
         }
+    }
+
+    fn ended(&self, lane: usize) {
+        self.doing.lock().unwrap_or_else(PoisonError::into_inner).remove(&lane);
+        self.heard.fetch_and(!bit(lane), Ordering::Relaxed);
     }
 }

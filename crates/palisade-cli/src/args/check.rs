@@ -24,7 +24,7 @@ pub struct CheckArgs {
     /// Memory model
     #[arg(long, value_name = "MODEL", default_value = "tso", value_parser = models())]
     pub model: Model,
-    /// Who decides; auto takes the best for the program
+    /// Who decides; auto asks all that suit the program, and the first who knows answers
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = engines())]
     pub engine: String,
     /// Longest store buffers that explicit search tries where they can grow for ever

@@ -57,7 +57,7 @@ pub struct FencesArgs {
     /// Memory model
     #[arg(long, value_name = "MODEL", default_value = "tso")]
     pub model: WeakModelArg,
-    /// Who decides; auto takes the best for the program
+    /// Who decides; auto asks all that suit the program, and the first who knows answers
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = all_engines())]
     pub engine: String,
     /// Longest store buffers that explicit search tries where they can grow for ever

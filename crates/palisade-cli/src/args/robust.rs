@@ -21,7 +21,7 @@ pub struct RobustArgs {
     /// Memory model
     #[arg(long, value_name = "MODEL", default_value = "tso")]
     pub model: WeakModelArg,
-    /// Who decides; auto takes the best for the program
+    /// Who decides; auto asks the one that suits the program best, and the next if it does not know
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = robustness_engines())]
     pub engine: String,
     /// Look for triangular races instead: without any, a program is robust under TSO

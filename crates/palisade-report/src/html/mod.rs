@@ -11,7 +11,7 @@ mod run;
 mod text;
 mod timeline;
 
-use crate::verdict::{grouped, why};
+use crate::verdict::{grouped, mebibytes, why};
 use crate::{Evidence, FencesFinding, Finding, RaceFinding, RobustFinding, explain};
 use listing::{Marks, lines_of, listing};
 use palisade_base::{Diagnostic, Severity, Source};
@@ -309,7 +309,7 @@ impl Took<'_> {
         item("engine", self.engine);
         item("time", &format!("{:.2} s", self.seconds));
         if let Some(bytes) = self.peak_memory_bytes {
-            item("peak memory", &format!("{:.1} MiB", bytes as f64 / (1u64 << 20) as f64));
+            item("peak memory", &mebibytes(bytes));
         }
         for (name, value) in self.stats.iter() {
             item(&name.replace('_', " "), &grouped(value));
