@@ -103,12 +103,6 @@ impl Budget {
         self.seat.as_ref().is_some_and(Seat::learn_robust)
     }
 
-    /// For the same question under SC.
-    pub fn under_sc(mut self) -> Budget {
-        self.seat = self.seat.map(Seat::under_sc);
-        self
-    }
-
     /// How many threads of the host may be used.
     pub fn jobs(&self) -> usize {
         self.jobs

@@ -3,7 +3,7 @@
 //! A [`Race`] has a seat for each engine, the most promising first. Engines take turns on as many host threads as the budget has jobs: whoever has computed least, for its
 //! weight, goes next, so that with n seats of one weight on j threads nobody is slower than n/j times its own pace. They share the memory of the budget: when it is full, the last seat that holds more
 //! than half of its part gives up its own, and may try again when it has the memory to itself. And they share what they have [learned](Budget::learn). If one of them finds out that the program is
-//! [robust](Budget::learn_robust), those that search under the memory model are stopped, for they may as well search under SC.
+//! [robust](Budget::learn_robust), the race is over: the question may as well be asked for SC.
 //!
 //! An engine notices nothing of all this: it asks its [`Budget`] whether to go on, and may wait for the answer.
 
@@ -29,8 +29,6 @@ pub struct Race {
 pub(crate) struct Seat {
     shared: Arc<Shared>,
     index: usize,
-    /// Whether the question is asked for SC.
-    under_sc: bool,
 }
 
 struct Shared {
@@ -100,11 +98,7 @@ impl Race {
     pub fn budget(&self, seat: usize, budget: &Budget) -> Budget {
         // Where there are more threads than seats, an engine that can use several may.
         let jobs = (budget.jobs() + 1).saturating_sub(self.shared.bytes.len()).max(1);
-        budget.clone().with_jobs(jobs).with_seat(Seat {
-            shared: self.shared.clone(),
-            index: seat,
-            under_sc: false,
-        })
+        budget.clone().with_jobs(jobs).with_seat(Seat { shared: self.shared.clone(), index: seat })
     }
 
     /// Waits for the seat's first turn. The seat is free again when the guard is dropped.
@@ -123,7 +117,7 @@ impl Race {
         self.shared.changed.notify_all();
     }
 
-    /// Whether the program was found to be robust, and that helps.
+    /// Whether the program was found to be robust, and that helps. Then all have been stopped.
     pub fn is_robust(&self) -> bool {
         self.shared.robust.load(Ordering::Relaxed)
     }
@@ -194,20 +188,13 @@ impl Seat {
         shared.bytes[self.index].store(bytes, Ordering::Relaxed);
         self.make_room(most)?;
         self.take_turns();
-        let elsewhere = !self.under_sc && shared.robust.load(Ordering::Relaxed);
-        if elsewhere || shared.over.load(Ordering::Relaxed) { Err(Exhausted::Stopped) } else { Ok(()) }
-    }
-
-    pub(crate) fn under_sc(self) -> Seat {
-        Seat { under_sc: true, ..self }
+        let robust = shared.robust.load(Ordering::Relaxed);
+        if robust || shared.over.load(Ordering::Relaxed) { Err(Exhausted::Stopped) } else { Ok(()) }
     }
 
     pub(crate) fn learn_robust(&self) -> bool {
-        let helps = self.shared.heeds_robustness && !self.under_sc;
-        if helps {
-            self.shared.robust.store(true, Ordering::Relaxed);
-        }
-        helps
+        self.shared.robust.fetch_or(self.shared.heeds_robustness, Ordering::Relaxed);
+        self.shared.heeds_robustness
     }
 
     /// Chooses who gives up its memory if it is full.
@@ -380,7 +367,6 @@ mod tests {
             assert_eq!(race.is_robust(), heeds);
             let elsewhere = if heeds { Err(Exhausted::Stopped) } else { Ok(()) };
             assert_eq!((a.check(0), b.check(0)), (elsewhere, elsewhere));
-            assert_eq!(b.under_sc().check(0), Ok(()));
         };
         check(true);
         check(false);

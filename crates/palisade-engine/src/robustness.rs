@@ -6,7 +6,7 @@
 use crate::{Budget, Progress, Reason, Stats, Suitability, Task, Witness};
 
 /// What an engine says that leaves the question to others once it has [found](Budget::learn_robust) the program to be robust.
-pub const ROBUST: &str = "robust; the others go on under sequential consistency";
+pub const ROBUST: &str = "robust; sequential consistency tells all";
 
 /// What an engine found out about robustness.
 #[derive(Clone, PartialEq, Eq, Debug)]

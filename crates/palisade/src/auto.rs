@@ -5,13 +5,13 @@
 //! when it has the memory to itself, so that whatever one engine decides alone is decided here.
 //!
 //! Engines share what they learn: automata with their value invariants (through [`Budget::learn`]), the bounds they have established, which go into the answer if nobody knows more, and robustness. As soon
-//! as one of them finds out that the program is robust, all that have no answer yet go on under SC, where there is less to search; a run under SC is one in which no store waits.
+//! as one of them finds out that the program is robust, the question is asked anew for SC, where there is less to search and more engines know their way; a run under SC is one in which no store waits.
 //!
 //! Where `safe` is to be proved, it is no answer without a proof, and if that is to be checked, none before it was: a proof may be soon found and long in checking. Then robustness does not help: proofs are
 //! about the memory model.
 
 use crate::CheckError;
-use crate::check::{Asked, Wanted, ask, ask_about_robust};
+use crate::check::{Asked, Wanted, ask};
 use palisade_engine::{
     Budget, Engine, Exhausted, Note, Outcome, Progress, Proofs, Race, Reason, Stats, Suitability, Task,
     Verdict,
@@ -41,16 +41,20 @@ pub(crate) struct Said {
     pub(crate) others: Vec<Outcome>,
 }
 
-/// Asks the engines, the most promising first, until one knows the answer or the budget runs out. If none knows, the first one says why.
+/// The engines to ask about a task, the most promising first.
+pub(crate) type Suited<'e> = dyn Fn(&Task<'_>) -> Vec<&'e dyn Engine> + 'e;
+
+/// Asks the engines until one knows the answer or the budget runs out. If none knows, the first one says why.
 pub(crate) fn ask_all(
-    engines: &[&dyn Engine],
+    suited: &Suited<'_>,
     task: &Task<'_>,
     budget: &Budget,
     progress: &dyn Progress,
     wanted: Wanted,
 ) -> Result<Said, CheckError> {
     let prove = wanted > Wanted::Answer;
-    match engines {
+    let engines = suited(task);
+    match engines.as_slice() {
         [] => Ok(Said { asked: nobody(), others: Vec::new() }),
         [engine] => {
             let lane = Lane::new(0, engine.name(), progress);
@@ -69,7 +73,14 @@ pub(crate) fn ask_all(
             };
             let weights: Vec<u32> = engines.iter().zip(&eager).map(weight).collect();
             let race = Race::new(&weights, budget.jobs(), !prove);
-            Question { engines, eager, task, budget, progress, wanted, race: &race }.answer()
+            let question = Question { engines: &engines, eager, task, budget, progress, wanted, race: &race };
+            match question.answer()? {
+                Course::Answered(said) => Ok(said),
+                Course::Robust(said) => {
+                    let sc = Task { model: Model::Sc, ..task.clone() };
+                    ask_all(suited, &sc, budget, progress, wanted)?.of_robust(task, said)
+                }
+            }
         }
     }
 }
@@ -78,6 +89,28 @@ fn nobody() -> Asked {
     let why = Reason::Unsupported("no engine can handle this program".to_owned());
     let outcome = Outcome { verdict: Verdict::Unknown(why), engine: "auto", stats: Stats::new() };
     Asked { outcome, replayed: None, proof: None, certified: None }
+}
+
+/// How asking ends.
+enum Course {
+    Answered(Said),
+    /// The program is robust: SC tells all. What was said before that was known.
+    Robust(Vec<Option<Asked>>),
+}
+
+impl Said {
+    /// What was said about the program under SC, as said about a memory model under which it is robust, besides what had been said before.
+    fn of_robust(self, task: &Task<'_>, before: Vec<Option<Asked>>) -> Result<Said, CheckError> {
+        let Said { asked, mut others } = self;
+        let asked = asked.of_robust(task)?;
+        for Asked { outcome, .. } in before.into_iter().flatten() {
+            let again = |other: &Outcome| other.engine == outcome.engine;
+            if !again(&asked.outcome) && !others.iter().any(again) {
+                others.push(outcome);
+            }
+        }
+        Ok(Said { asked, others })
+    }
 }
 
 struct Question<'q> {
@@ -92,41 +125,47 @@ struct Question<'q> {
 }
 
 impl Question<'_> {
-    fn answer(&self) -> Result<Said, CheckError> {
+    fn answer(&self) -> Result<Course, CheckError> {
         let seats = self.engines.len();
         let mut said: Vec<Option<Asked>> = (0..seats).map(|_| None).collect();
         let mut open = Vec::new();
         for seat in (0..seats).filter(|&seat| self.eager[seat]) {
             let asked = self.ask(seat, &self.taste(seat))?;
             if self.knows(&asked) {
-                return Ok(told(said, seat, asked));
+                return Ok(Course::Answered(told(said, seat, asked)));
             }
             if let Err(what) = self.budget.check(0) {
                 said[seat] = Some(asked);
                 // What ran out is not the taste.
                 said.iter_mut().flatten().for_each(|asked| asked.ran_out_of(what));
-                return Ok(no_answer(said));
+                return Ok(Course::Answered(no_answer(said)));
             }
             if ran_out(&asked).is_some() {
                 open.push(seat);
             }
             said[seat] = Some(asked);
+            if self.race.is_robust() {
+                return Ok(Course::Robust(said));
+            }
         }
         let mut proving = open.clone();
         proving.retain(|&seat| self.proves() && self.engines[seat].proofs() > Proofs::None);
         if proving.len() > 1 {
             let budget = self.budget.clone().at_most(DUEL);
             if let Some((seat, asked)) = self.side_by_side(&proving, &budget, &mut said)? {
-                return Ok(told(said, seat, asked));
+                return Ok(Course::Answered(told(said, seat, asked)));
             }
         }
         open.extend((0..seats).filter(|&seat| !self.eager[seat]));
         if let [seat] = open.as_slice() {
             let asked = self.ask(*seat, self.budget)?;
-            return Ok(self.last_word(said, *seat, asked));
+            return Ok(Course::Answered(self.last_word(said, *seat, asked)));
         }
         if let Some((seat, asked)) = self.side_by_side(&open, self.budget, &mut said)? {
-            return Ok(told(said, seat, asked));
+            return Ok(Course::Answered(told(said, seat, asked)));
+        }
+        if self.race.is_robust() {
+            return Ok(Course::Robust(said));
         }
         for seat in open.into_iter().filter(|&seat| self.race.was_evicted(seat)) {
             if self.budget.check(0).is_err() {
@@ -134,11 +173,11 @@ impl Question<'_> {
             }
             let asked = self.ask(seat, self.budget)?;
             if self.knows(&asked) {
-                return Ok(told(said, seat, asked));
+                return Ok(Course::Answered(told(said, seat, asked)));
             }
             said[seat] = Some(asked);
         }
-        Ok(no_answer(said))
+        Ok(Course::Answered(no_answer(said)))
     }
 
     fn taste(&self, seat: usize) -> Budget {
@@ -209,20 +248,7 @@ impl Question<'_> {
             Proofs::ByVisitingAll if self.proves() => Wanted::Checked,
             _ => self.wanted,
         };
-        let mut asked = None;
-        if !self.race.is_robust() {
-            let found = ask(engine, self.task, budget, &lane, wanted)?;
-            let stopped = matches!(ran_out(&found), Some(Exhausted::Stopped));
-            if !stopped || !self.race.is_robust() {
-                return Ok(found);
-            }
-            asked = Some(found);
-        }
-        let under_sc = Task { model: Model::Sc, ..self.task.clone() };
-        match asked {
-            Some(asked) if engine.suits(&under_sc) == Suitability::No => Ok(asked),
-            _ => ask_about_robust(engine, self.task, &budget.clone().under_sc(), &lane),
-        }
+        ask(engine, self.task, budget, &lane, wanted)
     }
 
     fn proves(&self) -> bool {
@@ -302,22 +328,24 @@ fn no_answer(said: Vec<Option<Asked>>) -> Said {
     };
     let mut asked = said.remove(best);
     // What another engine has established is worth more than that time is over.
+    let found = |which: fn(&Reason) -> bool| said.iter().find_map(|other| found_out(&other.outcome, which));
     if let Verdict::Unknown(Reason::Exhausted(what)) = asked.outcome.verdict
-        && let Some(reached) = said.iter().find_map(|other| established(&other.outcome))
+        && let Some(reached) =
+            found(Reason::is_bound).or_else(|| found(|reason| matches!(reason, Reason::Growing { .. })))
     {
         asked.outcome.verdict = Verdict::Unknown(Reason::exhausted(what, Some(reached.clone())));
     }
     Said { asked, others: said.into_iter().map(|asked| asked.outcome).collect() }
 }
 
-/// Up to which bound an engine has seen nothing bad.
-fn established(outcome: &Outcome) -> Option<&Reason> {
+/// What an engine has found out, if it is of this kind.
+fn found_out(outcome: &Outcome, which: fn(&Reason) -> bool) -> Option<&Reason> {
     let reason = match &outcome.verdict {
         Verdict::Unknown(Reason::Partly(_, reached)) => reached,
         Verdict::Unknown(reason) => reason,
         Verdict::Safe | Verdict::Unsafe(_) => return None,
     };
-    reason.is_bound().then_some(reason)
+    which(reason).then_some(reason)
 }
 
 /// Tells which engine it is that tells, from its start to its end.
@@ -433,7 +461,7 @@ mod tests {
             options: Options::default(),
         };
         let engines: Vec<&dyn Engine> = workers.iter().map(|worker| worker as &dyn Engine).collect();
-        ask_all(&engines, &task, budget, progress, wanted).expect("nothing to replay")
+        ask_all(&|_| engines.clone(), &task, budget, progress, wanted).expect("nothing to replay")
     }
 
     const LITTLE: Option<u64> = Some(TASTE.0);
@@ -610,12 +638,19 @@ mod tests {
             interlocked: Interlocked::default(),
             options: Options::default(),
         };
-        let under_sc = palisade_explore::Explicit.check(&task(Model::Sc), &Budget::unlimited(1), &Silent);
+        let found = palisade_explore::Explicit.check(&task(Model::Sc), &Budget::unlimited(1), &Silent);
+        let under_sc = Outcome { engine: "sc", ..found };
         for model in [Model::Tso, Model::Pso] {
             for jobs in 1..=2 {
                 let engine = OnlySc(under_sc.clone());
                 let (task, budget) = (task(model), Budget::unlimited(jobs));
-                let said = ask_all(&[&engine, &crate::scout::Scout], &task, &budget, &Silent, Wanted::Answer);
+                let said = ask_all(
+                    &|_| vec![&engine, &crate::scout::Scout],
+                    &task,
+                    &budget,
+                    &Silent,
+                    Wanted::Answer,
+                );
                 let said = said.expect("the run replays under the memory model");
                 let Verdict::Unsafe(witness) = &said.asked.outcome.verdict else { panic!("{said:?}") };
                 let updates = witness
@@ -634,8 +669,13 @@ mod tests {
         // Proofs are about the memory model.
         let budget = Budget::unlimited(1).with_timeout(Duration::from_millis(300));
         let engine = OnlySc(Outcome { verdict: Verdict::Safe, ..under_sc });
-        let said =
-            ask_all(&[&engine, &crate::scout::Scout], &task(Model::Tso), &budget, &Silent, Wanted::Proof);
+        let said = ask_all(
+            &|_| vec![&engine, &crate::scout::Scout],
+            &task(Model::Tso),
+            &budget,
+            &Silent,
+            Wanted::Proof,
+        );
         assert!(matches!(said.expect("no run").asked.outcome.verdict, Verdict::Unknown(_)));
     }
 
@@ -669,7 +709,7 @@ mod tests {
         };
         let worker = Worker::new("a", FOR_EVER, 0);
         let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            ask_all(&[&worker, &Panics], &task, &Budget::unlimited(2), &Silent, Wanted::Answer)
+            ask_all(&|_| vec![&worker, &Panics], &task, &Budget::unlimited(2), &Silent, Wanted::Answer)
         }));
         let panic = asked.expect_err("the panic is not swallowed");
         assert_eq!(panic.downcast_ref::<&str>(), Some(&"on purpose"));

@@ -171,15 +171,16 @@ pub fn check(
         (false, true) => Wanted::Proof,
         (false, false) => Wanted::Answer,
     };
-    let engines = match &options.engine {
-        EngineChoice::Auto => engines::suited(&task, wanted),
-        EngineChoice::Named(name) => vec![engines::named(name).ok_or_else(|| CheckError::NoSuchEngine {
+    let named = match &options.engine {
+        EngineChoice::Auto => None,
+        EngineChoice::Named(name) => Some(engines::named(name).ok_or_else(|| CheckError::NoSuchEngine {
             name: name.clone(),
             known: engines().iter().map(|engine| engine.name()).collect(),
-        })?],
+        })?),
     };
+    let suited = |task: &Task<'_>| named.map_or_else(|| engines::suited(task, wanted), |engine| vec![engine]);
     let Said { asked: Asked { mut outcome, replayed, proof, mut certified }, others } =
-        auto::ask_all(&engines, &task, budget, progress, wanted)?;
+        auto::ask_all(&suited, &task, budget, progress, wanted)?;
     let mut proof = proof.map(|proof| Proved { engine: outcome.engine, proof });
     if wanted > Wanted::Answer && outcome.verdict == Verdict::Safe && proof.is_none() {
         (proof, certified) = prove::by_another(&task, &mut outcome, options, budget, progress, wanted)?;
@@ -254,24 +255,19 @@ pub(crate) fn ask(
     Ok(Asked { outcome, replayed, proof, certified })
 }
 
-/// Asks one engine about a program that is known to be robust: under SC.
-pub(crate) fn ask_about_robust(
-    engine: &dyn Engine,
-    task: &Task<'_>,
-    budget: &Budget,
-    progress: &dyn Progress,
-) -> Result<Asked, CheckError> {
-    let under_sc = Task { model: Model::Sc, ..task.clone() };
-    let mut asked = ask(engine, &under_sc, budget, progress, Wanted::Answer)?;
-    if let Verdict::Unsafe(witness) = &mut asked.outcome.verdict {
-        let system = lower(task.program, witness.instantiation);
-        let run = undelayed(task.machine(&system), &witness.run);
-        witness.run = run.expect("a run under SC is one with stores that do not wait");
-        let believed = believe(task, witness);
-        let engine = asked.outcome.engine;
-        asked.replayed = Some(believed.map_err(|error| CheckError::ReplayFailed { engine, error })?);
+impl Asked {
+    /// What was said about the program under SC, as said about a memory model under which it is robust.
+    pub(crate) fn of_robust(mut self, task: &Task<'_>) -> Result<Asked, CheckError> {
+        if let Verdict::Unsafe(witness) = &mut self.outcome.verdict {
+            let system = lower(task.program, witness.instantiation);
+            let run = undelayed(task.machine(&system), &witness.run);
+            witness.run = run.expect("a run under SC is one with stores that do not wait");
+            let engine = self.outcome.engine;
+            let believed = believe(task, witness);
+            self.replayed = Some(believed.map_err(|error| CheckError::ReplayFailed { engine, error })?);
+        }
+        Ok(self)
     }
-    Ok(asked)
 }
 
 /// Shortens a run and takes it on the trusted machine.

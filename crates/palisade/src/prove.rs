@@ -20,12 +20,15 @@ pub(crate) fn by_another(
     wanted: Wanted,
 ) -> Result<(Option<Proved>, Option<Certified>), CheckError> {
     let safe = outcome.engine;
-    let mut others = match options.engine {
-        // All have been asked.
-        EngineChoice::Auto => Vec::new(),
-        EngineChoice::Named(_) => engines::suited(task, wanted),
+    let others = |task: &Task<'_>| {
+        let mut others = match options.engine {
+            // All have been asked.
+            EngineChoice::Auto => Vec::new(),
+            EngineChoice::Named(_) => engines::suited(task, wanted),
+        };
+        others.retain(|engine| engine.proofs() > Proofs::None && engine.name() != safe);
+        others
     };
-    others.retain(|engine| engine.proofs() > Proofs::None && engine.name() != safe);
     let Said { asked, .. } = auto::ask_all(&others, task, budget, progress, wanted)?;
     let other = asked.outcome.engine;
     let why = match (asked.outcome.verdict, asked.proof) {
