@@ -22,6 +22,8 @@ const RATED: Duration = Duration::from_secs(1);
 const LEAST_RATED: Duration = Duration::from_millis(500);
 /// At most this many counters of an engine.
 const MOST_COUNTERS: usize = 2;
+/// At most this many characters of what no engine does, where there is little room.
+const MOST_DOING: usize = 24;
 /// At most this many engines are told apart.
 const MOST_LANES: usize = 16;
 
@@ -74,10 +76,17 @@ enum Words {
     Numbers,
     /// `explicit 12.3k`
     Number,
+    /// `explicit 12k`, and no word about memory
+    Least,
 }
 
 impl Words {
-    const ALL: [Words; 5] = [Words::All, Words::OneCounter, Words::Counter, Words::Numbers, Words::Number];
+    const ALL: [Words; 6] =
+        [Words::All, Words::OneCounter, Words::Counter, Words::Numbers, Words::Number, Words::Least];
+
+    fn between(self) -> &'static str {
+        if self == Words::Least { ", " } else { " | " }
+    }
 }
 
 impl Meter {
@@ -191,7 +200,8 @@ impl Lane {
         });
         let mut parts = Vec::new();
         if words <= Words::OneCounter || self.engine.is_empty() || self.counters.is_empty() {
-            parts.push(self.doing.clone());
+            let most = if words == Words::Least && self.engine.is_empty() { MOST_DOING } else { usize::MAX };
+            parts.push(self.doing.chars().take(most).collect());
         }
         let counters = if words == Words::All { MOST_COUNTERS } else { 1 };
         for (index, &(name, value)) in self.counters.iter().enumerate().take(counters) {
@@ -199,6 +209,7 @@ impl Lane {
             let mut part = match words {
                 Words::All | Words::OneCounter | Words::Counter => report::counter(name, value, &number),
                 Words::Numbers | Words::Number => number,
+                Words::Least => without_decimals(value),
             };
             if let (0, true, Some(rate)) = (index, words <= Words::Numbers, &rate) {
                 part.push_str(rate);
@@ -222,6 +233,14 @@ fn brief(value: f64) -> String {
         value if value < 1e6 => format!("{:.1}k", value / 1e3),
         value if value < 1e9 => format!("{:.1}M", value / 1e6),
         value => format!("{:.1}G", value / 1e9),
+    }
+}
+
+/// `950`, `12k`, `4.5M`
+fn without_decimals(value: u64) -> String {
+    match value {
+        10_000..1_000_000 => format!("{}k", value / 1000),
+        value => brief(value as f64),
     }
 }
 
@@ -279,11 +298,11 @@ impl State {
         if let Some((done, all)) = self.files {
             line.push_str(&format!(", {done} of {all} files"));
         }
-        if let Some(bytes) = memory {
+        if let Some(bytes) = memory.filter(|_| words < Words::Least) {
             line.push_str(&format!(", {}", report::mebibytes(bytes)));
         }
         for (index, lane) in self.lanes.iter().filter_map(|lane| lane.show(words)).enumerate() {
-            line.push_str(if index == 0 { ": " } else { " | " });
+            line.push_str(if index == 0 { ": " } else { words.between() });
             line.push_str(&lane);
         }
         line
@@ -401,7 +420,10 @@ mod tests {
         check(90, "3 s, 400.0 MiB: explicit: 3.1M states (253.0k/s) | dual: 12.3k states | sb: starting");
         check(80, "3 s, 400.0 MiB: explicit 3.1M (253.0k/s) | dual 12.3k | sb");
         check(50, "3 s, 400.0 MiB: explicit 3.1M | dual 12.3k | sb");
-        check(10, "3 s, 400.0 MiB: explicit 3.1M | dual 12.3k | sb");
+        check(40, "3 s: explicit 3.1M, dual 12k, sb");
+        check(10, "3 s: explicit 3.1M, dual 12k, sb");
+        meter.tell_of(3, "", "candidate 12 with 13 fences for 14 demands", &Stats::new());
+        check(60, "3 s: explicit 3.1M, dual 12k, sb, candidate 12 with 13 fen");
     }
 
     #[test]
