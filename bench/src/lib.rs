@@ -7,7 +7,8 @@
 //! | `ours.rs`, `spin.rs` | running a search in a process of its own, and reading what it says |
 //! | `corpus.rs` | programs of the corpus |
 //! | `measure.rs` | time of child processes, medians, facts about the machine |
-//! | `table.rs` | tables in plain text |
+//! | `table.rs` | tables in plain text, or as JSON |
+//! | `watch.rs` | who waits for a suite, and may end it |
 //!
 //! Every figure is a ratio of two numbers from the same run of a suite, so that it depends on the machine as little as possible.
 
@@ -19,6 +20,7 @@ mod plot;
 mod spin;
 mod suites;
 mod table;
+mod watch;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
@@ -26,10 +28,13 @@ use models::Model;
 use std::path::PathBuf;
 use std::process::Command;
 use suites::bounded::Extent;
+use watch::say;
+
+pub use watch::Watch;
 
 const EXAMPLES: &str = "\
 Examples:
-  palisade bench --quick                    the tables and figures of the papers, in less than two minutes
+  palisade bench --quick                    tables and figures of the papers, in two minutes
   palisade bench cover --plots figures      one suite, with its curves as pictures
   palisade bench fences > bench/runs/$(date +%F)-fences.txt
 
@@ -37,7 +42,7 @@ Tables say ok where an aim is reached and SHORT where it is not.";
 
 /// `palisade bench`
 #[derive(Debug, Args)]
-#[command(after_long_help = EXAMPLES, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
+#[command(after_long_help = EXAMPLES, arg_required_else_help = true, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
 pub struct BenchArgs {
     /// A small version of every suite that needs nothing but Palisade, in less than two minutes
     #[arg(long, required = true)]
@@ -163,8 +168,18 @@ enum Suite {
     },
 }
 
-/// Runs a suite and prints its tables.
-pub fn run(args: &BenchArgs) -> Result<()> {
+impl BenchArgs {
+    /// Whether this is a suite, which takes its time, and not what suites are made of.
+    pub fn is_suite(&self) -> bool {
+        !matches!(self.suite, Some(Suite::Search(_) | Suite::Read(_) | Suite::Show { .. }))
+    }
+}
+
+/// Runs a suite and prints its tables, while somebody may wait for it.
+pub fn run(args: &BenchArgs, watch: Option<Box<dyn Watch>>) -> Result<()> {
+    if let Some(watch) = watch {
+        watch::set(watch);
+    }
     match &args.suite {
         Some(suite) => suite.run(),
         None => quick(),
@@ -173,7 +188,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
 
 /// The suites that reproduce tables and figures of the papers, with little time for each program.
 fn quick() -> Result<()> {
-    println!("{}\n", measure::machine());
+    say!("{}\n", measure::machine());
     let suites: [(&str, &dyn Fn() -> Result<()>); 10] = [
         ("auto: all engines side by side", &|| suites::auto::run(1, 3)),
         ("cover: load buffers (LMCS 2018, Tables 1 and 2)", &|| suites::cover::run(&[], 1, None)),
@@ -189,15 +204,39 @@ fn quick() -> Result<()> {
         ("witness: runs and their length", &|| suites::witness::run()),
     ];
     for (title, suite) in suites {
-        println!("== {title}\n");
+        say!("== {title}\n");
+        watch::enter(title.split(':').next().unwrap_or(title));
         suite()?;
-        println!();
+        say!();
     }
     Ok(())
 }
 
 impl Suite {
+    fn name(&self) -> &'static str {
+        match self {
+            Suite::Auto { .. } => "auto",
+            Suite::Spin { .. } => "spin",
+            Suite::Witness => "witness",
+            Suite::Litmus { .. } => "litmus",
+            Suite::Cover { .. } => "cover",
+            Suite::Single { .. } => "single",
+            Suite::Monitor { .. } => "monitor",
+            Suite::Fences { .. } => "fences",
+            Suite::Robust { .. } => "robust",
+            Suite::Lazy { .. } => "lazy",
+            Suite::Run { .. } => "run",
+            Suite::Bounded { .. } => "bounded",
+            Suite::Translated => "translated",
+            Suite::Parse => "parse",
+            Suite::Search(_) => "search",
+            Suite::Read(_) => "read",
+            Suite::Show { .. } => "show",
+        }
+    }
+
     fn run(&self) -> Result<()> {
+        watch::enter(self.name());
         match self {
             Suite::Auto { seconds } => suites::auto::run(*seconds, 5),
             Suite::Spin { models, rounds } => suites::spin::run(models, *rounds),

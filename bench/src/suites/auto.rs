@@ -8,6 +8,7 @@
 use crate::corpus;
 use crate::measure::machine;
 use crate::table::{Table, judged};
+use crate::watch::{measuring, say, stop};
 use anyhow::Result;
 use palisade::{Answer, Budget, CheckOptions, EngineChoice, Input, Model, Silent, engines};
 use palisade_corpus::expectations;
@@ -18,7 +19,7 @@ const WORTH_A_ROW: (f64, f64) = (2e-3, 1e-2);
 
 /// Runs the suite; the least of so many times counts.
 pub fn run(seconds: u64, rounds: usize) -> Result<()> {
-    println!(
+    say!(
         "{}; at most {seconds} s per run; rows where the best engine takes 2 ms or more, or an answer with its proof 10 ms\n",
         machine()
     );
@@ -29,6 +30,7 @@ pub fn run(seconds: u64, rounds: usize) -> Result<()> {
     for file in expectations().iter().map(|expectation| expectation.file) {
         let input = corpus::read(file)?;
         for model in Model::ALL {
+            measuring(&format!("{file} under {}", model.name()))?;
             let row = Row::measure(&input, model, limit, rounds)?;
             totals.add(&row);
             if row.best.as_ref().is_none_or(|best| best.1 >= WORTH_A_ROW.0)
@@ -95,7 +97,7 @@ fn least(input: &Input, options: &CheckOptions, limit: Duration, most: usize) ->
     let mut rounds = 0;
     loop {
         let start = Instant::now();
-        let budget = Budget::unlimited(jobs).with_timeout(limit).with_memory(4 << 30);
+        let budget = Budget::unlimited(jobs).with_timeout(limit).with_memory(4 << 30).with_stop(stop());
         let answer = palisade::check(&input.program, options, &budget, &Silent)?;
         least = least.min(start.elapsed().as_secs_f64());
         rounds += 1;
@@ -133,20 +135,20 @@ impl Totals {
 
     fn print(&self) {
         let (auto, certified) = (self.auto / self.best, self.certified / self.auto);
-        println!();
-        println!(
+        say!();
+        say!(
             "{} questions; {} that one engine decides alone and auto does not  {}",
             self.rows,
             self.missed,
             judged(self.missed == 0)
         );
-        println!(
+        say!(
             "all together: best engine each {:.0} ms, auto {:.0} ms: {auto:.2} times  {}",
             self.best * 1e3,
             self.auto * 1e3,
             judged(auto <= 2.0)
         );
-        println!(
+        say!(
             "with proofs checked {:.0} ms: {certified:.2} times, {} answers without  {}",
             self.certified * 1e3,
             self.uncertified,

@@ -8,6 +8,7 @@
 use crate::measure::{machine, median};
 use crate::plot::Chart;
 use crate::table::{Table, judged, thousands};
+use crate::watch::{measuring, say, stop};
 use anyhow::{Context, Result, anyhow};
 use palisade::{Bound, Budget, Options, Silent, Threads};
 use palisade_corpus::Fences;
@@ -59,15 +60,15 @@ impl Extent {
 
 /// Runs the suite. With a folder, the curves are written there as `.svg`.
 pub fn run(extent: Extent, seconds: u64, plots: Option<&Path>) -> Result<()> {
-    println!("{}; at most {seconds} s per run\n", machine());
+    say!("{}; at most {seconds} s per run\n", machine());
     let limit = Duration::from_secs(seconds);
-    println!("Table 1\n");
+    say!("Table 1\n");
     table_1(limit)?;
-    println!("\nA bug below sixty calls of a recursive procedure\n");
+    say!("\nA bug below sixty calls of a recursive procedure\n");
     recursion(limit)?;
-    println!("\nGrowth with the bound: the table's programs with fences\n");
+    say!("\nGrowth with the bound: the table's programs with fences\n");
     let with_bound = growth_with_bound(extent.bound, limit)?;
-    println!("\nGrowth with the number of threads: with fences, two rounds and store age 1\n");
+    say!("\nGrowth with the number of threads: with fences, two rounds and store age 1\n");
     let with_threads = growth_with_threads(extent.threads, limit)?;
     if let Some(folder) = plots {
         std::fs::create_dir_all(folder)?;
@@ -93,6 +94,7 @@ fn table_1(limit: Duration) -> Result<()> {
     ]);
     for (name, file, paper_without, paper_with) in TABLE_1 {
         for engine in ["rounds", "age"] {
+            measuring(&format!("{name}, {engine}"))?;
             let without = program(&corpus_text(&format!("{file}.pal"))?)?;
             let mut found = None;
             for bound in 0..=BOUND {
@@ -152,6 +154,7 @@ fn recursion(limit: Duration) -> Result<()> {
     let mut table = Table::new(&["rounds", "verdict", "ms", ""]);
     let program = program(RECURSION)?;
     for bound in 0..=BOUND {
+        measuring(&format!("recursion, {bound} rounds"))?;
         let measured = measure(&program, "rounds", bound, limit)?;
         let expected = if bound == 0 { "unknown" } else { "unsafe" };
         let ok = judged(measured.verdict == expected);
@@ -172,6 +175,7 @@ fn growth_with_bound(most: u32, limit: Duration) -> Result<Vec<Curve>> {
     for (name, file, ..) in TABLE_1 {
         let program = program(&corpus_text(&format!("{file}.fenced.pal"))?)?;
         for engine in ["rounds", "age"] {
+            measuring(&format!("{name}, {engine}, with the bound"))?;
             let sizes = (1..=most).map(|bound| (bound, bound));
             curves
                 .push((format!("{name}, {engine}"), family(sizes, |_| Ok(program.clone()), engine, limit)?));
@@ -187,6 +191,7 @@ fn growth_with_threads(most: u32, limit: Duration) -> Result<Vec<Curve>> {
     let mut curves = Vec::new();
     for (name, text) in families {
         for (engine, bound) in [("rounds", 2), ("age", 1)] {
+            measuring(&format!("{name}, {engine}, with the threads"))?;
             let sizes = (2..=most).map(|threads| (threads, bound));
             let programs = |threads| program(&text(threads, Fences::Tso));
             curves.push((format!("{name}, {engine}"), family(sizes, programs, engine, limit)?));
@@ -291,7 +296,7 @@ fn measure(program: &Program, engine: &str, bound: u32, limit: Duration) -> Resu
     let mut times = Vec::new();
     loop {
         let start = Instant::now();
-        let budget = Budget::unlimited(1).with_timeout(limit).with_memory(2 << 30);
+        let budget = Budget::unlimited(1).with_timeout(limit).with_memory(2 << 30).with_stop(stop());
         let outcome = engine.check(&task, &budget, &Silent);
         times.push(start.elapsed().as_secs_f64());
         if times.len() == ROUNDS || times[0] > 2.0 {

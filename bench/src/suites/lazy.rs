@@ -8,6 +8,7 @@
 
 use crate::measure::{machine, median};
 use crate::table::{Table, judged, thousands};
+use crate::watch::{measuring, say, stop};
 use anyhow::{Context, Result, anyhow};
 use palisade_corpus::figures::{delayed_loop, diamond};
 use palisade_corpus::mutex::lamport_fast_1;
@@ -48,17 +49,17 @@ struct Measured {
 
 /// Runs the suite. With a folder, the curves are written there as `.svg`.
 pub fn run(seconds: u64, curves: Option<&Path>) -> Result<()> {
-    println!("{}; at most {seconds} s per program\n", machine());
+    say!("{}; at most {seconds} s per program\n", machine());
     let limit = Duration::from_secs(seconds);
-    println!("Figure 6\n");
+    say!("Figure 6\n");
     figure_6(limit)?;
-    println!(
+    say!(
         "\nFigure 7: Lamport's fast mutex (the paper's Memorax and Trencher ran out of memory at 5 threads)\n"
     );
     family("threads", &[2, 3, 4, 5, 6], None, limit, &lamport_fast_1)?;
-    println!("\nFigures 8, 10 and 11: diamonds (the paper's Memorax took 84 s at N = 50)\n");
+    say!("\nFigures 8, 10 and 11: diamonds (the paper's Memorax took 84 s at N = 50)\n");
     let diamonds = family("N", &[5, 10, 20, 50, 100, 150, 200], Some(3), limit, &diamond)?;
-    println!("\nFigures 9 and 11: loops (the paper's CBMC took 515 s at N = 20)\n");
+    say!("\nFigures 9 and 11: loops (the paper's CBMC took 515 s at N = 20)\n");
     let loops = family("N", &[3, 5, 10, 20, 40, 60, 80, 100], Some(3), limit, &delayed_loop)?;
     if let Some(folder) = curves {
         for (name, title, points) in [
@@ -75,6 +76,7 @@ fn figure_6(limit: Duration) -> Result<()> {
     let mut table =
         Table::new(&["program", "verdict", "queries", "RQ", "states", "ms", "paper: CPU ms", "Real ms", ""]);
     for (name, file, verdict, queries, cpu, real) in FIGURE_6 {
+        measuring(name)?;
         let text = palisade_corpus::text(file).with_context(|| format!("the corpus has no {file}"))?;
         let measured = measure(text, limit)?;
         table.row(vec![
@@ -104,6 +106,7 @@ fn family(
     let mut table = Table::new(&[heading, "verdict", "queries", "states", "ms", "growth", ""]);
     let mut times: Vec<(u32, f64)> = Vec::new();
     for &size in sizes {
+        measuring(&format!("{heading} = {size}"))?;
         let measured = measure(&program(size), limit)?;
         let before = times.last().filter(|(_, seconds)| *seconds >= TOO_FAST);
         let growth = before.map(|&(other, seconds)| {
@@ -136,7 +139,7 @@ fn measure(text: &str, limit: Duration) -> Result<Measured> {
         let start = Instant::now();
         last = Some(LAZY.check(
             &task(&program),
-            &Budget::unlimited(1).with_timeout(limit).with_memory(2 << 30),
+            &Budget::unlimited(1).with_timeout(limit).with_memory(2 << 30).with_stop(stop()),
             &Silent,
         ));
         times.push(start.elapsed().as_secs_f64());

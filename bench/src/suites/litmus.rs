@@ -7,6 +7,7 @@
 
 use crate::measure::{machine, timed};
 use crate::table::{Table, judged, thousands};
+use crate::watch::{measuring, say};
 use anyhow::{Context, Result, ensure};
 use palisade::{Budget, CheckOptions, Input, Language, Model, Silent, Source};
 use std::path::Path;
@@ -30,13 +31,14 @@ pub fn run(folder: &Path) -> Result<()> {
         .context("the folder needs an expected.tsv with the columns file, sc and tso")?;
     let expected = read_expectations(&table)?;
     ensure!(!expected.is_empty(), "expected.tsv names no test");
-    println!("{}\n{} tests\n", machine(), thousands(expected.len() as u64));
+    say!("{}\n{} tests\n", machine(), thousands(expected.len() as u64));
     let (read, reading) =
         timed(|| expected.iter().map(|test| read(folder, test)).collect::<Result<Vec<_>>>());
     let read = read?;
     let mut disagreements = Vec::new();
     let mut table = Table::new(&["model", "agree", "disagree", "ms per test", "of herd7's", ""]);
     for model in [Model::Sc, Model::Tso] {
+        measuring(&format!("all tests under {}", model.name()))?;
         let (wrong, checking) =
             timed(|| read.iter().filter_map(|test| disagreement(test, model)).collect::<Vec<_>>());
         let per_test = (reading + checking) / expected.len() as f64;
@@ -51,11 +53,11 @@ pub fn run(folder: &Path) -> Result<()> {
         disagreements.extend(wrong);
     }
     table.print();
-    println!(
+    say!(
         "the time of each model includes reading ({:.3} ms per test)",
         reading / expected.len() as f64 * 1e3
     );
-    disagreements.iter().take(20).for_each(|line| println!("{line}"));
+    disagreements.iter().take(20).for_each(|line| say!("{line}"));
     Ok(())
 }
 

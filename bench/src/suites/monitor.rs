@@ -10,6 +10,7 @@
 
 use crate::measure::{machine, timed};
 use crate::table::{Table, judged, megabytes, thousands};
+use crate::watch::{measuring, say};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use palisade_engine::{Budget, Options, Robustness, RobustnessEngine, Silent, Task, Threads};
@@ -232,20 +233,22 @@ fn scattered(workload: Workload) -> Vec<Event> {
 
 /// Runs the suite on traces of up to so many events.
 pub fn run(largest: u64) -> Result<()> {
-    println!("{}\n", machine());
+    say!("{}\n", machine());
     let headings =
         ["workload", "events", "bytes/event", "violations", "seconds", "M events/s", "", "monitor MB"];
     let mut table = Table::new(&headings);
     let lengths =
         |from: u64| std::iter::successors(Some(from), |n| Some(n * 10)).take_while(|&n| n <= largest);
     for events in lengths(BLOCK) {
+        measuring(&format!("{} events", thousands(events)))?;
         table.row(row(Workload::Program, events)?);
     }
     for workload in [Workload::Mixed, Workload::Shared, Workload::Contended, Workload::Sizes] {
+        measuring(&format!("{workload:?} events"))?;
         table.row(row(workload, largest.min(10_000_000))?);
     }
     table.print();
-    println!();
+    say!();
     partial_orders()
 }
 
@@ -269,6 +272,7 @@ fn partial_orders() -> Result<()> {
         ("lastzero(10)", last_zero(10), 3328),
     ];
     for (name, text, expected) in programs {
+        measuring(name)?;
         let source = palisade_base::Source::new(name, text);
         let parsed = palisade_syntax::parse(palisade_syntax::Language::Pal, &source);
         let program = parsed.map_err(|errors| anyhow::anyhow!("{name}: {errors:?}"))?.program;

@@ -7,6 +7,7 @@
 
 use crate::measure::{machine, median, output, timed};
 use crate::table::{Table, judged, megabytes};
+use crate::watch::{measuring, say};
 use anyhow::{Context, Result};
 use clap::Args;
 use palisade_base::Source;
@@ -46,10 +47,11 @@ impl Read {
 
 /// Runs the suite.
 pub fn run() -> Result<()> {
-    println!("{}\n", machine());
+    say!("{}\n", machine());
     let mut table = Table::new(&["language", "MB", "answer", "seconds", "MB/s", "", "peak MB", ""]);
     for language in Language::ALL {
         for size in [1_000_000, 10_000_000] {
+            measuring(&format!("{}, {size} bytes", language.name()))?;
             table.row(row(language, size)?);
         }
     }

@@ -8,6 +8,7 @@
 use crate::corpus;
 use crate::measure::{machine, timed};
 use crate::table::{Table, judged, thousands};
+use crate::watch::{measuring, say, stop};
 use anyhow::{Context, Result, anyhow};
 use palisade::{Budget, Input, Language, Model, RobustOptions, Silent, Source};
 use palisade_corpus::expectations;
@@ -35,7 +36,7 @@ const TRENCHER: &[(&str, &str)] = &[
 
 /// Runs the suite: the folders, if there are any, else the corpus.
 pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
-    println!("{}; at most {seconds} s per program\n", machine());
+    say!("{}; at most {seconds} s per program\n", machine());
     let limit = Duration::from_secs(seconds);
     let mut table =
         Table::new(&["program", "model", "answer", "attacks", "left", "states", "ms", "expected", ""]);
@@ -77,8 +78,9 @@ fn row(
     expected: Option<&str>,
     limit: Duration,
 ) -> Result<()> {
+    measuring(&format!("{name} under {}", model.name()))?;
     let options = RobustOptions { model, ..RobustOptions::default() };
-    let budget = Budget::unlimited(1).with_timeout(limit).with_memory(2 << 30);
+    let budget = Budget::unlimited(1).with_timeout(limit).with_memory(2 << 30).with_stop(stop());
     let (answer, _) = timed(|| palisade::robust(&input.program, &options, &budget, &Silent));
     let answer = answer.map_err(|error| anyhow!("{name}: {error}"))?;
     let count = |name: &str| answer.outcome.stats.get(name).unwrap_or(0);

@@ -10,6 +10,7 @@ use super::cover::folder::{collect, stem};
 use crate::corpus;
 use crate::measure::{machine, timed};
 use crate::table::{Table, judged, thousands};
+use crate::watch::{measuring, say, stop};
 use anyhow::{Context, Result, anyhow};
 use palisade_base::Source;
 use palisade_corpus::{Safety, Verdicts, expectations};
@@ -43,7 +44,7 @@ const OUR_NAMES: [(&str, &str); 2] = [("bakery", "bakery.bound2"), ("sense_rever
 
 /// Runs the suite: all `.rmm` files below the folders, or the corpus.
 pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
-    println!("{}; at most {seconds} s per run\n", machine());
+    say!("{}; at most {seconds} s per run\n", machine());
     let limit = Duration::from_secs(seconds);
     let mut rows = Vec::new();
     if folders.is_empty() {
@@ -79,6 +80,7 @@ pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
     ];
     let mut table = Table::new(&headings);
     for (name, memorax, program, expected) in &rows {
+        measuring(name)?;
         table.row(row(name, *memorax, program, *expected, limit));
     }
     table.print();
@@ -99,7 +101,7 @@ struct Run {
 fn ask(engine: &dyn Engine, program: &Program, model: Model, limit: Duration) -> Run {
     let (options, interlocked) = (Options::default(), Interlocked::default());
     let task = Task { program, threads: Threads::Declared, model, interlocked, options };
-    let budget = Budget::unlimited(1).with_timeout(limit).with_memory(2 << 30);
+    let budget = Budget::unlimited(1).with_timeout(limit).with_memory(2 << 30).with_stop(stop());
     let (outcome, seconds) = timed(|| engine.check(&task, &budget, &Silent));
     let verdict = match &outcome.verdict {
         Verdict::Unknown(_) => "unknown",

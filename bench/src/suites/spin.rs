@@ -13,6 +13,7 @@ use crate::models::Model;
 use crate::ours::{Found, Level, Memory, Search};
 use crate::spin::{Printed, Reduce, Verifier, check_installed};
 use crate::table::{Table, judged, megabytes, thousands};
+use crate::watch::{measuring, say};
 use anyhow::{Context, Result, ensure};
 
 /// Runs shorter than this measure how fast a process starts, not how fast it searches.
@@ -51,7 +52,7 @@ pub fn run(models: &[Model], rounds: usize) -> Result<()> {
     let own: Vec<Model> = MODELS.iter().map(|name| name.parse().expect("a model")).collect();
     let models = if models.is_empty() { &own } else { models };
     let rounds = rounds.max(1);
-    println!("{}\n{tools}; median of {rounds}\n", machine());
+    say!("{}\n{tools}; median of {rounds}\n", machine());
     let folder = std::env::temp_dir().join(format!("palisade-bench-{}", std::process::id()));
     let result = in_folder(models, rounds, &folder);
     std::fs::remove_dir_all(&folder).ok();
@@ -59,7 +60,7 @@ pub fn run(models: &[Model], rounds: usize) -> Result<()> {
 }
 
 fn in_folder(models: &[Model], rounds: usize, folder: &std::path::Path) -> Result<()> {
-    println!("Without reduction: states per second and memory");
+    say!("Without reduction: states per second and memory");
     let mut table = Table::new(&[
         "model",
         "Spin states",
@@ -112,10 +113,10 @@ fn in_folder(models: &[Model], rounds: usize, folder: &std::path::Path) -> Resul
         settings.push(format!("{}: {}", row.model, row.settings));
     }
     table.print();
-    println!("time, memory: ours over Spin's, less is better; speed: states per second, more is better");
-    println!("Spin's settings: {}\n", settings.join("; "));
+    say!("time, memory: ours over Spin's, less is better; speed: states per second, more is better");
+    say!("Spin's settings: {}\n", settings.join("; "));
 
-    println!("With reduction: states");
+    say!("With reduction: states");
     let mut table =
         Table::new(&["model", "Spin states", "s", "MB", "our states", "s", "MB", "time", "states", ""]);
     for &model in models {
@@ -134,13 +135,14 @@ fn in_folder(models: &[Model], rounds: usize, folder: &std::path::Path) -> Resul
         ]);
     }
     table.print();
-    println!("time, states: ours over Spin's, less is better\n");
+    say!("time, states: ours over Spin's, less is better\n");
 
     let largest: Model = LARGEST.parse().expect("a model");
     if models.contains(&largest) {
-        println!("A second job on {largest}");
+        say!("A second job on {largest}");
         let mut table = Table::new(&["reduction", "one job, s", "two jobs, s", "gain", ""]);
         for reduction in [Level::None, Level::Full] {
+            measuring(&format!("two jobs, reduction {}", reduction.name()))?;
             let (one, two) = second_job(largest, reduction, rounds)?;
             let gain = one / two;
             table.row(vec![
@@ -157,6 +159,7 @@ fn in_folder(models: &[Model], rounds: usize, folder: &std::path::Path) -> Resul
 }
 
 fn compare(model: Model, reduce: Reduce, rounds: usize, folder: &std::path::Path) -> Result<Compared> {
+    measuring(&model.to_string())?;
     let verifier = Verifier::new(model, reduce, folder)?;
     let reduction = if reduce == Reduce::Yes { Level::Full } else { Level::Local };
     let search = Search { program: model, model: Memory::Sc, reduction, workers: 1 };

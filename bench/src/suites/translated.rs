@@ -9,6 +9,7 @@ use crate::corpus;
 use crate::measure::{machine, median, time, timed};
 use crate::spin::{Printed, Reduce, Verifier, check_installed};
 use crate::table::{Table, judged, thousands};
+use crate::watch::{measuring, say, stop};
 use anyhow::{Result, anyhow, ensure};
 use palisade::export::{Export, Target};
 use palisade::{Budget, Input, Interlocked, Model, Options, Silent, Threads, Verdict};
@@ -66,7 +67,7 @@ struct Found {
 
 /// Runs the suite.
 pub fn run() -> Result<()> {
-    println!("{}\n{}; median of {ROUNDS}\n", machine(), check_installed()?);
+    say!("{}\n{}; median of {ROUNDS}\n", machine(), check_installed()?);
     let folder = std::env::temp_dir().join(format!("palisade-translated-{}", std::process::id()));
     let mut table = Table::new(&[
         "program",
@@ -85,11 +86,12 @@ pub fn run() -> Result<()> {
     });
     std::fs::remove_dir_all(&folder).ok();
     table.print();
-    println!("time, states: ours over Spin's, less is better");
+    say!("time, states: ours over Spin's, less is better");
     result
 }
 
 fn row(name: &str, bound: Within, folder: &Path, table: &mut Table) -> Result<()> {
+    measuring(&format!("{name}, {}", bound.name()))?;
     let input = corpus::read(&format!("{name}.pal"))?;
     let program = bound.translate(&input)?;
     let export = Export { program: &program, source: &input.source, heading: name, threads: None };
@@ -134,7 +136,7 @@ fn search(input: &Input, bound: Within) -> Result<Found> {
             interlocked: Interlocked::default(),
             options: Options::default(),
         };
-        let budget = Budget::unlimited(1).with_timeout(Duration::from_secs(120));
+        let budget = Budget::unlimited(1).with_timeout(Duration::from_secs(120)).with_stop(stop());
         anyhow::Ok(Explicit.check(&task, &budget, &Silent))
     });
     let outcome = outcome?;

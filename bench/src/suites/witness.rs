@@ -9,6 +9,7 @@ use crate::measure::machine;
 use crate::models::Model;
 use crate::ours::{program, task};
 use crate::table::{Table, judged, thousands};
+use crate::watch::{measuring, say};
 use anyhow::{Context, Result, anyhow};
 use palisade_conformance::brute::{self, Limits};
 use palisade_engine::{Budget, Engine, Reduction, Silent, Verdict};
@@ -37,7 +38,7 @@ const MOST_STATES: usize = 4_000_000;
 
 /// Runs the suite.
 pub fn run() -> Result<()> {
-    println!("{}\n", machine());
+    say!("{}\n", machine());
     let mut table = Table::new(&[
         "model",
         "memory",
@@ -54,14 +55,13 @@ pub fn run() -> Result<()> {
     for name in MODELS {
         let model: Model = name.parse().map_err(|error: String| anyhow!(error))?;
         for memory in [MemoryModel::Tso, MemoryModel::Pso] {
+            measuring(&format!("{name} under {}", memory.name()))?;
             table.row(row(model, memory)?);
         }
     }
     table.print();
-    println!(
-        "found, shortened, shortest: steps of the run as the engine gives it, as the user sees it, at best"
-    );
-    println!("the times are those of the search and of shortening, on one core");
+    say!("found, shortened, shortest: steps of the run as the engine gives it, as the user sees it, at best");
+    say!("the times are those of the search and of shortening, on one core");
     Ok(())
 }
 

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         Command::Doctor => doctor::run(&output),
         Command::Translate(args) => translate::run(args, &output),
         Command::Show(args) => show::run(args, &output),
-        Command::Bench(args) => bench::run(args, &output),
+        Command::Bench(args) => bench::run(args, &palisade.common, &output),
         Command::Completions(args) => shell::completions(args, &output),
         Command::Man(args) => shell::man(args, &output),
     };

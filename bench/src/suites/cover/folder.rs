@@ -2,6 +2,7 @@
 
 use super::{Run, headings, parse, row};
 use crate::table::{Table, judged, thousands};
+use crate::watch::{measuring, say};
 use anyhow::{Context, Result, ensure};
 use palisade_engine::Threads;
 use palisade_syntax::Language;
@@ -13,7 +14,7 @@ struct Known {
     name: &'static str,
     /// The verdict of those tools that give one.
     verdict: Option<&'static str>,
-    /// Configurations that a prototype of our search needed.
+    /// Configurations that a first implementation of our search needed, which was thrown away.
     prototype: Option<u64>,
     /// Configurations that Dual-TSO generates, registers removed first or not, whichever is less.
     dual_tso: Option<u64>,
@@ -97,9 +98,9 @@ pub fn run(folders: &[PathBuf], limit: Duration) -> Result<()> {
     }
     files.sort();
     ensure!(!files.is_empty(), "no .rmm file below the folders");
-    println!("\nThe files as they are\n");
+    say!("\nThe files as they are\n");
     table(&files, Threads::Declared, &FIXED, limit)?;
-    println!("\nAny number of each process\n");
+    say!("\nAny number of each process\n");
     files.retain(|file| ANY.iter().any(|known| known.name == stem(file)));
     table(&files, Threads::Any, &ANY, limit)
 }
@@ -109,6 +110,7 @@ fn table(files: &[PathBuf], threads: Threads, known: &[Known], limit: Duration) 
     let mut ratios = Vec::new();
     for file in files {
         let name = stem(file);
+        measuring(&name)?;
         let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
         let run = Run::new(&parse(Language::Rmm, &name, text)?, threads, limit);
         let known = known.iter().find(|known| known.name == name);
@@ -130,7 +132,7 @@ fn table(files: &[PathBuf], threads: Threads, known: &[Known], limit: Duration) 
     if !ratios.is_empty() {
         let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
         let rows = ratios.len();
-        println!(
+        say!(
             "\nconfigurations against the prototype, geometric mean of {rows} rows: {mean:.2}  {}",
             judged(mean < 1.0)
         );

@@ -7,6 +7,7 @@
 use super::{Run, headings, parse, row};
 use crate::plot::Chart;
 use crate::table::{Table, judged, thousands};
+use crate::watch::{measuring, say};
 use anyhow::{Context, Result};
 use palisade_corpus::Fences;
 use palisade_corpus::litmus::{Copies, SHAPES, litmus};
@@ -28,7 +29,7 @@ struct Algorithm {
     program: fn(u32, Fences) -> String,
     most_without: u32,
     most_with: u32,
-    /// Configurations that a prototype of our search needed without fences, by size.
+    /// Configurations that a first implementation of our search needed, which was thrown away without fences, by size.
     prototype: &'static [(u32, u64)],
 }
 
@@ -59,7 +60,7 @@ type Curve = (String, Vec<(u32, Run)>);
 
 /// Prints the tables, and draws the curves into a folder.
 pub fn run(limit: Duration, plots: Option<&Path>) -> Result<()> {
-    println!("Litmus tests with many threads of each kind\n");
+    say!("Litmus tests with many threads of each kind\n");
     let curves = litmus_tests(limit)?;
     if let Some(folder) = plots {
         draw(folder, "litmus", "Litmus tests", "threads of each kind", &curves)?;
@@ -69,7 +70,7 @@ pub fn run(limit: Duration, plots: Option<&Path>) -> Result<()> {
         (Fences::None, "unsafe", "Mutual exclusion without fences: runs to be found", "runs"),
         (Fences::Tso, "safe", "Mutual exclusion with fences: proofs", "proofs"),
     ] {
-        println!("\n{title}\n");
+        say!("\n{title}\n");
         let curves = algorithms(fences, verdict, limit, &mut largest)?;
         if let Some(folder) = plots {
             draw(folder, name, title, "threads, or largest number of the bakery", &curves)?;
@@ -77,7 +78,7 @@ pub fn run(limit: Duration, plots: Option<&Path>) -> Result<()> {
     }
     let (name, run) = largest.context("there are algorithms")?;
     let speed = run.speed().unwrap_or(0.0);
-    println!(
+    say!(
         "\nThe largest search, {name}: {} configurations, {} per second (aim {})  {}; {} bytes each (aim {MOST_BYTES})  {}",
         thousands(run.configurations),
         thousands(speed as u64),
@@ -101,6 +102,7 @@ fn litmus_tests(limit: Duration) -> Result<Vec<Curve>> {
             let sizes = vec![size.unwrap_or(0); shape.threads.len()];
             let copies = if size.is_some() { Copies::Fixed(&sizes) } else { Copies::Any };
             let program = parse(Language::Pal, name, litmus(shape, copies))?;
+            measuring(&size.map_or_else(|| name.to_owned(), |size| format!("{name} {size}")))?;
             let run = Run::new(&program, Threads::Declared, limit);
             if size == Some(SATURATED) {
                 saturated = Some(run.configurations);
@@ -157,6 +159,7 @@ fn algorithms(
         };
         let mut curve = Vec::new();
         for threads in 2..=most {
+            measuring(&format!("{} {threads}", algorithm.name))?;
             let text = (algorithm.program)(threads, fences);
             let run = Run::new(&parse(Language::Pal, algorithm.name, text)?, Threads::Declared, limit);
             let prototype = prototypes.iter().find(|(size, _)| *size == threads).map(|&(_, number)| number);

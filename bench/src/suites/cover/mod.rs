@@ -1,8 +1,8 @@
 //! The load-buffer engine (`--engine dual`).
 //!
 //! *Aims.* (1) Every row of Tables 1 and 2 of Abdulla, Atig, Bouajjani and Ngo, "A load-buffer semantics for total store ordering" (LMCS 2018), with their verdict and
-//! never more configurations than theirs ([`paper`]). (2) On the published `.rmm` files at most a tenth more configurations than a prototype of the search
-//! we use, and fewer in the geometric mean ([`folder`]). (3) Growth with the number of threads ([`growth`]). (4) Half a million configurations per
+//! never more configurations than theirs ([`paper`]). (2) On the published `.rmm` files at most a tenth more configurations than a first implementation of
+//! the same search, and fewer in the geometric mean ([`folder`]). (3) Growth with the number of threads ([`growth`]). (4) Half a million configurations per
 //! second and at most 200 bytes for each, on large searches.
 //!
 //! *How.* One run per row, in this process on one core. Configurations are those generated, before subsumption. The limit is on the clock, seconds are processor time, which
@@ -15,6 +15,7 @@ pub mod paper;
 
 use crate::measure::{machine, timed};
 use crate::table::thousands;
+use crate::watch::{say, stop};
 use anyhow::{Result, anyhow};
 use palisade_base::Source;
 use palisade_cover::Dual;
@@ -27,7 +28,7 @@ use std::time::Duration;
 
 /// Runs the suite: the folders, if there are any, else the paper's tables and the growth.
 pub fn run(folders: &[PathBuf], seconds: u64, plots: Option<&Path>) -> Result<()> {
-    println!("{}; at most {seconds} s per run\n", machine());
+    say!("{}; at most {seconds} s per run\n", machine());
     let limit = Duration::from_secs(seconds);
     if folders.is_empty() {
         paper::run(limit)?;
@@ -60,7 +61,7 @@ impl Run {
     fn new(program: &Program, threads: Threads, limit: Duration) -> Run {
         let options = Options::default();
         let task = Task { program, threads, model: Model::Tso, interlocked: Interlocked::default(), options };
-        let budget = Budget::unlimited(1).with_timeout(limit).with_memory(8 << 30);
+        let budget = Budget::unlimited(1).with_timeout(limit).with_memory(8 << 30).with_stop(stop());
         let (Outcome { verdict, stats, .. }, seconds) = timed(|| Dual.check(&task, &budget, &Silent));
         let counter = |name| stats.get(name).unwrap_or(0);
         let (verdict, threads) = match verdict {

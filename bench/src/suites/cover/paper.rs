@@ -5,6 +5,7 @@
 use super::{Run, headings, parse, row};
 use crate::corpus;
 use crate::table::{Table, judged, thousands};
+use crate::watch::{measuring, say};
 use anyhow::{Context, Result};
 use palisade_corpus::litmus::{Copies, SHAPES, litmus};
 use palisade_engine::Threads;
@@ -61,17 +62,18 @@ const TABLE_2: [Row; 8] = [
 
 /// Prints both tables.
 pub fn run(limit: Duration) -> Result<()> {
-    println!("The paper's Table 1: fixed numbers of threads\n");
+    say!("The paper's Table 1: fixed numbers of threads\n");
     table(&TABLE_1, limit)?;
-    println!("\nThe paper's Table 2: any number of threads\n");
+    say!("\nThe paper's Table 2: any number of threads\n");
     table(&TABLE_2, limit)?;
-    println!();
+    say!();
     Ok(())
 }
 
 fn table(rows: &[Row], limit: Duration) -> Result<()> {
     let mut table = Table::new(&headings(&["program"], &["paper", ""]));
     for (name, from, verdict, paper) in rows {
+        measuring(name)?;
         let run = Run::new(&program(from)?, Threads::Declared, limit);
         let ok = run.verdict == *verdict && run.configurations <= *paper;
         table.row(row(vec![(*name).to_owned()], &run, vec![thousands(*paper), judged(ok)]));

@@ -3,6 +3,7 @@
 use super::{Goal, Run};
 use crate::corpus;
 use crate::table::{Table, judged};
+use crate::watch::{measuring, say};
 use anyhow::Result;
 use palisade_corpus::expectations;
 use palisade_fences::{End, Per};
@@ -16,12 +17,13 @@ const MOST_PROCESSES: usize = 3;
 
 /// Prints the table.
 pub fn run(limit: Duration) -> Result<()> {
-    println!(
+    say!(
         "The corpus: all minimal sets of programs with up to {MOST_PROCESSES} processes, per process and per place in the source\n"
     );
     let mut table = Table::new(&["program", "per process", "seconds", "in the source", "seconds", ""]);
     let mut slowest: f64 = 0.0;
     for file in expectations().iter().map(|expectation| expectation.file) {
+        measuring(file)?;
         let input = corpus::read(file)?;
         if lower(&input.program, Instantiation::declared(2)).instances.len() > MOST_PROCESSES {
             continue;
@@ -41,6 +43,6 @@ pub fn run(limit: Duration) -> Result<()> {
         ]);
     }
     table.print();
-    println!("\nthe slowest: {slowest:.2} s (aim {MOST_SECONDS} s)  {}", judged(slowest <= MOST_SECONDS));
+    say!("\nthe slowest: {slowest:.2} s (aim {MOST_SECONDS} s)  {}", judged(slowest <= MOST_SECONDS));
     Ok(())
 }

@@ -5,6 +5,7 @@
 
 use super::{Goal, Run, read};
 use crate::table::{Table, judged};
+use crate::watch::{measuring, say};
 use anyhow::{Context, Result, ensure};
 use palisade_fences::{End, Per};
 use std::path::{Path, PathBuf};
@@ -61,7 +62,7 @@ pub fn run(folders: &[PathBuf], limit: Duration) -> Result<()> {
         if files.is_empty() {
             continue;
         }
-        println!("{tool}'s files: fences of all processes together for {goal:?}\n");
+        say!("{tool}'s files: fences of all processes together for {goal:?}\n");
         let mut table = Table::new(&[
             "program",
             "fences",
@@ -77,6 +78,7 @@ pub fn run(folders: &[PathBuf], limit: Duration) -> Result<()> {
         for file in files {
             let name = file.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned());
             let known = known.iter().find(|(known, _, _)| *known == name);
+            measuring(&name)?;
             let input = read(file)?;
             let run = Run::new(&input, goal, Per::Instance, limit, true)?;
             let told = run.told();
@@ -93,7 +95,7 @@ pub fn run(folders: &[PathBuf], limit: Duration) -> Result<()> {
             table.row(cells);
         }
         table.print();
-        println!();
+        say!();
     }
     Ok(())
 }

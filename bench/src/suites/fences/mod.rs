@@ -13,6 +13,7 @@ pub mod folder;
 pub mod paper;
 
 use crate::measure::machine;
+use crate::watch::{say, stop};
 use anyhow::{Context, Result, anyhow};
 use palisade::{CheckOptions, Input, Language, RobustOptions, Robustness, Source};
 use palisade_engine::{Budget, Progress, Silent, Verdict as Checked};
@@ -33,7 +34,7 @@ const MOST_QUESTIONS: usize = 2_000;
 
 /// Runs the suite: the folders, if there are any, else the paper's table and the corpus.
 pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
-    println!("{}; at most {seconds} s per program\n", machine());
+    say!("{}; at most {seconds} s per program\n", machine());
     let limit = Duration::from_secs(seconds);
     if folders.is_empty() {
         paper::run(limit)?;
@@ -136,7 +137,7 @@ impl Run {
             can_write: &|fence| insert_fences(input.language, &input.source, &[fence]).is_ok(),
             allows: &|_| true,
         };
-        let budget = || Budget::unlimited(1).with_timeout(limit).with_memory(3 << 30);
+        let budget = || Budget::unlimited(1).with_timeout(limit).with_memory(3 << 30).with_stop(stop());
         let start = Instant::now();
         let places = Places::new(&input.program, &wanted);
         let oracle = Asked { goal, seconds: Cell::new(0.0) };

@@ -3,6 +3,7 @@
 use super::{Goal, Run};
 use crate::corpus;
 use crate::table::{Table, judged};
+use crate::watch::{measuring, say};
 use anyhow::Result;
 use palisade_fences::Per;
 use std::time::Duration;
@@ -38,7 +39,7 @@ const TABLE_1: [Row; 17] = [
 
 /// Prints the table.
 pub fn run(limit: Duration) -> Result<()> {
-    println!("The paper's Table 1: fences of all processes together, behind stores\n");
+    say!("The paper's Table 1: fences of all processes together, behind stores\n");
     let mut table = Table::new(&[
         "program",
         "fences",
@@ -53,6 +54,7 @@ pub fn run(limit: Duration) -> Result<()> {
     ]);
     let (mut ours, mut printed) = (0, 0);
     for (name, file, sets, _, paper) in TABLE_1 {
+        measuring(name)?;
         let input = corpus::read(file)?;
         let run = Run::new(&input, Goal::Safety, Per::Instance, limit, true)?;
         let ok = run.told() == sets && run.is_quicker() && run.printed.is_some();
@@ -67,9 +69,6 @@ pub fn run(limit: Duration) -> Result<()> {
         table.row(cells);
     }
     table.print();
-    println!(
-        "\nprograms judged for all sets: {ours}, by Algorithm 2: {printed}  {}\n",
-        judged(ours < printed)
-    );
+    say!("\nprograms judged for all sets: {ours}, by Algorithm 2: {printed}  {}\n", judged(ours < printed));
     Ok(())
 }

@@ -3,6 +3,7 @@
 use super::algorithms::{MORE, SEVEN, Variant};
 use super::native::{Folder, Settings, session};
 use crate::table::{Table, judged, thousands};
+use crate::watch::{measuring, say};
 use anyhow::Result;
 use palisade_memory::{Interlocked, Model};
 use palisade_sync::{Checker, Coverage, Exhaustive};
@@ -12,7 +13,7 @@ use std::time::Instant;
 const MOST: u64 = 200_000;
 
 pub fn run(folder: &Folder) -> Result<()> {
-    println!("All partial orders: two threads with two operations each, without fences");
+    say!("All partial orders: two threads with two operations each, without fences");
     let mut table = Table::new(&[
         "program",
         "C: executions",
@@ -28,6 +29,7 @@ pub fn run(folder: &Folder) -> Result<()> {
         "",
     ]);
     for (name, program) in SEVEN.into_iter().chain(MORE) {
+        measuring(&format!("{name}, all partial orders"))?;
         let path = folder.compile(name, Settings { threads: 2, ops: 2, fenced: false })?;
         let mut session = session(&path, Interlocked::OwnAddress, MOST)?;
         let start = Instant::now();
@@ -63,7 +65,7 @@ pub fn run(folder: &Folder) -> Result<()> {
         table.row(cells);
     }
     table.print();
-    println!(
+    say!(
         "runs: how often the program was run; TSO, PSO: distinct violations; ok: complete, so that a program without violations has none in any execution of this test\n\
          In C a loop that changes nothing ends after one round, as its whole state is seen; in Rust after two with a spin hint, three without, so that there are more executions.\n"
     );

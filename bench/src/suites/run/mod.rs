@@ -16,6 +16,7 @@ mod slowdown;
 
 use crate::measure::machine;
 use crate::table::{Table, judged, thousands};
+use crate::watch::{measuring, say};
 use anyhow::Result;
 use native::{Folder, Settings};
 use palisade_memory::{Interlocked, Model};
@@ -43,19 +44,18 @@ const TSO_TOO: [&str; 5] = ["dekker", "bakery", "chase_lev", "treiber", "spsc"];
 
 /// Runs the suite with so many random executions per program.
 pub fn run(schedules: u64) -> Result<()> {
-    println!("{}\n", machine());
+    say!("{}\n", machine());
     let folder = Folder::new()?;
     random(&folder, schedules)?;
     fenced(&folder, schedules)?;
-    rust(schedules);
+    rust(schedules)?;
     exhaustive::run(&folder)?;
     slowdown::run(&folder)
 }
 
 /// The part that needs no compiler, with so many random executions per program.
 pub fn quick(schedules: u64) -> Result<()> {
-    rust(schedules);
-    Ok(())
+    rust(schedules)
 }
 
 /// Traces with violations, and how many of them are distinct.
@@ -64,7 +64,7 @@ fn cell((traces, distinct): (u64, u64)) -> String {
 }
 
 fn random(folder: &Folder, schedules: u64) -> Result<()> {
-    println!(
+    say!(
         "{schedules} random executions in C without fences: traces with violations (distinct violations), beside the paper's of 1000"
     );
     let mut table = Table::new(&[
@@ -82,6 +82,7 @@ fn random(folder: &Folder, schedules: u64) -> Result<()> {
         "schedules/s",
     ]);
     for (index, (name, _)) in algorithms::SEVEN.iter().chain(&algorithms::MORE).enumerate() {
+        measuring(name)?;
         let settings = Settings { threads: if index == 0 { 2 } else { 3 }, ops: 4, fenced: false };
         let program = folder.compile(name, settings)?;
         let own = native::random(&program, schedules, Interlocked::OwnAddress)?;
@@ -104,7 +105,7 @@ fn random(folder: &Folder, schedules: u64) -> Result<()> {
         ]);
     }
     table.print();
-    println!(
+    say!(
         "events: per trace; PSO: locked instructions wait for stores to their own address, as in the paper\n"
     );
     Ok(())
@@ -114,25 +115,27 @@ fn fenced(folder: &Folder, schedules: u64) -> Result<()> {
     let mut clean = 0;
     let mut rest = Vec::new();
     for (index, (name, _)) in algorithms::SEVEN.iter().chain(&algorithms::MORE).enumerate() {
+        measuring(&format!("{name} with fences"))?;
         let settings = Settings { threads: if index == 0 { 2 } else { 3 }, ops: 4, fenced: true };
         let program = folder.compile(name, settings)?;
         let found = native::random(&program, schedules, Interlocked::OwnAddress)?;
         if found.tso.0 + found.pso.0 == 0 { clean += 1 } else { rest.push(*name) }
     }
-    println!(
+    say!(
         "With fences, {schedules} random executions each: {clean} programs without violations {}\n",
         judged(rest.is_empty())
     );
     if !rest.is_empty() {
-        println!("with violations nevertheless: {}\n", rest.join(", "));
+        say!("with violations nevertheless: {}\n", rest.join(", "));
     }
     Ok(())
 }
 
-fn rust(schedules: u64) {
-    println!("{schedules} random executions in Rust (palisade-sync) without fences");
+fn rust(schedules: u64) -> Result<()> {
+    say!("{schedules} random executions in Rust (palisade-sync) without fences");
     let mut table = Table::new(&["program", "events", "TSO", "", "PSO", "", "schedules/s"]);
     for (index, (name, program)) in algorithms::SEVEN.into_iter().chain(algorithms::MORE).enumerate() {
+        measuring(&format!("{name} in Rust"))?;
         let variant = algorithms::Variant { threads: if index == 0 { 2 } else { 3 }, ops: 4, fenced: false };
         let checker = Checker::new().schedules(schedules).interlocked(Interlocked::OwnAddress);
         let start = std::time::Instant::now();
@@ -151,5 +154,6 @@ fn rust(schedules: u64) {
         ]);
     }
     table.print();
-    println!();
+    say!();
+    Ok(())
 }

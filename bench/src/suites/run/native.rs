@@ -1,5 +1,6 @@
 //! Compiling and running the C programs.
 
+use crate::watch::stop;
 use anyhow::{Context, Result, ensure};
 use palisade_harness::driver;
 use palisade_harness::process::{Program, Scheduling};
@@ -7,8 +8,6 @@ use palisade_harness::session::{Options, Session};
 use palisade_memory::{Interlocked, Model};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 macro_rules! sources {
@@ -91,8 +90,7 @@ pub fn session(path: &Path, interlocked: Interlocked, schedules: u64) -> Result<
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let options = Options { interlocked, schedules, jobs, ..Options::default() };
     let folder = path.parent().unwrap_or(Path::new(".")).display().to_string();
-    let stop = Arc::new(AtomicBool::new(false));
-    Session::start(&program, &options, &folder, &stop, None).context("the program does not start")
+    Session::start(&program, &options, &folder, &stop(), None).context("the program does not start")
 }
 
 /// What random executions show: traces with violations, and distinct violations.

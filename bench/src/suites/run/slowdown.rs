@@ -3,6 +3,7 @@
 use super::native::{Folder, Settings, session};
 use crate::measure::{children_cpu, timed};
 use crate::table::{Table, judged, thousands};
+use crate::watch::{measuring, say};
 use anyhow::{Context, Result, bail, ensure};
 use palisade_harness::schedule::{Strategy, Turns};
 use palisade_memory::Interlocked;
@@ -17,9 +18,7 @@ const ROUNDS: usize = 15;
 const AIM: f64 = 10e6;
 
 pub fn run(folder: &Folder) -> Result<()> {
-    println!(
-        "One execution with many operations, with fences: seconds on the clock, the shortest of {ROUNDS}"
-    );
+    say!("One execution with many operations, with fences: seconds on the clock, the shortest of {ROUNDS}");
     let mut table = Table::new(&[
         "program",
         "gcc -O0",
@@ -36,6 +35,7 @@ pub fn run(folder: &Folder) -> Result<()> {
     ]);
     let mut scheduling = String::new();
     for (name, ops) in PROGRAMS {
+        measuring(&format!("{name}, one long execution"))?;
         let settings = Settings { threads: 2, ops, fenced: true };
         let mut seconds = Vec::new();
         for flags in [&["-O0"][..], &["-O2"], &["-O0", "-g", "-fsanitize=thread"]] {
@@ -77,7 +77,7 @@ pub fn run(folder: &Folder) -> Result<()> {
         ]);
     }
     table.print();
-    println!(
+    say!(
         "ours: scheduled ({scheduling}), recorded, monitored for both models and for races; M events/s: on the clock; aim for dekker: {} million\n\
          program, monitors: processor time of the program with our runtime, and of the process that reads its log, which works on two threads; they run side by side",
         AIM / 1e6

@@ -1,5 +1,6 @@
 //! What can be typed: options of every command here, the arguments of each command in a file of its own.
 
+mod bench;
 mod cargo;
 mod cc;
 mod certify;
@@ -14,6 +15,7 @@ mod shell;
 mod show;
 mod translate;
 
+pub use bench::{NOT_OF_BENCH, command};
 pub use cargo::CargoArgs;
 pub use cc::CcArgs;
 pub use certify::CertifyArgs;
@@ -29,7 +31,7 @@ pub use show::{Form, ShowArgs};
 pub use translate::{TargetArg, TranslateArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use palisade::{Bound, IntRange, Interlocked, Language, Model, Reduction, Spot, Threads};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,7 +45,8 @@ Examples:
   palisade replay run.json                     and check later that it does
   palisade show test.litmus --as pal           any input language as .pal
 
-Exit codes: 0 safe or done, 1 unsafe, 2 usage or input error, 3 unknown.
+Exit codes: 0 safe or done, 1 unsafe, 2 usage or input error, 3 unknown;
+of palisade run also 4 the program fails by itself, 5 data races.
 Of several files the worst counts, in the order 2, 1, 3, 0.";
 
 /// Checks concurrent programs on machines with store buffers: SC, TSO and PSO.
@@ -102,7 +105,7 @@ pub fn parse() -> Palisade {
         palisade.command = if name == "cc" { Command::Cc(args) } else { Command::Cxx(args) };
         return palisade;
     }
-    Palisade::parse()
+    Palisade::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
 }
 
 /// How results are printed.

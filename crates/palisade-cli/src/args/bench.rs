@@ -1,0 +1,52 @@
+//! Arguments of `palisade bench`: those of the suites stand with them; here is what is left of the options of every command.
+
+use super::Palisade;
+use clap::{Arg, Command, CommandFactory};
+
+/// Options of every command that `bench` does not take, since its suites are always measured in the same way.
+pub const NOT_OF_BENCH: [&str; 5] = ["timeout", "memory", "jobs", "seed", "verbose"];
+
+/// Everything that can be typed. `bench` does not offer what it does not take.
+pub fn command() -> Command {
+    let mut command = Palisade::command();
+    let hidden: Vec<Arg> = command
+        .get_arguments()
+        .filter(|arg| NOT_OF_BENCH.iter().any(|option| arg.get_id() == option))
+        .map(|arg| arg.clone().hide(true))
+        .collect();
+    if let Some(bench) = command.find_subcommand_mut("bench") {
+        hide(bench, &hidden);
+    }
+    command
+}
+
+/// An option of every command comes into each of them as it is, unless it is there already.
+fn hide(command: &mut Command, hidden: &[Arg]) {
+    *command = std::mem::take(command).args(hidden);
+    command.get_subcommands_mut().for_each(|command| hide(command, hidden));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_offered_where_they_are_taken() {
+        let mut command = command();
+        command.build();
+        let mut help = |words: &[&str]| {
+            let command = words.iter().fold(&mut command, |command, word| {
+                command.find_subcommand_mut(word).expect("there is this command")
+            });
+            command.render_long_help().to_string()
+        };
+        for words in [["bench"].as_slice(), &["bench", "cover"]] {
+            let help = help(words);
+            assert!(help.contains("--format") && help.contains("--quiet"), "{help}");
+            for option in NOT_OF_BENCH {
+                assert!(!help.contains(&format!("--{option}")), "{words:?}: --{option}");
+            }
+        }
+        assert!(help(&["check"]).contains("--timeout"));
+    }
+}
