@@ -68,6 +68,14 @@ pub enum CertificateError {
     /// The digest is another one.
     #[error("the certificate was changed since it was written")]
     Changed,
+    /// The proof is not of the kind that the file says.
+    #[error("the certificate says that its proof is of the kind `{said}`, but it is of the kind `{found}`")]
+    Kind {
+        /// The kind that the file says.
+        said: String,
+        /// The kind of the proof.
+        found: &'static str,
+    },
     /// Something in it makes no sense.
     #[error("the certificate says `{0}`, which nobody understands")]
     Unknown(String),
@@ -189,14 +197,16 @@ impl Certificate {
         if digest(&file.proof) != file.digest {
             return Err(CertificateError::Changed);
         }
-        let proof = match (&file.kind[..], file.proof) {
-            (LOAD_BUFFERS, AnyBody::Load(body)) => Proof::LoadBuffers(body.proof()),
-            (SINGLE_BUFFER, AnyBody::Single(body)) => Proof::SingleBuffer(body.proof()),
-            (ALL_STATES, AnyBody::All(AllStates {})) => Proof::AllStates,
-            (CROWDS, AnyBody::Crowds(body)) => Proof::Crowds(body.proof()),
-            (STACKS, AnyBody::Stacks(body)) => Proof::Stacks(body.proof()),
-            _ => return Err(CertificateError::Unknown(file.kind)),
+        let proof = match file.proof {
+            AnyBody::Load(body) => Proof::LoadBuffers(body.proof()),
+            AnyBody::Single(body) => Proof::SingleBuffer(body.proof()),
+            AnyBody::All(AllStates {}) => Proof::AllStates,
+            AnyBody::Crowds(body) => Proof::Crowds(body.proof()),
+            AnyBody::Stacks(body) => Proof::Stacks(body.proof()),
         };
+        if kind(&proof) != file.kind {
+            return Err(CertificateError::Kind { said: file.kind, found: kind(&proof) });
+        }
         let interlocked = match file.interlocked.as_deref() {
             None => Interlocked::WholeBuffer,
             Some(OWN_ADDRESS) => Interlocked::OwnAddress,

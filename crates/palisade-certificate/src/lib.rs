@@ -121,7 +121,7 @@ pub enum Refusal {
     #[error("a bad state is reachable")]
     BadReached,
     /// The budget ran out.
-    #[error("the check ran {0}")]
+    #[error("the check came to no end: {0}")]
     Exhausted(Exhausted),
 }
 

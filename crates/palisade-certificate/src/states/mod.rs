@@ -28,6 +28,7 @@ use palisade_memory::{Section, State, Thread};
 use palisade_program::running::ThreadId;
 use parts::{Change, MemoryId, PartId, Parts};
 use rustc_hash::FxHashSet;
+use std::collections::VecDeque;
 
 /// How often the budget is asked.
 const STATES_BETWEEN_LOOKS: usize = 1024;
@@ -53,7 +54,7 @@ pub(crate) fn verify(task: &Task<'_>, watch: &Watch<'_>) -> Result<Summary, Refu
             }
         }
     }
-    while let Some(packed) = states.open.pop() {
+    while let Some(packed) = states.open.pop_front() {
         summary.elements += 1;
         watch.element()?;
         if summary.elements.is_multiple_of(STATES_BETWEEN_LOOKS) {
@@ -79,7 +80,8 @@ struct States<'m> {
     /// The places of threads that are not interchangeable with others.
     named: Vec<usize>,
     visited: FxHashSet<Packed>,
-    open: Vec<Packed>,
+    /// Breadth first: where states have no end, they grow as slowly as can be.
+    open: VecDeque<Packed>,
     /// The state that was judged last, and of what it was made.
     judged: State,
     made_of: Packed,
@@ -127,7 +129,7 @@ impl<'m> States<'m> {
             parts,
             named,
             visited: FxHashSet::default(),
-            open: Vec::new(),
+            open: VecDeque::new(),
             judged: State { memory: IdVec::new(), threads: IdVec::new(), section: None, fault: None },
             made_of,
             bytes: 0,
@@ -146,7 +148,7 @@ impl<'m> States<'m> {
             // In the set, and among the open ones.
             self.bytes += 2 * (48 + 4 * packed.threads.len() as u64);
             self.visited.insert(packed.clone());
-            self.open.push(packed);
+            self.open.push_back(packed);
         }
     }
 
