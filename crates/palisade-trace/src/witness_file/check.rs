@@ -2,7 +2,7 @@
 
 use super::{ActionRecord, EffectRecord, SCHEMA_VERSION, StepRecord, ViolationKind, WitnessFile};
 use super::{effect_record, interlocked_name, violation_record};
-use crate::{NotViolating, Replay, ReplayError, Run, process_name, replay, violating};
+use crate::{NotViolating, Replay, ReplayError, Run, links, process_name, replay, violating};
 use palisade_memory::{Action, Interlocked, Machine, Model, Step};
 use palisade_program::running::{EdgeId, System, ThreadId};
 use serde::Deserialize;
@@ -64,6 +64,16 @@ pub enum WitnessError {
         recorded: EffectRecord,
         /// What the machine says.
         actual: EffectRecord,
+    },
+    /// A step overtook other stores than are recorded.
+    #[error("step {step} overtakes {}; recorded is: {}", stores(actual), stores(recorded))]
+    Overtakes {
+        /// Which step.
+        step: usize,
+        /// The steps that the file says.
+        recorded: Vec<usize>,
+        /// The steps that the machine says.
+        actual: Vec<usize>,
     },
     /// The end is bad in another way than is recorded.
     #[error("the run ends with another violation than is recorded: {actual}; recorded is: {recorded}")]
@@ -145,6 +155,7 @@ impl WitnessFile {
                 })?,
             ViolationKind::Fault | ViolationKind::Forbid | ViolationKind::Final => replay(machine, &run)?,
         };
+        let links = links(&run, &replay);
         for (index, record) in self.steps.iter().enumerate() {
             let process = process_name(system, &replay.states[index], ThreadId(record.thread));
             if process != record.process {
@@ -162,6 +173,15 @@ impl WitnessFile {
                     actual,
                 });
             }
+            // Whoever writes such a file need not say what was overtaken; what is said must be right.
+            let actual: Vec<usize> = links.overtakes[index].iter().map(|store| store + 1).collect();
+            if !record.overtakes.is_empty() && actual != record.overtakes {
+                return Err(WitnessError::Overtakes {
+                    step: record.number,
+                    recorded: record.overtakes.clone(),
+                    actual,
+                });
+            }
         }
         let actual = violation_record(machine, None, &run, &replay);
         let same = |a: &super::ViolationRecord, b: &super::ViolationRecord| {
@@ -174,6 +194,18 @@ impl WitnessFile {
             });
         }
         Ok(replay)
+    }
+}
+
+/// Stores by the numbers of their steps.
+fn stores(steps: &[usize]) -> String {
+    match steps {
+        [] => "no store".to_owned(),
+        [step] => format!("the store of step {step}"),
+        steps => {
+            let steps: Vec<String> = steps.iter().map(usize::to_string).collect();
+            format!("the stores of steps {}", steps.join(", "))
+        }
     }
 }
 
