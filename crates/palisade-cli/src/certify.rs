@@ -17,18 +17,15 @@ use serde_json::json;
 /// Runs the command.
 pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
     let name = args.certificate.display().to_string();
-    let complain = |error: Diagnostic| {
-        output.complain_about(&name, error);
-        Exit::Error
-    };
+    let refuse = |error: Diagnostic| output.refuse_about(&name, error);
     let bad = |message: String| Diagnostic::error("bad-certificate", message);
     let text = match files::text(&args.certificate) {
         Ok(text) => text,
-        Err(error) => return complain(error),
+        Err(error) => return refuse(error),
     };
     let certificate = match Certificate::from_json(&text) {
         Ok(certificate) => certificate,
-        Err(error) => return complain(bad(error.to_string())),
+        Err(error) => return refuse(bad(error.to_string())),
     };
     let recorded = Recorded {
         file: &certificate.file,
@@ -37,16 +34,12 @@ pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
     };
     let input = match recorded.read(&args.certificate, args.program.as_deref()) {
         Ok(Reading::Program(input)) => input,
-        Ok(Reading::Refused(refused)) => {
-            output.complain(&output.diagnostics(&refused.source, &refused.diagnostics));
-            return Exit::Error;
-        }
+        Ok(Reading::Refused(refused)) => return output.refuse(&refused),
         Ok(Reading::Skipped) => unreachable!("files that are named are not skipped"),
-        Err(message) => return complain(bad(message)),
+        Err(message) => return refuse(bad(message)),
     };
     if certificate.hash != text_hash(input.source.text()) {
-        let message = format!("{} was changed since the proof was found", input.source.name());
-        output.complain_about(&name, Diagnostic::warning("program-changed", message));
+        output.complain_about(&name, files::another_program(&input, args.program.as_deref(), "proof"));
     }
     let budget = Limits::new(common).budget(1);
     let meter = Meter::new(output.detail == Detail::Quiet);
@@ -70,7 +63,7 @@ pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
             Err(error) => format!("{verdict}  {name}: {error}\n"),
         },
     };
-    let _ = output.print(&told);
+    output.print(&told);
     exit
 }
 

@@ -51,6 +51,6 @@ pub fn run(output: &Output) -> Exit {
             text
         }
     };
-    let _ = output.print(&text);
+    output.print(&text);
     if ready { Exit::Fine } else { Exit::Unknown }
 }

@@ -55,6 +55,11 @@ impl Expectations {
         if problems.is_empty() { Ok(expectations) } else { Err(problems) }
     }
 
+    /// What is expected of a file.
+    pub fn of(&self, file: &str) -> Option<&'static str> {
+        self.verdicts.get(file).copied()
+    }
+
     /// All files with their expected verdicts, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.verdicts.iter().map(|(file, verdict)| (file.as_str(), *verdict))

@@ -19,14 +19,33 @@ use std::path::Path;
 pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
     let found = match files::find(std::slice::from_ref(&args.file), args.input) {
         Ok(found) => found,
-        Err(problems) => return output.complain_about_all(problems),
+        Err(problems) => return output.refuse_all(problems),
     };
     let [found] = found.as_slice() else {
         let error = Diagnostic::error("is-a-folder", "fences are looked for in one program at a time");
-        output.complain_about(&args.file.display().to_string(), error);
-        return Exit::Error;
+        return output.refuse_about(&args.file.display().to_string(), error);
     };
+    if let Some(error) = engine_of_other_goal(args) {
+        return output.refuse_about("--engine", error);
+    }
     file(found, args, &Limits::new(common).budget(1), output)
+}
+
+/// What is wrong if the engine is there, but for another goal.
+fn engine_of_other_goal(args: &FencesArgs) -> Option<Diagnostic> {
+    let of_safety = palisade::engines().iter().any(|engine| engine.name() == args.engine);
+    let of_robustness =
+        palisade::engines::robustness_engines().iter().any(|engine| engine.name() == args.engine);
+    let goal = match (args.goal, of_safety, of_robustness) {
+        (GoalArg::Safety, false, true) => "robustness",
+        (GoalArg::Robustness, true, false) => "safety",
+        _ => return None,
+    };
+    let message = format!("the engine `{}` decides {goal}", args.engine);
+    Some(
+        Diagnostic::error("no-such-engine", message)
+            .help(format!("add `--goal {goal}`, or take another engine")),
+    )
 }
 
 fn options(args: &FencesArgs) -> FencesOptions {
@@ -64,17 +83,16 @@ fn options(args: &FencesArgs) -> FencesOptions {
 }
 
 fn file(found: &Found, args: &FencesArgs, budget: &Budget, output: &Output) -> Exit {
-    let input = match files::read(found, args.input, args.int_range) {
+    let mut input = match files::read(found, args.input, args.int_range) {
         Reading::Program(input) => input,
         Reading::Refused(refused) => {
             let mut page = Page::new(args.html.as_deref());
             page.refuse(&refused.source, &refused.diagnostics);
             page.write(output);
-            return output.refuse("fences", &refused);
+            return output.refuse(&refused);
         }
         Reading::Skipped => return Exit::Fine,
     };
-    output.warn(&input);
     let options = options(args);
     let meter = Meter::new(output.detail == Detail::Quiet);
     let ask = AssertUnwindSafe(|| palisade::fences(&input, &options, budget, &meter));
@@ -82,17 +100,17 @@ fn file(found: &Found, args: &FencesArgs, budget: &Budget, output: &Output) -> E
     drop(meter);
     let answer = match answer {
         Ok(Ok(answer)) => answer,
-        Ok(Err(error)) => {
-            output.complain_about(input.source.name(), failure(&error));
-            return Exit::Error;
-        }
+        Ok(Err(error)) => return output.refuse_about(input.source.name(), failure(&error)),
         Err(_) => {
             let error = Diagnostic::error("internal-error", "Palisade failed, and there is no answer");
             let help = "this is a bug in Palisade: please report it with the program and the lines above";
-            output.complain_about(input.source.name(), error.help(help));
-            return Exit::Error;
+            return output.refuse_about(input.source.name(), error.help(help));
         }
     };
+    if args.goal == GoalArg::Safety && answer.word() != "unsafe" {
+        input.warnings.extend(palisade::no_property(&input));
+    }
+    output.warn(&input);
     let mut page = Page::new(args.html.as_deref());
     tell(&input, &answer, &mut page, output);
     if !page.write(output) {
@@ -115,7 +133,7 @@ fn tell(input: &Input, answer: &FencesAnswer, page: &mut Page<'_>, output: &Outp
     let finding = answer.finding(input, limits.as_deref());
     page.add(|number| html::fences(subject(input), &finding, number));
     if output.format == Format::Json {
-        let _ = output.print(&(report::fences_json(&finding, input.language.name()) + "\n"));
+        output.print(&(report::fences_json(&finding, input.language.name(), &input.warnings) + "\n"));
         return;
     }
     let mut text = report::fences_headline(&finding, output.colour) + "\n";
@@ -129,7 +147,7 @@ fn tell(input: &Input, answer: &FencesAnswer, page: &mut Page<'_>, output: &Outp
         text.push_str(&report::fence_sets(&finding, runs, output.width, output.colour));
         text = format!("{text}\n{}\n", report::fences_details(&finding, verbose));
     }
-    let _ = output.print(&text);
+    output.print(&text);
 }
 
 /// Writes the program with the fences of the first set.

@@ -1,9 +1,11 @@
 //! Files in: finding them, reading them, and saying what is wrong with them.
 
+use crate::waiting::Waiting;
 use palisade::{Diagnostic, Input, IntRange, Language, Refused, Source};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 /// Larger files are refused before they are read.
 const LARGEST_FILE: u64 = 256 << 20;
@@ -60,7 +62,8 @@ pub fn find(paths: &[PathBuf], input: Option<Language>) -> Result<Vec<Found>, Ve
     if problems.is_empty() { Ok(found) } else { Err(problems) }
 }
 
-/// Collects the programs below a folder. Hidden entries and links to folders are not followed.
+/// Collects the programs below a folder. Hidden entries and links to folders are not followed; a link that leads nowhere is a
+/// file that cannot be read.
 fn walk(
     root: &Path,
     folder: &Path,
@@ -85,7 +88,7 @@ fn walk(
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
             } else if language_of(&path).is_some_and(|language| input.is_none_or(|input| input == language))
-                && path.is_file()
+                && (path.is_file() || (!path.exists() && !is_txt(&path)))
             {
                 let relative = path.strip_prefix(root).unwrap_or(&path);
                 let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
@@ -136,12 +139,25 @@ pub fn text(path: &Path) -> Result<String, Diagnostic> {
         Diagnostic::error("too-large", message)
     };
     let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        io::stdin().take(LARGEST_FILE + 1).read_to_end(&mut bytes)
+    // Standard input and pipes may keep us waiting for ever.
+    let waiting = if path == Path::new("-") {
+        Some(Waiting::new(|| Ok(io::stdin())))
     } else {
         if path.is_dir() {
             return Err(Diagnostic::error("is-a-folder", "this is a folder, not a file"));
         }
+        let kind = path.metadata().map_err(|error| unreadable(&error))?;
+        let path = path.to_owned();
+        (!kind.is_file()).then(|| Waiting::new(|| File::open(path)))
+    };
+    let read = if let Some(waiting) = waiting {
+        let gave_up = waiting.gave_up();
+        let read = waiting.take(LARGEST_FILE + 1).read_to_end(&mut bytes);
+        if gave_up.load(Ordering::Relaxed) {
+            return Err(Diagnostic::error("no-input", "the reading was stopped before its end"));
+        }
+        read
+    } else {
         let file = File::open(path).map_err(|error| unreadable(&error))?;
         let size = file.metadata().map_or(0, |metadata| metadata.len());
         if size > LARGEST_FILE {
@@ -162,7 +178,7 @@ pub fn text(path: &Path) -> Result<String, Diagnostic> {
 }
 
 /// Why a file cannot be read or written.
-fn unreadable(error: &io::Error) -> Diagnostic {
+pub fn unreadable(error: &io::Error) -> Diagnostic {
     match error.kind() {
         io::ErrorKind::NotFound => Diagnostic::error("no-such-file", "there is no such file or folder"),
         _ => Diagnostic::error("unreadable-file", format!("cannot be read: {error}")),
@@ -191,6 +207,20 @@ pub struct Recorded<'a> {
     pub language: &'a str,
     /// The range of integers without a declared domain.
     pub int_range: Option<(i64, i64)>,
+}
+
+/// A warning that the program is not the one that something was found for: the user gave another, or it was changed since.
+pub fn another_program(input: &Input, given: Option<&Path>, what: &str) -> Diagnostic {
+    let name = input.source.name();
+    match given {
+        Some(_) => Diagnostic::warning(
+            "another-program",
+            format!("{name} is not the program that the {what} was found for"),
+        ),
+        None => {
+            Diagnostic::warning("program-changed", format!("{name} was changed since the {what} was found"))
+        }
+    }
 }
 
 impl Recorded<'_> {

@@ -26,21 +26,26 @@ mod serve;
 mod shell;
 mod show;
 mod translate;
+mod waiting;
 
 use args::Command;
 use output::Output;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let palisade = args::parse();
-    let output = Output::new(&palisade.common);
+    let palisade = match args::parse() {
+        Ok(palisade) => palisade,
+        Err(message) => return ExitCode::from(output::told(&message)),
+    };
+    let output = Output::new(&palisade);
+    waiting::give_up_after(palisade.common.timeout);
     let exit = match &palisade.command {
         Command::Check(args) => check::run(args, &palisade.common, &output),
         Command::Replay(args) => replay::run(args, &palisade.common, &output),
         Command::Robust(args) => robust::run(args, &palisade.common, &output),
         Command::Certify(args) => certify::run(args, &palisade.common, &output),
         Command::Fences(args) => fences::run(args, &palisade.common, &output),
-        Command::Monitor(args) => monitor::run(args, &palisade.common, &output),
+        Command::Monitor(args) => monitor::run(args, &output),
         Command::Serve(args) => serve::run(args, &palisade.common, &output),
         Command::Run(args) => run::run(args, &palisade.common, &output),
         Command::Cc(args) => cc::run(args, cc::Compiles::C, &output),
@@ -53,5 +58,5 @@ fn main() -> ExitCode {
         Command::Completions(args) => shell::completions(args, &output),
         Command::Man(args) => shell::man(args, &output),
     };
-    ExitCode::from(exit.code())
+    ExitCode::from(output.ended(exit).code())
 }

@@ -2,10 +2,11 @@
 //!
 //! Exit codes: 0 if there is none, 1 if there are some, 2 if the trace is cut off or malformed (what could be read is reported all the same), 3 if the reading was stopped.
 
-use crate::args::{Common, Format, MonitorArgs};
+use crate::args::{Format, MonitorArgs};
 use crate::exit::Exit;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
+use crate::waiting::Waiting;
 use crate::{files, interrupt};
 use palisade::memory::Interlocked;
 use palisade::monitor::{Monitor, Seen, TraceError, TraceReader, Violation};
@@ -15,25 +16,20 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// Runs the command.
-pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
+pub fn run(args: &MonitorArgs, output: &Output) -> Exit {
     let name = args.trace.display().to_string();
+    // The flag is asked for by those who wait for input.
+    let _ = interrupt::stop_flag();
+    let start = Instant::now();
     let input = match open(&args.trace) {
         Ok(input) => input,
-        Err(error) => {
-            output.complain_about(&name, error);
-            return Exit::Error;
-        }
+        Err(error) => return output.refuse_about(&name, error),
     };
-    let start = Instant::now();
-    let stop = interrupt::stop_flag();
-    let stopped = Arc::new(AtomicBool::new(false));
-    let deadline = common.timeout.and_then(|timeout| start.checked_add(timeout));
-    let input = Stoppable { input, stop, deadline, stopped: stopped.clone() };
+    let stopped = input.gave_up();
     let mut monitor = Monitor::new(Interlocked::from(args.interlocked));
     let (reader, read) = match TraceReader::new(input) {
         Ok(mut reader) => {
@@ -47,11 +43,7 @@ pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
             });
             (reader, read)
         }
-        Err(error) => {
-            let message = format!("cannot be read: {error}");
-            output.complain_about(&name, Diagnostic::error("unreadable-file", message));
-            return Exit::Error;
-        }
+        Err(error) => return output.refuse_about(&name, files::unreadable(&error)),
     };
     let stopped = stopped.load(Ordering::Relaxed);
     let problem = match &read {
@@ -120,23 +112,22 @@ fn tell(finding: &MonitorFinding<'_>, output: &Output) {
             text
         }
     };
-    let _ = output.print(&text);
+    output.print(&text);
 }
 
-fn open(path: &Path) -> Result<Box<dyn Read>, Diagnostic> {
+/// Opens the trace: reading begins at once, and ends on Ctrl-C or when the time is up.
+fn open(path: &Path) -> Result<Waiting, Diagnostic> {
     if path == Path::new("-") {
-        return Ok(Box::new(io::stdin().lock()));
+        return Ok(Waiting::new(|| Ok(io::stdin())));
     }
     if path.is_dir() {
         return Err(Diagnostic::error("is-a-folder", "this is a folder, not a file"));
     }
-    match File::open(path) {
-        Ok(file) => Ok(Box::new(file)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(Diagnostic::error("no-such-file", "there is no such file or folder"))
-        }
-        Err(error) => Err(Diagnostic::error("unreadable-file", format!("cannot be read: {error}"))),
+    if let Err(error) = path.metadata() {
+        return Err(files::unreadable(&error));
     }
+    let path = path.to_owned();
+    Ok(Waiting::new(|| File::open(path)))
 }
 
 /// The source texts that the violations are in, as far as they are there.
@@ -154,25 +145,4 @@ fn sources<R: Read>(violations: &[(Violation, Seen)], reader: &TraceReader<R>) -
         }
     }
     sources
-}
-
-/// Input that ends when somebody asks for it or the time is up.
-struct Stoppable {
-    input: Box<dyn Read>,
-    stop: Arc<AtomicBool>,
-    deadline: Option<Instant>,
-    stopped: Arc<AtomicBool>,
-}
-
-impl Read for Stoppable {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let late = self
-            .deadline
-            .is_some_and(|deadline| deadline.saturating_duration_since(Instant::now()) == Duration::ZERO);
-        if late || self.stop.load(Ordering::Relaxed) {
-            self.stopped.store(true, Ordering::Relaxed);
-            return Ok(0);
-        }
-        self.input.read(buffer)
-    }
 }

@@ -1,26 +1,36 @@
 //! Standard output and error: who reads them, and what happens when nobody does any more.
+//!
+//! A reader who has gone away (`| head`) has seen enough: the rest is not written, and the exit code is that of the answer. Whatever else keeps standard output
+//! from being written (a full disk) is told, and the exit code is 2: [`Output`] remembers it, and `main` asks at the end.
 
-use crate::args::{Common, Format};
+use crate::args::{Format, Palisade};
 use crate::exit::Exit;
 use palisade::report::{self, Colour};
 use palisade::{Diagnostic, Input, Refused, Source};
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// At most this many diagnostics are printed per file, unless more are asked for.
 const MOST_DIAGNOSTICS: usize = 50;
 
 /// Where output goes and how it looks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Output {
+    /// The command, as it is typed.
+    command: &'static str,
     /// Text or JSON.
     pub format: Format,
     /// How much to tell.
     pub detail: Detail,
     /// Colour on standard output.
     pub colour: Colour,
-    /// Columns of standard output.
+    /// Columns of standard output; without a limit if it is no terminal.
     pub width: usize,
     colour_of_errors: Colour,
+    /// Nothing more can be printed.
+    closed: AtomicBool,
+    /// Something was not printed, for another reason than that nobody reads it.
+    failed: AtomicBool,
 }
 
 /// How much to tell.
@@ -34,16 +44,13 @@ pub enum Detail {
     Verbose,
 }
 
-/// Nobody reads standard output any more, e.g. behind `| head`.
-#[derive(Clone, Copy, Debug)]
-pub struct Closed;
-
-/// The width of tables where there is no terminal to ask.
+/// The width of tables on a terminal that does not tell its own.
 const USUAL_WIDTH: usize = 120;
 
 impl Output {
     /// Looks at the options, the terminal and `NO_COLOR`.
-    pub fn new(common: &Common) -> Output {
+    pub fn new(palisade: &Palisade) -> Output {
+        let common = &palisade.common;
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
         let colour = |terminal: bool| if terminal && !plain { Colour::Always } else { Colour::Never };
@@ -54,21 +61,44 @@ impl Output {
         };
         let width = match terminal_size::terminal_size_of(io::stdout()) {
             Some((terminal_size::Width(width), _)) if width > 0 => usize::from(width),
-            _ => USUAL_WIDTH,
+            _ if io::stdout().is_terminal() => USUAL_WIDTH,
+            _ => report::UNLIMITED,
         };
         Output {
+            command: palisade.command.name(),
             format: common.format,
             detail,
             colour: colour(io::stdout().is_terminal()),
             width,
             colour_of_errors: colour(io::stderr().is_terminal()),
+            closed: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
         }
     }
 
-    /// Prints to standard output.
-    pub fn print(&self, text: &str) -> Result<(), Closed> {
+    /// Prints to standard output, as long as that is possible.
+    pub fn print(&self, text: &str) {
+        if self.is_closed() {
+            return;
+        }
         let mut stdout = io::stdout().lock();
-        stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|_| Closed)
+        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            self.closed.store(true, Ordering::Relaxed);
+            if let Some(problem) = unwritten(&error) {
+                self.failed.store(true, Ordering::Relaxed);
+                self.complain_about(STANDARD_OUTPUT, problem);
+            }
+        }
+    }
+
+    /// Whether nothing more can be printed, e.g. behind `| head`.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// How the command ends: an answer that could not be written is none.
+    pub fn ended(&self, exit: Exit) -> Exit {
+        if self.failed.load(Ordering::Relaxed) { Exit::Error } else { exit }
     }
 
     /// Prints to standard error; if that is closed, there is nobody left to tell.
@@ -82,14 +112,34 @@ impl Output {
         report::diagnostics(source, diagnostics, limit, self.colour_of_errors)
     }
 
-    /// Says what is wrong with a program that was refused; in JSON on standard output as well.
-    pub fn refuse(&self, command: &str, refused: &Refused) -> Exit {
+    /// Says why there is no answer about a file; in JSON on standard output as well.
+    pub fn refuse(&self, refused: &Refused) -> Exit {
         self.complain(&self.diagnostics(&refused.source, &refused.diagnostics));
-        if self.format == Format::Json {
-            let line = report::refused_json(command, &refused.source, &refused.diagnostics);
-            let _ = self.print(&(line + "\n"));
-        }
+        self.print(&self.refused(&refused.source, &refused.diagnostics));
         Exit::Error
+    }
+
+    /// The same for something that is not in a source text.
+    pub fn refuse_about(&self, name: &str, problem: Diagnostic) -> Exit {
+        self.print(&self.refused(&Source::new(name, ""), std::slice::from_ref(&problem)));
+        self.complain_about(name, problem);
+        Exit::Error
+    }
+
+    /// The same for files, each with its problem.
+    pub fn refuse_all(&self, problems: Vec<(String, Diagnostic)>) -> Exit {
+        problems.into_iter().for_each(|(name, problem)| {
+            self.refuse_about(&name, problem);
+        });
+        Exit::Error
+    }
+
+    /// What standard output says about a file without an answer: nothing, or an object in JSON.
+    pub fn refused(&self, source: &Source, diagnostics: &[Diagnostic]) -> String {
+        match self.format {
+            Format::Text => String::new(),
+            Format::Json => report::refused_json(self.command, source, diagnostics) + "\n",
+        }
     }
 
     /// Prints warnings about a program that was taken.
@@ -99,14 +149,30 @@ impl Output {
         }
     }
 
-    /// Complains about files, each with its problem.
-    pub fn complain_about_all(&self, problems: Vec<(String, Diagnostic)>) -> Exit {
-        problems.into_iter().for_each(|(name, problem)| self.complain_about(&name, problem));
-        Exit::Error
-    }
-
     /// Complains about something that is not in a source text.
     pub fn complain_about(&self, name: &str, diagnostic: Diagnostic) {
         self.complain(&report::diagnostic(&Source::new(name, ""), &diagnostic, self.colour_of_errors));
+    }
+}
+
+const STANDARD_OUTPUT: &str = "standard output";
+
+/// Why standard output was not written, unless it is that nobody reads it.
+fn unwritten(error: &io::Error) -> Option<Diagnostic> {
+    let is_failure = error.kind() != io::ErrorKind::BrokenPipe;
+    is_failure.then(|| Diagnostic::error("unwritable-file", format!("cannot be written: {error}")))
+}
+
+/// Prints what is said instead of running a command: help, the version, or what is wrong with the command line. The answer is the exit code.
+pub fn told(message: &clap::Error) -> u8 {
+    let printed = message.print().and_then(|()| io::stdout().flush());
+    match printed.err().and_then(|error| unwritten(&error)) {
+        Some(problem) => {
+            let problem = report::diagnostic(&Source::new(STANDARD_OUTPUT, ""), &problem, Colour::Never);
+            // If standard error cannot be written either, the exit code says it all.
+            let _ = io::stderr().lock().write_all(problem.as_bytes());
+            Exit::Error.code()
+        }
+        None => u8::try_from(message.exit_code()).unwrap_or(Exit::Error.code()),
     }
 }

@@ -20,34 +20,27 @@ const MOST_INSTANCES: u32 = 4096;
 /// Runs the command.
 pub fn run(args: &ReplayArgs, common: &Common, output: &Output) -> Exit {
     let name = args.witness.display().to_string();
-    let complain = |error: Diagnostic| {
-        output.complain_about(&name, error);
-        Exit::Error
-    };
+    let refuse = |error: Diagnostic| output.refuse_about(&name, error);
     let text = match files::text(&args.witness) {
         Ok(text) => text,
-        Err(error) => return complain(error),
+        Err(error) => return refuse(error),
     };
     let witness = match WitnessFile::from_json(&text) {
         Ok(witness) => witness,
-        Err(error) => return complain(Diagnostic::error("bad-witness", error.to_string())),
+        Err(error) => return refuse(Diagnostic::error("bad-witness", error.to_string())),
     };
     let input = match program(args, &witness) {
         Ok(Reading::Program(input)) => input,
-        Ok(Reading::Refused(refused)) => {
-            output.complain(&output.diagnostics(&refused.source, &refused.diagnostics));
-            return Exit::Error;
-        }
+        Ok(Reading::Refused(refused)) => return output.refuse(&refused),
         Ok(Reading::Skipped) => unreachable!("files that are named are not skipped"),
-        Err(error) => return complain(error),
+        Err(error) => return refuse(error),
     };
     if witness.program_changed(&input.source) {
-        let message = format!("{} was changed since the witness was found", input.source.name());
-        output.complain_about(&name, Diagnostic::warning("program-changed", message));
+        output.complain_about(&name, files::another_program(&input, args.program.as_deref(), "witness"));
     }
     let mut page = Page::new(args.html.as_deref());
     let told = tell(&name, &witness, &input, &mut page, common, output);
-    let _ = output.print(&told.text);
+    output.print(&told.text);
     if told.exit == Exit::Fine && !page.write(output) {
         return Exit::Error;
     }

@@ -19,14 +19,13 @@ use std::path::Path;
 pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
     let found = match files::find(&args.paths, args.input) {
         Ok(found) => found,
-        Err(problems) => return output.complain_about_all(problems),
+        Err(problems) => return output.refuse_all(problems),
     };
     let single = found.len() == 1 && !args.paths[0].is_dir();
     if !single && (args.dot.is_some() || args.witness.is_some()) {
         let error =
             Diagnostic::error("witness-of-many", "--dot and --witness take the run of one program only");
-        output.complain_about("--dot, --witness", error.help("ask about one file at a time"));
-        return Exit::Error;
+        return output.refuse_about("--dot, --witness", error.help("ask about one file at a time"));
     }
     let limits = Limits::new(common);
     let mut worst = Exit::Fine;
@@ -50,7 +49,7 @@ fn file(
         Reading::Program(input) => input,
         Reading::Refused(refused) => {
             page.refuse(&refused.source, &refused.diagnostics);
-            return output.refuse("robust", &refused);
+            return output.refuse(&refused);
         }
         Reading::Skipped => return Exit::Fine,
     };
@@ -84,14 +83,12 @@ fn file(
                 RobustError::NoSuchEngine { .. } => "no-such-engine",
                 RobustError::NotShown { .. } | RobustError::NoRace(_) => "internal-error",
             };
-            output.complain_about(name, Diagnostic::error(id, error.to_string()));
-            Exit::Error
+            output.refuse_about(name, Diagnostic::error(id, error.to_string()))
         }
         Err(_) => {
             let error = Diagnostic::error("internal-error", "Palisade failed, and there is no verdict");
             let help = "this is a bug in Palisade: please report it with the program and the lines above";
-            output.complain_about(name, error.help(help));
-            Exit::Error
+            output.refuse_about(name, error.help(help))
         }
     }
 }
@@ -124,7 +121,7 @@ fn tell_race(input: &Input, answer: &RaceAnswer, single: bool, output: &Output, 
         }
         text = text + &report::race_details(&finding, all) + "\n";
     }
-    let _ = output.print(&text);
+    output.print(&text);
     match answer.outcome.answer {
         Races::Free => Exit::Fine,
         Races::Race(_) => Exit::Violated,
@@ -158,7 +155,7 @@ fn tell(
         witness: witness.as_ref(),
     };
     page.add(|number| html::robust(subject(input), &finding, number));
-    let _ = output.print(&text(&finding, single, output));
+    output.print(&text(&finding, single, output));
     let dot =
         evidence.map(|(evidence, happens_before, cycle)| report::cycle_dot(&evidence, happens_before, cycle));
     let kept = [

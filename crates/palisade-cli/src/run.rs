@@ -29,10 +29,7 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     cargo::note_run();
     let replayed = match args.replay.as_deref().map(schedule_of).transpose() {
         Ok(replayed) => replayed,
-        Err((name, diagnostic)) => {
-            output.complain_about(&name, diagnostic);
-            return Exit::Error;
-        }
+        Err((name, diagnostic)) => return output.refuse_about(&name, diagnostic),
     };
     let command = match &replayed {
         Some(schedule) if args.command.is_empty() => schedule.program.clone(),
@@ -86,8 +83,7 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     if session.findings.accesses == 0 && session.findings.executions > 0 && session.findings.threads > 1 {
         let diagnostic = Diagnostic::error("not-instrumented", "no access to memory was seen")
             .help("link and compile with `palisade cc` or `palisade c++`; objects of other compilers are not followed");
-        output.complain_about(&name, diagnostic);
-        return Exit::Error;
+        return output.refuse_about(&name, diagnostic);
     }
     let saved = match job.save(&mut session, replayed.is_some()) {
         Ok(saved) => saved,
@@ -138,18 +134,7 @@ fn refuse(name: &str, error: &StartError, output: &Output) -> Exit {
         _ => ("cannot-start", "give the path of a program behind `--`"),
     };
     let program = if name.is_empty() { "palisade run" } else { name };
-    output.complain_about(program, Diagnostic::error(id, error.to_string()).help(help));
-    if output.format == Format::Json {
-        let record = serde_json::json!({
-            "schema_version": report::SCHEMA_VERSION,
-            "command": "run",
-            "program": name,
-            "verdict": "error",
-            "error": { "id": id, "message": error.to_string() },
-        });
-        let _ = output.print(&format!("{record}\n"));
-    }
-    Exit::Error
+    output.refuse_about(program, Diagnostic::error(id, error.to_string()).help(help))
 }
 
 fn schedule_of(path: &Path) -> Result<Schedule, (String, Diagnostic)> {
@@ -353,7 +338,7 @@ fn print(finding: &RunFinding<'_>, output: &Output) {
             text
         }
     };
-    let _ = output.print(&text);
+    output.print(&text);
 }
 
 /// The source texts that the findings are in, as far as they are there.

@@ -39,8 +39,7 @@ pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
         Err(error) => {
             let problem = Diagnostic::error("cannot-listen", error.to_string());
             let help = "choose another port with --listen, or 127.0.0.1:0 for any that is free";
-            output.complain_about(&args.listen.to_string(), problem.help(help));
-            return Exit::Error;
+            return output.refuse_about(&args.listen.to_string(), problem.help(help));
         }
     };
     if !server.address().ip().is_loopback() && output.detail != Detail::Quiet {
@@ -56,7 +55,7 @@ pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
             json!({ "schema_version": version, "command": "serve", "url": url }).to_string() + "\n"
         }
     };
-    let _ = output.print(&line);
+    output.print(&line);
     server.serve(&limits.stop);
     Exit::Fine
 }

@@ -1,35 +1,36 @@
 //! `palisade completions` and `palisade man`: made from the same definitions as the help.
 
-use crate::args::{CompletionsArgs, ManArgs, Palisade};
+use crate::args::{self, CompletionsArgs, ManArgs};
 use crate::exit::Exit;
 use crate::files;
 use crate::output::Output;
-use clap::CommandFactory;
 use clap_mangen::Man;
 use palisade::Diagnostic;
 use std::path::Path;
 
+/// The command that clap adds.
+const HELP: &str = "help";
+
 /// Prints the completions for a shell.
 pub fn completions(args: &CompletionsArgs, output: &Output) -> Exit {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Palisade::command(), "palisade", &mut script);
-    // A reader who has gone away has seen enough.
-    let _ = output.print(&String::from_utf8_lossy(&script));
+    clap_complete::generate(args.shell, &mut args::command(), "palisade", &mut script);
+    output.print(&String::from_utf8_lossy(&script));
     Exit::Fine
 }
 
 /// Prints the manual page, or writes all of them.
 pub fn man(args: &ManArgs, output: &Output) -> Exit {
-    let mut command = Palisade::command();
+    let mut command = args::command();
     command.build();
     match &args.folder {
         None => {
-            let _ = output.print(&page(&command));
+            output.print(&page(&command));
             Exit::Fine
         }
         Some(folder) => match write_pages(&command, folder) {
             Ok(count) => {
-                let _ = output.print(&format!("{count} pages written to {}\n", folder.display()));
+                output.print(&format!("{count} pages written to {}\n", folder.display()));
                 Exit::Fine
             }
             Err((file, error)) => {
@@ -40,22 +41,78 @@ pub fn man(args: &ManArgs, output: &Output) -> Exit {
     }
 }
 
+/// The manual page of a command. What stands behind the options in its help gets sections of its own.
 fn page(command: &clap::Command) -> String {
+    // Manual pages leave out what the short help hides, and refer to pages of `palisade help`, which has none.
+    let mut command = command.clone().mut_args(|arg| arg.hide_short_help(false));
+    if command.find_subcommand(HELP).is_some() {
+        command = command.mut_subcommand(HELP, |help| help.hide(true));
+    }
+    let after = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    let has_commands = command.get_subcommands().any(|sub| !is_hidden(sub));
+    let man = Man::new(command);
     let mut text = Vec::new();
-    Man::new(command.clone()).render(&mut text).expect("memory can be written");
-    String::from_utf8_lossy(&text).into_owned()
+    let mut render = || {
+        man.render_title(&mut text)?;
+        man.render_name_section(&mut text)?;
+        man.render_synopsis_section(&mut text)?;
+        man.render_description_section(&mut text)?;
+        man.render_options_section(&mut text)?;
+        if has_commands { man.render_subcommands_section(&mut text) } else { Ok(()) }
+    };
+    render().expect("memory can be written");
+    String::from_utf8_lossy(&text).into_owned() + &sections(&after)
+}
+
+/// Examples (indented), notes and exit codes as sections in which lines stay as they are.
+fn sections(after: &str) -> String {
+    const EXAMPLES: &str = "EXAMPLES";
+    const EXIT_STATUS: &str = "EXIT STATUS";
+    let mut text = String::new();
+    let mut section = "";
+    for line in after.lines().filter(|line| !line.is_empty()) {
+        let next = match line {
+            "Examples:" => EXAMPLES,
+            _ if line.starts_with("Exit codes:") => EXIT_STATUS,
+            _ if section == EXIT_STATUS || line.starts_with("  ") => section,
+            _ => "NOTES",
+        };
+        if next != section {
+            let end = if section.is_empty() { "" } else { ".fi\n" };
+            text += &format!("{end}.SH \"{next}\"\n.nf\n");
+            section = next;
+        }
+        if line != "Examples:" {
+            text += &(roff(line) + "\n");
+        }
+    }
+    if text.is_empty() { text } else { text + ".fi\n" }
+}
+
+/// A line of text that means nothing to the formatter.
+fn roff(line: &str) -> String {
+    let line = line.replace('\\', "\\e").replace('-', "\\-");
+    if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }
+}
+
+fn is_hidden(command: &clap::Command) -> bool {
+    command.is_hide_set() || command.get_name() == HELP
+}
+
+/// A command and those below it.
+fn all(command: &clap::Command) -> Vec<&clap::Command> {
+    let below = command.get_subcommands().filter(|sub| !is_hidden(sub)).flat_map(all);
+    std::iter::once(command).chain(below).collect()
 }
 
 fn write_pages(command: &clap::Command, folder: &Path) -> Result<usize, (String, Diagnostic)> {
     // A folder that cannot be made is one that cannot be written to.
     let _ = std::fs::create_dir_all(folder);
-    let mut count = 0;
-    let pages = std::iter::once(command).chain(command.get_subcommands().filter(|sub| !sub.is_hide_set()));
-    for command in pages {
-        let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
+    let pages = all(command);
+    for command in &pages {
+        let name = command.get_display_name().unwrap_or(command.get_name());
         let path = folder.join(format!("{name}.1"));
         files::write(&path, &page(command)).map_err(|error| (path.display().to_string(), error))?;
-        count += 1;
     }
-    Ok(count)
+    Ok(pages.len())
 }

@@ -14,29 +14,27 @@ pub fn run(args: &TranslateArgs, output: &Output) -> Exit {
     let found = Found { path: args.file.clone(), key: String::new(), named: Named::ByUser };
     let input = match files::read(&found, args.input, args.int_range) {
         Reading::Program(input) => input,
-        Reading::Refused(refused) => return output.refuse("translate", &refused),
+        Reading::Refused(refused) => return output.refuse(&refused),
         Reading::Skipped => unreachable!("files that are named are not skipped"),
     };
     output.warn(&input);
     let text = match translate(args, &input) {
         Ok(text) => text,
         Err(diagnostics) => {
-            return output.refuse("translate", &Refused { source: input.source, diagnostics });
+            return output.refuse(&Refused { source: input.source, diagnostics });
         }
     };
     if let Some(path) = &args.output
         && let Err(error) = files::write(path, &text)
     {
-        output.complain_about(&path.display().to_string(), error);
-        return Exit::Error;
+        return output.refuse_about(&path.display().to_string(), error);
     }
     let told = match (output.format, &args.output) {
         (Format::Json, _) => record(args, &input, &text),
         (Format::Text, Some(_)) => String::new(),
         (Format::Text, None) => text,
     };
-    // A reader who has gone away has seen enough.
-    let _ = output.print(&told);
+    output.print(&told);
     Exit::Fine
 }
 

@@ -89,6 +89,26 @@ invalid  proof.json: [..]
 }
 
 #[test]
+fn a_program_that_is_another_one() {
+    let scratch = scratch("certify_another").file("other.pal", STORE_BUFFERING);
+    scratch.run(&["certify", "proof.json", "--program", "other.pal"]).exits(1).complains(str![[r#"
+warning[another-program]: proof.json: other.pal is not the program that the proof was found for
+
+"#]]);
+}
+
+#[test]
+fn the_time_is_up() {
+    let scratch = Scratch::new("certify_time").file("endless.pal", common::ENDLESS);
+    let proof = r#"{"schema_version":1,"kind":"all-states","program":{"file":"endless.pal","language":"pal","hash":""},"model":"tso","threads":"declared","engine":"explicit","digest":"DIGEST","proof":{}}"#;
+    let scratch = scratch.file("proof.json", proof.replace("DIGEST", &palisade::trace::text_hash("{}")));
+    scratch.run(&["certify", "proof.json", "--timeout", "0.2"]).exits(3).prints(str![[r#"
+unknown  proof.json: the check came to no end: out of time (0.2 s)
+
+"#]]);
+}
+
+#[test]
 fn damaged_certificates() {
     let scratch = scratch("certify_damaged");
     let good = scratch.read("proof.json");
@@ -111,6 +131,13 @@ fn damaged_certificates() {
     check("\"language\":\"pal\"", "\"language\":\"tex\"", 2, "there is no input language `tex`");
     check("\"schema_version\":1", "\"schema_version\":9", 2, "version 9");
     check("{", "", 2, "not a certificate");
+    check(
+        "\"kind\":\"load-buffers\"",
+        "\"kind\":\"single-buffer\"",
+        2,
+        "says that its proof is of the kind `single-buffer`, but it is of the kind `load-buffers`",
+    );
+    check("\"kind\":\"load-buffers\"", "\"kind\":\"magic\"", 2, "`magic`, which nobody understands");
 }
 
 #[test]

@@ -245,3 +245,15 @@ fn out_of_time() {
     let ran = scratch.run(&["fences", "endless.pal", "--timeout", "0.2"]).exits(3);
     assert!(ran.stdout.starts_with("unknown  endless.pal: out of time (0.2 s)"), "{}", ran.stdout);
 }
+
+#[test]
+fn engines_have_their_goals() {
+    let scratch = scratch("fences_engines");
+    let run = |engine: &str, goal: &str| {
+        scratch.run(&["fences", "sb.pal", "--engine", engine, "--goal", goal]).exits(2).stderr
+    };
+    let said = run("attacks", "safety");
+    assert!(said.contains("the engine `attacks` decides robustness"), "{said}");
+    assert!(said.contains("add `--goal robustness`"), "{said}");
+    assert!(run("dual", "robustness").contains("the engine `dual` decides safety"));
+}

@@ -107,7 +107,7 @@ safe         2
 unsafe       1
 unknown      0
 3 files in [..] s
-2 of 2 verdicts as expected
+2 of 2 verdicts as expected, 1 file without an expectation
 
 "#]]);
     expect("right.tsv", "sc").exits(0);
@@ -130,7 +130,7 @@ safe         2
 unsafe       1
 unknown      0
 3 files in [..] s
-2 of 3 verdicts not as expected:
+2 of 3 verdicts not as expected, 1 file without an expectation:
   a.pal: expected unsafe, got safe
   missing.pal: expected safe, got missing
 
@@ -175,4 +175,13 @@ fn a_reader_who_goes_away_is_no_reason_to_panic() {
         assert!(output.status.code().is_some_and(|code| code < 4), "{args:?}: {:?}", output.status);
         assert!(!complaints.contains("panicked"), "{args:?}: {complaints}");
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_link_that_leads_nowhere_is_a_file_that_cannot_be_read() {
+    let scratch = scratch("folder_link");
+    std::os::unix::fs::symlink("gone.pal", scratch.path("d/link.pal")).expect("links can be made");
+    let ran = scratch.run(&["check", "d", "-q"]).exits(2);
+    assert!(ran.stderr.contains("error[no-such-file]: d/link.pal"), "{}", ran.stderr);
 }

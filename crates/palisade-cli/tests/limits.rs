@@ -2,10 +2,9 @@
 
 mod common;
 
-use common::{ENDLESS, FENCED, Ran, Scratch, interrupt};
+use common::{ENDLESS, FENCED, Ran, Scratch, interrupt, start};
 use snapbox::str;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
 
 #[test]
 fn out_of_time() {
@@ -38,7 +37,7 @@ SC, engine explicit, [..] states, [..] s
 #[cfg(target_os = "linux")]
 fn interrupted() {
     let scratch = Scratch::new("limits_interrupted").file("d/endless.pal", ENDLESS);
-    let child = start(scratch.command(&["check", "d/endless.pal", "--model", "sc"]));
+    let child = start(&mut scratch.command(&["check", "d/endless.pal", "--model", "sc"]));
     interrupt(&child);
     let ran = Ran::new(child.wait_with_output().expect("the child ends")).exits(3);
     assert!(
@@ -53,7 +52,7 @@ fn interrupted() {
 fn interrupted_among_many_files() {
     let scratch =
         Scratch::new("limits_many").file("d/a.pal", FENCED).file("d/b.pal", ENDLESS).file("d/c.pal", FENCED);
-    let mut child = start(scratch.command(&["check", "d", "--model", "sc", "--jobs", "1"]));
+    let mut child = start(&mut scratch.command(&["check", "d", "--model", "sc", "--jobs", "1"]));
     // The line of the first file comes while the second one is looked at.
     let mut reader = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut stdout = String::new();
@@ -66,24 +65,23 @@ fn interrupted_among_many_files() {
     assert!(!ran.stdout.contains("d/c.pal"), "{}", ran.stdout);
 }
 
-/// Starts the command and waits until it listens to Ctrl-C.
+/// A pipe that nobody writes to, standard input that nobody closes: the time given is all that is waited.
+#[test]
 #[cfg(target_os = "linux")]
-fn start(mut command: Command) -> Child {
-    let mut child =
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command can be started");
-    while !listens(&mut child) {
-        std::thread::yield_now();
-    }
-    child
-}
+fn waiting_for_a_program() {
+    let scratch = Scratch::new("limits_pipe");
+    let made = std::process::Command::new("mkfifo").arg(scratch.path("pipe.pal")).status();
+    assert!(made.expect("`mkfifo` can be run").success());
+    scratch.run(&["check", "pipe.pal", "--timeout", "0.2"]).exits(2).complains(str![[r#"
+error[no-input]: pipe.pal: the reading was stopped before its end
 
-/// Whether the process catches SIGINT (signal 2, the second bit of the mask that the kernel tells).
-#[cfg(target_os = "linux")]
-fn listens(child: &mut Child) -> bool {
-    if let Ok(Some(status)) = child.try_wait() {
-        panic!("the command ended by itself: {status}");
-    }
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
+
+"#]]);
+    let mut command = scratch.command(&["check", "-", "--input", "pal"]);
+    let mut child = start(command.stdin(std::process::Stdio::piped()));
+    let stdin = child.stdin.take().expect("a pipe");
+    interrupt(&child);
+    let ran = Ran::new(child.wait_with_output().expect("it ends")).exits(2);
+    assert!(ran.stderr.contains("error[no-input]"), "{}", ran.stderr);
+    drop(stdin);
 }

@@ -56,6 +56,77 @@ fn tests_with_expectations_pass_if_these_are_met() {
     assert!(tests.contains("expected unsafe, got safe"), "{tests}");
 }
 
+/// Failures are where the exit code is 1.
+#[test]
+fn tests_and_exit_code_are_of_one_mind() {
+    let scratch = scratch("junit_agree")
+        .file("met.tsv", "file\ttso\ngood.pal\tsafe\n")
+        .file("missing.tsv", "file\ttso\ngood.pal\tsafe\ngone.pal\tunsafe\n");
+    std::fs::remove_file(scratch.path("t/wrong.pal")).expect("it is there");
+    let check = |table: &str, code: i32, totals: &str, part: &str, summary: &str| {
+        let args = ["check", "t", "--junit", "tests.xml", "--expect", table, "--engine", "explicit"];
+        let ran = scratch.run(&args).exits(code);
+        assert!(ran.stdout.contains(summary), "{}", ran.stdout);
+        let tests = read(&scratch, "tests.xml");
+        assert!(tests.contains(totals) && tests.contains(part), "{tests}");
+    };
+    check(
+        "met.tsv",
+        0,
+        r#"tests="3" failures="0" errors="0" skipped="2""#,
+        r#"<skipped message="nothing is expected of this file">"#,
+        "1 of 1 verdicts as expected, 2 files without an expectation\n",
+    );
+    check(
+        "missing.tsv",
+        1,
+        r#"tests="4" failures="1" errors="0" skipped="2""#,
+        r#"<failure message="expected unsafe, got missing: there is no such file">"#,
+        "1 of 2 verdicts not as expected, 2 files without an expectation:\n  gone.pal: expected unsafe, got missing\n",
+    );
+}
+
+/// `safe` of a program without a property says less than people think.
+#[test]
+fn no_property() {
+    let scratch = Scratch::new("no_property")
+        .file("t/plain.pal", "shared x: 0..1; process P { x = 1; }")
+        .file("t/fault.pal", "shared x: 0..1; process P { x = 2; }")
+        .file("t/good.pal", FENCED)
+        .file("t/old.trencher", "thread t\ninitial a\ntransition a b write 1 0\nend\n");
+    let warned = |args: &[&str], file: &str, code: i32, expected: bool| {
+        let ran = scratch.run(&[args, &[file]].concat()).exits(code);
+        assert_eq!(
+            ran.stderr.matches("warning[no-property]").count(),
+            usize::from(expected),
+            "{}",
+            ran.stderr
+        );
+        let json = scratch.run(&[args, &[file, "--format", "json"]].concat()).exits(code);
+        let record: Value = serde_json::from_str(&json.stdout).expect("a line of JSON");
+        let ids: Vec<&str> =
+            record["diagnostics"].as_array().into_iter().flatten().filter_map(|d| d["id"].as_str()).collect();
+        assert_eq!(ids, if expected { &["no-property"][..] } else { &[] });
+        ran.stderr
+    };
+    let said = warned(&["check"], "t/plain.pal", 0, true);
+    assert!(said.contains("only faults were looked for") && said.contains("`assert`"), "{said}");
+    let said = warned(&["check"], "t/old.trencher", 0, true);
+    assert!(said.contains("`palisade robust t/old.trencher` tells what Trencher decides"), "{said}");
+    warned(&["check"], "t/fault.pal", 1, false);
+    warned(&["check"], "t/good.pal", 0, false);
+    warned(&["fences"], "t/plain.pal", 0, true);
+    warned(&["fences", "--goal", "robustness"], "t/plain.pal", 0, false);
+    assert_eq!(scratch.run(&["check", "-q", "t/plain.pal"]).exits(0).stderr, "");
+    let folder = scratch.run(&["check", "t"]).exits(1);
+    assert!(
+        folder.stdout.contains("\n2 files state no property: only faults were looked for\n"),
+        "{}",
+        folder.stdout
+    );
+    assert_eq!(folder.stderr, "");
+}
+
 #[test]
 fn what_is_not_safe_for_code_scanning() {
     let scratch = scratch("sarif");
@@ -71,9 +142,15 @@ fn what_is_not_safe_for_code_scanning() {
     );
     let steps = results[0]["codeFlows"][0]["threadFlows"][0]["locations"].as_array().expect("a run");
     assert!(steps.len() >= 4, "{steps:?}");
+    let invocation = &sarif["runs"][0]["invocations"][0];
+    assert_eq!(invocation["executionSuccessful"], false, "a file was refused");
+    let notification = &invocation["toolExecutionNotifications"][0];
+    let place = &notification["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+    assert_eq!(place, "t/wrong.pal");
     // One file, and a file that cannot be written.
     scratch.run(&["check", "t/good.pal", "--sarif", "one.sarif", "-q"]).exits(0);
     assert!(read(&scratch, "one.sarif").contains("\"results\": []"));
+    assert!(read(&scratch, "one.sarif").contains("\"executionSuccessful\": true"));
     scratch.run(&["check", "t/good.pal", "--sarif", "no/such/folder.sarif", "-q"]).exits(2);
     scratch.run(&["check", "t/good.pal", "--junit", "no/such/folder.xml", "-q"]).exits(2);
 }

@@ -2,8 +2,10 @@
 
 mod common;
 
-use common::Scratch;
+use common::{Ran, Scratch, interrupt, start};
 use snapbox::str;
+use std::io::Write;
+use std::process::Stdio;
 
 const TRACE: &str = "\
 palisade trace 1
@@ -72,13 +74,12 @@ fn a_binary_trace_from_standard_input() {
     let run = |trace: &[u8]| {
         let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_palisade"))
             .args(["monitor", "-q", "-"])
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .expect("the command starts");
-        std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), trace)
-            .expect("the command reads");
+        Write::write_all(&mut child.stdin.take().expect("a pipe"), trace).expect("the command reads");
         let output = child.wait_with_output().expect("the command ends");
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
@@ -141,6 +142,44 @@ error[malformed-trace]: bad.trace: line 2: there is no event `jump`
 "#]]);
     scratch.run(&["monitor", "none.trace"]).exits(2).prints("").complains(str![[r#"
 error[no-such-file]: none.trace: there is no such file or folder
+
+"#]]);
+}
+
+/// What `monitor -` says if somebody writes this and then nothing more, and it is stopped.
+#[cfg(target_os = "linux")]
+fn waits(name: &str, written: &str, timeout: Option<&str>) -> Ran {
+    let scratch = Scratch::new(name);
+    let mut command = scratch.command(&["monitor", "-q", "-"]);
+    command.args(timeout.iter().flat_map(|timeout| ["--timeout", timeout])).stdin(Stdio::piped());
+    let mut child = start(&mut command);
+    // It stays open until the command has ended.
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(written.as_bytes()).expect("the command reads");
+    if timeout.is_none() {
+        interrupt(&child);
+    }
+    Ran::new(child.wait_with_output().expect("the command ends"))
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn waiting_for_input_ends_with_the_time_or_control_c() {
+    let late = waits("monitor_late", TRACE.trim_end().trim_end_matches("end"), Some("0.5"));
+    late.exits(3)
+        .prints(str![[r#"
+violations  -: 1 under TSO, 1 under PSO, 4 events read
+
+"#]])
+        .complains(str![[r#"
+error[stopped]: -: the reading was stopped
+ |
+ = help: 4 events before it were read; the answer is about these
+
+"#]]);
+    let stopped = waits("monitor_stopped", "", None);
+    stopped.exits(3).prints(str![[r#"
+clean  -: 0 events read
 
 "#]]);
 }

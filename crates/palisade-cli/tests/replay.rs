@@ -71,6 +71,16 @@ invalid  w.json: the initial value of `z` is missing
 }
 
 #[test]
+fn a_program_that_is_another_one() {
+    let fenced = STORE_BUFFERING.replace("x = 1;", "x = 1; fence;");
+    let scratch = scratch("replay_another").file("other.pal", fenced);
+    scratch.run(&["replay", "w.json", "--program", "other.pal"]).exits(1).complains(str![[r#"
+warning[another-program]: w.json: other.pal is not the program that the witness was found for
+
+"#]]);
+}
+
+#[test]
 fn damaged_witnesses() {
     let scratch = scratch("replay_damaged");
     let good: serde_json::Value = serde_json::from_str(&scratch.read("w.json")).expect("a witness is JSON");
@@ -90,6 +100,9 @@ fn damaged_witnesses() {
     check(1, "the run does not start in an initial state", &|w| w["memory"]["x"] = 1.into());
     check(1, "step 1 is not possible", &|w| w["steps"][0]["thread"] = 77.into());
     check(1, "step 1 does something else than is recorded", &|w| w["steps"][0]["effect"]["value"] = 5.into());
+    check(1, "step 2 overtakes the store of step 1; recorded is: the stores of steps 7, 8", &|w| {
+        w["steps"][1]["overtakes"] = serde_json::json!([7, 8]);
+    });
     check(1, "step 1 is missing", &|w| {
         w["steps"].as_array_mut().expect("steps").remove(0);
     });

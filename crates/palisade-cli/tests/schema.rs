@@ -3,10 +3,12 @@
 mod common;
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use common::{STORE_BUFFERING, Scratch};
+use common::{STORE_BUFFERING, Scratch, interrupt};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -42,9 +44,34 @@ struct Schema {
 }
 
 impl Schema {
+    /// As it is published: readers let pass what they do not know.
     fn published() -> Schema {
         let text = std::fs::read_to_string(root().join("docs/schema/output.schema.json"));
-        let schema: Value = serde_json::from_str(&text.expect("the schema is there")).expect("it is JSON");
+        let schema = serde_json::from_str(&text.expect("the schema is there")).expect("it is JSON");
+        Schema::compiled(schema)
+    }
+
+    /// Every field that is printed is in it.
+    fn strict() -> Schema {
+        fn close(schema: &mut Value) {
+            match schema {
+                Value::Object(fields) => {
+                    if fields.contains_key("properties") && !fields.contains_key("additionalProperties") {
+                        fields.insert("additionalProperties".to_owned(), false.into());
+                    }
+                    fields.values_mut().for_each(close);
+                }
+                Value::Array(values) => values.iter_mut().for_each(close),
+                _ => {}
+            }
+        }
+        let text = std::fs::read_to_string(root().join("docs/schema/output.schema.json"));
+        let mut schema = serde_json::from_str(&text.expect("the schema is there")).expect("it is JSON");
+        close(&mut schema);
+        Schema::compiled(schema)
+    }
+
+    fn compiled(schema: Value) -> Schema {
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
         compiler.add_resource("output.json", schema).expect("it is a resource");
         let index = compiler.compile("output.json", &mut schemas).expect("the schema is one");
@@ -68,7 +95,7 @@ impl Schema {
 
 #[test]
 fn all_that_is_printed_fits() {
-    let schema = Schema::published();
+    let schema = Schema::strict();
     let started = "shared x: 0..1; process P { spawn Q; } process Q on spawn { x = 1; assert(x == 0); }";
     let scratch = Scratch::new("schema")
         .file("sb.pal", STORE_BUFFERING)
@@ -79,6 +106,7 @@ fn all_that_is_printed_fits() {
             "shared x, y: 0..1; process P[*] { x = 1; await y == 0; a: skip; } forbid count(P@a) >= 2;",
         )
         .file("grows.pal", "shared x: 0..1; process P { loop { x = 1 - x; } }")
+        .file("plain.pal", "shared x: 0..1; process P { x = 1; }")
         .file("program.c", PROGRAM)
         .file("wrong.pal", "shared x: 0..1;\nprocess P { x = ; }\n")
         .file(
@@ -121,6 +149,10 @@ fn all_that_is_printed_fits() {
     }
     check(&["translate", "sb.pal", "--age", "1", "--to", "pal", "-o", "translated.pal"]);
     check(&["doctor"]);
+    check(&["show", "sb.pal", "--as", "pal"]);
+    check(&["show", "sb.pal", "--as", "dot"]);
+    check(&["check", "plain.pal"]);
+    check(&["fences", "plain.pal"]);
     scratch.run(&["cc", "-o", "program", "program.c"]).exits(0);
     check(&["run", "--schedules", "20", "--", "./program"]);
     check(&["run", "--strategy", "exhaustive", "--", "./program"]);
@@ -128,6 +160,13 @@ fn all_that_is_printed_fits() {
     check(&["translate", "sb.pal", "--rounds", "1", "--to", "c"]);
     check(&["translate", "sb.pal", "--age", "1", "--to", "promela", "-o", "sb.pml"]);
     check(&["translate", "any.pal", "--as-is", "--to", "c"]);
+    let mut server = scratch.command(&["serve", "--listen", "127.0.0.1:0", "--format", "json"]);
+    let mut server = server.stdout(Stdio::piped()).spawn().expect("the command starts");
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().expect("a pipe")).read_line(&mut line).expect("it says where it is");
+    interrupt(&server);
+    server.wait().expect("it ends");
+    seen.extend(schema.validate(&line));
     let expected = [
         ("certify", "valid"),
         ("check", "refused"),
@@ -143,6 +182,10 @@ fn all_that_is_printed_fits() {
         ("robust", "not-robust"),
         ("robust", "racy"),
         ("robust", "robust"),
+        ("run", "refused"),
+        // These have no verdict.
+        ("serve", "refused"),
+        ("show", "refused"),
         ("translate", "refused"),
     ];
     let missing: Vec<_> = expected
@@ -154,7 +197,7 @@ fn all_that_is_printed_fits() {
 
 #[test]
 fn what_is_not_published_does_not_fit() {
-    let schema = Schema::published();
+    let schema = Schema::strict();
     let right = json!({
         "schema_version": 1, "command": "check", "file": "a.pal", "model": "tso", "engine": "dual", "verdict": "safe",
         "seconds": 0.5, "peak_memory_bytes": null, "stats": { "configurations": 3 },
@@ -171,4 +214,54 @@ fn what_is_not_published_does_not_fit() {
     check("seconds", json!("0.5"));
     check("stats", json!({ "configurations": -1 }));
     check("witness", json!({}));
+    // Fields may be added: what was published before fits all the same.
+    let mut later = right.clone();
+    later["surprise"] = json!(1);
+    let published = Schema::published();
+    assert!(published.schemas.validate(&later, published.index).is_ok());
+    later["verdict"] = json!("maybe");
+    assert!(published.schemas.validate(&later, published.index).is_err());
+}
+
+/// Whatever keeps a command from answering, there is one object that says so.
+#[test]
+fn every_command_refuses_in_the_same_way() {
+    let schema = Schema::strict();
+    let scratch = Scratch::new("schema_refused")
+        .file("sb.pal", STORE_BUFFERING)
+        .file("wrong.pal", "shared x: 0..1;\nprocess P { x = ; }\n")
+        .file("bad.tsv", "sb.pal\tperhaps\n")
+        .file("empty/readme.md", "")
+        .file("bad.schedule", "nonsense");
+    let check = |args: &[&str], error: &str| {
+        let ran = scratch.run(&[args, &["--format", "json"]].concat()).exits(2);
+        let seen = schema.validate(&ran.stdout);
+        assert_eq!(seen, [(args[0].to_owned(), "refused".to_owned())].into(), "{args:?}");
+        assert_eq!(ran.stdout.lines().count(), 1, "{args:?}");
+        let record: Value = serde_json::from_str(&ran.stdout).expect("a line of JSON");
+        assert_eq!(record["error"], error, "{args:?}: {record}");
+        assert!(ran.stderr.contains(error), "{args:?}: {}", ran.stderr);
+    };
+    for command in ["check", "robust", "fences"] {
+        check(&[command, "missing.pal"], "no-such-file");
+        check(&[command, "empty"], "no-input-files");
+    }
+    check(&["show", "missing.pal", "--as", "pal"], "no-such-file");
+    check(&["translate", "missing.pal", "--as-is", "--to", "c"], "no-such-file");
+    check(&["translate", "sb.pal", "--as-is", "--to", "c", "-o", "no/such/folder"], "unwritable-file");
+    check(&["check", "sb.pal", "--expect", "bad.tsv"], "bad-expectation");
+    check(&["check", "sb.pal", "--expect", "missing.tsv"], "no-such-file");
+    check(&["check", "sb.pal", "sb.pal", "--witness", "run.json"], "witness-of-many");
+    check(&["certify", "missing.json"], "no-such-file");
+    check(&["certify", "sb.pal"], "bad-certificate");
+    check(&["replay", "missing.json"], "no-such-file");
+    check(&["replay", "sb.pal"], "bad-witness");
+    check(&["monitor", "missing.trace"], "no-such-file");
+    check(&["run", "--replay", "bad.schedule"], "malformed-schedule");
+    check(&["serve", "--listen", "203.0.113.1:1"], "cannot-listen");
+    // The program of a witness or a proof.
+    scratch.run(&["check", "sb.pal", "--witness", "run.json", "-q"]).exits(1);
+    scratch.run(&["check", "sb.pal", "--model", "sc", "--certificate", "proof.json", "-q"]).exits(0);
+    check(&["replay", "run.json", "--program", "wrong.pal"], "unexpected-token");
+    check(&["certify", "proof.json", "--program", "wrong.pal"], "unexpected-token");
 }

@@ -1,8 +1,10 @@
-//! Completions and manual pages know every command and option that there is.
+//! Completions and manual pages know every command and option that there is; and what happens when standard output cannot be written.
 
 mod common;
 
-use common::Scratch;
+use common::{FENCED, STORE_BUFFERING, Scratch};
+use std::fs::OpenOptions;
+use std::process::Stdio;
 
 /// The commands that the help lists.
 fn commands(scratch: &Scratch) -> Vec<String> {
@@ -40,4 +42,93 @@ fn every_command_has_a_manual_page() {
     }
     let check = std::fs::read_to_string(scratch.path("deep/man1/palisade-check.1")).expect("it is written");
     assert!(check.contains("max\\-buffer"), "{check}");
+}
+
+#[test]
+fn manual_pages_can_be_read() {
+    let scratch = Scratch::new("man_pages");
+    scratch.run(&["man", "--folder", "man1"]).exits(0);
+    let pages: Vec<String> = std::fs::read_dir(scratch.path("man1"))
+        .expect("the folder is there")
+        .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned())
+        .collect();
+    let mut references = 0;
+    for page in &pages {
+        let text = scratch.read(&format!("man1/{page}"));
+        // Every page that is referred to is there.
+        for line in text.lines().filter(|line| line.starts_with("palisade") && line.ends_with("(1)")) {
+            let name = line.trim_end_matches("(1)").replace('\\', "");
+            assert!(pages.contains(&format!("{name}.1")), "{page} refers to {name}");
+            references += 1;
+        }
+        assert!(!text.contains(".SH EXTRA"), "{page}");
+        for section in text.split(".TP\n").skip(1) {
+            let mut lines = section.lines();
+            let (option, help) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+            assert!(!help.is_empty() && !help.starts_with('.'), "{page}: nothing is said about {option}");
+        }
+    }
+    assert!(references > 15, "{references}");
+    let check = scratch.read("man1/palisade-check.1");
+    let examples = check.split(".SH \"EXAMPLES\"\n.nf\n").nth(1).expect("there are examples");
+    assert!(examples.starts_with("  palisade check peterson.pal "), "{examples}");
+    assert!(check.contains(".fi\n.SH \"EXIT STATUS\"\n.nf\nExit codes: 0 safe"), "{check}");
+    let memory = check.split("\\-\\-memory").nth(2).expect("it is in the synopsis and has a paragraph");
+    assert!(memory.lines().nth(1).is_some_and(|help| help.contains("Memory an engine may use")), "{memory}");
+}
+
+/// The commands, and what they print something to.
+const PRINTING: [&[&str]; 14] = [
+    &["--help"],
+    &["--version"],
+    &["help", "check"],
+    &["check", "sb.pal"],
+    &["check", "sb.pal", "--format", "json"],
+    &["check", "sb.pal", "fenced.pal"],
+    &["robust", "sb.pal"],
+    &["fences", "sb.pal"],
+    &["replay", "run.json"],
+    &["certify", "proof.json"],
+    &["monitor", "run.trace"],
+    &["show", "sb.pal", "--as", "pal"],
+    &["man"],
+    &["completions", "bash"],
+];
+
+fn printing(name: &str) -> Scratch {
+    let scratch = Scratch::new(name)
+        .file("sb.pal", STORE_BUFFERING)
+        .file("fenced.pal", FENCED)
+        .file("run.trace", "p store x a.c:1\n");
+    scratch.run(&["check", "sb.pal", "--witness", "run.json", "-q"]).exits(1);
+    scratch.run(&["check", "fenced.pal", "--certificate", "proof.json", "-q"]).exits(0);
+    scratch
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let scratch = printing("full");
+    for args in PRINTING {
+        let full = OpenOptions::new().write(true).open("/dev/full").expect("there is such a device");
+        let output = scratch.command(args).stdout(full).output().expect("the command starts");
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {complaint}");
+        let once = complaint.matches("error[unwritable-file]: standard output: cannot be written").count();
+        assert_eq!(once, 1, "{args:?}: {complaint}");
+    }
+}
+
+#[test]
+fn a_reader_who_goes_away_has_seen_enough() {
+    let scratch = printing("closed");
+    for args in PRINTING {
+        let heard = scratch.command(args).output().expect("the command starts");
+        let mut child =
+            scratch.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), heard.status.code(), "{args:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
+    }
 }

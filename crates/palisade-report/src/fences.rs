@@ -1,7 +1,8 @@
 //! Sets of fences as text and JSON.
 
+use crate::json::diagnostics_json;
 use crate::{Colour, Evidence, LocalSteps, SCHEMA_VERSION, explain, one_line, witness};
-use palisade_base::Source;
+use palisade_base::{Diagnostic, Source};
 use palisade_engine::{Reason, Stats};
 use palisade_fences::{FenceKind, Place, Side};
 use palisade_memory::Model;
@@ -240,8 +241,8 @@ pub(crate) fn word(kind: FenceKind) -> &'static str {
     }
 }
 
-/// The answer for one file as a line of JSON, without the line break.
-pub fn fences_json(finding: &FencesFinding<'_>, language: &str) -> String {
+/// The answer for one file as a line of JSON, without the line break. The warnings are about its program.
+pub fn fences_json(finding: &FencesFinding<'_>, language: &str, warnings: &[Diagnostic]) -> String {
     let mut record = Map::new();
     let mut set = |name: &str, value: Value| record.insert(name.to_owned(), value);
     set("schema_version", SCHEMA_VERSION.into());
@@ -283,6 +284,9 @@ pub fn fences_json(finding: &FencesFinding<'_>, language: &str) -> String {
     set("peak_memory_bytes", finding.peak_memory_bytes.into());
     let counters = finding.stats.iter().map(|(name, value)| (name.to_owned(), value.into()));
     set("stats", Value::Object(counters.collect()));
+    if !warnings.is_empty() {
+        set("diagnostics", diagnostics_json(finding.source, warnings).into());
+    }
     Value::Object(record).to_string()
 }
 

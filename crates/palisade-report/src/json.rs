@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 /// The version of the objects this file makes.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// The answer for one file as a line of JSON, without the line break.
-pub fn check_json(command: &str, finding: &Finding<'_>) -> String {
+/// The answer for one file as a line of JSON, without the line break. The warnings are about the source of its program.
+pub fn check_json(command: &str, finding: &Finding<'_>, source: &Source, warnings: &[Diagnostic]) -> String {
     let reason = match &finding.outcome.verdict {
         Verdict::Unknown(reason) => Some(reason.to_string()),
         _ => None,
@@ -38,6 +38,7 @@ pub fn check_json(command: &str, finding: &Finding<'_>) -> String {
             elements: certified.elements,
             seconds: certified.seconds,
         }),
+        diagnostics: diagnostics_json(source, warnings),
         witness: finding.witness,
     };
     serde_json::to_string(&record).expect("the record has only string keys")
@@ -67,6 +68,8 @@ struct CheckRecord<'a> {
     others: Vec<OtherRecord<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     certified: Option<CertifiedRecord>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    diagnostics: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     witness: Option<&'a WitnessFile>,
 }
@@ -109,9 +112,14 @@ pub fn refused_json(command: &str, source: &Source, diagnostics: &[Diagnostic]) 
         "command": command,
         "file": source.name(),
         "error": error.map_or("", |diagnostic| diagnostic.id),
-        "diagnostics": diagnostics.iter().map(|diagnostic| diagnostic_json(source, diagnostic)).collect::<Vec<_>>(),
+        "diagnostics": diagnostics_json(source, diagnostics),
     })
     .to_string()
+}
+
+/// Each diagnostic as an object.
+pub(crate) fn diagnostics_json(source: &Source, diagnostics: &[Diagnostic]) -> Vec<Value> {
+    diagnostics.iter().map(|diagnostic| diagnostic_json(source, diagnostic)).collect()
 }
 
 fn diagnostic_json(source: &Source, diagnostic: &Diagnostic) -> Value {

@@ -37,7 +37,7 @@ pub use robustness::{
 pub use run::{RunFinding, run_headline, run_json, run_sarif, run_text, run_verdict};
 pub use sarif::{Problem, Scanned, check_sarif};
 pub use story::{StepInWords, step_in_words};
-pub use summary::{Disagreement, FileResult, summary};
+pub use summary::{Compared, Disagreement, FileResult, summary};
 pub use verdict::{counter, details, headline, mebibytes};
 pub use witness::{LocalSteps, witness};
 
@@ -118,6 +118,9 @@ pub struct Certified {
     /// How long that took.
     pub seconds: f64,
 }
+
+/// The width of what goes to a file or to another program: nothing is cut.
+pub const UNLIMITED: usize = usize::MAX;
 
 /// The text, cut to a number of characters, with an ellipsis if something was cut off.
 fn fit(text: &str, width: usize) -> String {

@@ -82,7 +82,20 @@ pub fn check_sarif(scanned: &[Scanned], version: &str) -> String {
         }
         result
     });
-    let invocation = json!({ "executionSuccessful": true });
+    // A file that could not be checked is not one in which nothing was found.
+    let refused: Vec<&Scanned> =
+        scanned.iter().filter(|scanned| scanned.problem == Problem::Refused).collect();
+    let mut invocation = json!({ "executionSuccessful": refused.is_empty() });
+    if !refused.is_empty() {
+        let notifications = refused.iter().map(|scanned| {
+            json!({
+                "level": "error",
+                "message": { "text": scanned.message },
+                "locations": [location(&scanned.file, scanned.place)],
+            })
+        });
+        invocation["toolExecutionNotifications"] = notifications.collect();
+    }
     written(&document(version, rules.to_vec(), results.collect(), invocation))
 }
 

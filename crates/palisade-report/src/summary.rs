@@ -12,6 +12,8 @@ pub struct FileResult {
     pub verdict: &'static str,
     /// Time taken.
     pub seconds: f64,
+    /// Whether the program states no property, so that the verdict is about faults only.
+    pub is_without_property: bool,
 }
 
 /// A file whose verdict is not the one expected.
@@ -25,6 +27,36 @@ pub struct Disagreement {
     pub verdict: String,
 }
 
+/// What came out beside what was expected.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Compared {
+    /// How many expectations there are.
+    pub expectations: usize,
+    /// Which were not met.
+    pub disagreements: Vec<Disagreement>,
+    /// Of how many files nothing was expected.
+    pub unexpected: usize,
+}
+
+impl Compared {
+    /// How many were met, and how many files nothing was expected of.
+    pub fn in_words(&self) -> String {
+        let (count, wrong) = (self.expectations, self.disagreements.len());
+        let mut text = match wrong {
+            0 => format!("{count} of {count} verdicts as expected"),
+            _ => format!("{wrong} of {count} verdicts not as expected"),
+        };
+        if self.unexpected > 0 {
+            text.push_str(&format!(", {} without an expectation", files(self.unexpected)));
+        }
+        text
+    }
+}
+
+fn files(count: usize) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+}
+
 /// How many of the slowest files are named.
 const SLOWEST: usize = 3;
 /// Files faster than this are not worth naming.
@@ -32,14 +64,8 @@ const FAST: f64 = 0.1;
 /// The words in the order in which they are counted.
 const WORDS: [&str; 4] = ["safe", "unsafe", "unknown", "error"];
 
-/// The summary. `expectations` is `None` if nothing was expected, else how many expectations were compared and which
-/// were not met; `left` counts the files that were not looked at.
-pub fn summary(
-    results: &[FileResult],
-    expectations: Option<(usize, &[Disagreement])>,
-    left: usize,
-    seconds: f64,
-) -> String {
+/// The summary. `compared` is `None` if nothing was expected; `left` counts the files that were not looked at.
+pub fn summary(results: &[FileResult], compared: Option<&Compared>, left: usize, seconds: f64) -> String {
     let mut text = String::new();
     let counts: Vec<(&str, usize)> = WORDS
         .iter()
@@ -67,18 +93,18 @@ pub fn summary(
         writeln!(text, "  {:.2} s  {}", result.seconds, result.file).expect("writing to a string");
     }
 
-    match expectations {
-        None => {}
-        Some((compared, [])) => {
-            writeln!(text, "{compared} of {compared} verdicts as expected").expect("writing to a string");
-        }
-        Some((compared, disagreements)) => {
-            writeln!(text, "{} of {compared} verdicts not as expected:", disagreements.len())
+    let without = results.iter().filter(|result| result.is_without_property).count();
+    if without > 0 {
+        let state = if without == 1 { "states" } else { "state" };
+        writeln!(text, "{} {state} no property: only faults were looked for", files(without))
+            .expect("writing to a string");
+    }
+    if let Some(compared) = compared {
+        let colon = if compared.disagreements.is_empty() { "" } else { ":" };
+        writeln!(text, "{}{colon}", compared.in_words()).expect("writing to a string");
+        for d in &compared.disagreements {
+            writeln!(text, "  {}: expected {}, got {}", d.file, d.expected, d.verdict)
                 .expect("writing to a string");
-            for d in disagreements {
-                writeln!(text, "  {}: expected {}, got {}", d.file, d.expected, d.verdict)
-                    .expect("writing to a string");
-            }
         }
     }
     text
@@ -90,20 +116,23 @@ mod tests {
 
     #[test]
     fn counts_slowest_and_disagreements() {
-        let result = |file: &str, verdict, seconds| FileResult { file: file.to_owned(), verdict, seconds };
+        let result = |file: &str, verdict, seconds| FileResult {
+            file: file.to_owned(),
+            verdict,
+            seconds,
+            is_without_property: file == "c",
+        };
         let results = [
             result("a", "safe", 0.0),
             result("b", "unsafe", 2.0),
             result("c", "safe", 3.0),
             result("d", "error", 0.0),
         ];
-        let wrong = [Disagreement {
-            file: "a".to_owned(),
-            expected: "unsafe".to_owned(),
-            verdict: "safe".to_owned(),
-        }];
+        let wrong =
+            Disagreement { file: "a".to_owned(), expected: "unsafe".to_owned(), verdict: "safe".to_owned() };
+        let compared = Compared { expectations: 3, disagreements: vec![wrong], unexpected: 1 };
         assert_eq!(
-            summary(&results, Some((3, &wrong)), 2, 5.0),
+            summary(&results, Some(&compared), 2, 5.0),
             "verdict  files
 safe         2
 unsafe       1
@@ -114,10 +143,12 @@ stopped before 2 more
 slowest:
   3.00 s  c
   2.00 s  b
-1 of 3 verdicts not as expected:
+1 file states no property: only faults were looked for
+1 of 3 verdicts not as expected, 1 file without an expectation:
   a: expected unsafe, got safe
 "
         );
-        assert!(summary(&results[..1], Some((1, &[])), 0, 0.0).ends_with("1 of 1 verdicts as expected\n"));
+        let met = Compared { expectations: 1, ..Compared::default() };
+        assert!(summary(&results[..1], Some(&met), 0, 0.0).ends_with("1 of 1 verdicts as expected\n"));
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! The table is made to fit the width given, in this order: long instructions are cut; memory is told by its changes
 //! instead of one column per cell; the buffers are told by that of the process whose step it is; at last, for very long
-//! names, effects and buffers are cut and memory is left to the effects.
+//! names, effects and buffers are cut and memory is left to the effects. Of a store that reaches memory the number of its step is never cut.
+//! Where the width is [`UNLIMITED`] nothing is cut at all, and the first arrangement that is not wider than usual is taken.
 //! Steps that overtook a store are marked with `*` and explained below the table.
 
 use crate::story::Story;
 use crate::table::{self, Align, Column};
-use crate::{Colour, Evidence, fit};
+use crate::{Colour, Evidence, UNLIMITED, fit};
 use palisade_memory::{Pending, State};
 use palisade_program::running::{CellId, ThreadId};
 
@@ -21,6 +22,8 @@ pub enum LocalSteps {
     Shown,
 }
 
+/// Tables without a limit are made like this, if they can be without cutting anything.
+const USUAL_WIDTH: usize = 120;
 /// Instructions are cut to this many characters, and further if the table would not fit.
 const WIDEST_SOURCE: usize = 44;
 const NARROWEST_SOURCE: usize = 17;
@@ -33,7 +36,8 @@ const MOST_NOTES: usize = 12;
 
 /// The run as a table, with notes below it about steps that overtook stores.
 pub fn witness(evidence: &Evidence<'_>, local: LocalSteps, width: usize, colour: Colour) -> String {
-    let teller = Teller { evidence, story: Story::new(evidence) };
+    let cuts = if width == UNLIMITED { Cuts::Nothing } else { Cuts::ToFit };
+    let teller = Teller { evidence, story: Story::new(evidence), cuts };
     let story = &teller.story;
     let steps = evidence.run.steps.len();
     let shown: Vec<usize> = (0..steps)
@@ -76,6 +80,14 @@ pub fn witness(evidence: &Evidence<'_>, local: LocalSteps, width: usize, colour:
 struct Teller<'a> {
     evidence: &'a Evidence<'a>,
     story: Story<'a>,
+    cuts: Cuts,
+}
+
+/// Whether texts may be cut.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cuts {
+    Nothing,
+    ToFit,
 }
 
 impl Teller<'_> {
@@ -83,7 +95,11 @@ impl Teller<'_> {
     fn layout(&self, shown: &[usize], width: usize) -> Vec<Column> {
         let threads = self.buffered_threads();
         let mut best = Vec::new();
-        for arrangement in 0..4 {
+        let (arrangements, width) = match self.cuts {
+            Cuts::Nothing => (0..3, USUAL_WIDTH),
+            Cuts::ToFit => (0..4, width),
+        };
+        for arrangement in arrangements {
             let mut columns = self.step_columns(shown);
             if arrangement < 2 {
                 columns.extend(threads.iter().map(|&thread| self.buffer_column(thread, shown)));
@@ -106,9 +122,18 @@ impl Teller<'_> {
                 }
             }
             let excess = table::width(&columns).saturating_sub(width);
-            let source = &mut columns[SOURCE_COLUMN];
-            let narrow = source.width().saturating_sub(excess).max(NARROWEST_SOURCE);
-            source.cells.iter_mut().for_each(|cell| *cell = fit(cell, narrow));
+            if self.cuts == Cuts::ToFit {
+                let source = &mut columns[SOURCE_COLUMN];
+                let narrow = source.width().saturating_sub(excess).max(NARROWEST_SOURCE);
+                // The first row is the initial state.
+                for (row, cell) in source.cells.iter_mut().enumerate() {
+                    if cell.chars().count() > narrow {
+                        let store = row.checked_sub(1).and_then(|row| self.story.links.store_of[shown[row]]);
+                        *cell =
+                            store.map_or_else(|| fit(cell, narrow), |store| format!("(step {})", store + 1));
+                    }
+                }
+            }
             best = columns;
             if table::width(&best) <= width {
                 break;
@@ -131,7 +156,7 @@ impl Teller<'_> {
             }),
             column("line", Align::Right, "", &|step| self.story.line(step)),
             column("instruction", Align::Left, "(start)", &|step| {
-                fit(&self.story.source(step), WIDEST_SOURCE)
+                self.fit(self.story.source(step), WIDEST_SOURCE)
             }),
             column("effect", Align::Left, "", &|step| self.story.effect(step)),
         ]
@@ -177,7 +202,7 @@ impl Teller<'_> {
             tell(after, &changed)
         };
         let first =
-            if nonzero.is_empty() { "all 0".to_owned() } else { fit(&tell(&states[0], &nonzero), 40) };
+            if nonzero.is_empty() { "all 0".to_owned() } else { self.fit(tell(&states[0], &nonzero), 40) };
         Column::new("memory", Align::Left, std::iter::once(first).chain(shown.iter().map(changes)).collect())
     }
 
@@ -197,7 +222,15 @@ impl Teller<'_> {
                 Pending::Barrier => "|".to_owned(),
             })
             .collect();
-        fit(&entries.join(" "), WIDEST_BUFFER)
+        self.fit(entries.join(" "), WIDEST_BUFFER)
+    }
+
+    /// The text, cut if that is allowed.
+    fn fit(&self, text: String, width: usize) -> String {
+        match self.cuts {
+            Cuts::Nothing => text,
+            Cuts::ToFit => fit(&text, width),
+        }
     }
 
     /// The threads that have something in their buffer at some time.

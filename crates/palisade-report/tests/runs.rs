@@ -3,7 +3,7 @@
 use palisade_base::Source;
 use palisade_memory::{Machine, Model, State};
 use palisade_program::{Instantiation, lower};
-use palisade_report::{Colour, Evidence, LocalSteps, explain, witness};
+use palisade_report::{Colour, Evidence, LocalSteps, UNLIMITED, explain, witness};
 use palisade_syntax::{Language, parse};
 use palisade_trace::{Run, replay};
 use snapbox::str;
@@ -188,5 +188,31 @@ forbid P(0)@end && P(3)@end && a_variable_with_a_long_name[0] == 3;
             assert!(widest <= width.max(120), "{widest} columns:\n{told}");
             assert!(told.lines().next().is_some_and(|heading| heading.contains("instruction")));
         }
+    });
+}
+
+#[test]
+fn what_matters_is_not_cut() {
+    // Eleven local steps, so that the store has a number of two digits.
+    let text = "\
+shared a_variable_with_a_long_name, another_variable_with_a_long_name: 0..3;
+process P {
+    let r: 0..20 = 0;
+    r = 1; r = 2; r = 3; r = 4; r = 5; r = 6; r = 7; r = 8; r = 9; r = 10; r = 11;
+    a_variable_with_a_long_name = another_variable_with_a_long_name + another_variable_with_a_long_name + 1;
+    fence;
+    assert(another_variable_with_a_long_name == 1);
+}
+";
+    with_evidence(Model::Tso, text, |evidence| {
+        let told = |width| witness(evidence, LocalSteps::Folded, width, Colour::Never);
+        for width in [40, 80, 100] {
+            let told = told(width);
+            assert!(told.contains("(step 15)") && !told.contains("(store of step 1…"), "{width}:\n{told}");
+        }
+        let whole = told(UNLIMITED);
+        assert!(!whole.contains('…') && whole.contains("(store of step 15)"), "{whole}");
+        let source = "a_variable_with_a_long_name = another_variable_with_a_long_name + another_variable_with_a_long_name + 1;";
+        assert!(whole.contains(source), "{whole}");
     });
 }

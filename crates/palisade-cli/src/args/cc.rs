@@ -4,13 +4,13 @@ use super::*;
 
 const CC_EXAMPLES: &str = "\
 Examples:
-  palisade cc -o queue_test queue_test.c        compile and link a C program that `palisade run` can run
+  palisade cc -o queue_test queue_test.c        compile and link a C program for `palisade run`
   palisade c++ -std=c++20 -c pool.cpp           one object of a C++ program
   palisade cc --compiler clang -o t t.c         with another compiler
   make CC='palisade cc' CXX='palisade c++'      a whole project
 
 All arguments but a leading --compiler go to the compiler: that one, or $CC ($CXX), or gcc (g++).
-Without -O the program is compiled without optimisation, which keeps every access to memory visible.
+Without -O the program is compiled without optimisation, which keeps every access visible.
 Exit codes: 0 compiled, 2 not compiled.";
 
 /// `palisade cc`, `palisade c++`

@@ -2,8 +2,18 @@
 
 use super::*;
 
+const CERTIFY_EXAMPLES: &str = "\
+Examples:
+  palisade check lock.pal --certificate proof.json        keep the proof,
+  palisade certify proof.json                             and check it later
+  palisade certify proof.json --program moved/lock.pal    the program is elsewhere now
+
+The first word is valid, invalid or unknown.
+Exit codes: 0 valid, 1 invalid, 2 usage or input error, 3 unknown: time or memory ran out.";
+
 /// `palisade certify`
 #[derive(Debug, Args)]
+#[command(after_long_help = CERTIFY_EXAMPLES)]
 pub struct CertifyArgs {
     /// Certificate file, as written by check --certificate
     pub certificate: PathBuf,

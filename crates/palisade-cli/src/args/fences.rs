@@ -4,19 +4,20 @@ use super::*;
 
 const FENCES_EXAMPLES: &str = "\
 Examples:
-  palisade fences peterson.pal                        a smallest set of fences, and why each is needed
+  palisade fences peterson.pal                        a smallest set of fences, and why
   palisade fences peterson.pal --all                  all minimal sets
   palisade fences lock.rmm --write fenced.rmm         the program with the fences in it
   palisade fences bakery.pal --all --place anywhere   not only after writes
   palisade fences lock.pal --never 12 --never P@cs    but not there
-  palisade fences lock.pal --loop-weight 10           a fence in a loop costs as much as ten others
+  palisade fences lock.pal --loop-weight 10           a fence in a loop costs as much as ten
   palisade fences lock.pal --threads any              for any number of threads
-  palisade fences mcs.pal --goal robustness           no behaviour but that of sequential consistency
+  palisade fences mcs.pal --goal robustness           no behaviour but that of SC
 
 A PLACE is a line, LINE-LINE, a label or a process; or PROCESS@LINE, PROCESS@LABEL.
 
-The first word is the verdict of the program with the fences: safe (or robust), unsafe (or not-robust) if
-no fences help, unknown. Exit codes: 0 found, 1 no fences help, 2 usage or input error, 3 unknown.";
+The first word is the verdict of the program with the fences: safe (or robust), unsafe (or
+not-robust) if no fences help, unknown.
+Exit codes: 0 found, 1 no fences help, 2 usage or input error, 3 unknown.";
 
 /// `palisade fences`
 #[derive(Debug, Args)]

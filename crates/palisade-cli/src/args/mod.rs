@@ -36,6 +36,9 @@ use palisade::{Bound, IntRange, Interlocked, Language, Model, Reduction, Spot, T
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Help is not wider than this.
+const WIDTH: usize = 100;
+
 const EXAMPLES: &str = "\
 Examples:
   palisade check peterson.pal                  safe under x86-TSO, or a run that breaks it
@@ -49,9 +52,16 @@ Exit codes: 0 safe or done, 1 unsafe, 2 usage or input error, 3 unknown;
 of palisade run also 4 the program fails by itself, 5 data races.
 Of several files the worst counts, in the order 2, 1, 3, 0.";
 
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  palisade doctor                   what `palisade run` needs, what is there, what to install
+  palisade doctor --format json     for scripts
+
+Exit codes: 0 ready to run C programs, 3 something is missing.";
+
 /// Checks concurrent programs on machines with store buffers: SC, TSO and PSO.
 #[derive(Debug, Parser)]
-#[command(name = "palisade", version = env!("PALISADE_VERSION"), max_term_width = 100)]
+#[command(name = "palisade", version = env!("PALISADE_VERSION"), max_term_width = WIDTH)]
 #[command(after_help = "Try `palisade check FILE`, or --help for examples.", after_long_help = EXAMPLES)]
 pub struct Palisade {
     /// Options of every command.
@@ -95,17 +105,19 @@ pub struct Common {
     pub verbose: bool,
 }
 
-/// Reads the command line, or ends the process with help or a complaint. The arguments of compilers are taken as they are.
-pub fn parse() -> Palisade {
+/// Reads the command line; if nothing is to be run, the answer is what to print instead: help, the version, or a complaint. The arguments of compilers are taken as they are.
+pub fn parse() -> Result<Palisade, clap::Error> {
     let words: Vec<String> = std::env::args().collect();
     if let [program, name, rest @ ..] = words.as_slice()
         && let Some(args) = CcArgs::raw(rest).filter(|_| matches!(name.as_str(), "cc" | "c++"))
     {
-        let mut palisade = Palisade::parse_from([program, name]);
+        let mut palisade = Palisade::try_parse_from([program, name])?;
         palisade.command = if name == "cc" { Command::Cc(args) } else { Command::Cxx(args) };
-        return palisade;
+        return Ok(palisade);
     }
-    Palisade::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
+    let mut command = command();
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Palisade::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// How results are printed.
@@ -144,6 +156,7 @@ pub enum Command {
     /// Build Rust programs for `palisade run`
     Cargo(CargoArgs),
     /// Tell what this machine can do, and what to install
+    #[command(after_long_help = DOCTOR_EXAMPLES)]
     Doctor,
     /// Write a program under TSO as one under SC, for other tools
     Translate(TranslateArgs),
@@ -155,6 +168,31 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page
     Man(ManArgs),
+}
+
+impl Command {
+    /// As it is typed.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Check(_) => "check",
+            Command::Replay(_) => "replay",
+            Command::Certify(_) => "certify",
+            Command::Robust(_) => "robust",
+            Command::Fences(_) => "fences",
+            Command::Monitor(_) => "monitor",
+            Command::Serve(_) => "serve",
+            Command::Run(_) => "run",
+            Command::Cc(_) => "cc",
+            Command::Cxx(_) => "c++",
+            Command::Cargo(_) => "cargo",
+            Command::Doctor => "doctor",
+            Command::Translate(_) => "translate",
+            Command::Show(_) => "show",
+            Command::Bench(_) => "bench",
+            Command::Completions(_) => "completions",
+            Command::Man(_) => "man",
+        }
+    }
 }
 
 /// Models that can add behaviour.
@@ -264,6 +302,33 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Palisade::command().debug_assert();
+    }
+
+    /// All commands, at any depth.
+    fn all(command: &clap::Command) -> Vec<&clap::Command> {
+        std::iter::once(command).chain(command.get_subcommands().flat_map(all)).collect()
+    }
+
+    #[test]
+    fn the_lines_of_examples_are_not_broken() {
+        let palisade = Palisade::command();
+        for command in all(&palisade) {
+            let after = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+            for line in after.lines() {
+                assert!(line.chars().count() <= WIDTH, "{}: {line}", command.get_name());
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_has_examples_and_those_with_a_verdict_tell_their_exit_codes() {
+        for command in Palisade::command().get_subcommands() {
+            let name = command.get_name();
+            let after = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+            assert!(after.contains("Examples:"), "{name}");
+            let prints_only = ["bench", "completions", "man", "serve"].contains(&name);
+            assert!(prints_only || after.contains("Exit codes:"), "{name}");
+        }
     }
 
     #[test]

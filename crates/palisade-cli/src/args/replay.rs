@@ -2,8 +2,19 @@
 
 use super::*;
 
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  palisade check mutex.pal --witness run.json         keep the run,
+  palisade replay run.json                            and take it again later
+  palisade replay run.json --html run.html            as a web page to step through
+  palisade replay run.json --program moved/mutex.pal  the program is elsewhere now
+
+The first word is valid or invalid.
+Exit codes: 0 valid, 1 invalid, 2 usage or input error.";
+
 /// `palisade replay`
 #[derive(Debug, Args)]
+#[command(after_long_help = REPLAY_EXAMPLES)]
 pub struct ReplayArgs {
     /// Witness file, as written by check --witness
     pub witness: PathBuf,

@@ -6,8 +6,8 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   palisade cc -o queue_test queue_test.c             compile it first, or with palisade c++
   palisade run -- ./queue_test                       1000 random schedules
-  palisade run --strategy pct --depth 3 -- ./t       schedules with few switches, at the right places
-  palisade run --strategy exhaustive -- ./t          every partial order: decides a program that ends
+  palisade run --strategy pct --depth 3 -- ./t       schedules with few switches
+  palisade run --strategy exhaustive -- ./t          every partial order: decides what ends
   palisade run --replay t.schedule --shorten         a schedule again, and with fewer switches
   palisade run --sarif out.sarif -- ./t              for code scanning
 

@@ -2,8 +2,16 @@
 
 use super::*;
 
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  palisade show test.litmus --as pal                  in Palisade's own language
+  palisade show lock.pal --as dot | dot -Tsvg -O      control flow as a picture, by Graphviz
+
+Exit codes: 0 done, 2 usage or input error.";
+
 /// `palisade show`
 #[derive(Debug, Args)]
+#[command(after_long_help = SHOW_EXAMPLES)]
 pub struct ShowArgs {
     /// The program (- for standard input)
     pub file: PathBuf,

@@ -4,12 +4,12 @@ use super::*;
 
 const TRANSLATE_EXAMPLES: &str = "\
 Examples:
-  palisade translate peterson.pal --rounds 1 --to pal                  to be read
-  palisade translate peterson.pal --rounds 1 --to promela -o p.pml     for Spin:
+  palisade translate peterson.pal --rounds 1 --to pal                to be read
+  palisade translate peterson.pal --rounds 1 --to promela -o p.pml   for Spin:
   spin -run -safety -E -m1000000 p.pml
-  palisade translate peterson.pal --age 1 --to c -o p.c                for CBMC and others; or run it:
+  palisade translate peterson.pal --age 1 --to c -o p.c              for CBMC; or run it:
   gcc -pthread p.c -o p && ./p 42
-  palisade translate test.litmus --as-is --to promela                  without store buffers
+  palisade translate test.litmus --as-is --to promela                without store buffers
 
 What is printed is a program for sequential consistency: it can go wrong exactly if the original
 can go wrong under TSO within the bound.

@@ -23,18 +23,28 @@ pub(super) struct Entry<'a> {
     pub(super) file: &'a str,
     pub(super) seconds: f64,
     pub(super) remark: &'a Remark,
-    /// What was expected of it, if anything.
-    pub(super) expected: Option<&'a str>,
+    pub(super) expected: Expected<'a>,
+}
+
+/// What is expected of a file.
+#[derive(Clone, Copy)]
+pub(super) enum Expected<'a> {
+    /// That it is safe: there are no expectations.
+    Safe,
+    /// This verdict.
+    Verdict(&'a str),
+    /// Nothing: the table of expectations does not say.
+    Nothing,
 }
 
 impl Remark {
     /// How a file went; `None` if nobody wants to know, or it is no program and was not meant to be one.
-    pub(super) fn wanted(checked: &Checked, args: &CheckArgs, output: &Output) -> Option<Remark> {
+    pub(super) fn wanted(checked: &Checked, args: &CheckArgs) -> Option<Remark> {
         if args.junit.is_none() && args.sarif.is_none() {
             return None;
         }
         match checked {
-            Checked::Answered(answered) => Some(Remark::answered(answered, output)),
+            Checked::Answered(answered) => Some(Remark::answered(answered)),
             Checked::Refused(refused) => Some(Remark::refused(&refused.source, &refused.diagnostics)),
             Checked::Skipped => None,
             Checked::Failed(name, error) => {
@@ -44,7 +54,13 @@ impl Remark {
         }
     }
 
-    fn answered(answered: &Answered, output: &Output) -> Remark {
+    /// A file that was expected and is not there.
+    pub(super) fn missing() -> Remark {
+        let message = "there is no such file".to_owned();
+        Remark { verdict: "missing", message, story: String::new(), place: None, run: Vec::new() }
+    }
+
+    fn answered(answered: &Answered) -> Remark {
         let verdict = answered.answer.outcome.verdict.word();
         let message = match &answered.answer.outcome.verdict {
             Verdict::Unknown(reason) => reason.to_string(),
@@ -62,7 +78,7 @@ impl Remark {
         Remark {
             verdict,
             message,
-            story: answered.story(output),
+            story: answered.story(),
             place: at(witness.violation.line, None).or(last),
             run: steps.collect(),
         }
@@ -80,24 +96,26 @@ impl Remark {
         }
     }
 
-    /// As a test: with an expectation it passes if that is met, without one if the program is safe.
-    fn result(&self, expected: Option<&str>) -> TestResult {
+    /// As a test: there are failures where the exit code is 1, and errors where it is 2.
+    fn result(&self, expected: Expected<'_>) -> TestResult {
         match (self.verdict, expected) {
-            ("error", None) => TestResult::Error(self.message.clone()),
-            (verdict, Some(expected)) if verdict == expected => TestResult::Passed,
-            (verdict, Some(expected)) => {
-                let message = format!("expected {expected}, got {verdict}: {}", self.message);
-                TestResult::Failed(message, self.story.clone())
+            ("error", _) => TestResult::Error(self.message.clone()),
+            (_, Expected::Nothing) => TestResult::Skipped("nothing is expected of this file".to_owned()),
+            (verdict, Expected::Verdict(expected)) if verdict == expected => TestResult::Passed,
+            (verdict, Expected::Verdict(expected)) => {
+                let message = format!("expected {expected}, got {verdict}");
+                let why = if self.message.is_empty() { String::new() } else { format!(": {}", self.message) };
+                TestResult::Failed(message + &why, self.story.clone())
             }
-            ("safe", None) => TestResult::Passed,
-            ("unknown", None) => TestResult::Skipped(self.message.clone()),
-            (_, None) => TestResult::Failed(self.message.clone(), self.story.clone()),
+            ("safe", Expected::Safe) => TestResult::Passed,
+            ("unknown", Expected::Safe) => TestResult::Skipped(self.message.clone()),
+            (_, Expected::Safe) => TestResult::Failed(self.message.clone(), self.story.clone()),
         }
     }
 
     fn scanned(&self, file: &str) -> Option<Scanned> {
         let problem = match self.verdict {
-            "safe" => return None,
+            "safe" | "missing" => return None,
             "unsafe" => Problem::Unsafe,
             "unknown" => Problem::Unknown,
             _ => Problem::Refused,

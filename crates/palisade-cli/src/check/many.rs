@@ -4,7 +4,7 @@
 //! depend on timing.
 
 use super::Asked;
-use super::machine::{self, Remark};
+use super::machine::{self, Expected, Remark};
 use super::one::{Checked, Tell, check, failure, panicked};
 use crate::args::Format;
 use crate::exit::Exit;
@@ -14,7 +14,7 @@ use crate::html::Page;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use palisade::report::html::{self, Entry, Subject};
-use palisade::report::{self, Disagreement, FileResult};
+use palisade::report::{self, Compared, Disagreement, FileResult};
 use palisade::{Diagnostic, Language, Silent, Source};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,6 +37,8 @@ struct Line {
     /// `None` for a file that is no program and was not meant to be one.
     verdict: Option<&'static str>,
     seconds: f64,
+    /// Whether the program states no property, and that matters.
+    is_without_property: bool,
 }
 
 /// Checks many files.
@@ -56,7 +58,6 @@ pub(super) fn run(
         remarks: Vec::new(),
         page: Page::new(asked.args.html.as_deref()),
         exit: Exit::Fine,
-        closed: false,
     };
     let workers = asked.limits.jobs.clamp(1, found.len().max(1));
     let meter = Meter::new(output.detail == Detail::Quiet);
@@ -91,7 +92,7 @@ pub(super) fn run(
                 tally.add(line);
                 meter.files(tally.done, found.len());
             }
-            if tally.closed {
+            if output.is_closed() {
                 asked.limits.stop.store(true, Ordering::Relaxed);
             }
         }
@@ -119,7 +120,8 @@ fn look(index: usize, found: &Found, asked: &Asked<'_>, workers: usize, output: 
     let checked =
         catch_unwind(AssertUnwindSafe(|| check(found, asked, || asked.limits.budget(workers), &Silent)));
     let checked = checked.unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string()));
-    let remark = Remark::wanted(&checked, asked.args, output);
+    let remark = Remark::wanted(&checked, asked.args);
+    let is_without_property = matches!(&checked, Checked::Answered(answered) if !answered.has_property);
     let (exit, verdict) = match checked {
         Checked::Answered(answered) => {
             out = answered.told(tell, output);
@@ -131,9 +133,7 @@ fn look(index: usize, found: &Found, asked: &Asked<'_>, workers: usize, output: 
         }
         Checked::Refused(refused) => {
             err = output.diagnostics(&refused.source, &refused.diagnostics);
-            if output.format == Format::Json {
-                out = report::refused_json("check", &refused.source, &refused.diagnostics) + "\n";
-            }
+            out = output.refused(&refused.source, &refused.diagnostics);
             page = refused_page(&refused.source, &refused.diagnostics);
             (Exit::Error, Some("error"))
         }
@@ -141,17 +141,28 @@ fn look(index: usize, found: &Found, asked: &Asked<'_>, workers: usize, output: 
         Checked::Failed(name, error) => {
             let source = Source::new(name, "");
             err = output.diagnostics(&source, &[failure(&error)]);
+            out = output.refused(&source, &[failure(&error)]);
             page = refused_page(&source, &[failure(&error)]);
             (Exit::Error, Some("error"))
         }
         Checked::Panicked(name) => {
             let source = Source::new(name, "");
             err = output.diagnostics(&source, &[panicked()]);
+            out = output.refused(&source, &[panicked()]);
             page = refused_page(&source, &[panicked()]);
             (Exit::Error, Some("error"))
         }
     };
-    Line { out, err, exit, page, remark, verdict, seconds: start.elapsed().as_secs_f64() }
+    Line {
+        out,
+        err,
+        exit,
+        page,
+        remark,
+        verdict,
+        seconds: start.elapsed().as_secs_f64(),
+        is_without_property,
+    }
 }
 
 /// What is known so far.
@@ -168,23 +179,21 @@ struct Tally<'a> {
     remarks: Vec<(usize, Remark)>,
     page: Page<'a>,
     exit: Exit,
-    /// Whether standard output is closed.
-    closed: bool,
 }
 
 impl Tally<'_> {
     /// Prints the line of the next file and counts it.
     fn add(&mut self, line: Line) {
         self.output.complain(&line.err);
-        if !line.out.is_empty() && !self.closed {
-            self.closed = self.output.print(&line.out).is_err();
-        }
+        self.output.print(&line.out);
         self.exit = self.exit.worst(line.exit);
         line.page.into_iter().for_each(|entry| self.page.add(|_| entry));
         self.remarks.extend(line.remark.map(|remark| (self.done, remark)));
         if let Some(verdict) = line.verdict {
             let file = self.found[self.done].path.display().to_string();
-            self.results.push((self.done, FileResult { file, verdict, seconds: line.seconds }));
+            let is_without_property = line.is_without_property;
+            let result = FileResult { file, verdict, seconds: line.seconds, is_without_property };
+            self.results.push((self.done, result));
         }
         self.done += 1;
         self.added += 1;
@@ -206,26 +215,26 @@ impl Tally<'_> {
                 return Exit::Error;
             }
         }
-        if !self.page.write(self.output) || !self.write_for_machines(asked, expectations, start) {
+        let compared = expectations.map(|expectations| self.compare(expectations, stopped));
+        if !self.page.write(self.output)
+            || !self.write_for_machines(asked, expectations, compared.as_ref(), start)
+        {
             return Exit::Error;
         }
-        let compared = expectations.map(|expectations| self.compare(expectations, stopped));
-        if let (Some((_, disagreements)), true) = (&compared, left == 0 && self.exit != Exit::Error) {
+        if let (Some(compared), true) = (&compared, left == 0 && self.exit != Exit::Error) {
             // An expected `unsafe` is no failure, an unexpected `safe` is one.
-            self.exit = if disagreements.is_empty() { Exit::Fine } else { Exit::Violated };
+            self.exit = if compared.disagreements.is_empty() { Exit::Fine } else { Exit::Violated };
         }
-        if self.output.format == Format::Text && self.output.detail != Detail::Quiet && !self.closed {
+        if self.output.format == Format::Text && self.output.detail != Detail::Quiet {
             let results: Vec<FileResult> = self.results.into_iter().map(|(_, result)| result).collect();
-            let compared = compared.as_ref().map(|(count, disagreements)| (*count, disagreements.as_slice()));
-            let summary = report::summary(&results, compared, left, start.elapsed().as_secs_f64());
-            let _ = self.output.print(&format!("\n{summary}"));
-        } else if let Some((count, disagreements)) = &compared {
+            let summary = report::summary(&results, compared.as_ref(), left, start.elapsed().as_secs_f64());
+            self.output.print(&format!("\n{summary}"));
+        } else if let Some(compared) = &compared {
             // Programs that read the output look at the exit code; people who wonder why look here.
-            for d in disagreements {
+            for d in &compared.disagreements {
                 self.output.complain(&format!("{}: expected {}, got {}\n", d.file, d.expected, d.verdict));
             }
-            let as_expected = count - disagreements.len();
-            self.output.complain(&format!("{as_expected} of {count} verdicts as expected\n"));
+            self.output.complain(&format!("{}\n", compared.in_words()));
         }
         self.exit
     }
@@ -235,50 +244,68 @@ impl Tally<'_> {
         &self,
         asked: &Asked<'_>,
         expectations: Option<&Expectations>,
+        compared: Option<&Compared>,
         start: Instant,
     ) -> bool {
         let files: Vec<String> =
             self.remarks.iter().map(|(index, _)| self.found[*index].path.display().to_string()).collect();
         let entries = self.remarks.iter().zip(&files).map(|((index, remark), file)| {
-            let key = self.found[*index].key.trim_start_matches("./");
-            let expected = expectations.and_then(|all| all.iter().find(|(file, _)| *file == key));
+            let key = self.key(*index);
             let result = self.results.iter().find(|(other, _)| other == index);
             machine::Entry {
                 file,
                 seconds: result.map_or(0.0, |(_, result)| result.seconds),
                 remark,
-                expected: expected.map(|(_, expected)| expected),
+                expected: match expectations {
+                    None => Expected::Safe,
+                    Some(all) => all.of(key).map_or(Expected::Nothing, Expected::Verdict),
+                },
             }
         });
-        let entries: Vec<machine::Entry<'_>> = entries.collect();
+        let mut entries: Vec<machine::Entry<'_>> = entries.collect();
+        // A file that is not there is not as expected.
+        let missing = Remark::missing();
+        let disagreements = compared.map_or(&[][..], |compared| &compared.disagreements);
+        entries.extend(disagreements.iter().filter(|d| d.verdict == MISSING).map(|d| machine::Entry {
+            file: &d.file,
+            seconds: 0.0,
+            remark: &missing,
+            expected: Expected::Verdict(&d.expected),
+        }));
         machine::write(asked.args, &entries, start.elapsed().as_secs_f64(), self.output)
     }
 
-    /// How many expectations were compared, and which were not met. Files that were expected but are not there do not
-    /// meet them either, unless the check was stopped.
-    fn compare(&self, expectations: &Expectations, stopped: bool) -> (usize, Vec<Disagreement>) {
-        let verdicts: BTreeMap<&str, &'static str> = self
-            .results
-            .iter()
-            .map(|(index, result)| (self.found[*index].key.trim_start_matches("./"), result.verdict))
-            .collect();
-        let mut compared = 0;
-        let mut disagreements = Vec::new();
+    /// What a file is called in tables of expectations.
+    fn key(&self, index: usize) -> &str {
+        self.found[index].key.trim_start_matches("./")
+    }
+
+    /// Which expectations were not met. Files that were expected but are not there do not meet them either, unless the
+    /// check was stopped.
+    fn compare(&self, expectations: &Expectations, stopped: bool) -> Compared {
+        let verdicts: BTreeMap<&str, &'static str> =
+            self.results.iter().map(|(index, result)| (self.key(*index), result.verdict)).collect();
+        let mut compared = Compared::default();
         for (file, expected) in expectations.iter() {
             let verdict = match verdicts.get(file) {
                 Some(verdict) => verdict,
                 None if stopped => continue,
-                None => "missing",
+                None => MISSING,
             };
-            compared += 1;
+            compared.expectations += 1;
             if verdict != expected {
-                disagreements.push(Disagreement {
+                compared.disagreements.push(Disagreement {
                     file: file.to_owned(),
                     expected: expected.to_owned(),
                     verdict: verdict.to_owned(),
                 });
             }
         }
-        (compared, disagreements)
+        let unexpected = |(index, _): &&(usize, FileResult)| expectations.of(self.key(*index)).is_none();
+        compared.unexpected = self.results.iter().filter(unexpected).count();
+        compared
     }
 }
+
+/// The verdict of a file that is not there.
+const MISSING: &str = "missing";

@@ -10,7 +10,7 @@ use crate::expect::Expectations;
 use crate::files;
 use crate::limits::Limits;
 use crate::output::Output;
-use palisade::{CheckOptions, Diagnostic, EngineChoice, Options, Source};
+use palisade::{CheckOptions, Diagnostic, EngineChoice, Options, Refused, Source};
 use std::path::Path;
 
 /// Runs the command.
@@ -24,7 +24,7 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
     };
     let found = match files::find(&args.paths, args.input) {
         Ok(found) => found,
-        Err(problems) => return output.complain_about_all(problems),
+        Err(problems) => return output.refuse_all(problems),
     };
     let asked = Asked { args, options: options(args), limits: Limits::new(common) };
     let single = expectations.is_none() && args.tsv.is_none() && !args.paths[0].is_dir();
@@ -33,14 +33,12 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
         _ if args.witness.is_some() => {
             let error = Diagnostic::error("witness-of-many", "--witness takes the run of one program only")
                 .help("check one file at a time, or use --format json, which has every run in it");
-            output.complain_about("--witness", error);
-            Exit::Error
+            output.refuse_about("--witness", error)
         }
         _ if args.certificate.is_some() => {
             let message = "--certificate takes the proof of one program only";
             let error = Diagnostic::error("certificate-of-many", message).help("check one file at a time");
-            output.complain_about("--certificate", error);
-            Exit::Error
+            output.refuse_about("--certificate", error)
         }
         _ => many::run(&found, &asked, expectations.as_ref(), output),
     }
@@ -80,15 +78,15 @@ fn expectations(path: &Path, args: &CheckArgs, output: &Output) -> Option<Expect
     let text = match files::text(path) {
         Ok(text) => text,
         Err(error) => {
-            output.complain_about(&name, error);
+            output.refuse_about(&name, error);
             return None;
         }
     };
     let source = Source::new(name, text);
     match Expectations::parse(&source, args.model) {
         Ok(expectations) => Some(expectations),
-        Err(problems) => {
-            output.complain(&output.diagnostics(&source, &problems));
+        Err(diagnostics) => {
+            output.refuse(&Refused { source, diagnostics });
             None
         }
     }

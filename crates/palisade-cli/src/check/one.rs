@@ -1,7 +1,7 @@
 //! One file: verdict, run, and how the answer came about.
 
 use super::Asked;
-use super::machine::{self, Remark};
+use super::machine::{self, Expected, Remark};
 use crate::args::Format;
 use crate::exit::Exit;
 use crate::files::{self, Found, Reading};
@@ -34,6 +34,8 @@ pub(super) enum Checked {
 pub(super) struct Answered {
     pub(super) input: Input,
     pub(super) answer: Answer,
+    /// Whether there is more to be wrong than faults, as far as that matters for the answer.
+    pub(super) has_property: bool,
     witness: Option<WitnessFile>,
     limits: Option<String>,
 }
@@ -45,7 +47,7 @@ pub(super) fn check(
     budget: impl FnOnce() -> Budget,
     progress: &dyn Progress,
 ) -> Checked {
-    let input = match files::read(found, asked.args.input, asked.args.int_range) {
+    let mut input = match files::read(found, asked.args.input, asked.args.int_range) {
         Reading::Program(input) => *input,
         Reading::Refused(refused) => return Checked::Refused(refused),
         Reading::Skipped => return Checked::Skipped,
@@ -54,9 +56,16 @@ pub(super) fn check(
         Ok(answer) => answer,
         Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
     };
+    // A run that breaks the program needs no such remark.
+    let no_property = match answer.outcome.verdict {
+        Verdict::Unsafe(_) => None,
+        _ => palisade::no_property(&input),
+    };
+    let has_property = no_property.is_none();
+    input.warnings.extend(no_property);
     let witness = answer.witness_file(&input);
     let limits = input.int_range.map(|range| format!("with integers in {range}"));
-    Checked::Answered(Box::new(Answered { input, answer, witness, limits }))
+    Checked::Answered(Box::new(Answered { input, answer, has_property, witness, limits }))
 }
 
 /// How much is told about a file on standard output.
@@ -94,7 +103,7 @@ impl Answered {
     pub(super) fn told(&self, tell: Tell, output: &Output) -> String {
         let finding = self.finding();
         if output.format == Format::Json {
-            return report::check_json("check", &finding) + "\n";
+            return report::check_json("check", &finding, &self.input.source, &self.input.warnings) + "\n";
         }
         let mut text = report::headline(&finding, output.colour) + "\n";
         if tell == Tell::Headline || output.detail == Detail::Quiet {
@@ -121,9 +130,10 @@ impl Answered {
     }
 
     /// The run that breaks the program, as a table.
-    pub(super) fn story(&self, output: &Output) -> String {
+    pub(super) fn story(&self) -> String {
         let evidence = self.answer.evidence(&self.input.source);
-        let table = |evidence| report::witness(evidence, LocalSteps::Folded, output.width, Colour::Never);
+        let table =
+            |evidence| report::witness(evidence, LocalSteps::Folded, report::UNLIMITED, Colour::Never);
         evidence.as_ref().map_or_else(String::new, table)
     }
 
@@ -140,10 +150,10 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
     let checked = catch_unwind(check).unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string()));
     let notes = meter.notes();
     drop(meter);
-    let remark = Remark::wanted(&checked, asked.args, output);
+    let remark = Remark::wanted(&checked, asked.args);
     if let Some(remark) = &remark {
         let (file, seconds) = (found.path.display().to_string(), start.elapsed().as_secs_f64());
-        let entry = machine::Entry { file: &file, seconds, remark, expected: None };
+        let entry = machine::Entry { file: &file, seconds, remark, expected: Expected::Safe };
         if !machine::write(asked.args, &[entry], seconds, output) {
             return Exit::Error;
         }
@@ -151,10 +161,9 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
     match checked {
         Checked::Answered(answered) => {
             output.warn(&answered.input);
-            // A reader who has gone away has seen enough: the exit code still tells the verdict.
-            let _ = output.print(&answered.told(Tell::Everything, output));
+            output.print(&answered.told(Tell::Everything, output));
             if output.detail == Detail::Verbose && output.format == Format::Text {
-                let _ = output.print(&report::notes(&answered.input.source, &notes));
+                output.print(&report::notes(&answered.input.source, &notes));
             }
             let witness = answered.witness.as_ref().map(WitnessFile::to_json);
             let no_run = "there is no run to keep".to_owned();
@@ -176,17 +185,11 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
             let mut page = Page::new(asked.args.html.as_deref());
             page.refuse(&refused.source, &refused.diagnostics);
             page.write(output);
-            output.refuse("check", &refused)
+            output.refuse(&refused)
         }
         Checked::Skipped => Exit::Fine,
-        Checked::Failed(name, error) => {
-            output.complain_about(&name, failure(&error));
-            Exit::Error
-        }
-        Checked::Panicked(name) => {
-            output.complain_about(&name, panicked());
-            Exit::Error
-        }
+        Checked::Failed(name, error) => output.refuse_about(&name, failure(&error)),
+        Checked::Panicked(name) => output.refuse_about(&name, panicked()),
     }
 }
 

@@ -4,7 +4,7 @@
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 /// Store buffering: safe under SC, unsafe under TSO and PSO.
 pub const STORE_BUFFERING: &str = "\
@@ -89,6 +89,28 @@ impl Scratch {
 pub fn interrupt(child: &Child) {
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(killed.expect("`kill` can be run").success());
+}
+
+/// Starts the command and waits until it listens to Ctrl-C.
+#[cfg(target_os = "linux")]
+pub fn start(command: &mut Command) -> Child {
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command can be started");
+    while !listens(&mut child) {
+        std::thread::yield_now();
+    }
+    child
+}
+
+/// Whether the process catches SIGINT (signal 2, the second bit of the mask that the kernel tells).
+#[cfg(target_os = "linux")]
+fn listens(child: &mut Child) -> bool {
+    if let Ok(Some(status)) = child.try_wait() {
+        panic!("the command ended by itself: {status}");
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
 }
 
 /// What a command printed and how it ended.
