@@ -97,6 +97,9 @@ fn what_a_property_sees_is_not_passed_over() {
     };
     // A label between local steps, a register that is overwritten at once, the end, and loops that nobody leaves.
     refused("process P { skip; here: skip; skip; } forbid P@here;");
+    refused(
+        "shared x: 0..1; process P { skip; here: await x == 1; } process Q { there: skip; } forbid Q@there && !P@here;",
+    );
     refused("process P { let r: 0..2; r = 1; r = 2; r = 0; } forbid P.r == 2;");
     refused("process P { let r: 0..2; r = 1; r = 2; } final P.r == 1;");
     refused("process P { skip; loop { skip; } } process Q { skip; assert(false); }");
