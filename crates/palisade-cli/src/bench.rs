@@ -16,8 +16,7 @@ pub fn run(args: &BenchArgs, common: &Common, output: &Output) -> Exit {
         let why =
             format!("`palisade bench` has no --{option}: its suites are always measured in the same way");
         let help = "suites with long searches have --seconds; `palisade bench SUITE --help` tells";
-        output.complain_about("bench", Diagnostic::error("no-such-option", why).help(help));
-        return Exit::Error;
+        return output.refuse_about("bench", Diagnostic::error("no-such-option", why).help(help));
     }
     let stop = if args.is_suite() { interrupt::stop_flag() } else { Arc::default() };
     let meter = Arc::new(Meter::new(output.detail == Detail::Quiet || !args.is_suite()));
@@ -34,10 +33,7 @@ pub fn run(args: &BenchArgs, common: &Common, output: &Output) -> Exit {
             Exit::Unknown
         }
         Ok(()) => Exit::Fine,
-        Err(error) => {
-            output.complain_about("bench", Diagnostic::error("bench-failed", format!("{error:#}")));
-            Exit::Error
-        }
+        Err(error) => output.refuse_about("bench", Diagnostic::error("bench-failed", format!("{error:#}"))),
     }
 }
 
