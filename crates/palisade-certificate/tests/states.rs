@@ -86,6 +86,11 @@ fn a_section_goes_with_its_holder() {
         assert!(judge(&text(2), model).is_ok());
         assert_eq!(judge(&text(1), model), Err(Refusal::BadReached));
     }
+    // Q comes before P once P has taken a step.
+    let text = "shared x: 0..1; process P { atomic { x = 1; let r = x; assert(r == 0); } } process Q { await x == 1; }";
+    for model in Model::ALL {
+        assert_eq!(judge(text, model), Err(Refusal::BadReached));
+    }
 }
 
 #[test]
@@ -103,6 +108,9 @@ fn what_a_property_sees_is_not_passed_over() {
     refused("process P { let r: 0..2; r = 1; r = 2; r = 0; } forbid P.r == 2;");
     refused("process P { let r: 0..2; r = 1; r = 2; } final P.r == 1;");
     refused("process P { skip; loop { skip; } } process Q { skip; assert(false); }");
+    refused(
+        "shared x: 0..1; process P { skip; loop { skip; } } process Q { x = 1; let r = x; assert(r == 0); }",
+    );
     refused("process P { loop { here: skip; skip; } } process Q { there: skip; } forbid P@here && Q@there;");
     refused("process P { skip; choose { skip; } or { assert(false); } }");
     refused("shared x: 0..1; process P { x = 1; skip; here: skip; } forbid P@here && x == 1;");
