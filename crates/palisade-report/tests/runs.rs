@@ -208,10 +208,10 @@ process P {
         let told = |width| witness(evidence, LocalSteps::Folded, width, Colour::Never);
         for width in [40, 80, 100] {
             let told = told(width);
-            assert!(told.contains("(step 15)") && !told.contains("(store of step 1…"), "{width}:\n{told}");
+            assert!(told.contains("(step 14)") && !told.contains("(store of step 1…"), "{width}:\n{told}");
         }
         let whole = told(UNLIMITED);
-        assert!(!whole.contains('…') && whole.contains("(store of step 15)"), "{whole}");
+        assert!(!whole.contains('…') && whole.contains("(store of step 14)"), "{whole}");
         let source = "a_variable_with_a_long_name = another_variable_with_a_long_name + another_variable_with_a_long_name + 1;";
         assert!(whole.contains(source), "{whole}");
     });
