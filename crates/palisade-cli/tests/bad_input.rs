@@ -211,3 +211,15 @@ fn colour_only_on_a_terminal() {
     let ran = scratch.run(&["check", "a.pal"]).exits(2);
     assert!(!ran.stderr.contains('\u{1b}'), "{}", ran.stderr);
 }
+
+#[test]
+#[cfg(unix)]
+fn names_that_are_no_text() {
+    use std::os::unix::ffi::OsStrExt;
+    let scratch = Scratch::new("bad_names");
+    let name = std::ffi::OsStr::from_bytes(b"\xff.pal");
+    let run = || common::Ran::new(scratch.command(&["check", "-q"]).arg(name).output().expect("it starts"));
+    assert!(run().exits(2).stderr.contains("error[no-such-file]"));
+    std::fs::write(scratch.path("").join(name), STORE_BUFFERING).expect("such a file can be written");
+    run().exits(1);
+}

@@ -33,6 +33,7 @@ pub use translate::{TargetArg, TranslateArgs};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use palisade::{Bound, IntRange, Interlocked, Language, Model, Reduction, Spot, Threads};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -107,8 +108,9 @@ pub struct Common {
 
 /// Reads the command line; if nothing is to be run, the answer is what to print instead: help, the version, or a complaint. The arguments of compilers are taken as they are.
 pub fn parse() -> Result<Palisade, clap::Error> {
-    let words: Vec<String> = std::env::args().collect();
-    if let [program, name, rest @ ..] = words.as_slice()
+    // File names may be no text; those of compilers have to be.
+    let words: Result<Vec<String>, _> = std::env::args_os().map(OsString::into_string).collect();
+    if let Ok([program, name, rest @ ..]) = words.as_deref()
         && let Some(args) = CcArgs::raw(rest).filter(|_| matches!(name.as_str(), "cc" | "c++"))
     {
         let mut palisade = Palisade::try_parse_from([program, name])?;
