@@ -55,7 +55,7 @@ impl Default for CheckOptions {
 /// Which engine to ask.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum EngineChoice {
-    /// The best there is for the program.
+    /// All that suit the program, side by side; the first who knows answers.
     #[default]
     Auto,
     /// This one and no other: if it does not suit the program, the answer is unknown.

@@ -4,7 +4,7 @@ use super::*;
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
-  palisade check peterson.pal                   under TSO, with the best engine for it
+  palisade check peterson.pal                   under TSO, by all engines that suit it
   palisade check peterson.pal --model sc        under sequential consistency
   palisade check lock.pal --threads 3           three instances of every process
   palisade check tests/ --model tso --expect expected.tsv --tsv verdicts.tsv
