@@ -103,13 +103,13 @@ fn what_a_property_sees_is_not_passed_over() {
     // A label between local steps, a register that is overwritten at once, the end, and loops that nobody leaves.
     refused("process P { skip; here: skip; skip; } forbid P@here;");
     refused(
-        "shared x: 0..1; process P { skip; here: await x == 1; } process Q { there: skip; } forbid Q@there && !P@here;",
+        "process P { let r: 0..1; r = 1; here: assume(r == 0); } process Q { there: skip; } forbid Q@there && !P@here;",
     );
     refused("process P { let r: 0..2; r = 1; r = 2; r = 0; } forbid P.r == 2;");
     refused("process P { let r: 0..2; r = 1; r = 2; } final P.r == 1;");
     refused("process P { skip; loop { skip; } } process Q { skip; assert(false); }");
     refused(
-        "shared x: 0..1; process P { skip; loop { skip; } } process Q { x = 1; let r = x; assert(r == 0); }",
+        "shared x: 0..1; process P { let r: 0..1; loop { r = 1 - r; } } process Q { x = 1; let r = x; assert(r == 0); }",
     );
     refused("process P { loop { here: skip; skip; } } process Q { there: skip; } forbid P@here && Q@there;");
     refused("process P { skip; choose { skip; } or { assert(false); } }");
