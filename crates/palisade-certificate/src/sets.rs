@@ -24,8 +24,14 @@ pub(crate) struct Set {
 #[derive(Default)]
 struct Node {
     next: FxHashMap<(u32, u32), usize>,
-    /// By the cells that they name, and the values of these; with their letters.
-    here: Vec<(Vec<usize>, FxHashMap<Vec<u32>, Vec<(Letters, usize)>>)>,
+    here: Vec<Naming>,
+}
+
+/// Elements that name the same cells.
+struct Naming {
+    cells: Vec<usize>,
+    /// By the values of these; with their letters.
+    by_values: FxHashMap<Vec<u32>, Vec<(Letters, usize)>>,
 }
 
 /// A set of letters with the automaton and class of their process; several may share a bit.
@@ -33,7 +39,8 @@ type Letters = u128;
 
 fn letters(config: &Config) -> Letters {
     let bit = |process: &Process, letter: &Message| {
-        1 << (FxBuildHasher.hash_one((process.kind, process.state, letter)) >> 32) % u64::from(Letters::BITS)
+        let hash = FxBuildHasher.hash_one((process.kind, process.state, letter));
+        1 << ((hash >> 32) % u64::from(Letters::BITS))
     };
     let words = config.processes.iter().flat_map(|process| process.word.iter().map(move |l| (process, l)));
     words.fold(0, |all, (process, letter)| all | bit(process, letter))
@@ -43,17 +50,17 @@ impl Node {
     fn add(&mut self, number: usize, element: &Config) {
         let named = element.memory.iter().enumerate().filter_map(|(cell, value)| Some((cell, (*value)?)));
         let (cells, values): (Vec<usize>, Vec<u32>) = named.unzip();
-        let place = self.here.iter().position(|(others, _)| *others == cells);
+        let place = self.here.iter().position(|naming| naming.cells == cells);
         let place = place.unwrap_or_else(|| {
-            self.here.push((cells, FxHashMap::default()));
+            self.here.push(Naming { cells, by_values: FxHashMap::default() });
             self.here.len() - 1
         });
-        self.here[place].1.entry(values).or_default().push((letters(element), number));
+        self.here[place].by_values.entry(values).or_default().push((letters(element), number));
     }
 
     /// The elements that ask for no more than these values and, as far as can be told at once, these letters.
     fn asking(&self, memory: &[Option<u32>], letters: Letters) -> impl Iterator<Item = usize> {
-        let lists = self.here.iter().filter_map(|(cells, by_values)| {
+        let lists = self.here.iter().filter_map(|Naming { cells, by_values }| {
             let values: Option<Vec<u32>> = cells.iter().map(|&cell| memory[cell]).collect();
             by_values.get(&values?)
         });

@@ -1,0 +1,316 @@
+//! Asking engines that say what they are told to.
+
+use super::*;
+use palisade_engine::{Options, Proof, Silent, Threads};
+use palisade_memory::Interlocked;
+use palisade_program::written::Program;
+use std::collections::BTreeSet;
+
+/// Says `safe` after so much work, or that it never knows; holds so many bytes.
+struct Worker {
+    name: &'static str,
+    suits: Suitability,
+    work: Option<u64>,
+    bytes: u64,
+    proofs: Proofs,
+}
+
+impl Worker {
+    fn new(name: &'static str, work: Option<u64>, bytes: u64) -> Worker {
+        Worker { name, suits: Suitability::Tries, work, bytes, proofs: Proofs::None }
+    }
+
+    fn proves(self, proofs: Proofs) -> Worker {
+        Worker { proofs, ..self }
+    }
+
+    fn reluctant(self) -> Worker {
+        Worker { suits: Suitability::Reluctant, ..self }
+    }
+}
+
+impl Engine for Worker {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn suits(&self, _: &Task<'_>) -> Suitability {
+        self.suits
+    }
+    fn check(&self, _: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
+        let go_on = |done| budget.check(self.bytes).and(budget.check_work(done));
+        let verdict = match self.work {
+            None => Verdict::Unknown(Reason::Unsupported(self.name.to_owned())),
+            Some(work) => {
+                let ran_out = (0..=work).find_map(|done| go_on(done).err());
+                ran_out.map_or(Verdict::Safe, |what| Verdict::Unknown(Reason::Exhausted(what)))
+            }
+        };
+        Outcome { verdict, engine: self.name, stats: Stats::new() }
+    }
+    fn proofs(&self) -> Proofs {
+        self.proofs
+    }
+    fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
+        let outcome = self.check(task, budget, progress);
+        let proves = self.proofs > Proofs::None && outcome.verdict == Verdict::Safe;
+        (outcome, proves.then_some(Proof::AllStates))
+    }
+}
+
+fn ask_workers(workers: &[Worker], budget: &Budget) -> Said {
+    ask_for(workers, budget, Wanted::Answer)
+}
+
+fn ask_for(workers: &[Worker], budget: &Budget, wanted: Wanted) -> Said {
+    ask_watched(workers, budget, wanted, &Silent)
+}
+
+fn ask_watched(workers: &[Worker], budget: &Budget, wanted: Wanted, progress: &dyn Progress) -> Said {
+    let program = Program::default();
+    let task = Task {
+        program: &program,
+        threads: Threads::Declared,
+        model: Model::Sc,
+        interlocked: Interlocked::default(),
+        options: Options::default(),
+    };
+    let engines: Vec<&dyn Engine> = workers.iter().map(|worker| worker as &dyn Engine).collect();
+    ask_all(&|_| engines.clone(), &task, budget, progress, wanted).expect("nothing to replay")
+}
+
+const LITTLE: Option<u64> = Some(TASTE.0);
+const MUCH: Option<u64> = Some(TASTE.0 + 1);
+const FOR_EVER: Option<u64> = Some(u64::MAX);
+
+#[test]
+fn nobody_waits_for_an_engine_that_takes_long() {
+    let check = |work: [Option<u64>; 2], engine: &str, verdict: &str| {
+        for jobs in 1..=3 {
+            let workers = [Worker::new("a", work[0], 0), Worker::new("b", work[1], 0)];
+            let outcome = ask_workers(&workers, &Budget::unlimited(jobs)).asked.outcome;
+            assert_eq!((outcome.engine, outcome.verdict.word()), (engine, verdict), "{work:?}");
+        }
+    };
+    check([LITTLE, LITTLE], "a", "safe");
+    check([MUCH, LITTLE], "b", "safe");
+    check([None, MUCH], "b", "safe");
+    check([FOR_EVER, MUCH], "b", "safe");
+    check([MUCH, FOR_EVER], "a", "safe");
+    check([None, None], "a", "unknown");
+}
+
+#[test]
+fn reluctant_engines_are_asked_when_the_others_do_not_know_at_once() {
+    let check = |eager: Option<u64>, reluctant: Option<u64>, engine: &str| {
+        let workers = [Worker::new("a", eager, 0), Worker::new("b", reluctant, 0).reluctant()];
+        let outcome = ask_workers(&workers, &Budget::unlimited(1)).asked.outcome;
+        assert_eq!(outcome.engine, engine, "{eager:?} {reluctant:?}");
+    };
+    check(MUCH, LITTLE, "a");
+    check(None, LITTLE, "b");
+    check(FOR_EVER, MUCH, "b");
+}
+
+#[test]
+fn where_a_proof_is_wanted_safe_is_no_answer_without() {
+    use Proofs::{Argued, ByVisitingAll, None as Nothing};
+    let check = |workers: [(Option<u64>, Proofs); 2], engine: &str, proved: bool| {
+        let named = ["a", "b"].into_iter().zip(workers);
+        let workers: Vec<Worker> =
+            named.map(|(name, (work, proofs))| Worker::new(name, work, 0).proves(proofs)).collect();
+        let asked = ask_for(&workers, &Budget::unlimited(1), Wanted::Proof).asked;
+        assert_eq!((asked.outcome.engine, asked.proof.is_some()), (engine, proved));
+    };
+    check([(LITTLE, Nothing), (LITTLE, Argued)], "b", true);
+    check([(LITTLE, Nothing), (MUCH, ByVisitingAll)], "b", true);
+    check([(LITTLE, Nothing), (MUCH, Nothing)], "a", false);
+    check([(LITTLE, ByVisitingAll), (LITTLE, Argued)], "a", true);
+    check([(Some(SIP.0 + 1), ByVisitingAll), (LITTLE, Argued)], "b", true);
+    check([(Some(SIP.0 + 1), ByVisitingAll), (None, Argued)], "a", true);
+}
+
+#[test]
+fn an_engine_that_has_ended_is_at_work_no_more() {
+    /// Which engines are at work, by lane, and who ever was.
+    #[derive(Default)]
+    struct Working {
+        now: Mutex<Vec<(usize, String)>>,
+        ever: Mutex<BTreeSet<String>>,
+    }
+    impl Progress for Working {
+        fn tell(&self, _: &str, _: &Stats) {
+            unreachable!("engines tell with their number")
+        }
+        fn tell_of(&self, lane: usize, engine: &str, _: &str, _: &Stats) {
+            self.now.lock().expect("no panic").push((lane, engine.to_owned()));
+            self.ever.lock().expect("no panic").insert(engine.to_owned());
+        }
+        fn ended(&self, lane: usize) {
+            self.now.lock().expect("no panic").retain(|(other, _)| *other != lane);
+        }
+    }
+    for workers in [
+        vec![Worker::new("a", MUCH, 0)],
+        vec![Worker::new("a", None, 0), Worker::new("b", MUCH, 0), Worker::new("c", FOR_EVER, 0)],
+    ] {
+        let working = Working::default();
+        let names: Vec<&str> = workers.iter().map(|worker| worker.name).collect();
+        ask_watched(&workers, &Budget::unlimited(1), Wanted::Answer, &working);
+        assert_eq!(working.now.into_inner().expect("no panic"), []);
+        assert!(working.ever.into_inner().expect("no panic").iter().eq(&names));
+    }
+}
+
+#[test]
+fn the_others_are_stopped_and_say_so() {
+    let workers = [Worker::new("a", FOR_EVER, 0), Worker::new("b", MUCH, 0), Worker::new("c", None, 0)];
+    let said = ask_workers(&workers, &Budget::unlimited(1));
+    assert_eq!(said.asked.outcome.engine, "b");
+    let others: Vec<_> = said.others.iter().map(|other| (other.engine, other.verdict.clone())).collect();
+    let unsupported = Reason::Unsupported("c".to_owned());
+    let stopped = Reason::Exhausted(Exhausted::Stopped);
+    assert_eq!(others, [("a", Verdict::Unknown(stopped)), ("c", Verdict::Unknown(unsupported))]);
+}
+
+#[test]
+fn who_makes_room_tries_again_with_all_the_memory() {
+    // Together they hold too much; the first never knows, the second needs what the first holds.
+    let check = |bytes: [u64; 2], verdict: &str| {
+        let workers = [Worker::new("a", Some(TASTE.0 * 4), bytes[0]), Worker::new("b", MUCH, bytes[1])];
+        let budget = Budget::unlimited(2).with_memory(100);
+        assert_eq!(ask_workers(&workers, &budget).asked.outcome.verdict.word(), verdict, "{bytes:?}");
+    };
+    check([60, 60], "safe");
+    check([200, 60], "safe");
+    check([60, 200], "safe");
+    check([200, 200], "unknown");
+}
+
+#[test]
+fn time_is_for_all_of_them_together() {
+    let workers = [Worker::new("a", None, 0), Worker::new("b", FOR_EVER, 0), Worker::new("c", FOR_EVER, 0)];
+    let budget = Budget::unlimited(1).with_timeout(Duration::from_millis(300));
+    let outcome = ask_workers(&workers, &budget).asked.outcome;
+    let Verdict::Unknown(reason) = &outcome.verdict else { panic!("nobody can know") };
+    assert!(matches!(reason.what_ran_out(), Some(Exhausted::Time(_))), "{reason}");
+    assert_eq!(outcome.engine, "b", "who would have gone on says why there is no answer");
+}
+
+#[test]
+fn what_is_stopped_while_it_tastes_was_stopped() {
+    let workers = [Worker::new("a", FOR_EVER, 0), Worker::new("b", FOR_EVER, 0)];
+    let budget = Budget::unlimited(1);
+    budget.stop();
+    let Verdict::Unknown(reason) = ask_workers(&workers, &budget).asked.outcome.verdict else {
+        panic!("nobody can know")
+    };
+    assert_eq!(reason.what_ran_out(), Some(Exhausted::Stopped));
+    let budget = Budget::unlimited(1).with_timeout(Duration::from_millis(1));
+    let Verdict::Unknown(reason) = ask_workers(&workers, &budget).asked.outcome.verdict else {
+        panic!("nobody can know")
+    };
+    assert_eq!(reason.what_ran_out(), Some(Exhausted::Time(Duration::from_millis(1))));
+}
+
+/// Never ends under TSO; knows what is reachable under SC.
+struct OnlySc(Outcome);
+
+impl Engine for OnlySc {
+    fn name(&self) -> &'static str {
+        "sc"
+    }
+    fn suits(&self, _: &Task<'_>) -> Suitability {
+        Suitability::Tries
+    }
+    fn check(&self, task: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
+        if task.model == Model::Sc {
+            return self.0.clone();
+        }
+        let mut done = 0;
+        loop {
+            done += 1;
+            if let Err(what) = budget.check(0).and(budget.check_work(done)) {
+                let verdict = Verdict::Unknown(Reason::Exhausted(what));
+                return Outcome { verdict, engine: "sc", stats: Stats::new() };
+            }
+        }
+    }
+}
+
+#[test]
+fn a_program_that_is_robust_is_searched_under_sc() {
+    let text =
+        "shared x, y: 0..1; process P { x = 1; fence; y = 1; } process Q { let r = y; assert(r == 0); }";
+    let source = palisade_base::Source::new("p", text);
+    let program =
+        palisade_syntax::parse(palisade_syntax::Language::Pal, &source).expect("it is valid").program;
+    let task = |model| Task {
+        program: &program,
+        threads: Threads::Declared,
+        model,
+        interlocked: Interlocked::default(),
+        options: Options::default(),
+    };
+    let found = palisade_explore::Explicit.check(&task(Model::Sc), &Budget::unlimited(1), &Silent);
+    let under_sc = Outcome { engine: "sc", ..found };
+    for model in [Model::Tso, Model::Pso] {
+        for jobs in 1..=2 {
+            let engine = OnlySc(under_sc.clone());
+            let (task, budget) = (task(model), Budget::unlimited(jobs));
+            let said =
+                ask_all(&|_| vec![&engine, &crate::scout::Scout], &task, &budget, &Silent, Wanted::Answer);
+            let said = said.expect("the run replays under the memory model");
+            let Verdict::Unsafe(witness) = &said.asked.outcome.verdict else { panic!("{said:?}") };
+            let updates = witness
+                .run
+                .steps
+                .iter()
+                .filter(|step| matches!(step.action, palisade_memory::Action::Update { .. }));
+            assert_eq!(updates.count(), 2, "stores go through the buffer");
+            let others: Vec<_> = said.others.iter().map(|other| other.verdict.clone()).collect();
+            assert_eq!(others, [Verdict::Unknown(Reason::Unsupported(palisade_engine::ROBUST.to_owned()))]);
+        }
+    }
+    // Proofs are about the memory model.
+    let budget = Budget::unlimited(1).with_timeout(Duration::from_millis(300));
+    let engine = OnlySc(Outcome { verdict: Verdict::Safe, ..under_sc });
+    let said =
+        ask_all(&|_| vec![&engine, &crate::scout::Scout], &task(Model::Tso), &budget, &Silent, Wanted::Proof);
+    assert!(matches!(said.expect("no run").asked.outcome.verdict, Verdict::Unknown(_)));
+}
+
+#[test]
+fn a_panic_goes_on_when_all_others_have_ended() {
+    struct Panics;
+    impl Engine for Panics {
+        fn name(&self) -> &'static str {
+            "panics"
+        }
+        fn suits(&self, _: &Task<'_>) -> Suitability {
+            Suitability::Tries
+        }
+        fn check(&self, _: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
+            match budget.check_work(TASTE.0 + 1) {
+                Ok(()) => panic!("on purpose"),
+                Err(what) => {
+                    let verdict = Verdict::Unknown(Reason::Exhausted(what));
+                    Outcome { verdict, engine: "panics", stats: Stats::new() }
+                }
+            }
+        }
+    }
+    let program = Program::default();
+    let task = Task {
+        program: &program,
+        threads: Threads::Declared,
+        model: Model::Sc,
+        interlocked: Interlocked::default(),
+        options: Options::default(),
+    };
+    let worker = Worker::new("a", FOR_EVER, 0);
+    let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        ask_all(&|_| vec![&worker, &Panics], &task, &Budget::unlimited(2), &Silent, Wanted::Answer)
+    }));
+    let panic = asked.expect_err("the panic is not swallowed");
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"on purpose"));
+}
