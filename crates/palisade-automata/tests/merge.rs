@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 #[test]
 fn merged_automata_are_bisimilar_and_smallest() {
     let (mut states, mut classes) = (0, 0);
-    for seed in 1..=200 {
+    for seed in 1..=100 {
         for profile in Profile::ALL {
             let system = lower(&generate(profile, seed), Instantiation { any: 1, every: None });
             let Ok(automata) = Automata::build(&system, |_| Population::Fixed(1), || true) else { continue };

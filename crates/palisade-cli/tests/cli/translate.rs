@@ -1,6 +1,6 @@
 //! `palisade translate`: what it prints, where, and what it refuses.
 
-mod common;
+use crate::common;
 
 use common::{STORE_BUFFERING, Scratch};
 use snapbox::str;

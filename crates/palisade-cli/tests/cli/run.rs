@@ -1,6 +1,6 @@
 //! Transcripts of `palisade cc`, `palisade run` and `palisade doctor`.
 
-mod common;
+use crate::common;
 
 use common::{Ran, Scratch, interrupt};
 use snapbox::str;

@@ -1,6 +1,6 @@
 //! `palisade bench`: what it takes of the options of every command. What it measures is its own business.
 
-mod common;
+use crate::common;
 
 use boon::{Compiler, Schemas};
 use common::{Ran, Scratch, interrupt};

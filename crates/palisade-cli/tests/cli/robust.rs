@@ -1,6 +1,6 @@
 //! Transcripts of `palisade robust`.
 
-mod common;
+use crate::common;
 
 use common::{FENCED, STORE_BUFFERING, Scratch};
 use snapbox::str;

@@ -1,6 +1,6 @@
 //! Transcripts of `palisade check` on many files.
 
-mod common;
+use crate::common;
 
 use common::{FENCED, STORE_BUFFERING, Scratch};
 use snapbox::str;

@@ -3,7 +3,7 @@
 //! A block marked `console` holds commands behind `$ ` and below each what it prints (standard output, then standard error), where `[..]` stands for anything in a line and
 //! `...` for any lines. The commands of a page run in order, in one folder that looks like the repository.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,6 +1,6 @@
 //! Transcripts of `palisade monitor`.
 
-mod common;
+use crate::common;
 
 use common::{Ran, Scratch, interrupt, start};
 use snapbox::str;

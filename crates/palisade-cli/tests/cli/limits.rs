@@ -1,6 +1,6 @@
 //! Running out of time or memory, and Ctrl-C, are answers: `unknown`, with the reason, promptly, exit code 3.
 
-mod common;
+use crate::common;
 
 use common::{ENDLESS, FENCED, Ran, Scratch, interrupt, start};
 use snapbox::str;

@@ -1,6 +1,6 @@
 //! Transcripts of `palisade replay` and `palisade show`.
 
-mod common;
+use crate::common;
 
 use common::{STORE_BUFFERING, Scratch};
 use snapbox::str;

@@ -1,6 +1,6 @@
 //! `palisade serve`: where it is, what it refuses, how it ends. What it serves is tested in its own crate.
 
-mod common;
+use crate::common;
 
 use common::Scratch;
 use std::io::{BufRead, BufReader, Read, Write};

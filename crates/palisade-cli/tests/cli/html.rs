@@ -1,6 +1,6 @@
 //! `--html`: pages opened in a real Chromium, every control used.
 
-mod common;
+use crate::common;
 
 use common::{FENCED, STORE_BUFFERING, Scratch};
 use palisade_browser::{Browser, Page, Shown};

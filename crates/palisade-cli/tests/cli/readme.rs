@@ -1,6 +1,6 @@
 //! What the README says is so; `book.rs` does the same for the book.
 
-mod common;
+use crate::common;
 
 use common::Ran;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Transcripts of `palisade cargo`.
 
-mod common;
+use crate::common;
 
 use common::{Ran, Scratch};
 

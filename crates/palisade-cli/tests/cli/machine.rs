@@ -1,6 +1,6 @@
 //! What other programs read: JUnit's XML, SARIF, checked proofs, and what each engine had reached.
 
-mod common;
+use crate::common;
 
 use common::{ENDLESS, FENCED, STORE_BUFFERING, Scratch};
 use serde_json::Value;

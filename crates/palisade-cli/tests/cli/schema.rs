@@ -1,6 +1,6 @@
 //! What `--format json` prints is what the published schema says, field by field.
 
-mod common;
+use crate::common;
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use common::{STORE_BUFFERING, Scratch, interrupt};

@@ -1,6 +1,6 @@
 //! Completions and manual pages know every command and option that there is; and what happens when standard output cannot be written.
 
-mod common;
+use crate::common;
 
 use common::{FENCED, STORE_BUFFERING, Scratch};
 use std::fs::OpenOptions;

@@ -1,6 +1,6 @@
 //! Whatever is wrong with an input gives a diagnostic with an id and exit code 2, never a panic.
 
-mod common;
+use crate::common;
 
 use common::{STORE_BUFFERING, Scratch};
 use snapbox::str;

@@ -1,0 +1,26 @@
+//! The command as people use it. One program for all of these tests: it is linked once, and they run beside each other.
+
+mod common;
+
+mod bad_input;
+mod bench;
+mod book;
+mod cargo;
+mod certify;
+mod check;
+mod diagnostics;
+mod fences;
+mod folder;
+mod html;
+mod limits;
+mod machine;
+mod monitor;
+mod proofs;
+mod readme;
+mod replay;
+mod robust;
+mod run;
+mod schema;
+mod serve;
+mod shell;
+mod translate;
