@@ -12,7 +12,7 @@
 //! PALISADE_SEEDS=5000 cargo test --release -p palisade-cover -- --nocapture
 //! ```
 //!
-//! `tests/dense.rs` does the same on litmus tests with reads of own stores, fences and locked instructions in between.
+//! `tests/suite/dense.rs` does the same on litmus tests with reads of own stores, fences and locked instructions in between.
 //!
 //! It prints how many answers there were of each kind, and in how many cases brute force was conclusive. `PALISADE_SEED=7` tries one seed.
 //!

@@ -1,6 +1,6 @@
 //! Control flow as DOT, and instructions in words.
 
-mod common;
+use crate::common;
 
 use common::system;
 use palisade_program::{describe, dot};

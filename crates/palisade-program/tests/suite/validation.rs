@@ -1,6 +1,6 @@
 //! What the validator finds.
 
-mod common;
+use crate::common;
 
 use common::list;
 use palisade_base::{Severity, Source};

@@ -1,6 +1,6 @@
 //! Witness files say what happened, and what was tampered with is found out.
 
-mod common;
+use crate::common;
 
 use common::{STORE_BUFFERING, shortest, system, tso};
 use palisade_base::Source;

@@ -1,6 +1,6 @@
 //! Shortened runs replay, are not longer, and lose what does not matter.
 
-mod common;
+use crate::common;
 
 use common::{STORE_BUFFERING, shortest, system, tso};
 use palisade_base::Id;

@@ -1,6 +1,6 @@
 //! Reorderings are found where they are, and only there.
 
-mod common;
+use crate::common;
 
 use common::{shortest, system};
 use palisade_memory::{Interlocked, Machine, Model};

@@ -369,7 +369,7 @@ fn values_outside_domains_are_pointed_out() {
 /// The examples of the documentation are programs.
 #[test]
 fn documentation() {
-    let text = include_str!("../../../docs/rmm.md");
+    let text = include_str!("../../../../docs/rmm.md");
     let examples: Vec<&str> = text
         .split("```rmm\n")
         .skip(1)

@@ -1,6 +1,6 @@
 //! Whatever the parsers are fed, they answer with a program or with errors that point into the text.
 
-mod common;
+use crate::common;
 
 use palisade_base::Source;
 use palisade_program::print::{RESERVED, print};

@@ -1,6 +1,6 @@
 //! The printer is a fixed point: what it prints reads as the same program, which prints as the same text.
 
-mod common;
+use crate::common;
 
 use palisade_base::Source;
 use palisade_program::print::print;

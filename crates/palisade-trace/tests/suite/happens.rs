@@ -1,6 +1,6 @@
 //! Happens-before has a cycle exactly where no sequentially consistent run is alike.
 
-mod common;
+use crate::common;
 
 use common::system;
 use palisade_base::Id;

@@ -1,6 +1,6 @@
 //! What Trencher's files become in `.pal`.
 
-mod blocks;
+use crate::blocks;
 
 use palisade_base::Source;
 use palisade_memory::{Machine, Model};
@@ -378,7 +378,7 @@ fn buffers_and_locks_do_what_they_do() {
 
 #[test]
 fn the_reference_tells_what_files_become() {
-    let examples = blocks::examples(include_str!("../../../docs/trencher.md"), "trencher");
+    let examples = blocks::examples(include_str!("../../../../docs/trencher.md"), "trencher");
     assert!(examples.len() >= 3);
     for (file, program) in examples {
         assert_eq!(print(&parsed(&file).program), program, "{file}");

@@ -3,8 +3,6 @@
 //! One process runs alone and makes no choices, so there is one run and one outcome. The interpreter here follows the sentences of the
 //! written form and shares nothing with lowering but the arithmetic.
 
-mod common;
-
 use palisade_base::{Origin, Span};
 use palisade_memory::{Machine, Model};
 use palisade_program::running::{Fault, binary, unary};

@@ -2,7 +2,7 @@
 //!
 //! The expectations are worked out by hand from the meaning of the written program.
 
-mod common;
+use crate::common;
 
 use common::system;
 use palisade_memory::{Machine, Model, State};

@@ -14,7 +14,7 @@ struct Example {
 fn examples() -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     let mut inside = None;
-    for (number, line) in include_str!("../../../docs/language.md").lines().enumerate() {
+    for (number, line) in include_str!("../../../../docs/language.md").lines().enumerate() {
         match (line.strip_prefix("```"), inside) {
             (Some(info), None) => {
                 let is_program = info.split(' ').next() == Some("pal");

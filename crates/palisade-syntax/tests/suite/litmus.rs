@@ -1,6 +1,6 @@
 //! What litmus tests become in `.pal`, and which of their outcomes are reachable.
 
-mod blocks;
+use crate::blocks;
 
 use palisade_base::Source;
 use palisade_memory::{Machine, Model};
@@ -458,7 +458,7 @@ fn loops_end_where_the_machine_ends_them() {
 
 #[test]
 fn the_reference_tells_what_tests_become() {
-    let examples = blocks::examples(include_str!("../../../docs/litmus.md"), "litmus");
+    let examples = blocks::examples(include_str!("../../../../docs/litmus.md"), "litmus");
     assert!(examples.len() >= 4);
     for (test, program) in examples {
         assert_eq!(print(&parsed(&test).program), program, "{test}");

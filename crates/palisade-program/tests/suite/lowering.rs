@@ -1,6 +1,6 @@
 //! What control flow comes out of lowering.
 
-mod common;
+use crate::common;
 
 use common::{flow, system, system_with};
 use palisade_base::{Origin, Span};

@@ -1,6 +1,6 @@
 //! Runs whose stores reach memory early, and runs with other fences.
 
-mod common;
+use crate::common;
 
 use common::{STORE_BUFFERING, shortest, system, tso};
 use palisade_conformance::brute::{self, Answer, Limits};

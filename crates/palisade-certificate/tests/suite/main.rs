@@ -1,0 +1,6 @@
+//! Proofs that convince, and such that do not: one program for all tests, linked once.
+
+mod certificates;
+mod sc;
+mod single;
+mod states;

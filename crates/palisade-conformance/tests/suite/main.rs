@@ -1,0 +1,8 @@
+//! The means of testing, tested: one program for all tests, linked once.
+
+mod brute;
+mod classics;
+mod generator;
+mod parameterized;
+mod robust;
+mod suite;

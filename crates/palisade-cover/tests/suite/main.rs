@@ -1,0 +1,10 @@
+//! Backward search: one program for all tests, linked once.
+
+mod conformance;
+mod counts;
+mod dense;
+mod large;
+mod parameterized;
+mod pso;
+mod sections;
+mod single;

@@ -1,0 +1,18 @@
+//! Reading, printing and editing programs: one program for all tests, linked once.
+
+mod blocks;
+mod common;
+mod edit;
+mod fuzz;
+mod litmus;
+mod litmus_errors;
+mod litmus_fuzz;
+mod litmus_machine;
+mod printing;
+mod reference;
+mod rmm;
+mod rmm_errors;
+mod rmm_fuzz;
+mod trencher;
+mod trencher_errors;
+mod trencher_fuzz;
