@@ -189,7 +189,7 @@ pub fn run(args: &BenchArgs, watch: Option<Box<dyn Watch>>) -> Result<()> {
 /// The suites that reproduce tables and figures of the papers, with little time for each program.
 fn quick() -> Result<()> {
     say!("{}\n", measure::machine());
-    let suites: [(&str, &dyn Fn() -> Result<()>); 10] = [
+    let suites: [(&str, &dyn Fn() -> Result<()>); 9] = [
         ("auto: all engines side by side", &|| suites::auto::run(1, 3)),
         ("cover: load buffers (LMCS 2018, Tables 1 and 2)", &|| suites::cover::run(&[], 1, None)),
         ("single: single buffer (TACAS 2012)", &|| suites::single::run(&[], 1)),
@@ -201,7 +201,6 @@ fn quick() -> Result<()> {
         }),
         ("monitor: monitors (TACAS 2011)", &|| suites::monitor::run(5_000_000)),
         ("run: real programs (TACAS 2011, Table 1), those in Rust", &|| suites::run::quick(200)),
-        ("witness: runs and their length", &|| suites::witness::run()),
     ];
     for (title, suite) in suites {
         say!("== {title}\n");
