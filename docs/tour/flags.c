@@ -1,4 +1,4 @@
-// A lock of two flags: each thread raises its own and looks at the other's. Right on paper, wrong on every machine with store buffers.
+// A lock made of two flags: set your own, then check the other's. Correct on paper, wrong with store buffers.
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -1,4 +1,4 @@
-// The same with sequentially consistent accesses: right everywhere.
+// The same with sequentially consistent accesses: correct everywhere.
 #include <pthread.h>
 #include <stdatomic.h>
 
