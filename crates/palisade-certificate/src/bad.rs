@@ -6,8 +6,9 @@
 //! Counts are understood from below: "so many" stands for "at least so many", which asks for more than needed if more are not bad. Where the number of threads is fixed and that fails, the
 //! threads are looked at one by one.
 
-use crate::Refusal;
 use crate::flow::Limit;
+use crate::watch::Watch;
+use crate::{Missing, Refusal};
 use palisade_automata::{Automata, Hold, Local};
 use palisade_base::Id;
 use palisade_program::Value;
@@ -16,6 +17,9 @@ use palisade_program::running::{
     binary, unary,
 };
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Properties that count more threads than this are not looked at.
+const MAX_COUNT: Value = 1 << 10;
 
 /// Places where threads are counted.
 type Places = Vec<(RoleId, Location)>;
@@ -40,11 +44,16 @@ pub(crate) trait Sets {
     /// The classes from which silent edges lead to a class, itself included, and at which processes arrive.
     fn before(&self, at: At) -> &[u32];
     /// Whether all such states are in a set or impossible; if not, what they look like.
-    fn cover(&self, bad: &Bad) -> Result<(), String>;
+    fn cover(&self, bad: &Bad) -> Result<(), Missing>;
 }
 
-pub(crate) fn check(system: &System, automata: &Automata, sets: &dyn Sets) -> Result<(), Refusal> {
-    let look = Look { system, automata, populations: sets.populations(), sets };
+pub(crate) fn check(
+    system: &System,
+    automata: &Automata,
+    sets: &dyn Sets,
+    watch: &Watch<'_>,
+) -> Result<(), Refusal> {
+    let look = Look { system, automata, populations: sets.populations(), sets, watch };
     for (kind, automaton) in automata.automata.iter().enumerate() {
         let faulty = automaton.states.iter_enumerated().filter(|(_, local)| local.fault.is_some());
         let places: BTreeSet<At> = faulty.map(|(state, _)| look.class(kind, state.index())).collect();
@@ -54,6 +63,7 @@ pub(crate) fn check(system: &System, automata: &Automata, sets: &dyn Sets) -> Re
         let from_below = Question::new(&look, property, true)?.answer();
         let fixed = look.populations.iter().all(Option::is_some);
         match from_below {
+            Err(Refusal::Exhausted(what)) => return Err(Refusal::Exhausted(what)),
             Err(_) if fixed => Question::new(&look, property, false)?.answer()?,
             answer => answer?,
         }
@@ -66,6 +76,7 @@ struct Look<'a> {
     automata: &'a Automata,
     populations: Vec<Limit>,
     sets: &'a dyn Sets,
+    watch: &'a Watch<'a>,
 }
 
 impl Look<'_> {
@@ -90,6 +101,7 @@ impl Look<'_> {
 
     /// Sees that every configuration with one process at each list of places is in a set. Silent steps come before.
     fn covered(&self, bad: &Bad, places: &[Vec<At>]) -> Result<(), Refusal> {
+        self.watch.look(0)?;
         let Err(missing) = self.sets.cover(bad) else { return Ok(()) };
         let Some((first, rest)) = places.split_first() else {
             return Err(Refusal::BadMissing(missing));
@@ -197,11 +209,16 @@ impl<'a> Question<'a> {
     fn largest(&self, places: &Places) -> Result<Value, Refusal> {
         let populations = places.iter().filter_map(|&(role, _)| self.look.kind(role));
         let populations: Option<Vec<u32>> = populations.map(|kind| self.look.populations[kind]).collect();
-        match populations {
-            Some(counts) => Ok(counts.iter().map(|&count| Value::from(count)).sum()),
-            None => compared(&self.property.bad)
-                .and_then(|number| number.checked_add(1))
-                .ok_or_else(|| Refusal::Unsuited("counts that are more than compared with numbers".into())),
+        let largest = match populations {
+            Some(counts) => counts.iter().map(|&count| Some(Value::from(count))).sum::<Option<Value>>(),
+            None => compared(&self.property.bad).and_then(|number| number.checked_add(1)),
+        };
+        match largest {
+            Some(largest) if largest > MAX_COUNT => {
+                Err(Refusal::Unsuited(format!("counts of more than {MAX_COUNT} threads")))
+            }
+            Some(largest) => Ok(largest),
+            None => Err(Refusal::Unsuited("counts that are more than compared with numbers".into())),
         }
     }
 

@@ -4,7 +4,9 @@ use crate::Refusal;
 use crate::flow::Flow;
 use crate::matching::each_has_its_own;
 use palisade_engine::proof::{Element, Message, Process};
-use std::fmt;
+
+/// More processes than this in one element are not looked at: comparing them takes a stack as deep.
+pub(crate) const MAX_PROCESSES: usize = 1 << 10;
 
 /// A set of configurations: memory as far as it is known, and at least these processes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -31,6 +33,9 @@ impl Config {
             }
             config.memory[cell as usize] = Some(value);
         }
+        if element.processes.len() > MAX_PROCESSES {
+            return Err(Refusal::Unfit("an element names too many processes".into()));
+        }
         for process in &element.processes {
             let kind = flow.kinds.get(process.kind as usize);
             if kind.is_none_or(|kind| process.state as usize >= kind.into.len()) {
@@ -48,6 +53,13 @@ impl Config {
         config.processes = element.processes.clone();
         config.processes.sort();
         Ok(config)
+    }
+
+    /// As a proof writes it.
+    pub fn written(self) -> Element {
+        let named = self.memory.iter().enumerate();
+        let memory = named.filter_map(|(cell, value)| Some((cell as u32, (*value)?))).collect();
+        Element { memory, processes: self.processes }
     }
 
     /// The automata and classes of its processes, sorted.
@@ -81,18 +93,4 @@ pub(crate) fn processes_embed(a: &[Process], b: &[Process]) -> bool {
         (candidate.kind, candidate.state) == (process.kind, process.state)
             && embeds(&process.word, &candidate.word)
     })
-}
-
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.memory.iter().enumerate().filter_map(|(cell, value)| Some((cell, (*value)?)));
-        let memory: Vec<String> = known.map(|(cell, value)| format!("c{cell}={value}")).collect();
-        let process = |process: &Process| {
-            let letter = |m: &Message| format!("{}c{}={}", if m.own { "own " } else { "" }, m.cell, m.value);
-            let word: Vec<String> = process.word.iter().map(letter).collect();
-            format!("automaton {} at {} with [{}]", process.kind, process.state, word.join(", "))
-        };
-        let processes: Vec<String> = self.processes.iter().map(process).collect();
-        write!(f, "memory [{}]; {}", memory.join(", "), processes.join("; "))
-    }
 }

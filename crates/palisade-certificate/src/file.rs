@@ -1,19 +1,24 @@
 //! Certificates as files: a versioned JSON form with everything needed to check the proof again.
 //!
-//! *Invariant*: the proof alone convinces; the rest says of which program and which question it is the proof. The digest tells whether the file was damaged or edited, not whether
-//! somebody cheats: that is what [`verify`](crate::verify) is for.
+//! *Invariant*: the file says which question it answers: which program, by the hash of its text, which model, how many threads, which range of integers, and what locked instructions wait
+//! for. The digest seals question and proof together. It shows whether the file was damaged or edited, not whether somebody cheats: that is what [`verify`](crate::verify) is for.
+//!
+//! One question has one form: numbers without leading zeros, flags that are 0 or 1, no keys that nobody reads.
 
 use crate::sc_file::{CrowdsBody, StacksBody};
 use crate::single_file::SingleBody;
 use palisade_engine::Threads;
 use palisade_engine::proof::{Element, Held, LoadBuffers, Message, Part, Pending, Process, Proof};
-use palisade_memory::Interlocked;
+use palisade_memory::{Interlocked, Model};
 use palisade_program::Value;
 use palisade_trace::text_hash;
 use serde::{Deserialize, Serialize};
 
 /// The version of the form.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
+
+/// More instances of a process than this nobody has asked about: the command line takes no more.
+const MAX_INSTANCES: u32 = 4096;
 
 /// What certificates call a kind of proof.
 pub fn kind(proof: &Proof) -> &'static str {
@@ -43,7 +48,7 @@ pub struct Certificate {
     /// The hash of its text.
     pub hash: String,
     /// The memory model.
-    pub model: String,
+    pub model: Model,
     /// What locked instructions wait for under PSO.
     pub interlocked: Interlocked,
     /// How often the templates are instantiated.
@@ -62,6 +67,11 @@ pub enum CertificateError {
     /// Not JSON, or not of this form.
     #[error("this is not a certificate: {0}")]
     Malformed(#[from] serde_json::Error),
+    /// An earlier version, which did not seal the question.
+    #[error(
+        "this certificate has version {0}, which does not seal what it proves; this Palisade reads version {SCHEMA_VERSION}. Make it again with `palisade check --certificate`"
+    )]
+    Old(u32),
     /// A later version.
     #[error("this certificate has version {0}; this Palisade reads version {SCHEMA_VERSION}")]
     Version(u32),
@@ -79,14 +89,18 @@ pub enum CertificateError {
     /// Something in it makes no sense.
     #[error("the certificate says `{0}`, which nobody understands")]
     Unknown(String),
+    /// It names a memory model that does not exist.
+    #[error("there is no memory model `{0}`")]
+    Model(String),
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Version {
     schema_version: u32,
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct File {
     schema_version: u32,
     kind: String,
@@ -119,6 +133,7 @@ enum AnyBody {
 struct AllStates {}
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Program {
     file: String,
     language: String,
@@ -127,6 +142,7 @@ struct Program {
 
 /// Numbers in the order of the fields of [`palisade_engine::proof`]; messages are `[own, cell, value]`.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Body {
     classes: Vec<Vec<u32>>,
     pending: Vec<(u32, u32, u32, u32)>,
@@ -135,6 +151,7 @@ struct Body {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Section {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tracked: Option<Vec<u32>>,
@@ -142,15 +159,25 @@ struct Section {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Entry {
     memory: Vec<(u32, u32)>,
     processes: Vec<Actor>,
 }
 
 /// Automaton, class, and messages, newest first.
-type Actor = (u32, u32, Vec<(u8, u32, u32)>);
+type Actor = (u32, u32, Vec<(Flag, u32, u32)>);
 
 impl Certificate {
+    /// How often the templates are instantiated, as certificates say it: `declared`, `any` or a number.
+    pub fn threads_word(&self) -> String {
+        match self.threads {
+            Threads::Declared => "declared".to_owned(),
+            Threads::Any => "any".to_owned(),
+            Threads::Each(count) => count.to_string(),
+        }
+    }
+
     /// The file's text.
     pub fn to_json(&self) -> String {
         let body = match &self.proof {
@@ -160,8 +187,7 @@ impl Certificate {
             Proof::Crowds(proof) => AnyBody::Crowds(CrowdsBody::of(proof)),
             Proof::Stacks(proof) => AnyBody::Stacks(StacksBody::of(proof)),
         };
-        let digest = digest(&body);
-        let file = File {
+        let mut file = File {
             schema_version: SCHEMA_VERSION,
             kind: kind(&self.proof).to_owned(),
             program: Program {
@@ -169,32 +195,33 @@ impl Certificate {
                 language: self.language.clone(),
                 hash: self.hash.clone(),
             },
-            model: self.model.clone(),
+            model: self.model.name().to_owned(),
             interlocked: (self.interlocked == Interlocked::OwnAddress).then(|| OWN_ADDRESS.to_owned()),
-            threads: match self.threads {
-                Threads::Declared => "declared".to_owned(),
-                Threads::Any => "any".to_owned(),
-                Threads::Each(count) => count.to_string(),
-            },
+            threads: self.threads_word(),
             int_range: self.int_range.map(|(lo, hi)| [lo, hi]),
             engine: self.engine.clone(),
-            digest,
+            digest: String::new(),
             proof: body,
         };
+        file.seal();
         serde_json::to_string(&file).expect("numbers and strings can be written") + "\n"
     }
 
     /// Reads a file's text.
     pub fn from_json(text: &str) -> Result<Certificate, CertificateError> {
         let version: Version = serde_json::from_str(text)?;
-        if version.schema_version != SCHEMA_VERSION {
-            return Err(CertificateError::Version(version.schema_version));
+        match version.schema_version {
+            SCHEMA_VERSION => {}
+            old if old < SCHEMA_VERSION => return Err(CertificateError::Old(old)),
+            other => return Err(CertificateError::Version(other)),
         }
-        let file: File = serde_json::from_str(text)?;
+        let mut file: File = serde_json::from_str(text)?;
         if ![LOAD_BUFFERS, SINGLE_BUFFER, ALL_STATES, CROWDS, STACKS].contains(&&file.kind[..]) {
             return Err(CertificateError::Unknown(file.kind));
         }
-        if digest(&file.proof) != file.digest {
+        let said = std::mem::take(&mut file.digest);
+        file.seal();
+        if file.digest != said {
             return Err(CertificateError::Changed);
         }
         let proof = match file.proof {
@@ -215,33 +242,68 @@ impl Certificate {
         let threads = match &file.threads[..] {
             "declared" => Threads::Declared,
             "any" => Threads::Any,
-            count => match count.parse() {
-                Ok(count) => Threads::Each(count),
-                Err(_) => return Err(CertificateError::Unknown(file.threads)),
+            count => match count.parse::<u32>() {
+                Ok(number) if (1..=MAX_INSTANCES).contains(&number) && number.to_string() == count => {
+                    Threads::Each(number)
+                }
+                _ => return Err(CertificateError::Unknown(file.threads)),
             },
+        };
+        let int_range = match file.int_range {
+            Some([lo, hi]) if lo > hi => return Err(CertificateError::Unknown(format!("{lo}..{hi}"))),
+            range => range.map(|[lo, hi]| (lo, hi)),
+        };
+        let Some(model) = Model::ALL.into_iter().find(|model| model.name() == file.model) else {
+            return Err(CertificateError::Model(file.model));
         };
         Ok(Certificate {
             file: file.program.file,
             language: file.program.language,
             hash: file.program.hash,
-            model: file.model,
+            model,
             interlocked,
             threads,
-            int_range: file.int_range.map(|[lo, hi]| (lo, hi)),
+            int_range,
             engine: file.engine,
             proof,
         })
     }
 }
 
-fn digest(body: &AnyBody) -> String {
-    text_hash(&serde_json::to_string(body).expect("numbers can be written"))
+impl File {
+    /// Sets the digest to that of all the rest.
+    fn seal(&mut self) {
+        self.digest.clear();
+        self.digest = text_hash(&serde_json::to_string(self).expect("numbers and strings can be written"));
+    }
+}
+
+/// 0 or 1.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
+pub(crate) struct Flag(pub bool);
+
+impl From<Flag> for u8 {
+    fn from(Flag(flag): Flag) -> u8 {
+        flag.into()
+    }
+}
+
+impl TryFrom<u8> for Flag {
+    type Error = String;
+
+    fn try_from(number: u8) -> Result<Flag, String> {
+        match number {
+            0 | 1 => Ok(Flag(number == 1)),
+            other => Err(format!("{other} is neither 0 nor 1")),
+        }
+    }
 }
 
 impl Body {
     fn of(proof: &LoadBuffers) -> Body {
         let actor = |process: &Process| {
-            let message = |message: &Message| (u8::from(message.own), message.cell, message.value);
+            let message = |message: &Message| (Flag(message.own), message.cell, message.value);
             (process.kind, process.state, process.word.iter().map(message).collect())
         };
         let entry = |element: &Element| Entry {
@@ -262,7 +324,7 @@ impl Body {
 
     fn proof(self) -> LoadBuffers {
         let process = |(kind, state, word): Actor| {
-            let message = |(own, cell, value)| Message { own: own != 0, cell, value };
+            let message = |(Flag(own), cell, value)| Message { own, cell, value };
             Process { kind, state, word: word.into_iter().map(message).collect() }
         };
         let element = |entry: Entry| Element {

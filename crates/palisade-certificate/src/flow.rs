@@ -76,7 +76,7 @@ impl Flow {
                 if classes.len() != automaton.states.len() {
                     return Err(Refusal::Unfit("an automaton has another number of states".into()));
                 }
-                let most = classes.iter().copied().max().map_or(0, |most| most as usize + 1);
+                let most = classes.iter().map(|&class| (class as usize).saturating_add(1)).max().unwrap_or(0);
                 if most > classes.len() {
                     return Err(Refusal::Unfit("there are more classes than states".into()));
                 }

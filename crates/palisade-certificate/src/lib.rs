@@ -39,11 +39,13 @@
 //! A proof may put several states of an automaton into one class. The automaton of the classes can do all that the states can do, so again there are only more runs.
 
 mod bad;
+mod dead;
 mod element;
 mod file;
 mod flow;
 mod invariant;
 mod matching;
+mod missing;
 mod sc;
 mod sc_file;
 mod seen;
@@ -55,6 +57,7 @@ mod undo;
 mod watch;
 
 pub use file::{Certificate, CertificateError, SCHEMA_VERSION, kind};
+pub use missing::Missing;
 
 use element::Config;
 use flow::Flow;
@@ -91,7 +94,7 @@ pub enum Refusal {
     NotInductive(String),
     /// A bad state is missing.
     #[error("a bad state is in none of its sets: {0}")]
-    BadMissing(String),
+    BadMissing(Missing),
     /// An initial state is in a set.
     #[error("an initial state is in element {0}")]
     Initial(usize),
@@ -101,7 +104,7 @@ pub enum Refusal {
         /// Which element.
         element: usize,
         /// What is missing.
-        predecessor: String,
+        predecessor: Missing,
     },
     /// An initial state is missing.
     #[error("an initial state is in no element")]
@@ -112,7 +115,7 @@ pub enum Refusal {
         /// Which element.
         element: usize,
         /// Where to.
-        to: String,
+        to: Missing,
     },
     /// An element holds a bad state, or one from which a step leads to one.
     #[error("element {0} leads to a bad state")]
@@ -120,8 +123,11 @@ pub enum Refusal {
     /// A bad state is reachable.
     #[error("a bad state is reachable")]
     BadReached,
+    /// The analysis that the automata rest on is wrong: a fault in Palisade.
+    #[error("a register is counted as never read again, but it is: {0}. This is a fault in Palisade")]
+    Liveness(String),
     /// The budget ran out.
-    #[error("the check came to no end: {0}")]
+    #[error("the check did not finish: {0}")]
     Exhausted(Exhausted),
 }
 
@@ -153,6 +159,7 @@ pub fn verify(
 }
 
 fn automata(task: &Task<'_>, system: &System, watch: &Watch<'_>) -> Result<Automata, Refusal> {
+    dead::checked(system)?;
     let mut exhausted = Ok(());
     let go_on = || {
         exhausted = watch.look(0);
@@ -168,8 +175,8 @@ fn load_buffers(task: &Task<'_>, proof: &LoadBuffers, watch: &Watch<'_>) -> Resu
     let automata = automata(task, &system, watch)?;
     let flow = Flow::new(&automata, &proof.classes, task.model)?;
     let invariant = Invariant::new(&flow, proof)?;
-    let sets = read_sets(&flow, proof)?;
-    bad::check(&system, &automata, &Sets { flow: &flow, invariant: &invariant, sets: &sets })?;
+    let sets = read_sets(&flow, &invariant, proof)?;
+    bad::check(&system, &automata, &Sets { flow: &flow, invariant: &invariant, sets: &sets }, watch)?;
     let mut summary = Summary::default();
     for set in &sets {
         set.check_closed(&flow, &invariant, watch, &mut summary)?;
@@ -177,7 +184,7 @@ fn load_buffers(task: &Task<'_>, proof: &LoadBuffers, watch: &Watch<'_>) -> Resu
     Ok(summary)
 }
 
-fn read_sets(flow: &Flow, proof: &LoadBuffers) -> Result<Vec<Set>, Refusal> {
+fn read_sets(flow: &Flow, invariant: &Invariant, proof: &LoadBuffers) -> Result<Vec<Set>, Refusal> {
     let mut numbered = 0;
     let mut sets = Vec::new();
     for part in &proof.parts {
@@ -191,7 +198,7 @@ fn read_sets(flow: &Flow, proof: &LoadBuffers) -> Result<Vec<Set>, Refusal> {
         let elements = elements?;
         let first = numbered;
         numbered += elements.len();
-        sets.push(Set::new(flow, limits, elements, first));
+        sets.push(Set::new(flow, invariant, limits, elements, first));
     }
     Ok(sets)
 }

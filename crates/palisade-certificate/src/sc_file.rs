@@ -1,5 +1,6 @@
 //! Proofs for SC as they are written to files: numbers in the order of the fields of [`palisade_engine::proof`]. Frames are `[code, location, registers, result]`.
 
+use crate::file::Flag;
 use palisade_engine::proof::{
     Activation, Crowd, Crowds, Number, Piece, StackFrame, StackSet, Stacks, ThreadState,
 };
@@ -33,7 +34,7 @@ pub(crate) struct StacksBody {
     stops: Vec<Vec<u32>>,
     memories: Vec<Vec<Value>>,
     /// The frame, whether a section is open below, and how many sections it opened.
-    frames: Vec<(Frame, u8, u32)>,
+    frames: Vec<(Frame, Flag, u32)>,
     sets: Vec<Set>,
     /// Memory, and role and set of each thread.
     pieces: Vec<(u32, Vec<(u32, u32)>)>,
@@ -86,7 +87,7 @@ impl CrowdsBody {
 
 impl StacksBody {
     pub fn of(proof: &Stacks) -> StacksBody {
-        let frame = |frame: &StackFrame| (written(&frame.frame), u8::from(frame.inherited), frame.opened);
+        let frame = |frame: &StackFrame| (written(&frame.frame), Flag(frame.inherited), frame.opened);
         StacksBody {
             stops: proof.stops.clone(),
             memories: proof.memories.clone(),
@@ -97,9 +98,9 @@ impl StacksBody {
     }
 
     pub fn proof(self) -> Stacks {
-        let frame = |(frame, inherited, opened): (Frame, u8, u32)| StackFrame {
+        let frame = |(frame, Flag(inherited), opened): (Frame, Flag, u32)| StackFrame {
             frame: read(frame),
-            inherited: inherited != 0,
+            inherited,
             opened,
         };
         Stacks {

@@ -6,7 +6,7 @@ use crate::flow::{Flow, Limit};
 use crate::invariant::Invariant;
 use crate::undo::Undo;
 use crate::watch::Watch;
-use crate::{Refusal, Summary};
+use crate::{Missing, Refusal, Summary};
 use palisade_engine::proof::{Message, Process};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::hash::BuildHasher;
@@ -14,9 +14,9 @@ use std::hash::BuildHasher;
 pub(crate) struct Set {
     pub limits: Vec<Limit>,
     free: FxHashSet<(u32, u32)>,
-    elements: Vec<Config>,
-    /// The number of its first element in the proof.
-    first: usize,
+    /// With their numbers in the proof. What is in here is checked, and nothing else holds anything: an element that contradicts the invariant, or names more processes than are
+    /// followed, is left out of both.
+    elements: Vec<(usize, Config)>,
     /// Elements by the automata and classes of their processes: a tree with one level per process.
     index: Vec<Node>,
 }
@@ -69,15 +69,25 @@ impl Node {
 }
 
 impl Set {
-    pub fn new(flow: &Flow, limits: Vec<Limit>, elements: Vec<Config>, first: usize) -> Set {
+    /// The set with these elements, the first of which has this number in the proof.
+    pub fn new(
+        flow: &Flow,
+        invariant: &Invariant,
+        limits: Vec<Limit>,
+        elements: Vec<Config>,
+        first: usize,
+    ) -> Set {
         let mut free = FxHashSet::default();
         for (kind, limit) in flow.kinds.iter().zip(&limits) {
             if *limit != kind.population {
                 free.extend(kind.edges.iter().flat_map(|edge| edge.act.writes()));
             }
         }
+        let numbered = elements.into_iter().enumerate().map(|(number, element)| (first + number, element));
+        let elements: Vec<(usize, Config)> =
+            numbered.filter(|(_, element)| invariant.allows_all(element, &limits)).collect();
         let mut index = vec![Node::default()];
-        for (number, element) in elements.iter().enumerate() {
+        for (place, (_, element)) in elements.iter().enumerate() {
             let mut node = 0;
             for key in element.keys() {
                 let fresh = index.len();
@@ -86,9 +96,9 @@ impl Set {
                     index.push(Node::default());
                 }
             }
-            index[node].add(number, element);
+            index[node].add(place, element);
         }
-        Set { limits, free, elements, first, index }
+        Set { limits, free, elements, index }
     }
 
     /// Whether some element holds all of these configurations.
@@ -110,7 +120,7 @@ impl Set {
         config: &Config,
     ) -> bool {
         let node = &self.index[node];
-        let below = |number: usize| processes_embed(&self.elements[number].processes, &config.processes);
+        let below = |place: usize| processes_embed(&self.elements[place].1.processes, &config.processes);
         if node.asking(memory, letters).any(below) {
             return true;
         }
@@ -130,17 +140,14 @@ impl Set {
         summary: &mut Summary,
     ) -> Result<(), Refusal> {
         let undo = Undo { flow, invariant, limits: &self.limits, free: &self.free };
-        for (number, element) in self.elements.iter().enumerate() {
+        for (place, (number, element)) in self.elements.iter().enumerate() {
             summary.elements += 1;
             watch.element()?;
-            if number % 64 == 0 {
+            if place % 64 == 0 {
                 watch.look(0)?;
             }
-            if !invariant.allows_all(element, &self.limits) {
-                continue;
-            }
             if undo.is_initial(element) {
-                return Err(Refusal::Initial(self.first + number));
+                return Err(Refusal::Initial(*number));
             }
             let missing = self.missing(invariant, summary, |look_up| match undo.postponable(element) {
                 Some(alone) => undo.by(element, alone, look_up),
@@ -156,8 +163,8 @@ impl Set {
                 }
             });
             if let Some(predecessor) = missing {
-                let element = self.first + number;
-                return Err(Refusal::NotClosed { element, predecessor: predecessor.to_string() });
+                let predecessor = Missing::LoadBuffers(predecessor.written());
+                return Err(Refusal::NotClosed { element: *number, predecessor });
             }
         }
         Ok(())
@@ -205,13 +212,13 @@ impl crate::bad::Sets for Sets<'_> {
         &self.flow.kinds[kind as usize].before[class as usize]
     }
 
-    fn cover(&self, bad: &Bad) -> Result<(), String> {
+    fn cover(&self, bad: &Bad) -> Result<(), Missing> {
         let process = |&(kind, state): &At| Process { kind, state, word: Vec::new() };
         let mut config =
             Config { memory: bad.memory.clone(), processes: bad.processes.iter().map(process).collect() };
         config.processes.sort();
         let impossible = !self.invariant.allows_all(&config, &self.populations());
         let covered = impossible || self.sets.iter().any(|set| set.covers(self.invariant, &config));
-        if covered { Ok(()) } else { Err(config.to_string()) }
+        if covered { Ok(()) } else { Err(Missing::LoadBuffers(config.written())) }
     }
 }

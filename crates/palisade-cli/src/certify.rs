@@ -9,9 +9,11 @@ use crate::files::{self, Reading, Recorded};
 use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
-use palisade::certificate::{Certificate, Refusal, Summary};
+use palisade::certificate::{Certificate, Refusal, Summary, kind};
+use palisade::engine::{Proof, Threads};
+use palisade::program::written::{Count, Program, Start};
 use palisade::trace::text_hash;
-use palisade::{CertifyError, Diagnostic, report};
+use palisade::{Diagnostic, Interlocked, report};
 use serde_json::json;
 
 /// Runs the command.
@@ -38,7 +40,8 @@ pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
         Ok(Reading::Skipped) => unreachable!("files that are named are not skipped"),
         Err(message) => return refuse(bad(message)),
     };
-    if certificate.hash != text_hash(input.source.text()) {
+    let hash = text_hash(input.source.text());
+    if certificate.hash != hash {
         output.complain_about(&name, files::another_program(&input, args.program.as_deref(), "proof"));
     }
     let budget = Limits::new(common).budget(1);
@@ -47,18 +50,17 @@ pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
     drop(meter);
     let (verdict, exit) = match &judged {
         Ok(_) => ("valid", Exit::Fine),
-        Err(CertifyError::Refused(Refusal::Exhausted(_))) => ("unknown", Exit::Unknown),
+        Err(Refusal::Exhausted(_)) => ("unknown", Exit::Unknown),
         Err(_) => ("invalid", Exit::Violated),
     };
     let program = input.source.name();
     let told = match common.format {
-        Format::Json => record(&name, program, &certificate, verdict, &judged),
+        Format::Json => record(&name, program, &hash, &certificate, verdict, &judged),
         Format::Text => match &judged {
             Ok(summary) => format!(
-                "valid  {name}: {program} is safe under {} ({} elements, {} steps checked)\n",
-                certificate.model.to_uppercase(),
-                summary.elements,
-                summary.predecessors
+                "valid  {name}: {program} is safe {}, {} [{hash}]\n",
+                question(&certificate, &input.program),
+                by(&certificate.proof, summary),
             ),
             Err(error) => format!("{verdict}  {name}: {error}\n"),
         },
@@ -67,21 +69,76 @@ pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
     exit
 }
 
+/// What the certificate was asked: model, threads, integers, locked instructions.
+fn question(certificate: &Certificate, program: &Program) -> String {
+    let mut question = format!("under {}", certificate.model.name().to_uppercase());
+    let any = |count: Count, start: Start| count == Count::Any && start == Start::Initially;
+    question.push_str(&match certificate.threads {
+        Threads::Declared if program.templates.iter().any(|t| any(t.count, t.start)) => {
+            " with any number of threads where it declares `[*]`".to_owned()
+        }
+        Threads::Declared => " with the threads it declares".to_owned(),
+        Threads::Any => " with any number of threads of each process".to_owned(),
+        Threads::Each(1) => " with 1 thread of each process".to_owned(),
+        Threads::Each(count) => format!(" with {count} threads of each process"),
+    });
+    if let Some((lo, hi)) = certificate.int_range {
+        question.push_str(&format!(", with integers in {lo}..{hi}"));
+    }
+    if certificate.interlocked == Interlocked::OwnAddress {
+        question.push_str(", with locked instructions that wait for their own address only");
+    }
+    question
+}
+
+/// How it is proved, and what was looked at to see it.
+fn by(proof: &Proof, summary: &Summary) -> String {
+    let Summary { elements, predecessors } = summary;
+    match proof {
+        Proof::AllStates => format!("by visiting all states ({elements} states, {predecessors} steps)"),
+        Proof::LoadBuffers(_) => {
+            format!("by load buffers ({elements} elements, {predecessors} steps checked)")
+        }
+        Proof::SingleBuffer(_) => {
+            format!("by a single buffer ({elements} elements, {predecessors} steps checked)")
+        }
+        Proof::Crowds(_) => {
+            format!("by numbers of threads ({elements} elements, {predecessors} steps checked)")
+        }
+        Proof::Stacks(_) => format!("by sets of stacks ({elements} elements, {predecessors} steps checked)"),
+    }
+}
+
 fn record(
     name: &str,
     program: &str,
+    hash: &str,
     certificate: &Certificate,
     verdict: &str,
-    judged: &Result<Summary, CertifyError>,
+    judged: &Result<Summary, Refusal>,
 ) -> String {
+    let interlocked = match certificate.interlocked {
+        Interlocked::WholeBuffer => "whole-buffer",
+        Interlocked::OwnAddress => "own-address",
+    };
     let mut record = json!({
         "schema_version": report::SCHEMA_VERSION,
         "command": "certify",
         "file": name,
         "program": program,
-        "model": certificate.model,
+        "program_hash": hash,
+        "model": certificate.model.name(),
+        "threads": certificate.threads_word(),
+        "interlocked": interlocked,
+        "kind": kind(&certificate.proof),
         "verdict": verdict,
     });
+    if let Some((lo, hi)) = certificate.int_range {
+        record["int_range"] = json!([lo, hi]);
+    }
+    if certificate.hash != hash {
+        record["sealed_program_hash"] = certificate.hash.clone().into();
+    }
     match judged {
         Ok(summary) => {
             record["elements"] = summary.elements.into();

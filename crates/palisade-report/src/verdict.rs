@@ -1,6 +1,6 @@
 //! A verdict as text: the line that scripts read, and the details below it.
 
-use crate::{Colour, Finding, explain};
+use crate::{Certified, Colour, Finding, explain};
 use palisade_engine::{Exhausted, Outcome, Reason, Stats, Verdict};
 use palisade_memory::Model;
 use std::fmt::Write;
@@ -30,11 +30,19 @@ pub(crate) fn why(finding: &Finding<'_>) -> Option<String> {
             Some(format!("{threads}{}", explain(evidence)))
         }
         (Verdict::Safe, _) => match (finding.certified, finding.limits) {
-            (Some(_), Some(limits)) => Some(format!("{limits}, proof checked")),
-            (Some(_), None) => Some("proof checked".to_owned()),
+            (Some(certified), Some(limits)) => Some(format!("{limits}, {}", checked(&certified))),
+            (Some(certified), None) => Some(checked(&certified).to_owned()),
             (None, limits) => limits.map(str::to_owned),
         },
         (Verdict::Unsafe(_), None) => None,
+    }
+}
+
+/// How the proof was checked. What visits all states again is called that.
+fn checked(certified: &Certified) -> &'static str {
+    match certified.kind {
+        "all-states" => "proof checked by visiting all states",
+        _ => "proof checked",
     }
 }
 

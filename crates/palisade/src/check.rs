@@ -319,7 +319,7 @@ impl Answer {
             file: input.source.name().to_owned(),
             language: input.language.name().to_owned(),
             hash: text_hash(input.source.text()),
-            model: self.model.name().to_owned(),
+            model: self.model,
             interlocked: self.interlocked,
             threads: self.threads,
             int_range: input.int_range.map(|range| (range.lo, range.hi)),

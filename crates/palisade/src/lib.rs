@@ -37,7 +37,7 @@ mod robust;
 mod scout;
 mod translate;
 
-pub use certify::{CertifyError, certify};
+pub use certify::certify;
 pub use check::{Answer, CheckError, CheckOptions, EngineChoice, Proved, check, check_simply};
 pub use engines::engines;
 pub use fences::{FencesAnswer, FencesError, FencesOptions, Goal, OracleError, Spot, WriteError, fences};

@@ -2,6 +2,7 @@
 
 use super::unfit;
 use crate::Refusal;
+use crate::dead;
 use crate::seen::{Seen, forget, seen};
 use palisade_base::Id;
 use palisade_engine::Task;
@@ -52,7 +53,7 @@ impl<'a> Alone<'a> {
         let stops = codes.map(|(code, stops)| read_stops(code, stops)).collect::<Result<_, _>>()?;
         Ok(Alone {
             machine: task.machine(system),
-            liveness: Liveness::new(system),
+            liveness: dead::checked(system)?,
             seen: seen(system, |kind| kind == PropertyKind::Forbid),
             stops,
         })

@@ -13,11 +13,11 @@ use super::alone::{Alone, Body, Does};
 use super::counts::{ANY, Situation, is_counted, may_be_bad};
 use super::{Table, check_task, read_memories, unfit};
 use crate::watch::Watch;
-use crate::{Refusal, Summary};
-use palisade_base::IdVec;
+use crate::{Missing, Refusal, Summary};
+use palisade_base::{Id, IdVec};
 use palisade_engine::Task;
-use palisade_engine::proof::{Crowd, Crowds, ThreadState};
-use palisade_memory::Thread;
+use palisade_engine::proof::{Activation, Crowd, Crowds, Number, ThreadState};
+use palisade_memory::{Frame, Thread};
 use palisade_program::Value;
 use palisade_program::running::RoleId;
 use rustc_hash::FxHashMap;
@@ -221,13 +221,40 @@ impl Checker<'_, '_> {
                         child.into_iter().for_each(|child| self.put(&mut next.started, child));
                         self.summary.predecessors += 1;
                         if !self.is_covered(&next) {
-                            return Err(Refusal::Leaves { element: number, to: format!("{next:?}") });
+                            return Err(Refusal::Leaves { element: number, to: self.written(&next) });
                         }
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    /// An element as a proof writes it, with what it names.
+    fn written(&self, element: &Element) -> Missing {
+        let mut proof =
+            Crowds { memories: vec![self.memories.get(element.memory).to_vec()], ..Crowds::default() };
+        let mut thread = |body: u32| {
+            let Body { thread, depth } = &**self.bodies.get(body);
+            let frame = |frame: &Frame| Activation {
+                code: frame.code.0,
+                location: frame.location.0,
+                registers: frame.registers.clone(),
+                result: frame.result.map(|register| register.index() as u32),
+            };
+            let frames = thread.frames.iter().map(frame).collect();
+            proof.threads.push(ThreadState { role: thread.role.0, frames, depth: *depth });
+            proof.threads.len() as u32 - 1
+        };
+        let named = element.named.iter().map(|&body| thread(body)).collect();
+        let number = |&(body, least, most): &(u32, u32, u32)| Number {
+            thread: thread(body),
+            least,
+            most: (most != ANY).then_some(most),
+        };
+        let started = element.started.iter().map(number).collect();
+        proof.elements.push(Crowd { memory: 0, named, started });
+        Missing::Crowd(proof)
     }
 
     /// One thread more.

@@ -15,7 +15,7 @@ use super::saturate::{Letter, Rules, Saturated, saturate};
 use super::{Table, check_task, read_memories, unfit};
 use crate::seen::{Seen, seen};
 use crate::watch::Watch;
-use crate::{Refusal, Summary};
+use crate::{Missing, Refusal, Summary};
 use palisade_base::Id;
 use palisade_engine::Task;
 use palisade_engine::proof::{Piece, StackSet, Stacks};
@@ -192,7 +192,7 @@ impl Checker<'_, '_> {
                 if !self.is_held(&left)? {
                     let to = self.rules.memories.get(control.memory);
                     let to = format!("thread {thread} leaves {to:?} behind, {:?} started", control.started);
-                    return Err(Refusal::Leaves { element: number, to });
+                    return Err(Refusal::Leaves { element: number, to: Missing::Stacks(to) });
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use super::flow::Flow;
 use crate::Refusal;
+use crate::element::MAX_PROCESSES;
 use crate::matching::each_has_its_own;
 use palisade_engine::proof::{Cell, Message, Queue, Snapshot, Viewer};
 
@@ -25,6 +26,9 @@ impl Config {
             }
             memory[cell as usize] = Some((value, settled));
         }
+        if element.processes.len() > MAX_PROCESSES {
+            return Err(Refusal::Unfit("an element names too many processes".into()));
+        }
         for process in &element.processes {
             let Some(kind) = flow.kinds.get(process.kind as usize) else { return unfit("an automaton") };
             if process.state.is_some_and(|state| state as usize >= kind.into.len()) {
@@ -43,6 +47,15 @@ impl Config {
             }
         }
         Ok(Config { memory, processes: element.processes.clone() })
+    }
+
+    /// As a proof writes it.
+    pub fn written(&self) -> Snapshot {
+        let named = self.memory.iter().enumerate();
+        let cell = |(cell, content): (usize, &Option<(u32, bool)>)| {
+            content.map(|(value, settled)| Cell { cell: cell as u32, value, settled })
+        };
+        Snapshot { memory: named.filter_map(cell).collect(), processes: self.processes.clone() }
     }
 
     /// What the end of the buffer holds in a cell, as far as that is known.

@@ -35,7 +35,7 @@ mod undo;
 use crate::bad::{self, At, Bad};
 use crate::flow::Limit;
 use crate::watch::Watch;
-use crate::{Refusal, Summary};
+use crate::{Missing, Refusal, Summary};
 use element::Config;
 use flow::Flow;
 use palisade_automata::Automata;
@@ -57,14 +57,14 @@ pub(crate) fn verify(
     let elements: Result<Vec<Config>, Refusal> =
         proof.elements.iter().map(|element| Config::read(&flow, element)).collect();
     let set = Set::new(&flow, elements?);
-    bad::check(system, automata, &set)?;
+    bad::check(system, automata, &set, watch)?;
     let mut summary = Summary::default();
-    for number in 0..set.elements.len() {
-        if number % 64 == 0 {
+    for place in 0..set.elements.len() {
+        if place % 64 == 0 {
             watch.look(0)?;
         }
         watch.element()?;
-        set.check_element(number, &mut summary)?;
+        set.check_element(place, &mut summary)?;
     }
     Ok(summary)
 }
@@ -75,15 +75,18 @@ type Predecessors<'p> = dyn Fn(&mut dyn FnMut(Config)) + 'p;
 /// The elements, by the states of their processes.
 struct Set<'a> {
     flow: &'a Flow,
-    elements: Vec<Config>,
+    /// With their numbers in the proof. What is in here is checked, and nothing else holds anything: what the forward analysis rules out is left out of both.
+    elements: Vec<(usize, Config)>,
     index: FxHashMap<Vec<At>, Vec<usize>>,
 }
 
 impl<'a> Set<'a> {
     fn new(flow: &'a Flow, elements: Vec<Config>) -> Set<'a> {
+        let elements: Vec<(usize, Config)> =
+            elements.into_iter().enumerate().filter(|(_, element)| element.is_possible(flow)).collect();
         let mut index: FxHashMap<_, Vec<usize>> = FxHashMap::default();
-        for (number, element) in elements.iter().enumerate() {
-            index.entry(places(element)).or_default().push(number);
+        for (place, (_, element)) in elements.iter().enumerate() {
+            index.entry(places(element)).or_default().push(place);
         }
         Set { flow, elements, index }
     }
@@ -91,9 +94,9 @@ impl<'a> Set<'a> {
     /// Whether some element holds all of a configuration: one whose processes are at some of its places.
     fn covers(&self, config: &Config) -> bool {
         let places = places(config);
-        let below = |number: &usize| self.elements[*number].holds(self.flow, config);
+        let below = |place: &usize| self.elements[*place].1.holds(self.flow, config);
         if places.len() > 10 {
-            return (0..self.elements.len()).any(|number| below(&number));
+            return (0..self.elements.len()).any(|place| below(&place));
         }
         (0..1u32 << places.len()).any(|mask| {
             let chosen: Vec<At> =
@@ -102,12 +105,9 @@ impl<'a> Set<'a> {
         })
     }
 
-    fn check_element(&self, number: usize, summary: &mut Summary) -> Result<(), Refusal> {
-        let element = &self.elements[number];
+    fn check_element(&self, place: usize, summary: &mut Summary) -> Result<(), Refusal> {
+        let (number, ref element) = self.elements[place];
         summary.elements += 1;
-        if !element.is_possible(self.flow) {
-            return Ok(());
-        }
         let undo = Undo { flow: self.flow };
         if undo.is_initial(element) {
             return Err(Refusal::Initial(number));
@@ -135,7 +135,8 @@ impl<'a> Set<'a> {
             });
         match missing {
             Some(predecessor) if !closed => {
-                Err(Refusal::NotClosed { element: number, predecessor: format!("{predecessor:?}") })
+                let predecessor = Missing::SingleBuffer(predecessor.written());
+                Err(Refusal::NotClosed { element: number, predecessor })
             }
             _ => Ok(()),
         }
@@ -166,7 +167,7 @@ impl bad::Sets for Set<'_> {
         self.flow.before(at)
     }
 
-    fn cover(&self, bad: &Bad) -> Result<(), String> {
+    fn cover(&self, bad: &Bad) -> Result<(), Missing> {
         let process =
             |&(kind, state): &At| Viewer { kind, state: Some(state), word: Vec::new(), queues: Vec::new() };
         let config = Config {
@@ -176,7 +177,7 @@ impl bad::Sets for Set<'_> {
         if !config.is_possible(self.flow) || self.covers(&config) {
             Ok(())
         } else {
-            Err(format!("{config:?}"))
+            Err(Missing::SingleBuffer(config.written()))
         }
     }
 }

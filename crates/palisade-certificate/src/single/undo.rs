@@ -336,7 +336,8 @@ impl Undo<'_> {
     /// Whether an initial configuration is in the element.
     pub fn is_initial(&self, element: &Config) -> bool {
         let starts = |process: &Viewer| {
-            let start = process.state.is_some_and(|state| self.kind(process).is_start[state as usize]);
+            // A process that may be anywhere may be at its start.
+            let start = process.state.is_none_or(|state| self.kind(process).is_start[state as usize]);
             start
                 && process.queues.iter().all(|queue| queue.values.is_empty())
                 && process.word.iter().all(|letter| !letter.own)

@@ -41,7 +41,7 @@ pub(crate) fn verify(task: &Task<'_>, watch: &Watch<'_>) -> Result<Summary, Refu
     let system = task.system(1);
     let machine = task.machine(&system);
     let mut summary = Summary::default();
-    let mut states = States::new(Parts::new(machine, watch), named(&system));
+    let mut states = States::new(Parts::new(machine, watch)?, named(&system));
     for state in machine.initial_states() {
         let memory = states.parts.memory(state.memory);
         let threads = state.threads.into_iter().map(|thread| states.parts.settled(thread));

@@ -6,6 +6,7 @@
 use super::combinations;
 use super::local::Local;
 use crate::Refusal;
+use crate::dead;
 use crate::seen::forget;
 use crate::watch::Watch;
 use palisade_base::{Id, IdVec, Interner, define_id};
@@ -57,18 +58,18 @@ pub(super) struct Change {
 }
 
 impl<'m> Parts<'m> {
-    pub fn new(machine: Machine<'m>, watch: &'m Watch<'m>) -> Parts<'m> {
-        Parts {
+    pub fn new(machine: Machine<'m>, watch: &'m Watch<'m>) -> Result<Parts<'m>, Refusal> {
+        Ok(Parts {
             machine,
             local: Local::new(machine.system),
-            liveness: Liveness::new(machine.system),
+            liveness: dead::checked(machine.system)?,
             watch,
             memories: Interner::new(),
             threads: Interner::new(),
             changes: FxHashMap::default(),
             settled: FxHashMap::default(),
             bytes: 0,
-        }
+        })
     }
 
     pub fn memory(&mut self, memory: IdVec<CellId, Value>) -> MemoryId {

@@ -4,7 +4,7 @@ use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal, Summary, verify};
 use palisade_conformance::{Profile, generate};
 use palisade_cover::Dual;
-use palisade_engine::proof::{Element, LoadBuffers, Message, Process, Proof};
+use palisade_engine::proof::{Element, LoadBuffers, Message, Part, Process, Proof};
 use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
@@ -233,7 +233,7 @@ fn files_hold_the_proof_and_notice_changes() {
         file: "p.pal".into(),
         language: "pal".into(),
         hash: "h".into(),
-        model: "tso".into(),
+        model: Model::Tso,
         interlocked: Interlocked::default(),
         threads: Threads::Each(2),
         int_range: Some((-1, 4)),
@@ -247,9 +247,121 @@ fn files_hold_the_proof_and_notice_changes() {
         let error = Certificate::from_json(&text.replacen(from, to, 1)).expect_err(to).to_string();
         assert!(error.contains(part), "{error}");
     };
-    check("\"schema_version\":1", "\"schema_version\":2", "version 2");
+    check("\"schema_version\":2", "\"schema_version\":3", "version 3");
+    check("\"schema_version\":2", "\"schema_version\":1", "does not seal what it proves");
     check("load-buffers", "tea-leaves", "tea-leaves");
-    check("\"parts\":[", "\"parts\":[{\"elements\":[]},", "was changed");
-    check("\"threads\":\"2\"", "\"threads\":\"two\"", "two");
     check("{", "[", "not a certificate");
+    // What is asked is sealed as well as what is answered.
+    for (from, to) in [
+        ("\"parts\":[", "\"parts\":[{\"elements\":[]},"),
+        ("\"p.pal\"", "\"q.pal\""),
+        ("\"language\":\"pal\"", "\"language\":\"rmm\""),
+        ("\"hash\":\"h\"", "\"hash\":\"i\""),
+        ("\"model\":\"tso\"", "\"model\":\"sc\""),
+        ("\"model\":\"tso\",", "\"model\":\"tso\",\"interlocked\":\"own-address\","),
+        ("\"threads\":\"2\"", "\"threads\":\"any\""),
+        ("\"threads\":\"2\"", "\"threads\":\"3\""),
+        ("[-1,4]", "[-1,5]"),
+        ("\"int_range\":[-1,4],", ""),
+        ("\"engine\":\"dual\"", "\"engine\":\"sb\""),
+    ] {
+        check(from, to, "was changed");
+    }
+}
+
+/// What is not written as Palisade writes it is not read, whatever its digest.
+#[test]
+fn files_with_other_forms_of_a_question_are_refused() {
+    let certificate = Certificate {
+        file: "p.pal".into(),
+        language: "pal".into(),
+        hash: "h".into(),
+        model: Model::Tso,
+        interlocked: Interlocked::OwnAddress,
+        threads: Threads::Each(2),
+        int_range: Some((-1, 4)),
+        engine: "dual".into(),
+        proof: Proof::LoadBuffers(LoadBuffers {
+            parts: vec![Part {
+                tracked: Some(vec![1]),
+                elements: vec![Element {
+                    memory: vec![(0, 1)],
+                    processes: vec![Process {
+                        kind: 0,
+                        state: 3,
+                        word: vec![Message { own: true, cell: 0, value: 1 }],
+                    }],
+                }],
+            }],
+            ..LoadBuffers::default()
+        }),
+    };
+    let text = certificate.to_json();
+    assert_eq!(Certificate::from_json(&text).expect("it was just written"), certificate);
+    for (from, to) in [
+        ("\"threads\":\"2\"", "\"threads\":\"two\""),
+        ("\"threads\":\"2\"", "\"threads\":\"02\""),
+        ("\"threads\":\"2\"", "\"threads\":\"+2\""),
+        ("\"threads\":\"2\"", "\"threads\":\"0\""),
+        ("\"threads\":\"2\"", "\"threads\":\"-1\""),
+        ("\"threads\":\"2\"", "\"threads\":\"4097\""),
+        ("\"threads\":\"2\"", "\"threads\":\"18446744073709551618\""),
+        ("\"model\":\"tso\"", "\"model\":\"TSO\""),
+        ("\"model\":\"tso\"", "\"model\":\"rmo\""),
+        ("own-address", "whole-buffer"),
+        ("[-1,4]", "[4,-1]"),
+        ("[-1,4]", "[-1,1e300]"),
+        ("[-1,4]", "[-1,4.0]"),
+        ("[-1,4]", "[-1,9223372036854775808]"),
+        ("[-1,4]", "[NaN,4]"),
+        ("\"engine\":", "\"rounds\":3,\"engine\":"),
+        ("\"engine\":", "\"model\":\"sc\",\"engine\":"),
+        ("\"hash\":", "\"more\":0,\"hash\":"),
+        ("\"parts\":", "\"more\":[],\"parts\":"),
+        ("\"parts\":", "\"parts\":[],\"parts\":"),
+        ("\"elements\":", "\"more\":[],\"elements\":"),
+        ("\"memory\":", "\"more\":[],\"memory\":"),
+        ("[1,0,1]", "[2,0,1]"),
+        ("[1,0,1]", "[true,0,1]"),
+        ("[1,0,1]", "[1,0,-1]"),
+        ("[1,0,1]", "[1,0,4294967296]"),
+        ("[1,0,1]", "[1,0,1,1]"),
+        ("[1,0,1]", "[1,0]"),
+    ] {
+        assert!(text.contains(from), "{text}");
+        let changed = text.replacen(from, to, 1);
+        // With the digest that would be right, as far as there is one.
+        let error = Certificate::from_json(&resealed(&changed)).expect_err(to).to_string();
+        assert!(!error.contains("was changed"), "{to}: {error}");
+    }
+}
+
+/// The file with the digest of what it says now.
+fn resealed(text: &str) -> String {
+    let from = text.find("\"digest\":\"").expect("there is a digest") + 10;
+    let to = from + text[from..].find('"').expect("it ends");
+    let empty = format!("{}{}", &text[..from], &text[to..]);
+    let digest = palisade_trace::text_hash(empty.trim_end());
+    format!("{}{digest}{}", &text[..from], &text[to..])
+}
+
+#[test]
+fn a_file_that_is_sealed_again_is_read() {
+    let program = read("shared x: bool; process P { x = true; assert(x); }");
+    let task = task(&program, Model::Tso, Threads::Declared);
+    let proof = Proof::LoadBuffers(prove(&task).expect("the program is safe"));
+    let text = Certificate {
+        file: "p.pal".into(),
+        language: "pal".into(),
+        hash: "h".into(),
+        model: Model::Tso,
+        interlocked: Interlocked::default(),
+        threads: Threads::Declared,
+        int_range: None,
+        engine: "dual".into(),
+        proof,
+    }
+    .to_json();
+    let sc = resealed(&text.replace("\"tso\"", "\"sc\""));
+    assert_eq!(Certificate::from_json(&sc).expect("the digest is right").model, Model::Sc);
 }

@@ -1,6 +1,7 @@
 //! Proofs that convince, and such that do not: one program for all tests, linked once.
 
 mod certificates;
+mod forge;
 mod sc;
 mod single;
 mod states;

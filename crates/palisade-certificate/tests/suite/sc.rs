@@ -48,7 +48,7 @@ fn from_file(proof: Proof) -> Proof {
         file: "p.pal".into(),
         language: "pal".into(),
         hash: "0".into(),
-        model: "sc".into(),
+        model: Model::Sc,
         interlocked: Interlocked::default(),
         threads: Threads::Declared,
         int_range: None,

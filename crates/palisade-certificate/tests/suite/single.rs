@@ -217,7 +217,7 @@ fn files_hold_the_proof() {
         file: "p.pal".into(),
         language: "pal".into(),
         hash: "h".into(),
-        model: "pso".into(),
+        model: Model::Pso,
         interlocked: Interlocked::OwnAddress,
         threads: Threads::Declared,
         int_range: None,

@@ -160,7 +160,7 @@ fn they_are_kept_in_files() {
         file: "p.pal".into(),
         language: "pal".into(),
         hash: "0".into(),
-        model: "tso".into(),
+        model: Model::Tso,
         interlocked: Interlocked::default(),
         threads: Threads::Declared,
         int_range: None,

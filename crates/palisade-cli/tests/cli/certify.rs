@@ -103,7 +103,7 @@ fn the_time_is_up() {
     let proof = r#"{"schema_version":1,"kind":"all-states","program":{"file":"endless.pal","language":"pal","hash":""},"model":"tso","threads":"declared","engine":"explicit","digest":"DIGEST","proof":{}}"#;
     let scratch = scratch.file("proof.json", proof.replace("DIGEST", &palisade::trace::text_hash("{}")));
     scratch.run(&["certify", "proof.json", "--timeout", "0.2"]).exits(3).prints(str![[r#"
-unknown  proof.json: the check came to no end: out of time (0.2 s)
+unknown  proof.json: the check did not finish: out of time (0.2 s)
 
 "#]]);
 }

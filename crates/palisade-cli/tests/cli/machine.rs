@@ -165,7 +165,7 @@ TSO, engine [..], [..] s; proof of [..] elements checked in [..] s
 "#]]);
     scratch.run(&["check", "t/good.pal", "--certify", "--engine", "explicit", "-q"]).exits(0).prints(str![[
         r#"
-safe  t/good.pal: proof checked
+safe  t/good.pal: proof checked by visiting all states
 
 "#
     ]]);

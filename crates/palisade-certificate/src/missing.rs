@@ -1,0 +1,39 @@
+//! What a set lacks, as a proof would write it. Whoever looks for gaps in the checker can feed it back as a new element.
+
+use palisade_engine::proof::{Crowds, Element, Message, Process, Snapshot};
+use std::fmt;
+
+/// Configurations that should be in a set and are not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Missing {
+    /// Of a proof by load buffers.
+    LoadBuffers(Element),
+    /// Of a proof by a single buffer.
+    SingleBuffer(Snapshot),
+    /// Of a proof by numbers of threads: one element, with the contents of memory and the thread states it names.
+    Crowd(Crowds),
+    /// Of a proof by sets of stacks, in words.
+    Stacks(String),
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Missing::LoadBuffers(element) => show(f, element),
+            Missing::SingleBuffer(element) => write!(f, "{element:?}"),
+            Missing::Crowd(crowd) => write!(f, "{:?} with {:?}", crowd.elements, crowd.threads),
+            Missing::Stacks(words) => f.write_str(words),
+        }
+    }
+}
+
+fn show(f: &mut fmt::Formatter<'_>, element: &Element) -> fmt::Result {
+    let memory: Vec<String> = element.memory.iter().map(|(cell, value)| format!("c{cell}={value}")).collect();
+    let process = |process: &Process| {
+        let letter = |m: &Message| format!("{}c{}={}", if m.own { "own " } else { "" }, m.cell, m.value);
+        let word: Vec<String> = process.word.iter().map(letter).collect();
+        format!("automaton {} at {} with [{}]", process.kind, process.state, word.join(", "))
+    };
+    let processes: Vec<String> = element.processes.iter().map(process).collect();
+    write!(f, "memory [{}]; {}", memory.join(", "), processes.join("; "))
+}
