@@ -117,6 +117,7 @@ void pal_changed(const void *object)
             pal_ready(thread, thread->ready(thread));
         }
     }
+    pal_wipe();
 }
 
 /* Somebody's time is up. */
@@ -366,6 +367,7 @@ static struct thread *choose_and_count(void)
     wake(next);
     next->own_steps++;
     next->log_mark = pal.shared->at;
+    next->has_written = 0;
     return next;
 }
 
@@ -410,6 +412,7 @@ __asm__(".text\n"
         "    movq %rsp, %rdx\n"
         "    subq $8, %rsp\n"
         "    call pal_choose_with\n"
+        "    call pal_wipe\n"
         "    addq $8, %rsp\n"
         "    popq %r15\n"
         "    popq %r14\n"
