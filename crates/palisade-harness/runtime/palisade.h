@@ -59,6 +59,8 @@ struct thread {
     uint32_t number;
     /* Who started it, as how manieth; how many it has started itself. */
     uint32_t parent, sibling, children;
+    /* How many that it has started, or that were left to it by those it has joined, it has not joined. */
+    uint32_t unjoined;
     /* Where it is in the list of those that can go on; -1 if it is not. */
     int place;
     /* What it will do when it is chosen. */

@@ -90,6 +90,7 @@ int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*sta
     thread->first = HEAD(K_PAUSE, O_PLAIN, 0);
     /* As if it had been called from its first instruction. */
     thread->second = (((uint64_t)start + 1) & ADDRESS_BITS) | thread->tag | F_CHOSEN;
+    pal.self->unjoined++;
     pal_add_thread(thread);
     return 0;
 }
@@ -191,6 +192,9 @@ int pal_join(pthread_t pthread, void **result, uint64_t deadline, uint64_t place
         *result = thread->result;
     }
     thread->joined = 1;
+    if (thread->number && thread->parent == self->number) {
+        self->unjoined += thread->unjoined - 1;
+    }
     if (thread->number) {
         pal_release_kernel_thread(thread);
     }
