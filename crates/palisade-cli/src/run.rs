@@ -185,15 +185,14 @@ impl Job<'_> {
             return Some(format!("{lost}; what was found in {done} schedules is told."));
         }
         if findings.diverged > 0 && self.args.replay.is_some() {
-            return Some(
-                "The schedule could not be followed: the program is not the one it was made with.".to_owned(),
-            );
+            let first =
+                findings.divergence.as_ref().map_or_else(String::new, |first| format!(" {}", first.text()));
+            return Some(format!("The schedule could not be followed.{first} {MADE_WITH}"));
         }
         if searched.is_some_and(|searched| searched.broken) {
-            return Some(
-                "The program did not do the same again when its threads took the same turns: it depends on something that the scheduler does not decide, such as random numbers or files."
-                    .to_owned(),
-            );
+            let first =
+                findings.divergence.as_ref().map_or_else(String::new, |first| format!(" {}", first.text()));
+            return Some(format!("{NOT_THE_SAME}{first} {WHAT_TO_DO}"));
         }
         if searched.is_some_and(|searched| !searched.complete)
             && worth_going_on(findings)
@@ -287,6 +286,10 @@ impl Job<'_> {
     }
 }
 
+const MADE_WITH: &str = "Either the program was built anew since the schedule was made, or it depends on something that the scheduler does not decide, such as its process id or a file.";
+const NOT_THE_SAME: &str = "The program did not do the same again when its threads took the same turns.";
+const WHAT_TO_DO: &str = "It depends on something that the scheduler does not decide, such as its process id, a file or the network: make that the same in every run, or use random schedules.";
+
 /// Whether more executions can tell more.
 fn worth_going_on(findings: &Findings) -> bool {
     let lost: u64 = findings
@@ -365,6 +368,12 @@ fn sources(findings: &Findings) -> BTreeMap<String, Source> {
         found.what.places.iter().for_each(|(place, _)| add(place));
     }
     findings.unfollowed.keys().for_each(|(_, place)| add(place));
+    if let Some(diverged) = &findings.divergence {
+        [&diverged.expected, &diverged.happened]
+            .into_iter()
+            .filter_map(|doing| doing.place.as_ref())
+            .for_each(|place| add(place));
+    }
     sources
 }
 

@@ -7,7 +7,8 @@
 //! there on, so that there is about one run per execution seen.
 //!
 //! *Guarantee.* That of [`explore`], if the program does the same again given the same choices. Every run is compared with the one before as far as their choices agree; if
-//! they differ the search ends and [`Summary::broken`] says so.
+//! they differ the search ends and [`Summary::broken`] says so. So is every step that is tried before steps it does not depend on: it has to touch what it touched after them.
+//! [`Divergence`] says where they differ first.
 //!
 //! *What whoever runs a program has to see to:*
 //! 1. One process runs at a time. A decision comes before every step that touches what others can touch, never between the step and what it touches.
@@ -69,10 +70,59 @@ pub struct Recording {
 /// What every process would do next.
 pub(crate) type Point = Vec<Option<Pending>>;
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub footprint: Arc<Footprint>,
     pub ready: bool,
+    pub label: Label,
+}
+
+/// What a step is to whoever runs the program. It is kept and handed back, and means nothing here.
+pub type Label = [u64; 2];
+
+/// What a process would do next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Foreseen {
+    /// This step, if it is ready to.
+    Step {
+        /// What it touches.
+        footprint: Footprint,
+        /// What it is, if that is still known.
+        label: Option<Label>,
+        /// Whether it can be taken.
+        ready: bool,
+    },
+    /// Nothing: it has ended, or does not exist.
+    Nothing,
+}
+
+impl Foreseen {
+    fn of(pending: Option<&Pending>) -> Foreseen {
+        pending.map_or(Foreseen::Nothing, |pending| Foreseen::Step {
+            footprint: Footprint::clone(&pending.footprint),
+            label: Some(pending.label),
+            ready: pending.ready,
+        })
+    }
+}
+
+impl Taken {
+    fn foreseen(&self) -> Foreseen {
+        Foreseen::Step { footprint: Footprint::clone(&self.footprint), label: Some(self.label), ready: true }
+    }
+}
+
+/// The first point at which the program did not do the same again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Divergence {
+    /// After so many steps.
+    pub position: usize,
+    /// A process that was about to do something else.
+    pub process: usize,
+    /// What it was about to do before.
+    pub expected: Foreseen,
+    /// What it was about to do this time.
+    pub happened: Foreseen,
 }
 
 #[derive(Clone, Debug)]
@@ -80,6 +130,7 @@ pub(crate) struct Taken {
     pub choice: Choice,
     pub outcomes: usize,
     pub footprint: Arc<Footprint>,
+    label: Label,
     open: Option<(u64, bool)>,
     pub started: Vec<usize>,
 }
@@ -92,6 +143,11 @@ impl Recording {
 
     /// A process will touch this next, and is ready to. A process that is named for the first time was started by the last step, if there is one.
     pub fn will(&mut self, process: usize, footprint: Footprint) {
+        self.will_as(process, footprint, Label::default());
+    }
+
+    /// The same, with what the step is to whoever runs the program.
+    pub fn will_as(&mut self, process: usize, footprint: Footprint, label: Label) {
         if self.known.len() <= process {
             self.known.resize(process + 1, false);
             self.now.resize(process + 1, None);
@@ -102,7 +158,7 @@ impl Recording {
                 step.started.push(process);
             }
         }
-        self.now[process] = Some(Pending { footprint: Arc::new(footprint), ready: true });
+        self.now[process] = Some(Pending { footprint: Arc::new(footprint), ready: true, label });
     }
 
     /// Whether a process has to wait for its next step. Its footprint has to say that it [waits](Footprint::waits).
@@ -129,10 +185,11 @@ impl Recording {
     /// If nobody has said what the process will do.
     pub fn step(&mut self, choice: Choice, outcomes: usize, open: Option<(u64, bool)>) {
         let pending = self.now.get(choice.process).and_then(Option::as_ref);
-        let footprint = pending.expect("a process says what it will do before it does").footprint.clone();
+        let pending = pending.expect("a process says what it will do before it does");
+        let (footprint, label) = (pending.footprint.clone(), pending.label);
         self.points.push(self.now.clone());
         self.now[choice.process] = None;
-        self.steps.push(Taken { choice, outcomes, footprint, open, started: Vec::new() });
+        self.steps.push(Taken { choice, outcomes, footprint, label, open, started: Vec::new() });
     }
 
     /// The run was broken off here: processes might have gone on.
@@ -162,13 +219,45 @@ impl Recording {
         pending.peek().is_some() && pending.all(|pending| !pending.ready)
     }
 
-    /// Whether another run of the same program agrees with this one: as long as they make the same choices, processes are about to do the same.
-    pub(crate) fn agrees(&self, other: &Recording) -> bool {
+    /// Where another run of the same program does not agree with this one: as long as they make the same choices, processes are about to do the same.
+    pub(crate) fn difference(&self, other: &Recording) -> Option<Divergence> {
         let common = self.choices().zip(other.choices()).take_while(|(a, b)| a == b).count();
         let ended = self.is_cut || other.is_cut;
         let last = common.min(if ended { self.len().min(other.len()).saturating_sub(1) } else { common });
-        (0..=last).all(|position| self.point(position) == other.point(position))
-            && self.steps.iter().zip(&other.steps).take(common).all(|(a, b)| a.outcomes == b.outcomes)
+        (0..=last).find_map(|position| {
+            let (before, now) = (self.point(position), other.point(position));
+            let process = (0..before.len().max(now.len())).find(|&process| {
+                let (before, now) = (pending(before, process), pending(now, process));
+                before.map(|pending| (&pending.footprint, pending.ready))
+                    != now.map(|pending| (&pending.footprint, pending.ready))
+            });
+            let outcomes = |recording: &Recording| recording.steps[position].outcomes;
+            let differs = position < common && outcomes(self) != outcomes(other);
+            let process = process.or_else(|| differs.then(|| self.steps[position].choice.process))?;
+            Some(Divergence {
+                position,
+                process,
+                expected: Foreseen::of(pending(before, process)),
+                happened: Foreseen::of(pending(now, process)),
+            })
+        })
+    }
+
+    /// What a process did as its step with this index, if it has taken so many.
+    fn step_of(&self, process: usize, index: usize) -> Option<Foreseen> {
+        let mut own = self.steps.iter().filter(|step| step.choice.process == process);
+        own.nth(index).map(Taken::foreseen)
+    }
+
+    /// Where a run does not follow a path, seen from this one.
+    pub(crate) fn departure(&self, path: &[Choice], other: &Recording) -> Option<Divergence> {
+        let position = other.choices().zip(path).take_while(|(taken, wanted)| taken == *wanted).count();
+        let process = path.get(position)?.process;
+        let index = path[..position].iter().filter(|choice| choice.process == process).count();
+        let happened = Foreseen::of(pending(other.point(position), process));
+        let last = || self.now.get(process).map(|pending| Foreseen::of(pending.as_ref()));
+        let expected = self.step_of(process, index).or_else(last).unwrap_or(Foreseen::Nothing);
+        Some(Divergence { position, process, expected, happened })
     }
 
     pub(crate) fn point(&self, position: usize) -> &Point {
@@ -176,23 +265,30 @@ impl Recording {
     }
 }
 
-/// Runs the program once per trace, as [`explore`] does. `visit` sees each execution when it has ended; the last run was that execution.
+fn pending(point: &Point, process: usize) -> Option<&Pending> {
+    point.get(process).and_then(Option::as_ref)
+}
+
+/// Runs the program once per trace, as [`explore`] does. If it was broken the answer says where. `visit` sees each execution when it has ended; the last run was that execution.
 pub fn explore_executions<E: Executions>(
     executions: &mut E,
     limits: Limits,
     mut visit: impl FnMut(&mut E, Execution<'_>) -> ControlFlow<()>,
-) -> Summary {
+) -> (Summary, Option<Divergence>) {
     let mut replayed = Replayed {
         executions,
         steps: limits.steps,
         path: Vec::new(),
         recording: None,
+        before: None,
         agreed: 0,
         planned: (0, Vec::new(), Vec::new()),
         is_broken: false,
+        divergence: None,
     };
     replayed.run(&[], &[]);
-    explore(&mut replayed, limits, |replayed, execution| visit(replayed.executions, execution))
+    let summary = explore(&mut replayed, limits, |replayed, execution| visit(replayed.executions, execution));
+    (summary, replayed.divergence)
 }
 
 /// A program that is run again, as a subject of the search.
@@ -202,11 +298,14 @@ struct Replayed<'a, E> {
     /// Where the search is.
     path: Vec<Choice>,
     recording: Option<Recording>,
+    /// The one before it.
+    before: Option<Recording>,
     /// As many choices of the path are those of the recording.
     agreed: usize,
     /// What the search is going to do, from a position on, and who is asleep then.
     planned: (usize, Vec<Choice>, Vec<Sleeper>),
     is_broken: bool,
+    divergence: Option<Divergence>,
 }
 
 impl<E: Executions> Replayed<'_, E> {
@@ -234,10 +333,15 @@ impl<E: Executions> Replayed<'_, E> {
         let request = Request { choices, asleep, steps: self.steps.max(choices.len()), then: Then::Anybody };
         let recording = self.executions.run(&request);
         let same_path = recording.choices().take(self.path.len()).eq(self.path.iter().copied());
-        let same_steps = self.recording.as_ref().is_none_or(|old| old.agrees(&recording));
-        self.is_broken |= !same_path || !same_steps;
+        let old = self.recording.as_ref();
+        let difference = old.and_then(|old| old.difference(&recording));
+        if !self.is_broken && (!same_path || difference.is_some()) {
+            self.is_broken = true;
+            self.divergence =
+                difference.or_else(|| old.unwrap_or(&recording).departure(&self.path, &recording));
+        }
         self.agreed = self.path.len();
-        self.recording = Some(recording);
+        self.before = self.recording.replace(recording);
     }
 
     /// The step of the recording that comes next.
@@ -257,8 +361,8 @@ impl<E: Executions> Subject for Replayed<'_, E> {
         let Some(recording) = self.recording() else { return Next::Nothing };
         match recording.point(at).get(process).and_then(Option::as_ref) {
             None => Next::Nothing,
-            Some(Pending { footprint, ready: true }) => Next::Ready(Footprint::clone(footprint)),
-            Some(Pending { footprint, ready: false }) => Next::Waiting(Footprint::clone(footprint)),
+            Some(Pending { footprint, ready: true, .. }) => Next::Ready(Footprint::clone(footprint)),
+            Some(Pending { footprint, ready: false, .. }) => Next::Waiting(Footprint::clone(footprint)),
         }
     }
 
@@ -332,6 +436,24 @@ impl<E: Executions> Subject for Replayed<'_, E> {
         });
         let pending = run.point(choices.len()).get(process).and_then(Option::as_ref);
         run.choices().eq(choices) && pending.is_some_and(|pending| pending.ready)
+    }
+
+    fn can_try(&mut self, process: usize, footprint: &Footprint) -> bool {
+        let at = self.path.len();
+        let Some(recording) = self.recording() else { return false };
+        let now = pending(recording.point(at), process);
+        if now.is_some_and(|now| now.ready && *now.footprint == *footprint) {
+            return true;
+        }
+        // The step was seen after others that it does not depend on, mostly in the run before this one.
+        let happened = Foreseen::of(now);
+        let is_it = |step: &&Taken| step.choice.process == process && *step.footprint == *footprint;
+        let seen = self.before.iter().chain(&self.recording).find_map(|run| run.steps.iter().find(is_it));
+        let unlabelled = || Foreseen::Step { footprint: footprint.clone(), label: None, ready: true };
+        let expected = seen.map_or_else(unlabelled, Taken::foreseen);
+        self.is_broken = true;
+        self.divergence.get_or_insert(Divergence { position: at, process, expected, happened });
+        false
     }
 
     fn is_cut(&self) -> bool {

@@ -84,6 +84,13 @@ pub trait Subject {
         ready
     }
 
+    /// Whether a step that the search has seen later in another execution can be tried now, and is the same. It always is, unless the subject is [broken](Subject::is_broken).
+    fn can_try(&mut self, process: usize, footprint: &Footprint) -> bool {
+        let _ = footprint;
+        assert!(matches!(self.next(process), Next::Ready(_)), "what is to be tried is possible");
+        true
+    }
+
     /// Whether the execution was broken off by the subject itself where it is now, so that what would come is not known.
     fn is_cut(&self) -> bool {
         false
@@ -367,10 +374,9 @@ impl<S: Subject> Search<'_, S> {
         let node = self.nodes.last_mut().expect("there is a node for the present point");
         while let Some(branch) = node.branches.first() {
             let process = branch.process;
-            debug_assert!(
-                matches!(self.subject.next(process), Next::Ready(_)),
-                "what is to be tried is possible"
-            );
+            if !self.subject.can_try(process, &branch.footprint) {
+                return false;
+            }
             if node.begin(self.subject.outcomes(process).max(1)) {
                 self.take();
                 return true;

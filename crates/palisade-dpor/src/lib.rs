@@ -17,7 +17,7 @@ mod plan;
 mod preemptions;
 mod wakeup;
 
-pub use executions::{Executions, Recording, Request, Then, explore_executions};
+pub use executions::{Divergence, Executions, Foreseen, Label, Recording, Request, Then, explore_executions};
 pub use explore::{Ended, Execution, Limits, Next, Step, Subject, Summary, explore};
 pub use footprint::{Footprint, Mode, Touch};
 pub use plan::{Choice, Sleeper};

@@ -7,7 +7,7 @@
 //! *Guarantee.* Every schedule with at most the given number of preemptions is run once. There is no partial-order reduction here: which of two equivalent schedules is kept
 //! depends on the bound, and a search that turns races round would lose schedules within the bound. Traces are counted; several schedules may have the same.
 
-use crate::executions::{Executions, Recording, Request, Then};
+use crate::executions::{Divergence, Executions, Recording, Request, Then};
 use crate::explore::Limits;
 use crate::plan::Choice;
 use std::collections::HashSet;
@@ -43,14 +43,15 @@ struct Node {
     preemptions: usize,
 }
 
-/// Runs all schedules with at most so many preemptions. `visit` sees each when it has ended; the last run was that one.
+/// Runs all schedules with at most so many preemptions. If the program did not do the same again the answer says where. `visit` sees each when it has ended; the last run was that one.
 pub fn explore_preemptions<E: Executions>(
     executions: &mut E,
     most: usize,
     limits: Limits,
     mut visit: impl FnMut(&mut E, &Recording) -> ControlFlow<()>,
-) -> Within {
+) -> (Within, Option<Divergence>) {
     let mut within = Within::default();
+    let mut divergence = None;
     let mut traces = HashSet::new();
     let mut nodes: Vec<Node> = Vec::new();
     let mut path: Vec<Choice> = Vec::new();
@@ -64,8 +65,11 @@ pub fn explore_preemptions<E: Executions>(
             Request { choices: &path, asleep: &[], steps: limits.steps.max(path.len()), then: Then::TheSame };
         let recording = executions.run(&request);
         let followed = recording.len() >= path.len() && recording.choices().zip(&path).all(|(a, b)| a == *b);
-        if !followed || before.as_ref().is_some_and(|before| !before.agrees(&recording)) {
+        let difference = before.as_ref().and_then(|before| before.difference(&recording));
+        if !followed || difference.is_some() {
             within.broken = true;
+            let before = before.as_ref().unwrap_or(&recording);
+            divergence = difference.or_else(|| before.departure(&path, &recording));
             break;
         }
         // The points that this run has opened.
@@ -131,7 +135,7 @@ pub fn explore_preemptions<E: Executions>(
         }
     }
     within.traces = traces.len() as u64;
-    within
+    (within, divergence)
 }
 
 /// Whether the step at a position is a preemption.

@@ -5,8 +5,8 @@ mod common;
 use common::random::{Random, Shape, random_program};
 use common::{Instr, Machine, Trace, all_traces, trace_of};
 use palisade_dpor::{
-    Choice, Executions, Limits, Mode, Next, Recording, Request, Subject, Summary, Then, explore_executions,
-    explore_preemptions,
+    Choice, Executions, Foreseen, Limits, Mode, Next, Recording, Request, Subject, Summary, Then,
+    explore_executions, explore_preemptions,
 };
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -99,7 +99,7 @@ impl Executions for Rerun {
 
 fn explored(rerun: &mut Rerun, limits: Limits) -> (BTreeSet<Trace>, Summary) {
     let mut seen = BTreeSet::new();
-    let summary = explore_executions(rerun, limits, |_, execution| {
+    let (summary, _) = explore_executions(rerun, limits, |_, execution| {
         assert!(seen.insert(trace_of(execution.steps)), "a trace is seen twice");
         ControlFlow::Continue(())
     });
@@ -219,7 +219,7 @@ fn differential_preemptions() {
                 let mut rerun = Rerun::new(machine.clone(), true);
                 let mut schedules = 0;
                 let limits = Limits::default();
-                let summary = explore_preemptions(&mut rerun, preemptions, limits, |_, _| {
+                let (summary, _) = explore_preemptions(&mut rerun, preemptions, limits, |_, _| {
                     schedules += 1;
                     ControlFlow::Continue(())
                 });
@@ -241,6 +241,14 @@ fn differential_preemptions() {
 fn what_does_not_repeat_itself_is_told() {
     let elsewhere = Machine::new(vec![vec![Instr::Store(|_| 1, |_| 1)]; 3], 3, 2, 0);
     let mut rerun = Rerun { then: Some((3, elsewhere)), ..Rerun::new(writers(3), true) };
-    let summary = explore_executions(&mut rerun, Limits::default(), |_, _| ControlFlow::Continue(()));
+    let (summary, divergence) =
+        explore_executions(&mut rerun, Limits::default(), |_, _| ControlFlow::Continue(()));
     assert!(summary.broken && !summary.is_complete(), "{summary:?}");
+    let divergence = divergence.expect("it says where");
+    let address = |foreseen: &Foreseen| match foreseen {
+        Foreseen::Step { footprint, .. } => footprint.touches.first().map(|touch| touch.address),
+        Foreseen::Nothing => None,
+    };
+    assert_eq!((divergence.position, divergence.process), (0, 0), "{divergence:?}");
+    assert_ne!(address(&divergence.expected), address(&divergence.happened), "{divergence:?}");
 }

@@ -114,9 +114,16 @@ void pal_fill(void *to, int byte, size_t size)
     __asm__ volatile("rep stosb" : "+D"(to), "+c"(size) : "a"(byte) : "memory");
 }
 
+/* Whether the calling thread knows that there is no other: it is the first, and has joined all that were started. That others happen to have ended must not make a difference, since that does not come before
+ * what it does now. */
+static int is_alone(void)
+{
+    return !pal.self->number && !pal.self->unjoined;
+}
+
 static void copy(char *to, const char *from, size_t size, uint64_t place)
 {
-    if (pal.quiet || pal.live < 2) {
+    if (pal.quiet || is_alone()) {
         /* Nobody can see it piece by piece, but others may look at it later. */
         range((uint64_t)from, size, HEAD(K_LOAD, O_PLAIN, 0), place);
         range((uint64_t)to, size, HEAD(K_STORE, O_PLAIN, 0), place);
@@ -149,7 +156,7 @@ static void move(char *to, const char *from, size_t size, uint64_t place)
 
 static void fill(char *to, int byte, size_t size, uint64_t place)
 {
-    if (pal.quiet || pal.live < 2) {
+    if (pal.quiet || is_alone()) {
         range((uint64_t)to, size, HEAD(K_STORE, O_PLAIN, 0), place);
         pal_fill(to, byte, size);
         return;

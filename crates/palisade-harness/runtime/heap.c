@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 extern __thread int pal_is_leaving;
-struct thread *pal_first_thread(void);
 
 struct header {
     uint64_t size;     /* that the caller may use */
@@ -23,32 +22,30 @@ enum { CLASSES = 64 + 48, SMALL = 1024, CHUNK = 1 << 20, ALIGNMENT = 16 };
 
 struct arena {
     char *free[CLASSES];
-    char *next, *end;
+    char *next, *end, *limit;
 };
 
-/* Addresses of the arenas: 16 GiB each, from a place where nothing else is put. */
-#define ARENAS 0x100000000000ull
-#define ARENA_BYTES (1ull << 34)
+/* Addresses of the arenas (memory.c says why there): 64 GiB each for the first threads, 4 GiB for others. */
+#define ARENAS 0x400000000000ull
+#define ARENA_BYTES (1ull << 32)
+#define LARGE_ARENAS 0x500000000000ull
+#define LARGE_ARENA_BYTES (1ull << 36)
+enum { MOST_LARGE = 64 };
 
-static struct arena *arenas[MOST_THREADS];
-static struct arena first_arena;
+static struct arena arenas[MOST_THREADS];
 
 static struct arena *arena(void)
 {
     struct thread *self = pal.self ? pal.self : pal_first_thread();
     uint32_t number = self->number;
-    if (unlikely(!arenas[number])) {
-        struct arena *made = &first_arena;
-        if (number) {
-            made = mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-            if (made == MAP_FAILED) {
-                return NULL;
-            }
-        }
-        made->next = made->end = (char *)(ARENAS + number * ARENA_BYTES);
-        arenas[number] = made;
+    struct arena *arena = &arenas[number];
+    if (unlikely(!arena->next)) {
+        int is_large = number < MOST_LARGE;
+        uint64_t bytes = is_large ? LARGE_ARENA_BYTES : ARENA_BYTES;
+        arena->next = arena->end = (char *)((is_large ? LARGE_ARENAS : ARENAS) + number * bytes);
+        arena->limit = arena->next + bytes;
     }
-    return arenas[number];
+    return arena;
 }
 
 /* Classes: multiples of 16 up to 1024, then powers of two and one and a half times these. */
@@ -69,13 +66,10 @@ static uint32_t class_of(size_t size, size_t *rounded)
 
 static void *take(size_t size, size_t *rounded)
 {
-    if (size > ARENA_BYTES / 4) {
+    if (size > LARGE_ARENA_BYTES / 4) {
         return NULL;
     }
     struct arena *from = arena();
-    if (!from) {
-        return NULL;
-    }
     uint32_t class = class_of(size, rounded);
     struct header *header = (struct header *)from->free[class];
     if (header) {
@@ -84,9 +78,14 @@ static void *take(size_t size, size_t *rounded)
         size_t bytes = *rounded + sizeof *header;
         if ((size_t)(from->end - from->next) < bytes) {
             size_t more = (bytes + CHUNK - 1) / CHUNK * CHUNK;
-            void *got = mmap(from->end, more, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-            if (got != (void *)from->end) {
+            if ((size_t)(from->limit - from->end) < more) {
+                return NULL;
+            }
+            int error = pal_map((uint64_t)from->end, more, MAP_PRIVATE);
+            if (error == EEXIST && !pal.quiet) {
+                pal_address_in_use("the heap of a thread", (uint64_t)from->end);
+            }
+            if (error) {
                 return NULL;
             }
             from->end += more;
@@ -127,10 +126,8 @@ EXPORT void free(void *memory)
         header = (struct header *)((char *)header - distance);
     }
     struct arena *to = arena();
-    if (to) {
-        *(char **)(header + 1) = to->free[header->class];
-        to->free[header->class] = (char *)header;
-    }
+    *(char **)(header + 1) = to->free[header->class];
+    to->free[header->class] = (char *)header;
 }
 
 EXPORT void *calloc(size_t count, size_t size)

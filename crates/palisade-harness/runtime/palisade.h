@@ -8,7 +8,7 @@
  * - spin.c: threads that go round in loops that change nothing;
  * - switch.c: how to let another thread go on: coroutines on one kernel thread, or a token that kernel threads pass on;
  * - thread.c, lock.c, wait.c, c11.c: threads and what they wait for;
- * - heap.c, clock.c: memory and time that depend on the program's own steps only, so that a schedule can be repeated;
+ * - memory.c, heap.c, clock.c, random.c: addresses, memory, time and random numbers that depend on the program's own steps only, so that a schedule can be repeated;
  * - limits.c: what cannot be followed;
  * - server.c: one execution after the other, each in a process of its own. */
 
@@ -29,7 +29,7 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define CALLER ((uint64_t)__builtin_return_address(0))
 
-enum { MOST_THREADS = 4096, MOST_CHANGES = 64 };
+enum { MOST_THREADS = 4096, MOST_CHANGES = 64, MOST_LOOKS = 512 };
 
 struct thread;
 typedef int ready_fn(struct thread *);
@@ -59,6 +59,8 @@ struct thread {
     uint32_t number;
     /* Who started it, as how manieth; how many it has started itself. */
     uint32_t parent, sibling, children;
+    /* How many that it has started, or that were left to it by those it has joined, it has not joined. */
+    uint32_t unjoined;
     /* Where it is in the list of those that can go on; -1 if it is not. */
     int place;
     /* What it will do when it is chosen. */
@@ -75,12 +77,17 @@ struct thread {
     int finished, joined, detached, is_c11;
     int priority;
     uint32_t idle;
-    /* For spin.c: where its stack ends, what it has looked at since it changed anything, and where the log was when it was chosen last. */
-    char *stack_end;
+    /* Its stack: the lowest address, where its own frames end, and its size if it is one of ours. */
+    char *stack_low, *stack_end;
+    size_t stack_size;
+    void *given_stack; /* the lowest address of one that the program has brought */
+    /* For spin.c: what it has looked at since it changed anything, where the log was when it was chosen last, and whether it has changed anything since then. */
     struct look *looks;
     unsigned look_count, round_from;
     uint64_t log_mark;
+    int has_written;
     int spins, asleep;
+    uint64_t random_numbers; /* that it has had */
     uint64_t own_steps;
     pthread_t pthread;
     int kernel_id;
@@ -104,7 +111,8 @@ struct shared {
     volatile uint32_t exited;
     volatile uint32_t running; /* the kernel thread that runs now */
     volatile uint32_t accesses; /* whether any instrumented access was seen */
-    unsigned char shares_stack[MOST_THREADS]; /* whose stacks others have touched, in any execution */
+    unsigned char shares_stack[MOST_THREADS];  /* whose stacks others have touched, in any execution */
+    unsigned char trusts_stack[MOST_THREADS];  /* whose writes to their own stacks were taken for nobody else's business, in any execution */
     uint32_t names;                           /* threads that have a number */
     uint32_t parents[MOST_THREADS], siblings[MOST_THREADS];
 };
@@ -183,12 +191,23 @@ int pal_always(struct thread *);
 int pal_never(struct thread *);
 uint64_t pal_now(void);
 
+/* memory.c */
+int pal_map(uint64_t address, size_t size, int flags);
+__attribute__((noreturn)) void pal_address_in_use(const char *what, uint64_t address);
+int pal_make_thread(uint32_t number, size_t size, struct thread **made);
+void pal_unmake_thread(struct thread *thread);
+void pal_empty_stack(struct thread *thread);
+size_t pal_stack_size(size_t asked);
+void pal_first_stack(struct thread *thread, char **arguments);
+
 /* spin.c */
 int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack);
 int pal_spins_for_ever(struct thread *thread);
 int pal_is_on_stack(const struct thread *thread, uint64_t address);
+void pal_note_writes(struct thread *self);
 
 /* server.c */
+struct thread *pal_first_thread(void);
 void pal_flush(void);
 void pal_text(enum text what, const char *text, size_t length);
 __attribute__((noreturn)) void pal_stop(enum reason reason, const char *message);
@@ -200,6 +219,9 @@ __attribute__((noreturn)) void pal_switch_for_ever(struct thread *to);
 int pal_start_kernel_thread(struct thread *thread, const pthread_attr_t *attributes);
 void pal_release_kernel_thread(struct thread *thread);
 void pal_wait_token(struct thread *thread);
+void pal_begin_threads(void);
+void pal_wipe(void);
+extern char pal_wipes;
 long pal_syscall(long number, long a, long b, long c, long d, long e, long f);
 
 /* thread.c */
@@ -209,6 +231,8 @@ void pal_forget_stack(struct thread *thread);
 int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument, int is_c11, uint64_t place);
 int pal_join(pthread_t pthread, void **result, uint64_t deadline, uint64_t place);
 __attribute__((noreturn)) void pal_end_thread(void *result, uint64_t place);
+
+void pal_begin_unwinding(void);
 
 /* lock.c */
 int pal_lock(pthread_mutex_t *mutex, uint64_t deadline, uint64_t place);
@@ -223,6 +247,9 @@ void pal_once(int *once, void (*call)(void), uint64_t place);
 /* clock.c */
 uint64_t pal_deadline(clockid_t clock, const struct timespec *time);
 void pal_sleep(uint64_t nanoseconds, uint64_t place);
+
+/* random.c */
+void pal_random_bytes(void *to, size_t size);
 
 /* access.c */
 void pal_copy(void *to, const void *from, size_t size);

@@ -117,6 +117,7 @@ void pal_changed(const void *object)
             pal_ready(thread, thread->ready(thread));
         }
     }
+    pal_wipe();
 }
 
 /* Somebody's time is up. */
@@ -245,6 +246,23 @@ static int had_its_turn(struct thread *thread)
     return thread->idle > MOST_IDLE || pal.streak > MOST_STREAK;
 }
 
+/* It is the turn of a thread that cannot go on: says why. */
+static void tell_stray(uint32_t number)
+{
+    enum { NOT_STARTED, WAITS, HAS_ENDED };
+    uint64_t why = NOT_STARTED, place = 0;
+    for (int i = 0; i < pal.thread_count; i++) {
+        struct thread *thread = pal.threads[i];
+        if (thread->number == number) {
+            why = thread->finished ? HAS_ENDED : WAITS;
+            place = thread->second & ADDRESS_BITS;
+        }
+    }
+    if (pal.is_served) {
+        pal_log((uint64_t)N_DIVERGED | HEAD(K_NOTE, O_PLAIN, why), place | (uint64_t)number << 48);
+    }
+}
+
 static struct thread *given(void)
 {
     while (pal.choice_at < pal.command.choices) {
@@ -267,7 +285,7 @@ static struct thread *given(void)
             /* It cannot go on here. What is left of its turn is left out. */
             if (!pal.diverged) {
                 pal.diverged = 1;
-                pal_note(N_DIVERGED, 0);
+                tell_stray(choice->thread);
             }
         }
         pal.choice_at++;
@@ -366,6 +384,7 @@ static struct thread *choose_and_count(void)
     wake(next);
     next->own_steps++;
     next->log_mark = pal.shared->at;
+    next->has_written = 0;
     return next;
 }
 
@@ -410,6 +429,7 @@ __asm__(".text\n"
         "    movq %rsp, %rdx\n"
         "    subq $8, %rsp\n"
         "    call pal_choose_with\n"
+        "    call pal_wipe\n"
         "    addq $8, %rsp\n"
         "    popq %r15\n"
         "    popq %r14\n"

@@ -75,6 +75,10 @@ void pal_flush(void)
         shared->writing = 1;
         write_all(pal.log_fd, pal.log, shared->at);
     }
+    if (pal.command.flags & EXPLORE && pal.self) {
+        pal_note_writes(pal.self);
+        pal.self->log_mark = 0;
+    }
     shared->at = 0;
     shared->flushed++;
     shared->writing = 0;
@@ -280,20 +284,24 @@ static void begin_execution(void)
     close(command_fd);
     main_thread.kernel_id = getpid();
     pal.shared->running = (uint32_t)main_thread.kernel_id;
+    pal_wipes = (pal.command.flags & EXPLORE) != 0;
     pal_begin_schedule();
     pal_begin_limits();
     pal.quiet = 0;
 }
 
-static void *shared_memory(size_t size)
+/* The log, and the turns that are given. */
+#define LOG_PLACE 0x070000000000ull
+#define CHOICES_PLACE 0x071000000000ull
+
+static void *shared_memory(uint64_t place, size_t size)
 {
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
+    if (pal_map(place, size, MAP_SHARED | MAP_NORESERVE)) {
         const char problem[] = "palisade: no memory for the log\n";
         write_all(2, problem, sizeof problem - 1);
         pal_syscall(SYS_exit_group, 3, 0, 0, 0, 0, 0);
     }
-    return memory;
+    return (void *)place;
 }
 
 static void serve(void)
@@ -306,11 +314,16 @@ static void serve(void)
     dup2(nothing, 0);
     close(nothing);
     dup2(2, 1);
-    pal.shared = shared_memory(sizeof *pal.shared + LOG_BYTES);
+    pal.shared = shared_memory(LOG_PLACE, sizeof *pal.shared + LOG_BYTES);
     *pal.shared = alone;
     pal.log = (char *)(pal.shared + 1);
     pal.log_end = pal.log + LOG_BYTES;
     pal.is_served = 1;
+    /* The C library would take these from the heap of whoever prints or reads first. */
+    static char printed[4096], read[4096];
+    setvbuf(stdout, printed, _IOFBF, sizeof printed);
+    setvbuf(stdin, read, _IOFBF, sizeof read);
+    pal_begin_unwinding();
     say_hello();
     sigset_t signals;
     sigemptyset(&signals);
@@ -323,7 +336,7 @@ static void serve(void)
         }
         size_t bytes = pal.command.choices * sizeof *pal.choices;
         if (pal.command.choices) {
-            pal.choices = shared_memory(bytes);
+            pal.choices = shared_memory(CHOICES_PLACE, bytes);
             if (!read_all(command_fd, pal.choices, bytes)) {
                 pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
             }
@@ -408,12 +421,20 @@ __attribute__((constructor(101))) static void begin(int count, char **arguments,
     unsetenv("PALISADE_RUN");
     unsetenv("PALISADE_END_OF_OUTPUT");
     unsetenv("PALISADE_SCHEDULING");
+    const char *bind = getenv("LD_BIND_NOW");
+    if (bind && !strcmp(bind, "palisade")) {
+        /* The harness has set it: a function that is looked up when it is called first leaves traces on the stack of whoever calls it. */
+        unsetenv("LD_BIND_NOW");
+    }
     (void)environment;
-    main_thread.stack_end = (char *)arguments;
+    static struct look looks[MOST_LOOKS];
+    main_thread.looks = looks;
+    pal_first_stack(&main_thread, arguments);
     main_thread.pthread = pthread_self();
     main_thread.fs_base = (uint64_t)main_thread.pthread;
     main_thread.kernel_id = getpid();
     pal_add_thread(&main_thread);
+    pal_begin_threads();
     if (pal.token_mode) {
         /* All on one core: there the token is passed on fastest. */
         cpu_set_t set;

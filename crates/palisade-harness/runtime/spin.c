@@ -7,9 +7,6 @@
  * the state; they count as changes too once anybody else has touched that stack. */
 
 #include "palisade.h"
-#include <sys/mman.h>
-
-enum { MOST_LOOKS = 512 };
 
 static uint64_t hash(const uint64_t *from, const uint64_t *to)
 {
@@ -32,9 +29,7 @@ static uint64_t value_at(uint64_t address, unsigned size)
 
 int pal_is_on_stack(const struct thread *thread, uint64_t address)
 {
-    /* Stacks are not so large that what lies further below could be part of one. */
-    uint64_t end = (uint64_t)thread->stack_end;
-    return address < end && address >= end - (8u << 20);
+    return address < (uint64_t)thread->stack_end && address >= (uint64_t)thread->stack_low;
 }
 
 /* Somebody who touches another thread's stack: what that thread has there is not its own any more. */
@@ -42,45 +37,44 @@ static void note_sharing(const struct thread *self, uint64_t address)
 {
     for (int i = 0; i < pal.thread_count; i++) {
         struct thread *thread = pal.threads[i];
-        if (thread != self && !pal_is_on_stack(self, address) && pal_is_on_stack(thread, address)) {
-            pal.shared->shares_stack[thread->number] = 1;
+        struct shared *shared = pal.shared;
+        if (thread != self && pal_is_on_stack(thread, address) && !shared->shares_stack[thread->number]) {
+            shared->shares_stack[thread->number] = 1;
+            if (shared->trusts_stack[thread->number]) {
+                /* A round of a loop that did not count as a change would count now: the search has to begin again. */
+                pal_note(N_SHARED_STACK, 0);
+            }
         }
     }
 }
 
-/* Whether the thread has changed anything since it was chosen last. */
-static int has_written(const struct thread *self)
+/* Takes note of whether the thread has changed anything since it was chosen last, by what it has logged. Also called when the log is emptied. */
+void pal_note_writes(struct thread *self)
 {
-    uint64_t at = pal.shared->at;
-    if (self->log_mark > at) {
-        return 1;
-    }
+    struct shared *shared = pal.shared;
+    uint64_t at = shared->at;
     for (uint64_t from = self->log_mark; from < at; from += 16) {
         const uint64_t *record = (const uint64_t *)(pal.log + from);
         enum kind kind = KIND_OF(record[0]);
-        int pending = (record[1] & F_PENDING) != 0;
-        int own = (kind == K_STORE || kind == K_LOCKED) && !pal.shared->shares_stack[self->number] &&
-                  pal_is_on_stack(self, record[0] & ADDRESS_BITS);
-        if (!pending && !own && kind != K_LOAD && kind != K_LOCKED_LOAD && kind != K_PAUSE && kind != K_FENCE) {
-            return 1;
+        if (record[1] & F_PENDING || kind == K_LOAD || kind == K_LOCKED_LOAD || kind == K_PAUSE || kind == K_FENCE) {
+            continue;
         }
+        if ((kind == K_STORE || kind == K_LOCKED) && pal_is_on_stack(self, record[0] & ADDRESS_BITS) && !shared->shares_stack[self->number]) {
+            shared->trusts_stack[self->number] = 1;
+            continue;
+        }
+        self->has_written = 1;
     }
-    return 0;
+    self->log_mark = at;
 }
 
 int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack)
 {
-    if (!self->looks) {
-        void *memory = mmap(NULL, MOST_LOOKS * sizeof *self->looks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED) {
-            return 0;
-        }
-        self->looks = memory;
-    }
     if (KIND_OF(first) <= K_LOCKED_LOAD) {
         note_sharing(self, first & ADDRESS_BITS);
     }
-    if (has_written(self) || self->look_count == MOST_LOOKS) {
+    pal_note_writes(self);
+    if (self->has_written || self->look_count == MOST_LOOKS) {
         self->look_count = 0;
     }
     if (self->look_count && self->looks[self->look_count - 1].is_new) {

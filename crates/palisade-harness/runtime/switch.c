@@ -37,6 +37,26 @@ static void futex_wake(uint32_t *word)
     pal_syscall(SYS_futex, (long)word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0, 0);
 }
 
+/* What our own frames leave below the stack pointer depends on what others have done. The program's next frames lie on top of it, and may leave words as they are; so it is cleared where the state of a
+ * stack counts. */
+void pal_wipe(void);
+__asm__(".text\n"
+        ".hidden pal_wipe\n"
+        ".globl pal_wipe\n"
+        ".type pal_wipe, @function\n"
+        "pal_wipe:\n"
+        "    cmpb $0, pal_wipes(%rip)\n"
+        "    je 1f\n"
+        "    leaq -2048(%rsp), %rdi\n"
+        "    movl $256, %ecx\n"
+        "    xorl %eax, %eax\n"
+        "    rep stosq\n"
+        "1:  ret\n"
+        ".size pal_wipe, .-pal_wipe\n");
+
+/* Whether anybody looks at stacks. */
+char pal_wipes __attribute__((used));
+
 /* Saves where the caller is, and goes on where somebody else was. Besides the registers that a function must not change, the control words of floating-point arithmetic are a thread's
  * own: rounding, exceptions. They are loaded only where they differ, which takes longer than to compare them. */
 void pal_exchange(void **save, void *load, uint64_t fs_base);
@@ -161,6 +181,10 @@ static void *kernel_thread(void *argument)
     struct thread *thread = argument;
     thread->fs_base = (uint64_t)pthread_self();
     thread->stack_end = __builtin_frame_address(0);
+    if (!thread->stack_size) {
+        /* The program's own. */
+        thread->stack_low = thread->given_stack;
+    }
     thread->kernel_id = (int)pal_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
     if (pal.token_mode) {
         __atomic_store_n(&thread->released, 1, __ATOMIC_RELEASE);
@@ -175,14 +199,30 @@ static void *kernel_thread(void *argument)
     return thread->result;
 }
 
+static int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+static int (*join)(pthread_t, void **);
+
+/* Looks up what is needed later, so that it does not matter who needs it first. */
+void pal_begin_threads(void)
+{
+    create = pal_next("pthread_create");
+    join = pal_next("pthread_join");
+}
+
 int pal_start_kernel_thread(struct thread *thread, const pthread_attr_t *attributes)
 {
-    static int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    if (!create) {
-        create = pal_next("pthread_create");
-    }
     pthread_t pthread;
-    int error = create(&pthread, attributes, kernel_thread, thread);
+    pthread_attr_t own;
+    if (attributes) {
+        /* What it refers to stays the program's. */
+        own = *attributes;
+    } else {
+        pthread_attr_init(&own);
+    }
+    if (thread->stack_size) {
+        pthread_attr_setstack(&own, thread->stack_low, thread->stack_size);
+    }
+    int error = create(&pthread, &own, kernel_thread, thread);
     if (error) {
         return error;
     }
@@ -198,16 +238,13 @@ int pal_start_kernel_thread(struct thread *thread, const pthread_attr_t *attribu
 /* The kernel thread of a thread that has ended may end too. */
 void pal_release_kernel_thread(struct thread *thread)
 {
-    static int (*join)(pthread_t, void **);
-    if (!join) {
-        join = pal_next("pthread_join");
-    }
     if (!pal.token_mode) {
         __atomic_store_n(&thread->released, 1, __ATOMIC_RELEASE);
         futex_wake(&thread->released);
     }
     if (!thread->detached) {
         join(thread->pthread, NULL);
+        pal_empty_stack(thread);
     }
 }
 

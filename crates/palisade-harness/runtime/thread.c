@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -53,12 +52,23 @@ int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*sta
         pal.zombies = zombie->next;
         pal_release_kernel_thread(zombie);
     }
-    /* Not from the program's heap, whose addresses must not depend on ours. */
-    struct thread *thread =
-        mmap(NULL, sizeof *thread, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (thread == MAP_FAILED) {
-        return EAGAIN;
+    struct thread *thread;
+    size_t size = 0;
+    void *given = NULL;
+    if (attributes) {
+        pthread_attr_getstack(attributes, &given, &size);
+        /* Without a stack, the C library answers with one that ends at address 0. */
+        given = (uint64_t)given + size ? given : NULL;
+        if (!given) {
+            pthread_attr_getstacksize(attributes, &size);
+        }
     }
+    uint32_t number = (uint32_t)number_of_child(pal.self);
+    int error = pal_make_thread(number, given ? 0 : pal_stack_size(size), &thread);
+    if (error) {
+        return error;
+    }
+    thread->given_stack = given;
     thread->start = start;
     thread->argument = argument;
     thread->is_c11 = is_c11;
@@ -67,19 +77,20 @@ int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*sta
         pthread_attr_getdetachstate(attributes, &state);
     }
     thread->detached = state == PTHREAD_CREATE_DETACHED;
-    thread->number = (uint32_t)number_of_child(pal.self);
+    thread->number = number;
     thread->tag = (uint64_t)thread->number << 48;
     thread->parent = pal.self->number;
     pal_event(thread->number, HEAD(K_START, O_SEQ_CST, 0), place);
-    int error = pal_start_kernel_thread(thread, attributes);
+    error = pal_start_kernel_thread(thread, attributes);
     if (error) {
-        munmap(thread, sizeof *thread);
+        pal_unmake_thread(thread);
         return error;
     }
     *pthread = thread->pthread;
     thread->first = HEAD(K_PAUSE, O_PLAIN, 0);
     /* As if it had been called from its first instruction. */
     thread->second = (((uint64_t)start + 1) & ADDRESS_BITS) | thread->tag | F_CHOSEN;
+    pal.self->unjoined++;
     pal_add_thread(thread);
     return 0;
 }
@@ -181,6 +192,9 @@ int pal_join(pthread_t pthread, void **result, uint64_t deadline, uint64_t place
         *result = thread->result;
     }
     thread->joined = 1;
+    if (thread->number && thread->parent == self->number) {
+        self->unjoined += thread->unjoined - 1;
+    }
     if (thread->number) {
         pal_release_kernel_thread(thread);
     }
@@ -258,6 +272,15 @@ static _Unwind_Reason_Code unwind_step(int version, _Unwind_Action actions, _Unw
     return _URC_NO_REASON;
 }
 
+typedef _Unwind_Reason_Code forced(struct _Unwind_Exception *, _Unwind_Stop_Fn, void *);
+static forced *unwind;
+
+/* The library that unwinds stacks is loaded before anything of the program runs: who needed it first would have memory that others do not have. */
+void pal_begin_unwinding(void)
+{
+    unwind = pal_next("_Unwind_ForcedUnwind");
+}
+
 static __attribute__((noreturn)) void leave_thread(void *result, uint64_t place)
 {
     struct thread *self = pal.self;
@@ -267,8 +290,6 @@ static __attribute__((noreturn)) void leave_thread(void *result, uint64_t place)
         self->result = result;
         _longjmp((struct __jmp_buf_tag *)(void *)buffer->__cancel_jmp_buf, 1);
     }
-    typedef _Unwind_Reason_Code forced(struct _Unwind_Exception *, _Unwind_Stop_Fn, void *);
-    forced *unwind = pal_next("_Unwind_ForcedUnwind");
     /* The stack of the first thread ends in the C library, where there is nothing to destroy. */
     static struct exit_state states[MOST_THREADS];
     struct exit_state *state = &states[self->number];

@@ -451,6 +451,9 @@ EXPORT long syscall(long number, ...)
     long result;
     if (number == SYS_futex && !pal.quiet) {
         result = futex((uint32_t *)arguments[0], (int)arguments[1], (uint32_t)arguments[2], (const struct timespec *)arguments[3], CALLER);
+    } else if (number == SYS_getrandom) {
+        pal_random_bytes((void *)arguments[0], (size_t)arguments[1]);
+        result = arguments[1];
     } else if (number == SYS_gettid && pal.self) {
         result = pal.self->kernel_id;
     } else {

@@ -1,5 +1,6 @@
 //! One execution: what its log says, taken in record by record.
 
+use crate::divergence::{Stray, Why};
 use crate::log::{Kind, Order, Record};
 use crate::process::Output;
 use crate::races::{Race, Races};
@@ -212,13 +213,17 @@ pub struct Recorder<'a> {
     started: Vec<u16>,
     unfollowed: BTreeSet<(Unfollowed, u64)>,
     left: Vec<Left>,
-    diverged: bool,
+    diverged: Option<Stray>,
+    steps: u64,
     accesses: u64,
     exit: Option<u16>,
     /// What each thread did last.
     last: Vec<u64>,
     most_turns: usize,
 }
+
+/// The note that a thread's stack is not its own alone, and that an earlier step of the search took it for that.
+pub(crate) const NOTE_SHARED_STACK: u64 = 16;
 
 /// Monitors take so many events at a time.
 const BATCH: usize = 256;
@@ -238,8 +243,8 @@ pub struct Execution {
     pub unfollowed: BTreeSet<(Unfollowed, u64)>,
     /// Threads that were left over.
     pub left: Vec<Left>,
-    /// Whether the given turns could not be taken.
-    pub diverged: bool,
+    /// Where the given turns could not be taken first.
+    pub diverged: Option<Stray>,
     /// How many accesses to memory there were.
     pub accesses: u64,
     /// How many events the monitors saw.
@@ -269,7 +274,8 @@ impl<'a> Recorder<'a> {
             started: Vec::new(),
             unfollowed: BTreeSet::new(),
             left: Vec::new(),
-            diverged: false,
+            diverged: None,
+            steps: 0,
             accesses: 0,
             exit: None,
             last: Vec::new(),
@@ -283,8 +289,11 @@ impl<'a> Recorder<'a> {
         if record.is_pending() {
             return;
         }
-        if record.is_chosen() && self.turns.turns.len() <= self.most_turns {
-            self.turns.push(record.thread);
+        if record.is_chosen() {
+            self.steps += 1;
+            if self.turns.turns.len() <= self.most_turns {
+                self.turns.push(record.thread);
+            }
         }
         match record.kind {
             Kind::Load | Kind::Store | Kind::Locked | Kind::LockedLoad => self.access(record),
@@ -363,8 +372,14 @@ impl<'a> Recorder<'a> {
             Kind::Note => match record.address {
                 1 => _ = self.unfollowed.insert((Unfollowed::Fork, record.place)),
                 2 => _ = self.unfollowed.insert((Unfollowed::Handler, record.place)),
-                3 => self.diverged = true,
+                3 => {
+                    let (step, why) = (self.steps, Why::of(record.size));
+                    let stray = Stray { step, thread: record.thread, why, place: record.place };
+                    self.diverged.get_or_insert(stray);
+                }
                 4 => _ = self.unfollowed.insert((Unfollowed::Assembly, record.place)),
+                // For the search only.
+                NOTE_SHARED_STACK => {}
                 _ => _ = self.unfollowed.insert((Unfollowed::Time, record.place)),
             },
             Kind::Stuck => {

@@ -5,8 +5,12 @@
 //!
 //! *What a step touches.* Accesses touch their bytes; a compare-and-swap writes, whether it succeeds or not. Operations of locks and the like write the object. The end of a thread is an
 //! address of its own, which joining reads. `exit` touches everything. Starting a thread, pausing, and fences touch nothing.
+//!
+//! *Stacks.* A loop that changes nothing but the stack of its thread is taken for one that changes nothing (`runtime/spin.c`), until another thread is seen to touch that stack. If that comes
+//! after such a loop was ended, the search begins again with what is known now. Every thread's stack is found to be shared once at most, so this has an end.
 
-use crate::execution::Execution;
+use crate::divergence::label;
+use crate::execution::{Execution, NOTE_SHARED_STACK};
 use crate::log::{Kind, MAY_WAIT, Record, WAITS};
 use crate::schedule::{Command, Strategy, Turns};
 use crate::session::{Findings, Session};
@@ -42,11 +46,32 @@ impl Session {
         mut tell: impl FnMut(&Findings) -> bool,
     ) -> Searched {
         let steps = usize::try_from(self.options().steps).unwrap_or(usize::MAX);
-        let first_only = self.options().first_only;
         let limits = Limits { steps, executions: most };
-        let mut runner = Runner { session: self, last: None, runs: 0, is_lost: false };
+        let mut runs = 0;
+        loop {
+            let (searched, again) = self.search(preemptions, limits, &mut tell);
+            runs += searched.runs;
+            if !again {
+                return Searched { runs, ..searched };
+            }
+            self.start_over();
+        }
+    }
+
+    /// One search. The answer says whether it has to begin again.
+    fn search(
+        &mut self,
+        preemptions: Option<usize>,
+        limits: Limits,
+        tell: &mut impl FnMut(&Findings) -> bool,
+    ) -> (Searched, bool) {
+        let first_only = self.options().first_only;
+        let mut runner = Runner { session: self, last: None, runs: 0, is_lost: false, begins_again: false };
         let mut visit = |runner: &mut Runner<'_>, behind: Option<f64>| {
             let Some((command, execution)) = runner.last.take() else { return ControlFlow::Break(()) };
+            if runner.begins_again {
+                return ControlFlow::Break(());
+            }
             runner.session.take_in(&command, &execution);
             runner.session.findings.searched = behind;
             let enough = first_only && runner.session.findings.distinct() > 0;
@@ -55,22 +80,26 @@ impl Session {
             }
             ControlFlow::Continue(())
         };
-        let (complete, executions, broken) = match preemptions {
+        let (complete, executions, broken, divergence) = match preemptions {
             None => {
-                let summary = explore_executions(&mut runner, limits, |runner, execution| {
+                let (summary, divergence) = explore_executions(&mut runner, limits, |runner, execution| {
                     visit(runner, Some(execution.behind()))
                 });
-                (summary.is_complete(), summary.executions, summary.broken)
+                (summary.is_complete(), summary.executions, summary.broken, divergence)
             }
             Some(preemptions) => {
-                let within =
+                let (within, divergence) =
                     explore_preemptions(&mut runner, preemptions, limits, |runner, _| visit(runner, None));
                 let all = within.cut == 0 && !within.stopped && !within.broken;
-                (all, within.executions, within.broken)
+                (all, within.executions, within.broken, divergence)
             }
         };
-        let lost = runner.is_lost;
-        Searched { complete: complete && !lost, executions, runs: runner.runs, broken: broken && !lost }
+        let Runner { session, last, runs, is_lost: lost, begins_again } = runner;
+        let broken = broken && !lost;
+        if let Some(divergence) = divergence.filter(|_| broken && !begins_again) {
+            session.name_divergence(&divergence, last.as_ref().map(|(_, execution)| execution));
+        }
+        (Searched { complete: complete && !lost, executions, runs, broken }, begins_again && !lost)
     }
 }
 
@@ -81,12 +110,14 @@ struct Runner<'a> {
     last: Option<(Command, Execution)>,
     runs: u64,
     is_lost: bool,
+    /// What was taken for granted about stacks does not hold.
+    begins_again: bool,
 }
 
 impl Executions for Runner<'_> {
     fn run(&mut self, request: &Request<'_>) -> Recording {
         let mut recording = Recording::new();
-        if self.is_lost {
+        if self.is_lost || self.begins_again {
             return recording;
         }
         let mut turns = Turns::default();
@@ -102,13 +133,14 @@ impl Executions for Runner<'_> {
             ..self.session.command(strategy, 0, 0, turns)
         };
         let mut threads = 0;
-        let mut exited = false;
+        let mut begins_again = false;
         let execution = self.session.try_out(&command, |record| {
             threads = threads.max(usize::from(record.thread) + 1);
-            exited |= record.kind == Kind::Exit && !record.is_pending();
+            begins_again |= record.kind == Kind::Note && record.address == NOTE_SHARED_STACK;
             note(&mut recording, record);
         });
         self.runs += 1;
+        self.begins_again |= begins_again;
         let Some(execution) = execution else {
             self.is_lost = true;
             return recording;
@@ -137,7 +169,7 @@ fn note(recording: &mut Recording, record: &Record) {
         {
             recording.ends(process);
         } else {
-            recording.will(process, footprint(record));
+            recording.will_as(process, footprint(record), label(record));
             recording.waits(process, record.flags & WAITS != 0);
         }
     } else if record.is_chosen() {

@@ -11,12 +11,14 @@
 //! - [`explore`]: all partial orders;
 //! - [`shorten`]: schedules with fewer switches;
 //! - [`symbols`]: source lines.
+//! - [`divergence`]: the first event that was not as expected, where an execution does not repeat;
 //! - [`doctor`]: what this machine can do.
 //!
 //! What is absent: nothing here prints. Violations are found by `palisade-monitor`.
 
 pub mod asm;
 pub mod compile;
+pub mod divergence;
 pub mod doctor;
 pub mod driver;
 pub mod execution;

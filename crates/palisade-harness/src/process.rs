@@ -23,6 +23,9 @@ const MARKER: &[u8] = b"palisade-runtime-interface-1";
 /// A variable of ours that programs are not to see.
 pub const CARGO_NOTE: &str = "PALISADE_CARGO_NOTE";
 
+/// Makes the dynamic linker look up all functions at the start, so that no thread does it later. The runtime removes it from the program's environment.
+const BIND_NOW: &str = "LD_BIND_NOW";
+
 /// Of what the program prints in an execution, so many bytes of its beginning and of its end are kept.
 pub const KEPT_OUTPUT: usize = 1 << 14;
 
@@ -153,6 +156,9 @@ impl Server {
             .stderr(Stdio::piped())
             // Ctrl-C is for us; we end the program ourselves.
             .process_group(0);
+        if std::env::var_os(BIND_NOW).is_none() {
+            command.env(BIND_NOW, "palisade");
+        }
         if program.scheduling == Scheduling::Token {
             command.env("PALISADE_SCHEDULING", "token");
         }

@@ -19,6 +19,8 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("heap.c", include_str!("../runtime/heap.c")),
     ("limits.c", include_str!("../runtime/limits.c")),
     ("lock.c", include_str!("../runtime/lock.c")),
+    ("memory.c", include_str!("../runtime/memory.c")),
+    ("random.c", include_str!("../runtime/random.c")),
     ("schedule.c", include_str!("../runtime/schedule.c")),
     ("server.c", include_str!("../runtime/server.c")),
     ("spin.c", include_str!("../runtime/spin.c")),

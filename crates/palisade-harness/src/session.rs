@@ -1,11 +1,13 @@
 //! Many executions of one program: every violation, race and failure once, with the schedule that showed it first.
 
+use crate::divergence::Diverged;
 use crate::execution::{Execution, Failure, Left, PlacedViolation, Unfollowed};
 use crate::log::Record;
 use crate::process::{Lost, Program, StartError};
 use crate::schedule::{Command, Schedule, Strategy, Turns};
 use crate::symbols::Symbols;
 use crate::worker::{Worker, run_together};
+use palisade_dpor::Divergence;
 use palisade_memory::{Interlocked, Model};
 use palisade_monitor::{Instructions, Violation};
 use rustc_hash::FxHashMap;
@@ -168,6 +170,8 @@ pub struct Findings {
     pub accesses: u64,
     /// Executions in which given turns could not be taken.
     pub diverged: u64,
+    /// The first event that was not as expected, where an execution could not be repeated.
+    pub divergence: Option<Diverged>,
     /// About how much of a search for all partial orders is done, from 0 to 1.
     pub searched: Option<f64>,
     /// Whether it was stopped before its end.
@@ -307,6 +311,20 @@ impl Session {
         })
     }
 
+    /// Everything that was found so far is forgotten: the search begins again.
+    pub(crate) fn start_over(&mut self) {
+        self.threads = Threads::default();
+        self.findings = Findings::default();
+    }
+
+    /// What a search has found that does not repeat itself, in an execution.
+    pub(crate) fn name_divergence(&mut self, divergence: &Divergence, execution: Option<&Execution>) {
+        let Session { symbols, threads, findings, .. } = self;
+        let numbers = execution.map(|execution| threads.numbers(execution)).unwrap_or_default();
+        let thread = numbers.get(divergence.process).copied().unwrap_or(divergence.process as u16);
+        findings.divergence = Some(Diverged::new(divergence, thread, |place| symbols.name(place)));
+    }
+
     /// The options it was started with.
     pub(crate) fn options(&self) -> &Options {
         &self.options
@@ -382,7 +400,10 @@ impl Notes<'_> {
         self.findings.steps += execution.end.steps;
         self.findings.events += execution.events;
         self.findings.accesses += execution.accesses;
-        self.findings.diverged += u64::from(execution.diverged);
+        self.findings.diverged += u64::from(execution.diverged.is_some());
+        if let (Some(stray), None) = (&execution.diverged, &self.findings.divergence) {
+            self.findings.divergence = Some(stray.diverged(|place| self.symbols.name(place)));
+        }
         self.findings.longest = self.findings.longest.max(execution.end.steps);
         self.findings.threads = self.findings.threads.max(execution.started.len() + 1);
         for (count, model) in self.findings.violating.iter_mut().zip([Model::Tso, Model::Pso]) {

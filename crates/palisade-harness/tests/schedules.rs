@@ -3,6 +3,7 @@
 mod common;
 
 use common::{compile, failures, program, random, run, start, violations};
+use palisade_harness::divergence::Why;
 use palisade_harness::process::{Program, Scheduling};
 use palisade_harness::schedule::{Schedule, Strategy, Turns};
 use palisade_harness::session::Options;
@@ -66,7 +67,7 @@ fn files_are_replayed_and_shortened() {
     let mut replay = |turns: &Turns| {
         let command = session.command(Strategy::Stay, 0, 0, turns.clone());
         let execution = session.execute(&command).expect("an execution");
-        assert!(!execution.diverged);
+        assert_eq!(execution.diverged, None);
         assert_eq!(execution.portable_turns().as_ref(), Some(turns));
         session.shows(&execution, found.what.model, &names)
     };
@@ -85,7 +86,8 @@ fn a_foreign_schedule_is_noticed() {
     let mut session = start(&dekker, &random(1));
     let turns = Turns { turns: vec![palisade_harness::schedule::Turn { thread: 7, steps: 3 }] };
     let command = session.command(Strategy::Stay, 0, 0, turns);
-    assert!(session.execute(&command).expect("an execution").diverged);
+    let stray = session.execute(&command).expect("an execution").diverged.expect("it says where");
+    assert_eq!(stray.why, Why::NotStarted, "{stray:?}");
 }
 
 #[test]

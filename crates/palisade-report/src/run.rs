@@ -6,6 +6,7 @@ use crate::monitor::{MonitorFinding, ROLES, location_of, named_json, sarif, show
 use crate::sarif::written;
 use crate::{Colour, SCHEMA_VERSION, fit, one_line};
 use palisade_base::Source;
+use palisade_harness::divergence::Doing;
 use palisade_harness::execution::Unfollowed;
 use palisade_harness::schedule::Strategy;
 use palisade_harness::session::{Findings, First, Found};
@@ -309,6 +310,15 @@ pub fn run_json(finding: &RunFinding<'_>) -> String {
     });
     if let Some((complete, seen, preemptions)) = finding.exhaustive {
         record["exhaustive"] = json!({ "seen": seen, "complete": complete, "preemptions": preemptions });
+    }
+    if let Some(diverged) = &findings.divergence {
+        let side = |doing: &Doing| json!({ "action": doing.what, "place": doing.place.as_deref().map(name) });
+        record["divergence"] = json!({
+            "step": diverged.step,
+            "thread": diverged.thread,
+            "expected": side(&diverged.expected),
+            "happened": side(&diverged.happened),
+        });
     }
     if let Some(problem) = finding.problem {
         record["reason"] = problem.into();

@@ -366,12 +366,12 @@ impl Runner<'_> {
         let mut bounds = Vec::new();
         let (complete, stopped, cut, broken) = match preemptions {
             None => {
-                let summary = explore_executions(self, limits, |runner, _| visit(runner));
+                let (summary, _) = explore_executions(self, limits, |runner, _| visit(runner));
                 tally.partial_orders = summary.executions;
                 (summary.is_complete(), summary.stopped, summary.cut, summary.broken)
             }
             Some(most) => {
-                let within = explore_preemptions(self, most, limits, |runner, _| visit(runner));
+                let (within, _) = explore_preemptions(self, most, limits, |runner, _| visit(runner));
                 tally.partial_orders = within.traces;
                 if within.left_out {
                     bounds.push(format!("schedules with at most {most} preemptions"));

@@ -5,6 +5,7 @@
 use palisade_harness::driver;
 use palisade_harness::process::{Program, Scheduling};
 use palisade_harness::session::{Findings, Options, Session};
+use palisade_harness::{runtime, rust};
 use palisade_memory::Model;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,6 +44,28 @@ pub fn compile_with(compiler: &str, source: &str, name: &str, flags: &[&str]) ->
 pub fn compile(source: &str, name: &str, flags: &[&str]) -> PathBuf {
     let compiler = if source.ends_with(".c") { "gcc" } else { "g++" };
     compile_with(compiler, source, name, flags)
+}
+
+/// Compiles a Rust program with this rustc, as `palisade cargo` does.
+pub fn rust_program(source: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust");
+    std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
+    let runtime = runtime::object("gcc", &folder)
+        .unwrap_or_else(|error| panic!("gcc is needed (Debian package gcc; `./test` installs it): {error}"));
+    let output = folder.join(source.replace('/', "-"));
+    let compiled = std::process::Command::new("rustc")
+        .args(["--edition=2021", "-o"])
+        .arg(&output)
+        .arg(programs().join(format!("{source}.rs")))
+        .args(rust::flags(&runtime))
+        .output()
+        .expect("rustc is there, as cargo is");
+    let said = String::from_utf8_lossy(&compiled.stderr);
+    assert!(
+        compiled.status.success(),
+        "rustc does not instrument {source}.rs (see `palisade doctor`): {said}"
+    );
+    output
 }
 
 pub fn program(path: &Path) -> Program {

@@ -1,0 +1,214 @@
+//! The first event by which an execution differs from what was expected of it: what was to happen, what happened, and where in the source.
+
+use crate::log::{Kind, RECORD, Record};
+use palisade_dpor::{Divergence, Footprint, Foreseen, Label, Mode};
+
+/// The first event that differed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diverged {
+    /// After so many steps of the execution.
+    pub step: u64,
+    /// Whose event it was to be.
+    pub thread: u16,
+    /// What the thread was expected to do.
+    pub expected: Doing,
+    /// What it did instead.
+    pub happened: Doing,
+}
+
+/// What a thread does, with where that is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Doing {
+    /// In words that go after the name of the thread and "was about to".
+    pub what: String,
+    /// The place in the source, if there is one.
+    pub place: Option<String>,
+}
+
+impl Doing {
+    /// What was found at a point of a search; `name` says what a place is called.
+    fn foreseen(foreseen: &Foreseen, name: &mut impl FnMut(u64) -> String) -> Doing {
+        match foreseen {
+            Foreseen::Nothing => Doing { what: "do nothing more".to_owned(), place: None },
+            Foreseen::Step { label: Some(label), ready, .. } => match record_of(label) {
+                Some(record) => Doing::of(&record, *ready, name),
+                None => Doing { what: "take a step".to_owned(), place: None },
+            },
+            Foreseen::Step { footprint, label: None, .. } => {
+                Doing { what: describe_footprint(footprint), place: None }
+            }
+        }
+    }
+
+    fn of(record: &Record, ready: bool, name: &mut impl FnMut(u64) -> String) -> Doing {
+        let what = describe(record);
+        let what = if ready { what } else { format!("wait until it can {what}") };
+        Doing { what, place: (record.place != 0).then(|| name(record.place)) }
+    }
+
+    /// With its place.
+    fn text(&self) -> String {
+        match &self.place {
+            Some(place) => format!("{} ({place})", self.what),
+            None => self.what.clone(),
+        }
+    }
+}
+
+impl Diverged {
+    /// By what a search has found; `thread` is the number that users know the thread by.
+    pub(crate) fn new(divergence: &Divergence, thread: u16, mut name: impl FnMut(u64) -> String) -> Diverged {
+        Diverged {
+            step: divergence.position as u64,
+            thread,
+            expected: Doing::foreseen(&divergence.expected, &mut name),
+            happened: Doing::foreseen(&divergence.happened, &mut name),
+        }
+    }
+
+    /// One sentence with both sides.
+    pub fn text(&self) -> String {
+        let Diverged { step, thread, expected, happened } = self;
+        let plural = if *step == 1 { "" } else { "s" };
+        let (expected, happened) = (expected.text(), happened.text());
+        format!(
+            "After {step} step{plural}, thread {thread} was expected to {expected}, but was about to {happened}."
+        )
+    }
+}
+
+/// A record as a label of the search.
+pub(crate) fn label(record: &Record) -> Label {
+    let bytes = record.encode();
+    let number = |at: usize| {
+        u64::from_le_bytes(bytes[at..at + 8].try_into().expect("half of a record is eight bytes"))
+    };
+    [number(0), number(8)]
+}
+
+fn record_of(label: &Label) -> Option<Record> {
+    let mut bytes = [0; RECORD];
+    bytes[..8].copy_from_slice(&label[0].to_le_bytes());
+    bytes[8..].copy_from_slice(&label[1].to_le_bytes());
+    Record::decode(&bytes)
+}
+
+fn describe(record: &Record) -> String {
+    let bytes = |how: &str| {
+        let plural = if record.size == 1 { "" } else { "s" };
+        format!("{how} {} byte{plural} at {:#x}", record.size, record.address)
+    };
+    match record.kind {
+        Kind::Load => bytes("load"),
+        Kind::Store => bytes("store"),
+        Kind::Locked | Kind::LockedLoad => bytes("execute a locked instruction or lock operation on"),
+        Kind::Fence if record.size > 0 => format!("call the kernel for the futex at {:#x}", record.address),
+        Kind::Fence | Kind::StoreFence => "execute a fence".to_owned(),
+        Kind::Start => format!("start thread {}", record.address),
+        Kind::Join => format!("join thread {}", record.address),
+        Kind::Ended => "end".to_owned(),
+        Kind::Exit => format!("end the program with exit code {}", record.address),
+        _ => "go on after a pause or at its start".to_owned(),
+    }
+}
+
+fn describe_footprint(footprint: &Footprint) -> String {
+    match footprint.touches.first() {
+        Some(touch) => {
+            let how = if touch.mode == Mode::Read { "read" } else { "write" };
+            let plural = if touch.size == 1 { "" } else { "s" };
+            format!("{how} {} byte{plural} at {:#x}", touch.size, touch.address)
+        }
+        None => "take a step that accesses no memory".to_owned(),
+    }
+}
+
+/// Where a schedule could not be followed: its next turn is of a thread that cannot go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stray {
+    /// After so many steps.
+    pub step: u64,
+    /// The thread whose turn it is.
+    pub thread: u16,
+    /// Why it cannot go on.
+    pub why: Why,
+    /// Where it is, or 0.
+    pub place: u64,
+}
+
+/// Why a thread cannot take its turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// It does not exist.
+    NotStarted,
+    /// It waits.
+    Waits,
+    /// It has ended.
+    Ended,
+}
+
+impl Why {
+    pub(crate) fn of(code: u8) -> Why {
+        match code {
+            0 => Why::NotStarted,
+            1 => Why::Waits,
+            _ => Why::Ended,
+        }
+    }
+}
+
+impl Stray {
+    pub(crate) fn diverged(&self, mut name: impl FnMut(u64) -> String) -> Diverged {
+        let happened = match self.why {
+            Why::NotStarted => "do nothing: it had not been started",
+            Why::Waits => "wait",
+            Why::Ended => "do nothing more: it had ended",
+        };
+        let place = (self.place != 0 && self.why == Why::Waits).then(|| name(self.place));
+        Diverged {
+            step: self.step,
+            thread: self.thread,
+            expected: Doing { what: "take its turn".to_owned(), place: None },
+            happened: Doing { what: happened.to_owned(), place },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::{Order, PENDING};
+
+    fn record(kind: Kind, place: u64) -> Record {
+        Record { kind, order: Order::Plain, thread: 1, flags: PENDING, size: 4, address: 0x1000, place }
+    }
+
+    #[test]
+    fn both_sides_are_told_with_their_places() {
+        let step = |kind, place, ready| Foreseen::Step {
+            footprint: Footprint::nothing(),
+            label: Some(label(&record(kind, place))),
+            ready,
+        };
+        let check = |expected: Foreseen, happened: Foreseen, text: &str| {
+            let divergence = Divergence { position: 7, process: 1, expected, happened };
+            let name = |place: u64| format!("x.c:{place}");
+            assert_eq!(Diverged::new(&divergence, 1, name).text(), text);
+        };
+        check(
+            step(Kind::Load, 12, true),
+            step(Kind::Store, 14, true),
+            "After 7 steps, thread 1 was expected to load 4 bytes at 0x1000 (x.c:12), but was about to store 4 bytes at 0x1000 (x.c:14).",
+        );
+        check(
+            step(Kind::Load, 12, true),
+            Foreseen::Nothing,
+            "After 7 steps, thread 1 was expected to load 4 bytes at 0x1000 (x.c:12), but was about to do nothing more.",
+        );
+        check(
+            step(Kind::Locked, 12, true),
+            step(Kind::Locked, 12, false),
+            "After 7 steps, thread 1 was expected to execute a locked instruction or lock operation on 4 bytes at 0x1000 (x.c:12), but was about to wait until it can execute a locked instruction or lock operation on 4 bytes at 0x1000 (x.c:12).",
+        );
+    }
+}

@@ -1,0 +1,25 @@
+//! Tables whose order comes from random numbers of the operating system.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+fn main() {
+    let sum = Arc::new(Mutex::new(0));
+    let threads: Vec<_> = (0..2)
+        .map(|number| {
+            let sum = sum.clone();
+            thread::spawn(move || {
+                let table: HashMap<usize, usize> = (0..8).map(|key| (key, key * number)).collect();
+                let first = table.iter().next().map_or(0, |(key, _)| *key);
+                // As many steps as the table says.
+                for _ in 0..first % 3 {
+                    *sum.lock().expect("nobody panics") += 1;
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().expect("nobody panics");
+    }
+}
