@@ -263,8 +263,8 @@ fn draw(folder: &Path, name: &str, title: &str, across: &str, curves: Vec<Curve>
     };
     let states = chart("states", |measured| measured.states.max(1) as f64);
     let seconds = chart("seconds", |measured| measured.seconds.max(1e-4));
-    std::fs::write(folder.join(format!("bounded-{name}-states.svg")), states.svg())?;
-    std::fs::write(folder.join(format!("bounded-{name}-seconds.svg")), seconds.svg())?;
+    palisade_files::write(&folder.join(format!("bounded-{name}-states.svg")), states.svg().as_bytes())?;
+    palisade_files::write(&folder.join(format!("bounded-{name}-seconds.svg")), seconds.svg().as_bytes())?;
     Ok(())
 }
 

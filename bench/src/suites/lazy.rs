@@ -66,7 +66,8 @@ pub fn run(seconds: u64, curves: Option<&Path>) -> Result<()> {
             ("diamonds.svg", "Figure 8: diamonds with N branches", &diamonds),
             ("loops.svg", "Figure 9: loops of N stores", &loops),
         ] {
-            std::fs::write(folder.join(name), curve(title, points)).with_context(|| name.to_owned())?;
+            palisade_files::write(&folder.join(name), curve(title, points).as_bytes())
+                .with_context(|| name.to_owned())?;
         }
     }
     Ok(())

@@ -34,7 +34,9 @@ pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
         language: &certificate.language,
         int_range: certificate.int_range,
     };
-    let input = match recorded.read(&args.certificate, args.program.as_deref()) {
+    let path =
+        recorded.path(&args.certificate, args.program.as_deref(), |text| certificate.hash == text_hash(text));
+    let input = match recorded.read(path) {
         Ok(Reading::Program(input)) => input,
         Ok(Reading::Refused(refused)) => return output.refuse(&refused),
         Ok(Reading::Skipped) => unreachable!("files that are named are not skipped"),

@@ -7,6 +7,7 @@ use crate::html::{Page, subject};
 use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
+use crate::paths::keep_apart;
 use palisade::report::{self, LocalSteps, Runs, html};
 use palisade::{
     Budget, CheckError, CheckOptions, Diagnostic, EngineChoice, FencesAnswer, FencesError, FencesOptions,
@@ -25,6 +26,10 @@ pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
         let error = Diagnostic::error("is-a-folder", "fences are looked for in one program at a time");
         return output.refuse_about(&args.file.display().to_string(), error);
     };
+    let outputs = [("--write", args.write.as_deref()), ("--html", args.html.as_deref())];
+    if let Err(exit) = keep_apart([found.path.as_path()], &outputs, output) {
+        return exit;
+    }
     if let Some(error) = engine_of_other_goal(args) {
         return output.refuse_about("--engine", error);
     }
@@ -163,6 +168,7 @@ fn write(input: &Input, answer: &FencesAnswer, path: &Path, budget: &Budget, out
         },
         Err(WriteError::NoSet) => {
             if output.detail != Detail::Quiet {
+                let name = report::visible(&name);
                 output.complain(&format!("{name}: not written, there are no fences to put in\n"));
             }
             return Exit::Fine;

@@ -1,7 +1,8 @@
-//! Files in: finding them, reading them, and saying what is wrong with them.
+//! Files: finding them, reading and writing them, and saying what is wrong with them.
 
 use crate::waiting::Waiting;
 use palisade::{Diagnostic, Input, IntRange, Language, Refused, Source};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -185,9 +186,9 @@ pub fn unreadable(error: &io::Error) -> Diagnostic {
     }
 }
 
-/// Writes a file.
+/// Writes a file. One that cannot be written stays as it was.
 pub fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
-    fs::write(path, text)
+    palisade_files::write(path, text.as_bytes())
         .map_err(|error| Diagnostic::error("unwritable-file", format!("cannot be written: {error}")))
 }
 
@@ -224,8 +225,8 @@ pub fn another_program(input: &Input, given: Option<&Path>, what: &str) -> Diagn
 }
 
 impl Recorded<'_> {
-    /// Reads it: from where the user says, or where it was, or beside the file that names it.
-    pub fn read(&self, by: &Path, given: Option<&Path>) -> Result<Reading, String> {
+    /// Reads it.
+    pub fn read(&self, path: PathBuf) -> Result<Reading, String> {
         let language = Language::from_name(self.language)
             .ok_or_else(|| format!("there is no input language `{}`", self.language))?;
         let int_range = match self.int_range {
@@ -233,17 +234,59 @@ impl Recorded<'_> {
             Some((lo, hi)) => Some(IntRange { lo, hi }),
             None => None,
         };
-        let path = given.map_or_else(|| self.path(by), Path::to_path_buf);
         let found = Found { path, key: String::new(), named: Named::ByUser };
         Ok(read(&found, Some(language), int_range))
     }
 
-    fn path(&self, by: &Path) -> PathBuf {
-        let path = PathBuf::from(self.file);
-        if path.exists() {
-            return path;
+    /// Where it is: where the user says, or where it was, or beside the file that names it.
+    ///
+    /// Names that are not text are recorded with a replacement character for what is not. If several files fit, the one with the recorded text is meant.
+    pub fn path(&self, by: &Path, given: Option<&Path>, has_text: impl Fn(&str) -> bool) -> PathBuf {
+        if let Some(given) = given {
+            return given.to_owned();
         }
+        let path = PathBuf::from(self.file);
         let beside = path.file_name().map(|name| by.with_file_name(name));
-        beside.filter(|beside| beside.exists()).unwrap_or(path)
+        std::iter::once(&path)
+            .chain(&beside)
+            .find_map(|path| recorded_as(path, &has_text))
+            .unwrap_or_else(|| path.clone())
     }
+}
+
+/// The file that is shown like this path, if there is one and it is clear which.
+fn recorded_as(path: &Path, has_text: impl Fn(&str) -> bool) -> Option<PathBuf> {
+    if path.exists() {
+        return Some(path.to_owned());
+    }
+    if !path.to_str()?.contains(char::REPLACEMENT_CHARACTER) {
+        return None;
+    }
+    let mut found = vec![PathBuf::new()];
+    for part in path.components() {
+        let name = part.as_os_str();
+        let is_lossy = name.to_str().is_some_and(|name| name.contains(char::REPLACEMENT_CHARACTER));
+        found = found
+            .into_iter()
+            .flat_map(|folder| if is_lossy { shown_as(&folder, name) } else { vec![folder.join(name)] })
+            .collect();
+    }
+    found.retain(|path| path.exists());
+    match found.as_slice() {
+        [only] => Some(only.clone()),
+        _ => found.into_iter().find(|path| text(path).is_ok_and(|text| has_text(&text))),
+    }
+}
+
+/// The entries of a folder whose names are shown like this one, in order.
+fn shown_as(folder: &Path, name: &OsStr) -> Vec<PathBuf> {
+    let listed = if folder == Path::new("") { Path::new(".") } else { folder };
+    let entries = fs::read_dir(listed).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name());
+    let mut found: Vec<PathBuf> = names
+        .filter(|other| other.to_string_lossy() == name.to_string_lossy())
+        .map(|other| folder.join(other))
+        .collect();
+    found.sort();
+    found
 }

@@ -3,7 +3,7 @@
 use crate::files;
 use crate::output::Output;
 use palisade::report::html::{self, Entry, Subject};
-use palisade::{Diagnostic, Input, Source};
+use palisade::{Diagnostic, Input, Source, report};
 use std::path::Path;
 
 /// What a page says about a program.
@@ -40,7 +40,8 @@ impl<'a> Page<'a> {
         let Some(file) = self.file else { return true };
         let asked: Vec<String> =
             std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
-        let title = format!("palisade {}", asked.join(" "));
+        let asked = asked.join(" ");
+        let title = format!("palisade {}", report::visible(&asked));
         let page = html::page(&title, &self.entries, concat!("Palisade ", env!("PALISADE_VERSION")));
         let written = files::write(file, &page);
         written.map_err(|error| output.complain_about(&file.display().to_string(), error)).is_ok()

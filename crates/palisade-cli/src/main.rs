@@ -19,6 +19,7 @@ mod limits;
 mod meter;
 mod monitor;
 mod output;
+mod paths;
 mod replay;
 mod robust;
 mod run;
@@ -33,6 +34,7 @@ use output::Output;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    interrupt::report_size_limit();
     let palisade = match args::parse() {
         Ok(palisade) => palisade,
         Err(message) => return ExitCode::from(output::told(&message)),

@@ -1,15 +1,17 @@
 //! `palisade monitor`: reads a recorded execution, or one that is still running, and tells which violations of sequential consistency TSO and PSO could have added.
 //!
-//! Exit codes: 0 if there is none, 1 if there are some, 2 if the trace is cut off or malformed (what could be read is reported all the same), 3 if the reading was stopped.
+//! Exit codes: 0 if there is none in a trace with its end mark, 1 if there are some, 2 if the trace is cut off or malformed (what could be read is reported all the same), 3 if the
+//! reading was stopped, or there is no violation and no end mark.
 
 use crate::args::{Format, MonitorArgs};
 use crate::exit::Exit;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
+use crate::paths::{clash, keep_apart};
 use crate::waiting::Waiting;
 use crate::{files, interrupt};
 use palisade::memory::Interlocked;
-use palisade::monitor::{Monitor, Seen, TraceError, TraceReader, Violation};
+use palisade::monitor::{Ending, Monitor, Seen, TraceError, TraceReader, Violation};
 use palisade::report::{self, MonitorFinding, Place};
 use palisade::{Diagnostic, Source, Stats};
 use std::collections::BTreeMap;
@@ -19,11 +21,17 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+/// Why a trace without violations need not be clean.
+const UNMARKED: &str = "the trace has no end mark, so events may be missing";
+
 /// Runs the command.
 pub fn run(args: &MonitorArgs, output: &Output) -> Exit {
     let name = args.trace.display().to_string();
     // The flag is asked for by those who wait for input.
     let _ = interrupt::stop_flag();
+    if let Err(exit) = keep_apart([args.trace.as_path()], &[("--sarif", args.sarif.as_deref())], output) {
+        return exit;
+    }
     let start = Instant::now();
     let input = match open(&args.trace) {
         Ok(input) => input,
@@ -46,15 +54,17 @@ pub fn run(args: &MonitorArgs, output: &Output) -> Exit {
         Err(error) => return output.refuse_about(&name, files::unreadable(&error)),
     };
     let stopped = stopped.load(Ordering::Relaxed);
-    let problem = match &read {
-        _ if stopped => Some("the reading was stopped".to_owned()),
-        Ok(()) => None,
-        Err(error) => Some(error.to_string()),
-    };
     let mut violations = monitor.violations().sorted();
     if let Some(model) = args.model {
         violations.retain(|(violation, _)| violation.model == model.into());
     }
+    let problem = match &read {
+        _ if stopped => Some("the reading was stopped".to_owned()),
+        // What was found is there, whatever follows.
+        Ok(Ending::Unmarked) if violations.is_empty() => Some(UNMARKED.to_owned()),
+        Ok(_) => None,
+        Err(error) => Some(error.to_string()),
+    };
     let sources = sources(&violations, &reader);
     let finding = MonitorFinding {
         file: &name,
@@ -70,24 +80,33 @@ pub fn run(args: &MonitorArgs, output: &Output) -> Exit {
     let mut exit = match (stopped, &read) {
         (true, _) => Exit::Unknown,
         (_, Err(_)) => Exit::Error,
-        _ if violations.is_empty() => Exit::Fine,
-        _ => Exit::Violated,
+        _ => match report::monitor_verdict(&finding) {
+            "clean" => Exit::Fine,
+            "violations" => Exit::Violated,
+            _ => Exit::Unknown,
+        },
     };
     if let Some(problem) = &problem {
         let id = match (&read, stopped) {
             (_, true) => "stopped",
+            (Ok(_), _) => "unmarked-trace",
             (Err(TraceError::CutOff), _) => "cut-off-trace",
             (Err(TraceError::Io(_)), _) => "unreadable-file",
             _ => "malformed-trace",
         };
-        let diagnostic = Diagnostic::error(id, problem.clone())
-            .help(format!("{} events before it were read; the answer is about these", monitor.events()));
+        let help = match read {
+            Ok(_) if !stopped => "end a complete trace with the line `end`".to_owned(),
+            _ => format!("{} events before it were read; the answer is about these", monitor.events()),
+        };
+        let diagnostic = Diagnostic::error(id, problem.clone()).help(help);
         output.complain_about(&name, diagnostic);
     }
     if let Some(path) = &args.sarif {
         let sarif = report::monitor_sarif(&finding, env!("CARGO_PKG_VERSION"));
-        if let Err(error) = files::write(path, &sarif) {
-            output.complain_about(&path.display().to_string(), error);
+        let quoted = clash(sources.keys().map(Path::new), &[("--sarif", Some(path))]);
+        let failed = quoted.or_else(|| Some((path.display().to_string(), files::write(path, &sarif).err()?)));
+        if let Some((name, problem)) = failed {
+            output.complain_about(&name, problem);
             exit = Exit::Error;
         }
     }

@@ -8,9 +8,10 @@ use crate::exit::Exit;
 use crate::files::{self, Reading, Recorded};
 use crate::html::{Page, subject};
 use crate::output::{Detail, Output};
+use crate::paths::keep_apart;
 use palisade::program::lower;
 use palisade::report::{self, Evidence, LocalSteps, html};
-use palisade::trace::{WitnessError, WitnessFile};
+use palisade::trace::{WitnessError, WitnessFile, text_hash};
 use palisade::{Diagnostic, Input};
 use serde_json::json;
 
@@ -29,7 +30,18 @@ pub fn run(args: &ReplayArgs, common: &Common, output: &Output) -> Exit {
         Ok(witness) => witness,
         Err(error) => return refuse(Diagnostic::error("bad-witness", error.to_string())),
     };
-    let input = match program(args, &witness) {
+    let recorded = match recorded(&witness) {
+        Ok(recorded) => recorded,
+        Err(error) => return refuse(error),
+    };
+    let path =
+        recorded.path(&args.witness, args.program.as_deref(), |text| witness.program.hash == text_hash(text));
+    let inputs = [args.witness.as_path(), path.as_path()];
+    if let Err(exit) = keep_apart(inputs, &[("--html", args.html.as_deref())], output) {
+        return exit;
+    }
+    let read = recorded.read(path).map_err(|message| Diagnostic::error("bad-witness", message));
+    let input = match read {
         Ok(Reading::Program(input)) => input,
         Ok(Reading::Refused(refused)) => return output.refuse(&refused),
         Ok(Reading::Skipped) => unreachable!("files that are named are not skipped"),
@@ -91,7 +103,7 @@ fn tell(
             if common.format == Format::Json {
                 return Told { text: record("valid", None, Some(&why)), exit: Exit::Fine };
             }
-            let mut text = format!("valid  {name}: {why}\n");
+            let mut text = format!("valid  {}: {why}\n", report::visible(name));
             if output.detail != Detail::Quiet {
                 let all = output.detail == Detail::Verbose;
                 let local = if all { LocalSteps::Shown } else { LocalSteps::Folded };
@@ -103,27 +115,24 @@ fn tell(
         Err(error) => {
             let text = match common.format {
                 Format::Json => record("invalid", Some(&error), None),
-                Format::Text => format!("invalid  {name}: {error}\n"),
+                Format::Text => format!("invalid  {}: {error}\n", report::visible(name)),
             };
             Told { text, exit: Exit::Violated }
         }
     }
 }
 
-/// Reads the program that the witness is about.
-fn program(args: &ReplayArgs, witness: &WitnessFile) -> Result<Reading, Diagnostic> {
+/// The program that the witness is about.
+fn recorded(witness: &WitnessFile) -> Result<Recorded<'_>, Diagnostic> {
     let instantiation = witness.instantiation();
     let instances = instantiation.any.max(instantiation.every.unwrap_or(0));
     if instances > MOST_INSTANCES {
         let many = format!("{instances} instances of a process are more than the {MOST_INSTANCES} allowed");
         return Err(Diagnostic::error("bad-witness", many));
     }
-    let recorded = Recorded {
+    Ok(Recorded {
         file: &witness.program.file,
         language: &witness.program.language,
         int_range: witness.int_range.map(|[lo, hi]| (lo, hi)),
-    };
-    recorded
-        .read(&args.witness, args.program.as_deref())
-        .map_err(|message| Diagnostic::error("bad-witness", message))
+    })
 }

@@ -7,6 +7,7 @@ use crate::html::{Page, subject};
 use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
+use crate::paths::keep_apart;
 use palisade::report::{self, LocalSteps, RaceFinding, RobustFinding, html};
 use palisade::{
     Budget, Diagnostic, EngineChoice, Input, RaceAnswer, Races, RobustAnswer, RobustError, RobustOptions,
@@ -21,6 +22,15 @@ pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
         Ok(found) => found,
         Err(problems) => return output.refuse_all(problems),
     };
+    let inputs = found.iter().map(|found| found.path.as_path());
+    let outputs = [
+        ("--dot", args.dot.as_deref()),
+        ("--witness", args.witness.as_deref()),
+        ("--html", args.html.as_deref()),
+    ];
+    if let Err(exit) = keep_apart(inputs, &outputs, output) {
+        return exit;
+    }
     let single = found.len() == 1 && !args.paths[0].is_dir();
     if !single && (args.dot.is_some() || args.witness.is_some()) {
         let error =
@@ -205,7 +215,9 @@ fn keep(path: &Path, content: Option<&str>, output: &Output) -> Result<(), Exit>
         }),
         None => {
             if output.detail != Detail::Quiet {
-                output.complain(&format!("{}: not written, there is no run to keep\n", path.display()));
+                let name = path.display().to_string();
+                let name = report::visible(&name);
+                output.complain(&format!("{name}: not written, there is no run to keep\n"));
             }
             Ok(())
         }

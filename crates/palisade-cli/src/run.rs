@@ -6,6 +6,7 @@ use crate::args::{Common, Format, RunArgs, SchedulingArg, StrategyArg};
 use crate::exit::Exit;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
+use crate::paths::{clash, keep_apart};
 use crate::{cargo, files, interrupt, limits};
 use palisade::harness::explore::Searched;
 use palisade::harness::process::{Program, Scheduling, StartError};
@@ -63,6 +64,12 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         stop: interrupt::stop_flag(),
         deadline: common.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
     };
+    let schedule = job.schedule_file(replayed.is_some());
+    let outputs = [("--save", schedule.as_deref()), ("--sarif", args.sarif.as_deref())];
+    let program = Some(Path::new(&name)).filter(|path| path.components().count() > 1);
+    if let Err(exit) = keep_apart(args.replay.as_deref().into_iter().chain(program), &outputs, output) {
+        return exit;
+    }
     let start = Instant::now();
     let mut session = match job.start() {
         Ok(session) => session,
@@ -85,14 +92,18 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
             .help("link and compile with `palisade cc` or `palisade c++`; objects of other compilers are not followed");
         return output.refuse_about(&name, diagnostic);
     }
-    let saved = match job.save(&mut session, replayed.is_some()) {
+    let mut unwritten = false;
+    let sources = sources(&session.findings);
+    let quoted = clash(sources.keys().map(Path::new), &outputs);
+    let is_free = quoted.is_none();
+    let saved = match quoted.map_or_else(|| job.save(&mut session, schedule.as_deref()), Err) {
         Ok(saved) => saved,
         Err((path, diagnostic)) => {
             output.complain_about(&path, diagnostic);
+            unwritten = args.save.is_some() || !is_free;
             None
         }
     };
-    let sources = sources(&session.findings);
     let scheduling = session.scheduling().to_owned();
     let finding = RunFinding {
         program: &name,
@@ -114,13 +125,13 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         "races" => Exit::Races,
         _ => Exit::Unknown,
     };
-    if let Some(path) = &args.sarif
+    if let Some(path) = args.sarif.as_ref().filter(|_| is_free)
         && let Err(error) = files::write(path, &report::run_sarif(&finding, env!("CARGO_PKG_VERSION")))
     {
         output.complain_about(&path.display().to_string(), error);
         return Exit::Error;
     }
-    exit
+    if unwritten { Exit::Error } else { exit }
 }
 
 fn refuse(name: &str, error: &StartError, output: &Output) -> Exit {
@@ -205,11 +216,25 @@ impl Job<'_> {
         })
     }
 
-    /// Keeps the schedule of the most important finding.
-    fn save(&self, session: &mut Session, is_replay: bool) -> Result<Option<String>, (String, Diagnostic)> {
+    /// Where the schedule of the most important finding is kept, if it is.
+    fn schedule_file(&self, is_replay: bool) -> Option<PathBuf> {
         if self.args.no_save || (is_replay && self.args.save.is_none() && !self.args.shorten) {
-            return Ok(None);
+            return None;
         }
+        Some(self.args.save.clone().unwrap_or_else(|| {
+            let program = Path::new(self.program.command.first().map_or("", String::as_str));
+            let name = program.file_name().map_or_else(|| "program".into(), |name| name.to_string_lossy());
+            PathBuf::from(format!("{name}.schedule"))
+        }))
+    }
+
+    /// Keeps the schedule of the most important finding.
+    fn save(
+        &self,
+        session: &mut Session,
+        path: Option<&Path>,
+    ) -> Result<Option<String>, (String, Diagnostic)> {
+        let Some(path) = path else { return Ok(None) };
         let Some((mut first, shows)) = self.most_important(&session.findings) else { return Ok(None) };
         if self.args.shorten
             && let Some(turns) = &first.turns
@@ -217,14 +242,9 @@ impl Job<'_> {
             let shortened = self.shortened(session, turns);
             first.turns = shortened.or(first.turns);
         }
-        let path = self.args.save.clone().unwrap_or_else(|| {
-            let program = Path::new(self.program.command.first().map_or("", String::as_str));
-            let name = program.file_name().map_or_else(|| "program".into(), |name| name.to_string_lossy());
-            PathBuf::from(format!("{name}.schedule"))
-        });
         let name = path.display().to_string();
         let schedule = session.schedule(&first, shows);
-        files::write(&path, &schedule.to_string()).map_err(|error| (name.clone(), error))?;
+        files::write(path, &schedule.to_string()).map_err(|error| (name.clone(), error))?;
         Ok(Some(name))
     }
 

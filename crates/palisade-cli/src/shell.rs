@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::files;
 use crate::output::Output;
 use clap_mangen::Man;
-use palisade::Diagnostic;
+use palisade::{Diagnostic, report};
 use std::path::Path;
 
 /// The command that clap adds.
@@ -30,7 +30,7 @@ pub fn man(args: &ManArgs, output: &Output) -> Exit {
         }
         Some(folder) => match write_pages(&command, folder) {
             Ok(count) => {
-                output.print(&format!("{count} pages written to {}\n", folder.display()));
+                output.print(&format!("{count} pages written to {}\n", report::visible(&folder.display().to_string())));
                 Exit::Fine
             }
             Err((file, error)) => {

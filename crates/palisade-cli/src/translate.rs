@@ -4,6 +4,7 @@ use crate::args::{Format, TargetArg, TranslateArgs};
 use crate::exit::Exit;
 use crate::files::{self, Found, Named, Reading};
 use crate::output::Output;
+use crate::paths::keep_apart;
 use palisade::export::{Export, Target};
 use palisade::program::written::Program;
 use palisade::{Diagnostic, Input, Refused, report};
@@ -11,6 +12,9 @@ use serde_json::json;
 
 /// Runs the command.
 pub fn run(args: &TranslateArgs, output: &Output) -> Exit {
+    if let Err(exit) = keep_apart([args.file.as_path()], &[("--output", args.output.as_deref())], output) {
+        return exit;
+    }
     let found = Found { path: args.file.clone(), key: String::new(), named: Named::ByUser };
     let input = match files::read(&found, args.input, args.int_range) {
         Reading::Program(input) => input,
@@ -60,7 +64,8 @@ fn translate(args: &TranslateArgs, input: &Input) -> Result<String, Vec<Diagnost
 
 /// What the first comment says.
 fn heading(args: &TranslateArgs, input: &Input) -> String {
-    let name = input.source.name();
+    // A line break in a name would end the comment.
+    let name = report::visible(input.source.name());
     let rounds = |number: u32| format!("{number} round{}", if number == 1 { "" } else { "s" });
     match (args.rounds, args.age) {
         (Some(number), _) => {

@@ -20,7 +20,7 @@ mod violations;
 mod words;
 
 pub use event::{Access, Action, Bytes, Event, Instruction, LARGEST_ACCESS, MOST_PROCESSES, Process};
-pub use format::{BinaryWriter, Instructions, TextWriter, TraceError, TraceReader};
+pub use format::{BinaryWriter, Ending, Instructions, TextWriter, TraceError, TraceReader};
 pub use model::ByMonitors;
 pub use monitor::Monitor;
 pub use ordering::{Operation, actions, fenced_action};

@@ -1,10 +1,10 @@
 //! Both forms of traces: what is written is read again, and no input makes the reader panic or go astray.
 
 use palisade_monitor::{
-    Access, Action, BinaryWriter, Bytes, Event, Instruction, Process, TextWriter, TraceError, TraceReader,
+    Access, Action, BinaryWriter, Bytes, Ending, Event, Instruction, Process, TextWriter, TraceError, TraceReader,
 };
 
-fn read(bytes: &[u8]) -> (Vec<(Event, String)>, Result<(), TraceError>) {
+fn read(bytes: &[u8]) -> (Vec<(Event, String)>, Result<Ending, TraceError>) {
     let mut reader = TraceReader::new(bytes).expect("memory can be read");
     let mut events = Vec::new();
     let result = reader.read(|event| events.push(*event));
@@ -84,8 +84,8 @@ fn a_binary_trace_that_is_cut_off_anywhere_is_recognised() {
     for length in 0..whole.len() {
         let (events, result) = read(&whole[..length]);
         if length < 9 {
-            // Not even the magic word is there: it is taken for a text.
-            assert!(length == 0 || result.is_err(), "{length}");
+            // Not even the magic word is there: it is taken for a text, and nothing is taken for an empty one without an end mark.
+            assert!(result.is_err() || matches!((length, &result), (0, Ok(Ending::Unmarked))), "{length}");
         } else {
             assert!(matches!(result, Err(TraceError::CutOff)), "{length}: {result:?}");
         }
@@ -110,6 +110,23 @@ fn a_text_trace_that_is_cut_off_is_recognised() {
     check("", 0, false);
     check("# nothing\n\n", 0, false);
     check("p load x", 1, false);
+    // Half an event is not an event.
+    check("palisade trace 1\np load x\nq load xy", 1, true);
+    check("palisade trace 1\nend1 load x\nend", 1, true);
+    check("palisade trace 1\nend1 load x\nend\n", 1, false);
+}
+
+#[test]
+fn only_a_text_trace_with_an_end_mark_is_known_to_be_complete() {
+    for start in ["", "palisade trace 1\n"] {
+        let whole = format!("{start}p store x a.c:1\nq load flag b.c:2\n# done\nend\n# more\n");
+        let marked = whole.find("end").expect("there is a mark") + "end".len();
+        for length in 0..=whole.len() {
+            let (_, result) = read(&whole.as_bytes()[..length]);
+            let is_marked = matches!(result, Ok(Ending::Marked));
+            assert_eq!(is_marked, length >= marked, "{:?}: {result:?}", &whole[..length]);
+        }
+    }
 }
 
 #[test]

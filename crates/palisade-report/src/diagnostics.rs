@@ -3,6 +3,7 @@
 //! Only the lines that a diagnostic points at are handed to the renderer, and only a window of a very long line, so that the
 //! cost of a message does not depend on the size of the file. A span of several lines is shown by its first one.
 
+use crate::visible::{visible, visible_lines};
 use crate::{Colour, fit};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use palisade_base::{Diagnostic, Position, Severity, Source, Span};
@@ -32,7 +33,7 @@ pub fn diagnostics(source: &Source, diagnostics: &[Diagnostic], limit: usize, co
         writeln!(text, "{} more not shown", diagnostics.len() - limit).expect("writing to a string");
     }
     if errors > 1 {
-        write!(text, "{}: {errors} errors", source.name()).expect("writing to a string");
+        write!(text, "{}: {errors} errors", visible(source.name())).expect("writing to a string");
         if warnings > 0 {
             write!(text, ", {warnings} warnings").expect("writing to a string");
         }
@@ -48,13 +49,14 @@ pub fn diagnostic(source: &Source, diagnostic: &Diagnostic, colour: Colour) -> S
         Severity::Warning => Level::WARNING,
     };
     let excerpts = excerpts(source, diagnostic);
-    let message = fit(&diagnostic.message, LONGEST_MESSAGE);
-    let message = if excerpts.is_empty() { format!("{}: {message}", source.name()) } else { message };
+    let name = visible(source.name());
+    let message = visible_lines(&fit(&diagnostic.message, LONGEST_MESSAGE));
+    let message = if excerpts.is_empty() { format!("{name}: {message}") } else { message };
     let mut group = Group::with_title(level.primary_title(message).id(diagnostic.id));
     let mut moved = Vec::new();
     for excerpt in excerpts {
         if excerpt.shown_column != excerpt.place.column {
-            let place = |column: u32| format!("{}:{}:{column}", source.name(), excerpt.place.line);
+            let place = |column: u32| format!("{name}:{}:{column}", excerpt.place.line);
             moved.push((place(excerpt.shown_column), place(excerpt.place.column)));
         }
         let annotations = excerpt.marks.into_iter().map(|mark| {
@@ -63,7 +65,7 @@ pub fn diagnostic(source: &Source, diagnostic: &Diagnostic, colour: Colour) -> S
             if mark.text.is_empty() { annotation } else { annotation.label(mark.text) }
         });
         let snippet = Snippet::source(excerpt.text)
-            .path(source.name())
+            .path(name.as_ref())
             .line_start(excerpt.first_line as usize)
             .annotations(annotations);
         group = group.element(snippet);

@@ -47,7 +47,7 @@ pub fn junit(suite: &str, cases: &[TestCase], seconds: f64) -> String {
         let open = format!(
             "    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\"",
             escaped(&case.class),
-            escaped(&case.name),
+            escaped(&crate::visible(&case.name)),
             case.seconds
         );
         let (tag, message, story) = match &case.result {

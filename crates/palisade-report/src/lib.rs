@@ -18,6 +18,7 @@ mod story;
 mod summary;
 mod table;
 mod verdict;
+mod visible;
 mod witness;
 
 pub use cycle::{cycle, cycle_dot, explain_cycle};
@@ -28,7 +29,7 @@ pub use fences::{
 };
 pub use json::{SCHEMA_VERSION, check_json, refused_json};
 pub use junit::{TestCase, TestResult, junit};
-pub use monitor::{MonitorFinding, Place, monitor_headline, monitor_json, monitor_sarif, monitor_text};
+pub use monitor::{MonitorFinding, Place, monitor_headline, monitor_json, monitor_sarif, monitor_text, monitor_verdict};
 pub use notes::notes;
 pub use robustness::{
     RaceFinding, RobustFinding, race_details, race_headline, race_json, robust_details, robust_headline,
@@ -39,6 +40,7 @@ pub use sarif::{Problem, Scanned, check_sarif};
 pub use story::{StepInWords, step_in_words};
 pub use summary::{Compared, Disagreement, FileResult, summary};
 pub use verdict::{counter, details, headline, mebibytes};
+pub use visible::visible;
 pub use witness::{LocalSteps, witness};
 
 use palisade_base::Source;

@@ -3,7 +3,7 @@
 //! A violation is three instructions. Those that were seen under both models are told once, with both models.
 
 use crate::sarif::{document, uri, written};
-use crate::{Colour, SCHEMA_VERSION, fit, one_line};
+use crate::{Colour, SCHEMA_VERSION, fit, one_line, visible};
 use palisade_base::Source;
 use palisade_memory::Model;
 use palisade_monitor::{Instruction, Instructions, Seen, Violation};
@@ -24,7 +24,7 @@ pub struct MonitorFinding<'a> {
     pub instructions: &'a Instructions,
     /// The source texts that are there, by the names that the trace gives them.
     pub sources: &'a BTreeMap<String, Source>,
-    /// Why the trace could not be read to its end.
+    /// Why the trace could not be read to its end, or why it may go on after what was read.
     pub problem: Option<&'a str>,
     /// Time taken.
     pub seconds: f64,
@@ -88,15 +88,30 @@ fn grouped(violations: &[(Violation, Seen)]) -> Vec<Grouped> {
     groups
 }
 
-/// `violations` or `clean`.
-fn verdict(finding: &MonitorFinding<'_>) -> &'static str {
-    if finding.violations.is_empty() { "clean" } else { "violations" }
+/// `violations`, `clean`, or `unknown`: a trace that was not read to its end, or may have no end, is not clean.
+pub fn monitor_verdict(finding: &MonitorFinding<'_>) -> &'static str {
+    match (finding.violations.is_empty(), finding.problem) {
+        (false, _) => "violations",
+        (true, None) => "clean",
+        (true, Some(_)) => "unknown",
+    }
 }
 
 /// The line of a trace: verdict, file, how many. Without a line break.
 pub fn monitor_headline(finding: &MonitorFinding<'_>, colour: Colour) -> String {
-    let style = if finding.violations.is_empty() { "1;32" } else { "1;31" };
-    let word = colour.paint(style, verdict(finding));
+    let verdict = monitor_verdict(finding);
+    let style = match verdict {
+        "clean" => "1;32",
+        "unknown" => "1;33",
+        _ => "1;31",
+    };
+    let word = colour.paint(style, verdict);
+    let file = visible(finding.file);
+    if let ("unknown", Some(problem)) = (verdict, finding.problem) {
+        let events = if finding.events == 1 { "event" } else { "events" };
+        let read = finding.events;
+        return format!("{word}  {file}: no violation in {read} {events} read; {}", visible(problem));
+    }
     let of = |model| finding.violations.iter().filter(|(violation, _)| violation.model == model).count();
     let counts: Vec<String> = [Model::Tso, Model::Pso]
         .into_iter()
@@ -105,7 +120,7 @@ pub fn monitor_headline(finding: &MonitorFinding<'_>, colour: Colour) -> String 
         .collect();
     let counts = if counts.is_empty() { String::new() } else { format!("{}, ", counts.join(", ")) };
     let read = if finding.problem.is_some() { "events read" } else { "events" };
-    format!("{word}  {}: {counts}{} {read}", finding.file, finding.events)
+    format!("{word}  {file}: {counts}{} {read}", finding.events)
 }
 
 /// All violations with their source lines.
@@ -177,7 +192,7 @@ pub fn monitor_json(finding: &MonitorFinding<'_>) -> String {
         "schema_version": SCHEMA_VERSION,
         "command": "monitor",
         "file": finding.file,
-        "verdict": verdict(finding),
+        "verdict": monitor_verdict(finding),
         "events": finding.events,
         "violations": violations,
         "seconds": finding.seconds,
@@ -185,6 +200,9 @@ pub fn monitor_json(finding: &MonitorFinding<'_>) -> String {
     });
     if let Some(problem) = finding.problem {
         record["error"] = problem.into();
+        if monitor_verdict(finding) == "unknown" {
+            record["reason"] = problem.into();
+        }
     }
     record.to_string()
 }

@@ -35,7 +35,7 @@ pub fn robust_headline(finding: &RobustFinding<'_>, colour: Colour) -> String {
         Robustness::Unknown(_) => "1;33",
     };
     let why = robust_why(finding).map_or_else(String::new, |why| format!(": {why}"));
-    format!("{}  {}{why}", colour.paint(style, finding.outcome.answer.word()), finding.file)
+    format!("{}  {}{why}", colour.paint(style, finding.outcome.answer.word()), crate::visible(finding.file))
 }
 
 /// Which instruction overtakes which, why it is unknown, or what `robust` is limited to.
@@ -132,7 +132,7 @@ pub fn race_headline(finding: &RaceFinding<'_>, colour: Colour) -> String {
         Races::Unknown(_) => "1;33",
     };
     let why = race_why(finding).map_or_else(String::new, |why| format!(": {why}"));
-    format!("{}  {}{why}", colour.paint(style, finding.outcome.answer.word()), finding.file)
+    format!("{}  {}{why}", colour.paint(style, finding.outcome.answer.word()), crate::visible(finding.file))
 }
 
 /// What races with what, or why it is unknown.

@@ -98,7 +98,7 @@ pub fn run_headline(finding: &RunFinding<'_>, colour: Colour) -> String {
         None => format!("{executions} schedule{}", if executions == 1 { "" } else { "s" }),
     });
     counts.push(format!("{} events", finding.findings.events));
-    format!("{}  {}: {}", colour.paint(style, verdict), finding.program, counts.join(", "))
+    format!("{}  {}: {}", colour.paint(style, verdict), crate::visible(finding.program), counts.join(", "))
 }
 
 /// How to see something again.
@@ -169,7 +169,7 @@ pub fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> Strin
     if let Some(problem) = finding.problem {
         writeln!(text, "\n{problem}").expect("writing to a string");
     }
-    if let Some(saved) = finding.saved {
+    if let Some(saved) = finding.saved.map(crate::visible) {
         writeln!(text, "\nThe schedule is in {saved}: repeat it with `palisade run --replay {saved}`.")
             .expect("writing to a string");
     }

@@ -1,5 +1,6 @@
 //! The table below a run over many files: counts per verdict, the slowest, disagreements with what was expected.
 
+use crate::visible;
 use crate::table::{self, Align, Column};
 use std::fmt::Write;
 
@@ -90,7 +91,7 @@ pub fn summary(results: &[FileResult], compared: Option<&Compared>, left: usize,
         text.push_str("slowest:\n");
     }
     for result in slow.iter().take(SLOWEST) {
-        writeln!(text, "  {:.2} s  {}", result.seconds, result.file).expect("writing to a string");
+        writeln!(text, "  {:.2} s  {}", result.seconds, visible(&result.file)).expect("writing to a string");
     }
 
     let without = results.iter().filter(|result| result.is_without_property).count();
@@ -103,7 +104,7 @@ pub fn summary(results: &[FileResult], compared: Option<&Compared>, left: usize,
         let colon = if compared.disagreements.is_empty() { "" } else { ":" };
         writeln!(text, "{}{colon}", compared.in_words()).expect("writing to a string");
         for d in &compared.disagreements {
-            writeln!(text, "  {}: expected {}, got {}", d.file, d.expected, d.verdict)
+            writeln!(text, "  {}: expected {}, got {}", visible(&d.file), d.expected, d.verdict)
                 .expect("writing to a string");
         }
     }

@@ -14,7 +14,7 @@ pub fn headline(finding: &Finding<'_>, colour: Colour) -> String {
         Verdict::Unknown(_) => "1;33",
     };
     let why = why(finding).map_or_else(String::new, |why| format!(": {why}"));
-    format!("{}  {}{why}", colour.paint(style, word), finding.file)
+    format!("{}  {}{why}", colour.paint(style, word), crate::visible(finding.file))
 }
 
 /// What is bad, why it is unknown, or what `safe` is limited to.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// All crates, from the ground up.
 const LAYERS: &[&str] = &[
     "palisade-base",
+    "palisade-files",
     "palisade-program",
     "palisade-memory",
     "palisade-trace",

@@ -139,7 +139,7 @@ fn draw(folder: &Path, name: &str, title: &str, across: &str, curves: &[Curve]) 
             upwards: upwards.to_owned(),
             curves: curves.iter().map(points).collect(),
         };
-        std::fs::write(folder.join(format!("growth-{name}-{suffix}.svg")), chart.svg())?;
+        palisade_files::write(&folder.join(format!("growth-{name}-{suffix}.svg")), chart.svg().as_bytes())?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use crate::expect::Expectations;
 use crate::files;
 use crate::limits::Limits;
 use crate::output::Output;
+use crate::paths::keep_apart;
 use palisade::{CheckOptions, Diagnostic, EngineChoice, Options, Refused, Source};
 use std::path::Path;
 
@@ -26,6 +27,18 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
         Ok(found) => found,
         Err(problems) => return output.refuse_all(problems),
     };
+    let inputs = found.iter().map(|found| found.path.as_path()).chain(args.expect.as_deref());
+    let outputs = [
+        ("--witness", args.witness.as_deref()),
+        ("--certificate", args.certificate.as_deref()),
+        ("--html", args.html.as_deref()),
+        ("--junit", args.junit.as_deref()),
+        ("--sarif", args.sarif.as_deref()),
+        ("--tsv", args.tsv.as_deref()),
+    ];
+    if let Err(exit) = keep_apart(inputs, &outputs, output) {
+        return exit;
+    }
     let asked = Asked { args, options: options(args), limits: Limits::new(common) };
     let single = expectations.is_none() && args.tsv.is_none() && !args.paths[0].is_dir();
     match found.as_slice() {

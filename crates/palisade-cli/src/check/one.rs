@@ -201,7 +201,8 @@ fn keep(path: Option<&Path>, text: Option<String>, why_not: &str, output: &Outpu
             written.map_err(|error| output.complain_about(&path.display().to_string(), error)).is_ok()
         }
         (Some(path), None) if output.detail != Detail::Quiet => {
-            output.complain(&format!("{}: not written, {why_not}\n", path.display()));
+            let name = path.display().to_string();
+            output.complain(&format!("{}: not written, {why_not}\n", report::visible(&name)));
             true
         }
         _ => true,

@@ -24,3 +24,4 @@ mod schema;
 mod serve;
 mod shell;
 mod translate;
+mod written;

@@ -53,6 +53,15 @@ impl Instructions {
     }
 }
 
+/// How a trace that was read came to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// With its end mark: it is complete.
+    Marked,
+    /// Without: it may be complete, or have been cut off. Only texts that do not begin with `palisade trace 1` can end like this.
+    Unmarked,
+}
+
 /// Why a trace could not be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
@@ -107,15 +116,17 @@ impl<R: Read> TraceReader<R> {
     }
 
     /// Reads to the end, or to the first thing that is wrong.
-    pub fn read(&mut self, mut take: impl FnMut(&Event)) -> Result<(), TraceError> {
+    pub fn read(&mut self, mut take: impl FnMut(&Event)) -> Result<Ending, TraceError> {
         self.read_batches(|events| events.iter().for_each(&mut take))
     }
 
     /// The same, some events at a time; never waits for input with events in hand.
-    pub fn read_batches(&mut self, mut take: impl FnMut(&[Event])) -> Result<(), TraceError> {
+    pub fn read_batches(&mut self, mut take: impl FnMut(&[Event])) -> Result<Ending, TraceError> {
         match &mut self.form {
             Form::Text(lines) => lines.read(&mut self.instructions, &mut take),
-            Form::Binary(records) => records.read(&mut self.instructions, &mut take),
+            Form::Binary(records) => {
+                records.read(&mut self.instructions, &mut take).map(|()| Ending::Marked)
+            }
         }
     }
 

@@ -2,10 +2,10 @@
 //!
 //! `PROCESS load|store|lock|lock-load ADDRESS[/SIZE] [INSTRUCTION]`, `PROCESS fence|sfence [INSTRUCTION]`, `PROCESS spawn|start|join PROCESS [INSTRUCTION]`,
 //! `PROCESS free ADDRESS[/SIZE]`. An address is a number, or a name with an optional `+OFFSET`. Empty lines and lines that begin with `#` say nothing. A trace
-//! that begins with the line `palisade trace 1` ends with the line `end`, so that one that was cut off is recognised; without the one there is no need of
-//! the other.
+//! ends with the line `end`, so that one that was cut off is recognised. If it begins with the line `palisade trace 1`, it must end so; if not, and it does not end so, the
+//! reader says that too.
 
-use super::{Instructions, TraceError};
+use super::{Ending, Instructions, TraceError};
 use crate::event::{Access, Action, Bytes, Event, MOST_PROCESSES, Process};
 use rustc_hash::FxHashMap;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read, Write};
@@ -88,7 +88,7 @@ impl<R: Read> Lines<R> {
         &mut self,
         instructions: &mut Instructions,
         take: &mut impl FnMut(&[Event]),
-    ) -> Result<(), TraceError> {
+    ) -> Result<Ending, TraceError> {
         let mut bytes = Vec::new();
         let mut must_end = false;
         let mut ended = false;
@@ -96,7 +96,11 @@ impl<R: Read> Lines<R> {
             bytes.clear();
             let read = self.input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes)?;
             if read == 0 {
-                return if must_end && !ended { Err(TraceError::CutOff) } else { Ok(()) };
+                return match (ended, must_end) {
+                    (true, _) => Ok(Ending::Marked),
+                    (false, true) => Err(TraceError::CutOff),
+                    (false, false) => Ok(Ending::Unmarked),
+                };
             }
             self.line += 1;
             let number = self.line;
@@ -104,21 +108,27 @@ impl<R: Read> Lines<R> {
             if bytes.last() != Some(&b'\n') && read as u64 == LONGEST_LINE {
                 return Err(wrong(format!("the line is longer than {LONGEST_LINE} bytes")));
             }
+            let is_whole = bytes.last() == Some(&b'\n');
             let text =
                 std::str::from_utf8(&bytes).map_err(|_| wrong("this is not text in UTF-8".to_owned()))?;
             match text.trim() {
                 line if line.is_empty() || line.starts_with('#') => {}
                 _ if ended => return Err(wrong("something follows the end".to_owned())),
                 HEADER if number == 1 => must_end = true,
-                END => ended = true,
+                END if is_whole || !self.has_process_like_end() => ended = true,
+                // Half a line may read like an event that did not happen.
+                _ if must_end && !is_whole => return Err(TraceError::CutOff),
                 line => match self.event(line, instructions) {
                     Ok(event) => take(&[event]),
-                    // The last line of a trace that was cut off is no wonder.
-                    Err(_) if must_end && bytes.last() != Some(&b'\n') => return Err(TraceError::CutOff),
                     Err(problem) => return Err(wrong(problem)),
                 },
             }
         }
+    }
+
+    /// Whether the last line of a trace that was cut off could be the beginning of an event, and look like the end mark.
+    fn has_process_like_end(&self) -> bool {
+        self.processes.keys().any(|name| name.starts_with(END))
     }
 
     fn event(&mut self, line: &str, instructions: &mut Instructions) -> Result<Event, String> {

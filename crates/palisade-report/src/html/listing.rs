@@ -32,7 +32,7 @@ pub(super) fn lines_of(source: &Source, span: Span) -> BTreeSet<u32> {
 pub(super) fn listing(source: &Source, language: &str, marks: &Marks) -> String {
     let mut html = format!(
         "<div class=\"listing\" role=\"region\" aria-label=\"Program {}\" tabindex=\"0\" dir=\"ltr\"><ol class=\"lines\" data-language=\"{}\">\n",
-        escape(source.name()),
+        escape(&crate::visible(source.name())),
         escape(language)
     );
     let mut start = 0;

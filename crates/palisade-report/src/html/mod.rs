@@ -11,6 +11,7 @@ mod run;
 mod text;
 mod timeline;
 
+use crate::visible;
 use crate::verdict::{grouped, mebibytes, why};
 use crate::{Evidence, FencesFinding, Finding, RaceFinding, RobustFinding, explain};
 use listing::{Marks, lines_of, listing};
@@ -198,7 +199,7 @@ impl Entry {
         format!(
             "<header class=\"verdict {0}\"><h2><span class=\"badge\">{0}</span> <span class=\"file\">{1}</span></h2>\n{why}{account}</header>\n{2}",
             escape(&self.word),
-            escape(&self.file),
+            escape(&visible(&self.file)),
             self.body
         )
     }
@@ -207,7 +208,7 @@ impl Entry {
 /// A whole page for one or more files. `title` says what was asked, e.g. `palisade check`; `maker` who made the page.
 pub fn page(title: &str, entries: &[Entry], maker: &str) -> String {
     let of = match entries {
-        [only] => format!("{}: {}", only.word, only.file),
+        [only] => format!("{}: {}", only.word, visible(&only.file)),
         _ => format!("{} files", entries.len()),
     };
     let mut html = format!(
@@ -265,7 +266,7 @@ fn list(entries: &[Entry]) -> String {
             "<tr class=\"{0}\"><td><span class=\"badge\">{0}</span></td><td><a href=\"#{1}\">{2}</a></td><td>{3}</td><td class=\"muted\">{4}</td></tr>",
             escape(&entry.word),
             name(number),
-            escape(&entry.file),
+            escape(&visible(&entry.file)),
             escape(&entry.why),
             escape(&entry.account)
         )

@@ -1,0 +1,46 @@
+//! Names and messages as they are shown: control characters in them do nothing to a terminal or a table.
+
+use std::borrow::Cow;
+
+/// A name in which everything that would not be seen, or would move the cursor or the text around it, is written as in a Rust string: `\n`, `\u{1b}`.
+pub fn visible(name: &str) -> Cow<'_, str> {
+    if name.contains(is_hidden) {
+        let shown = |c: char| if is_hidden(c) { c.escape_default().to_string() } else { c.to_string() };
+        Cow::Owned(name.chars().map(shown).collect())
+    } else {
+        Cow::Borrowed(name)
+    }
+}
+
+/// The same for a message, which may have several lines.
+pub(crate) fn visible_lines(message: &str) -> String {
+    message.split('\n').map(visible).collect::<Vec<_>>().join("\n")
+}
+
+/// Control characters, line separators, and characters that turn the direction of the text around them.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}' | '\u{feff}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for (name, shown) in [
+            ("a/b c.pal", "a/b c.pal"),
+            ("\u{e4}\u{4e2d}\u{fffd}.pal", "\u{e4}\u{4e2d}\u{fffd}.pal"),
+            ("a\nb\t\r", "a\\nb\\t\\r"),
+            ("\u{1b}[31m\u{7}\u{0}\u{7f}\u{9b}", "\\u{1b}[31m\\u{7}\\u{0}\\u{7f}\\u{9b}"),
+            ("\u{202e}lap", "\\u{202e}lap"),
+        ] {
+            assert_eq!(visible(name), shown);
+        }
+        assert_eq!(visible_lines("a\nb\u{1b}"), "a\nb\\u{1b}");
+    }
+}
