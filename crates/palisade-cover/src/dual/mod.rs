@@ -188,8 +188,7 @@ fn check(
                     Program { automata: &automata, merged: &merged, setup: &setup, model: task.model };
                 let witness = unfold(task, &system, &program, &search, &bad, node);
                 return witness.map(Verdict::Unsafe).ok_or_else(|| {
-                    let bug = "a bad state was found, but no run to it: this is a bug in Palisade";
-                    Reason::Unsupported(bug.into())
+                    Reason::Bug("a bad state was found, but no run to it".into())
                 });
             }
         }
