@@ -90,9 +90,10 @@ fn explain(system: &System, trouble: Trouble) -> Reason {
                 palisade_automata::MOST_DECLARED
             ))
         }
-        Trouble::Values(cell) => {
-            Reason::Growing { name: system.cells[cell].name.clone(), values: palisade_automata::MOST_VALUES + 1 }
-        }
+        Trouble::Values(cell) => Reason::Growing {
+            name: system.cells[cell].name.clone(),
+            values: palisade_automata::MOST_VALUES + 1,
+        },
         Trouble::States(role) => {
             let (name, most) = (&system.roles[role].name, palisade_automata::MOST_STATES);
             Reason::Unsupported(format!(

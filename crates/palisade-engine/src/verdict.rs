@@ -73,6 +73,8 @@ pub enum Reason {
     },
     /// The engine does not handle such programs.
     Unsupported(String),
+    /// A bad state is reachable, but no run to it can be shown.
+    Unshown(String),
     /// The engine contradicted itself. This is never an answer: whoever asked the engine reports it as an error.
     Bug(String),
 }
@@ -123,7 +125,7 @@ impl fmt::Display for Reason {
                     "`{name}` may take more and more values ({values} counted so far); declare its domain, or bound all integers with --int-range LO..HI"
                 )
             }
-            Reason::Unsupported(why) | Reason::Bug(why) => f.write_str(why),
+            Reason::Unsupported(why) | Reason::Unshown(why) | Reason::Bug(why) => f.write_str(why),
         }
     }
 }
@@ -198,6 +200,7 @@ impl Reason {
             | Reason::Partly(..)
             | Reason::Growing { .. }
             | Reason::Unsupported(_)
+            | Reason::Unshown(_)
             | Reason::Bug(_) => false,
         }
     }
@@ -246,6 +249,15 @@ impl Reason {
         }
     }
 
+    /// The same, found out about something else than what was asked about: `which` says about what. It is then no bound for what was asked about.
+    pub fn about(self, which: &str) -> Reason {
+        match self {
+            Reason::Exhausted(_) | Reason::Bug(_) => self,
+            Reason::Partly(what, reached) => Reason::Partly(what, Box::new(reached.about(which))),
+            fact => Reason::Unsupported(format!("{which}: {fact}")),
+        }
+    }
+
     /// What part of the budget ran out, if that is why.
     pub fn what_ran_out(&self) -> Option<Exhausted> {
         match self {
@@ -289,7 +301,10 @@ mod tests {
             vec![nested, Reason::Rounds(2)],
             "no bad state with up to 2 started processes, up to 3 nested calls and up to 2 rounds",
         );
-        check(vec![Reason::Spawned(2), Reason::Spawned(1)], "no bad state in runs that start up to 1 process");
+        check(
+            vec![Reason::Spawned(2), Reason::Spawned(1)],
+            "no bad state in runs that start up to 1 process",
+        );
     }
 
     #[test]
@@ -297,5 +312,6 @@ mod tests {
         let bug = Reason::exhausted(Exhausted::Stopped, Some(Reason::Bug("no run".to_owned())));
         assert_eq!((bug.bug(), bug.is_bound()), (Some("no run"), false));
         assert_eq!(Reason::Rounds(1).bug(), None);
+        assert_eq!(bug.about("elsewhere").bug(), Some("no run"));
     }
 }

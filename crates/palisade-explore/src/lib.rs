@@ -34,9 +34,9 @@ mod witness;
 
 use automaton::Automaton;
 use chain::Payoff;
+use expand::Crowd;
 use judge::Judge;
 use layout::Layout;
-use expand::Crowd;
 use palisade_automata::{MOST_CALLS, ThreadMachine};
 use palisade_engine::{
     Budget, Engine, Exhausted, Options, Outcome, Progress, Proof, Proofs, Reachability, Reached, Reason,

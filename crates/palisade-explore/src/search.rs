@@ -202,8 +202,7 @@ impl Search<'_, '_> {
             while turns.peek().is_some() {
                 let mut round: Vec<Turn> = turns.by_ref().take(BATCH).collect();
                 while !round.is_empty() {
-                    let result =
-                        self.round(visited, &round, &end, &mut next_ranks, &mut chunks, counters);
+                    let result = self.round(visited, &round, &end, &mut next_ranks, &mut chunks, counters);
                     self.chains.add(result.payoff);
                     left_out |= result.left_out;
                     if let Some(bad) = result.findings.bad {
@@ -432,13 +431,7 @@ impl Search<'_, '_> {
         result
     }
 
-    fn expand_chunk(
-        &self,
-        visited: &Visited,
-        first: usize,
-        states: &[Turn],
-        out: &mut ChunkOut,
-    ) {
+    fn expand_chunk(&self, visited: &Visited, first: usize, states: &[Turn], out: &mut ChunkOut) {
         out.clear();
         let expander = self.expander();
         for (offset, &turn) in states.iter().enumerate() {
@@ -503,7 +496,11 @@ impl Search<'_, '_> {
                 None => false,
             },
             Inserted::New(position) => {
-                debug_assert_eq!(position, place.level_end + place.ranks.len(), "every waiting state has a rank");
+                debug_assert_eq!(
+                    position,
+                    place.level_end + place.ranks.len(),
+                    "every waiting state has a rank"
+                );
                 place.ranks.push(rank);
                 if self.judge.is_bad(self.automaton, self.layout, state) {
                     let id = StateId::new(place.index, position);
