@@ -216,7 +216,7 @@ impl Builder<'_> {
 
     fn settle(&self, source: Option<&Local>, after: After) -> Result<Vec<Stop>, Trouble> {
         let runs = run_on(&self.machine, &self.observer, source, after);
-        if runs.too_deep { Err(Trouble::CallDepth(crate::MOST_FRAMES)) } else { Ok(runs.stops) }
+        if runs.too_deep { Err(Trouble::CallDepth(crate::MOST_CALLS)) } else { Ok(runs.stops) }
     }
 
     fn state(&mut self, role: usize, local: Local) -> Result<StateId, Trouble> {

@@ -64,8 +64,11 @@ impl Schedule {
     }
 }
 
-/// Frames a thread may have.
-pub const MOST_FRAMES: usize = 256;
+/// Unfinished calls a thread may have.
+pub const MOST_CALLS: usize = 256;
+
+/// Frames a thread may have: one for each of its calls, and that of its own code.
+pub const MOST_FRAMES: usize = MOST_CALLS + 1;
 
 /// Runs a thread on from `after`, a step of `source` (`None` at the start).
 pub fn run_on(

@@ -20,7 +20,7 @@ mod refine;
 mod stores;
 
 pub use build::{MOST_DECLARED, MOST_STATES, MOST_VALUES, Trouble};
-pub use collapse::{MOST_FRAMES, Runs, Schedule, Stop, run_on};
+pub use collapse::{MOST_CALLS, MOST_FRAMES, Runs, Schedule, Stop, run_on};
 pub use explicit::{Automata, Automaton, Edge, Letter, Population, StateId, ValueId};
 pub use local::{After, Fences, Hold, Kind, Local, ThreadMachine};
 pub use merge::Merged;

@@ -153,6 +153,7 @@ impl Series<'_> {
             match self.try_bound(bound, budget, progress, stats) {
                 Verdict::Safe if enough.is_some_and(|enough| bound >= enough) => return Verdict::Safe,
                 Verdict::Safe => reached = Some((self.reason)(bound)),
+                Verdict::Unknown(within) if within.is_bound() => reached = Some(within),
                 Verdict::Unknown(reason) => {
                     return Verdict::Unknown(match reason.what_ran_out() {
                         Some(what) => Reason::exhausted(what, reached),
@@ -194,7 +195,7 @@ impl Series<'_> {
         match outcome.verdict {
             Verdict::Safe => Verdict::Safe,
             Verdict::Unknown(Reason::Rounds(rounds)) if rounds >= bound => Verdict::Safe,
-            Verdict::Unknown(reason) => Verdict::Unknown(reason),
+            Verdict::Unknown(reason) => Verdict::Unknown(self.of_translated(reason, bound)),
             Verdict::Unsafe(Witness { instantiation, run }) => {
                 let translated = lower(&translation.program, instantiation);
                 let system = lower(self.task.program, instantiation);
@@ -202,12 +203,25 @@ impl Series<'_> {
                 match back(&translation, &translated, &run, machine) {
                     Some(run) => Verdict::Unsafe(Witness { instantiation, run }),
                     None => {
-                        debug_assert!(false, "a bad run of the translation is one of the program");
                         let why = "the translation has a bad run that could not be led back to the program";
-                        Verdict::Unknown(Reason::Unsupported(why.to_owned()))
+                        Verdict::Unknown(Reason::Bug(why.to_owned()))
                     }
                 }
             }
+        }
+    }
+
+    /// What was found out about the translated program, as said about the program. It starts the same processes, but its calls nest deeper.
+    fn of_translated(&self, reason: Reason, bound: u32) -> Reason {
+        let same = |reason: &Reason| {
+            matches!(reason, Reason::InstanceBound(_) | Reason::Spawned(_) | Reason::Started { .. })
+        };
+        match &reason {
+            bounds if bounds.is_bound() && bounds.bounds().iter().all(same) => {
+                Reason::within([(self.reason)(bound), reason]).expect("there are bounds")
+            }
+            bounds if bounds.is_bound() => reason.about("the translated program"),
+            _ => reason,
         }
     }
 }

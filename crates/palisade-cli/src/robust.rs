@@ -91,7 +91,10 @@ fn file(
         Ok(Err(error)) => {
             let id = match error {
                 RobustError::NoSuchEngine { .. } => "no-such-engine",
-                RobustError::NotShown { .. } | RobustError::NoRace(_) => "internal-error",
+                RobustError::EngineBug { .. }
+                | RobustError::EnginePanicked { .. }
+                | RobustError::NotShown { .. }
+                | RobustError::NoRace(_) => "internal-error",
             };
             output.refuse_about(name, Diagnostic::error(id, error.to_string()))
         }

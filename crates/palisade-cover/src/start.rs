@@ -79,7 +79,9 @@ pub(crate) fn roots(
 fn explain(system: &System, trouble: Trouble) -> Reason {
     match trouble {
         Trouble::Spawn => Reason::Unsupported("threads are started at run time".into()),
-        Trouble::CallDepth(depth) => Reason::CallDepth(depth),
+        Trouble::CallDepth(depth) => {
+            Reason::Unsupported(format!("there may be more than {depth} nested calls"))
+        }
         Trouble::Stopped => Reason::Exhausted(Exhausted::Stopped),
         Trouble::Values(cell) if system.cells[cell].ty.domain.bounds().is_some() => {
             let name = &system.cells[cell].name;
@@ -88,12 +90,15 @@ fn explain(system: &System, trouble: Trouble) -> Reason {
                 palisade_automata::MOST_DECLARED
             ))
         }
-        Trouble::Values(cell) => {
-            Reason::Growing { name: system.cells[cell].name.clone(), values: palisade_automata::MOST_VALUES }
-        }
+        Trouble::Values(cell) => Reason::Growing {
+            name: system.cells[cell].name.clone(),
+            values: palisade_automata::MOST_VALUES + 1,
+        },
         Trouble::States(role) => {
-            let name = format!("the registers of {}", system.roles[role].name);
-            Reason::Growing { name, values: palisade_automata::MOST_STATES }
+            let (name, most) = (&system.roles[role].name, palisade_automata::MOST_STATES);
+            Reason::Unsupported(format!(
+                "process {name} may have more than {most} states of its own; declare the domains of its registers, or bound all integers with --int-range LO..HI"
+            ))
         }
     }
 }

@@ -59,6 +59,12 @@ impl Budget {
         self
     }
 
+    /// Limits the work to this, if it was not less before.
+    pub fn at_most_work(mut self, work: u64) -> Budget {
+        self.work = self.work.min(work);
+        self
+    }
+
     /// Uses a stop flag that somebody else sets.
     pub fn with_stop(mut self, stop: Arc<AtomicBool>) -> Budget {
         self.stop = stop;

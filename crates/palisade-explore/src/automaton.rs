@@ -260,7 +260,9 @@ impl<'a> Automaton<'a> {
         let updates = self.moves.len() as u32 - first;
         let mut only_loads = true;
         let mut next = Footprint::default();
-        for edge in self.machine.edges(&local) {
+        // A thread that called too deep after it had changed something is there for what it changed: its pending stores reach memory, and it does nothing else.
+        let too_deep = local.thread.frames.len() > MOST_FRAMES;
+        for edge in self.machine.edges(&local).filter(|_| !too_deep) {
             let kind = self.machine.kind(&local, edge);
             let loads = self.machine.is_load(&local, edge);
             only_loads &= loads;
@@ -461,8 +463,8 @@ impl<'a> Automaton<'a> {
         alike
     }
 
-    /// The register that holds the most different values, for the message when thread states do not stop coming.
-    pub fn most_varied_register(&self) -> Option<String> {
+    /// The register that holds the most different values, and how many, for the message when thread states do not stop coming.
+    pub fn most_varied_register(&self) -> Option<(String, usize)> {
         let system = self.machine.machine.system;
         let mut values: FxHashMap<_, rustc_hash::FxHashSet<Value>> = Default::default();
         for local in &self.locals {
@@ -472,10 +474,10 @@ impl<'a> Automaton<'a> {
                 }
             }
         }
-        let ((code, register), _) =
+        let ((code, register), values) =
             values.into_iter().max_by_key(|(key, values)| (values.len(), std::cmp::Reverse(*key)))?;
         let code = &system.codes[code];
-        Some(format!("{}.{}", code.name, code.registers.as_slice()[register].name))
+        Some((format!("{}.{}", code.name, code.registers.as_slice()[register].name), values.len()))
     }
 }
 

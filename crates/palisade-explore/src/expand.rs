@@ -10,9 +10,10 @@
 //!
 //! Threads in front of an atomic section are left out: a section is more than its first access.
 //!
-//! *Conditions.* No step of such a set is visible to properties, and at least one of its successors is met for the first time or still waits to be
-//! expanded (the queue proviso of Bošnački and Holzmann for breadth-first search), so that no thread is ignored for ever. The search checks the latter and
-//! asks again for all successors where it fails.
+//! *Conditions.* No step of such a set is visible to properties, and no thread is ignored forever: see [`crate::search`], which checks the latter and asks for all successors where it fails.
+//!
+//! *Numbers of started threads.* Where only so many started threads are followed ([`Crowd::Capped`]), a step that starts one is never in such a set. Then the reduction never adds a start to a run, nor
+//! takes one earlier, so that a run with few threads stands for runs with few threads: a bad state that is reachable within the cap is found within it.
 
 use crate::automaton::{Automaton, Info, LocalId, Move, NOTHING, Need, Target};
 use crate::chain::Payoff;
@@ -43,10 +44,21 @@ pub(crate) enum Expansion {
     TooManyThreads,
 }
 
+/// What becomes of a thread that is started when the layout has no room for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Crowd {
+    /// The search starts again with more room.
+    Grows,
+    /// The step is not taken.
+    Capped,
+}
+
 /// Successors, one after the other.
 #[derive(Default)]
 pub(crate) struct Successors {
     pub words: Vec<u64>,
+    /// Whether a step was not taken because of [`Crowd::Capped`].
+    pub left_out: bool,
     /// Whether looking for chains was worth it.
     pub payoff: Payoff,
 }
@@ -57,6 +69,7 @@ pub(crate) struct Expander<'s, 'a> {
     pub layout: &'s Layout,
     pub judge: &'s Judge<'a>,
     pub reduce: bool,
+    pub crowd: Crowd,
     /// Whether to look for chains.
     pub chains: bool,
 }
@@ -206,7 +219,7 @@ impl<'s> Expander<'s, '_> {
         others.fold(Footprint::default(), |all, (_, &local)| all.union(self.automaton.info(local).future))
     }
 
-    /// Whether the moves lead somewhere, and properties see no change.
+    /// Whether the moves lead somewhere, and properties see no change, nor the cap on threads.
     fn invisible(
         &self,
         state: &[u64],
@@ -219,7 +232,9 @@ impl<'s> Expander<'s, '_> {
                 Outcome::Missing => return Err(Expansion::Missing),
                 Outcome::Targets(targets) => {
                     some |= !targets.is_empty();
-                    if targets.iter().any(|target| target.visible) {
+                    let starts = |target: &Target| target.child != LocalId::NONE;
+                    let capped = self.crowd == Crowd::Capped;
+                    if targets.iter().any(|target| target.visible || capped && starts(target)) {
                         return Ok(false);
                     }
                 }
@@ -256,7 +271,7 @@ impl<'s> Expander<'s, '_> {
         let Outcome::Targets(targets) = self.outcome(state, number_and_move, needs) else {
             return Err(Expansion::Missing);
         };
-        let words = &mut successors.words;
+        let Successors { words, left_out, .. } = successors;
         for target in targets {
             let start = words.len();
             words.extend_from_slice(state);
@@ -266,7 +281,12 @@ impl<'s> Expander<'s, '_> {
                 self.layout.cells.as_slice()[number_and_move.1.cell as usize].set(next, target.write);
             }
             if target.child != LocalId::NONE && !self.place_child(next, target.child) {
-                return Err(Expansion::TooManyThreads);
+                if self.crowd == Crowd::Grows {
+                    return Err(Expansion::TooManyThreads);
+                }
+                *left_out = true;
+                words.truncate(start);
+                continue;
             }
             self.layout.normalise(next);
         }

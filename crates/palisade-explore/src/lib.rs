@@ -4,7 +4,8 @@
 //!
 //! *Guarantee.* `unsafe` comes with a run. `safe` is exact: under SC always, under TSO and PSO if no thread ever wanted a longer buffer than the search
 //! allowed. If buffers may grow without bound ([`pump`]), the bound grows from 1 to the limit given, and a clean search at the limit is
-//! `unknown`. Templates with any number of instances are tried with a few: this finds bugs, and is `unknown` otherwise. Recursion deeper than the limit, more live threads than the limit and values without end are `unknown` as well.
+//! `unknown`. Templates with any number of instances are tried with a few: this finds bugs, and is `unknown` otherwise. Recursion deeper than the limit and values without end are `unknown` as well. Where threads
+//! are started without end, numbers of started threads are tried one after the other. An `unknown` states every bound that the search kept to, and within all of them together nothing is bad.
 //!
 //! *How it is made*
 //!
@@ -33,9 +34,10 @@ mod witness;
 
 use automaton::Automaton;
 use chain::Payoff;
+use expand::Crowd;
 use judge::Judge;
 use layout::Layout;
-use palisade_automata::ThreadMachine;
+use palisade_automata::{MOST_CALLS, ThreadMachine};
 use palisade_engine::{
     Budget, Engine, Exhausted, Options, Outcome, Progress, Proof, Proofs, Reachability, Reached, Reason,
     Reduction, Stats, Suitability, Task, Verdict, Witness,
@@ -53,8 +55,12 @@ pub struct Explicit;
 const MOST_INSTANCES: u32 = 4;
 /// The longest buffer tried with such templates, if it may grow without bound.
 const BUFFER_OF_MANY: usize = 2;
-/// Spawned threads alive at once.
+/// Started threads at once. Where there may be more, [`CAPS`] are tried.
 const MOST_SPAWNED: usize = 32;
+/// How many started threads are followed where they have no end, one number after the other.
+const CAPS: [usize; 6] = [1, 2, 4, 8, 16, MOST_SPAWNED];
+/// States that may be looked at for each of these numbers: more threads lead to more and more of them, and in the end prove nothing.
+const STATES_PER_CAP: u64 = 1 << 19;
 
 impl Engine for Explicit {
     fn name(&self) -> &'static str {
@@ -104,8 +110,10 @@ impl Reachability for Explicit {
         searches.stats.iter().for_each(|(name, value)| stats.add(name, value));
         match found {
             Bounded::Bad(run) => Reached::Bad(run),
-            Bounded::Clean { bound_hit: false } => Reached::Nothing,
-            Bounded::Clean { bound_hit: true } => Reached::Unknown(Reason::BufferBound(bound)),
+            Bounded::Clean(cuts) => match cuts.reason(bound) {
+                None => Reached::Nothing,
+                Some(reason) => Reached::Unknown(reason),
+            },
             Bounded::Unknown(reason) => Reached::Unknown(reason),
         }
     }
@@ -134,17 +142,26 @@ struct Searches<'c> {
 impl Check<'_> {
     /// One instance, two, three …: finds bugs, but proves nothing for all numbers.
     fn any_number(&mut self) -> Verdict {
+        // What the searches kept to besides the number of instances.
+        let mut besides = None;
         let mut reached = None;
         for any in 1..=MOST_INSTANCES {
             match self.fixed(any, self.task.options.max_buffer.min(BUFFER_OF_MANY)) {
                 found @ Verdict::Unsafe(_) => return found,
-                Verdict::Unknown(Reason::Exhausted(what) | Reason::Partly(what, _)) => {
-                    return Verdict::Unknown(Reason::exhausted(what, reached.map(Reason::InstanceBound)));
+                Verdict::Safe => {}
+                Verdict::Unknown(bound) if bound.is_bound() => {
+                    besides = Reason::within(besides.into_iter().chain([bound]));
                 }
-                Verdict::Safe | Verdict::Unknown(_) => reached = Some(any),
+                Verdict::Unknown(reason) => {
+                    return Verdict::Unknown(match reason.what_ran_out() {
+                        Some(what) => Reason::exhausted(what, reached),
+                        None => reason,
+                    });
+                }
             }
+            reached = Reason::within([Reason::InstanceBound(any)].into_iter().chain(besides.clone()));
         }
-        Verdict::Unknown(Reason::InstanceBound(MOST_INSTANCES))
+        Verdict::Unknown(reached.expect("at least one number was tried"))
     }
 
     /// With this many instances where any number is meant.
@@ -153,26 +170,20 @@ impl Check<'_> {
         let machine = self.task.machine(&system);
         let instantiation = self.task.instantiation(any);
         let found = |run: Run| Verdict::Unsafe(Witness { instantiation, run });
-        if !pump::can_pump(machine) {
-            return match self.searches.bounded(machine, usize::MAX) {
-                Bounded::Bad(run) => found(run),
-                Bounded::Clean { .. } => Verdict::Safe,
-                Bounded::Unknown(reason) => Verdict::Unknown(reason),
-            };
-        }
-        let limit = max_buffer.max(1);
+        let (mut bound, limit) =
+            if pump::can_pump(machine) { (1, max_buffer.max(1)) } else { (usize::MAX, usize::MAX) };
         let mut reached = None;
-        let mut bound = 1;
         loop {
             match self.searches.bounded(machine, bound) {
                 Bounded::Bad(run) => return found(run),
-                Bounded::Clean { bound_hit: false } => return Verdict::Safe,
-                Bounded::Clean { bound_hit: true } if bound == limit => {
-                    return Verdict::Unknown(Reason::BufferBound(limit));
-                }
-                Bounded::Clean { bound_hit: true } => reached = Some(bound),
+                Bounded::Clean(cuts) => match cuts.reason(bound) {
+                    None => return Verdict::Safe,
+                    // Longer buffers add nothing, or are not tried.
+                    Some(reason) if !cuts.buffers || bound == limit => return Verdict::Unknown(reason),
+                    Some(reason) => reached = Some(reason),
+                },
                 Bounded::Unknown(Reason::Exhausted(what)) => {
-                    return Verdict::Unknown(Reason::exhausted(what, reached.map(Reason::BufferBound)));
+                    return Verdict::Unknown(Reason::exhausted(what, reached));
                 }
                 Bounded::Unknown(reason) => return Verdict::Unknown(reason),
             }
@@ -186,56 +197,101 @@ impl<'c> Searches<'c> {
         Searches { options, budget, progress, stats: Stats::new(), pool: pool(budget) }
     }
 
-    /// With buffers up to a bound.
+    /// With buffers up to a bound. Where threads are started without end, with one number of them after the other.
     fn bounded(&mut self, machine: Machine<'_>, bound: usize) -> Bounded {
-        let reduce = self.options.reduction == Reduction::Full;
         let collapse = self.options.reduction != Reduction::None;
-        let judge = Judge::new(machine.system);
         let mut automaton = Automaton::new(ThreadMachine::new(machine, bound, collapse), collapse);
-        let mut spawned = if spawns(machine.system) { 2 } else { 0 };
+        let mut room = if spawns(machine.system) { 2 } else { 0 };
+        loop {
+            let end = self.search(&mut automaton, room, Crowd::Grows, self.budget);
+            match end {
+                End::TooManyThreads if room < MOST_SPAWNED => room *= 2,
+                End::TooManyThreads => break,
+                end => return self.answer(&mut automaton, end, room),
+            }
+        }
+        let mut reached = None;
+        for cap in CAPS {
+            // What an earlier search met counts for this one only if it meets it, too.
+            let mut automaton = Automaton::new(ThreadMachine::new(machine, bound, collapse), collapse);
+            let budget = self.budget.clone().at_most_work(STATES_PER_CAP);
+            let end = self.search(&mut automaton, cap, Crowd::Capped, &budget);
+            match self.answer(&mut automaton, end, cap) {
+                Bounded::Clean(cuts) => reached = Some(cuts),
+                Bounded::Unknown(Reason::Exhausted(Exhausted::Work(STATES_PER_CAP))) => break,
+                Bounded::Unknown(Reason::Exhausted(what)) => {
+                    let reached = reached.and_then(|cuts| cuts.reason(bound));
+                    return Bounded::Unknown(Reason::exhausted(what, reached));
+                }
+                other => return other,
+            }
+        }
+        reached.map_or_else(
+            || {
+                let why = "processes are started without end, and there are too many states even if only one is followed";
+                Bounded::Unknown(Reason::Unsupported(why.to_owned()))
+            },
+            Bounded::Clean,
+        )
+    }
+
+    /// One search, with room for so many started threads.
+    fn search(&mut self, automaton: &mut Automaton<'_>, room: usize, crowd: Crowd, budget: &Budget) -> End {
+        let reduce = self.options.reduction == Reduction::Full;
+        let machine = automaton.machine.machine;
+        let bound = automaton.machine.bound;
+        let judge = Judge::new(machine.system);
         let shown = if bound == usize::MAX { None } else { Some(bound) };
         loop {
-            let layout = Layout::new(&automaton, spawned, reduce);
+            let layout = Layout::new(automaton, room, reduce);
             let doing = describe(machine, shown);
             let progress = self.progress;
             let tell = move |counters: &Counters| progress.tell(&doing, &stats(counters, shown, 0));
             let mut search = Search {
-                automaton: &mut automaton,
+                automaton,
                 layout: &layout,
                 judge: &judge,
                 reduce,
+                crowd,
                 chains: Payoff::default(),
-                budget: self.budget,
+                budget,
                 tell: &tell,
                 pool: self.pool.as_ref(),
             };
             let (end, counters) = search.run();
             self.stats = stats(&counters, shown, automaton.len() as u64 - 1);
-            return match end {
-                End::Outgrown => continue,
-                End::TooManyThreads if spawned < MOST_SPAWNED => {
-                    spawned *= 2;
-                    continue;
-                }
-                End::TooManyThreads => {
-                    Bounded::Unknown(Reason::ThreadCount(machine.system.instances.len() + MOST_SPAWNED))
-                }
-                End::Bad(path) => Bounded::Bad(witness::unfold(&mut automaton, &layout, &path)),
-                End::Clean if automaton.too_deep => {
-                    Bounded::Unknown(Reason::CallDepth(palisade_automata::MOST_FRAMES))
-                }
-                End::Clean => Bounded::Clean { bound_hit: automaton.bound_hit },
-                End::Exhausted(Exhausted::Stopped) => Bounded::Unknown(Reason::Exhausted(Exhausted::Stopped)),
-                End::Exhausted(what) => Bounded::Unknown(match automaton.codes.suspicious(machine.system) {
-                    Some(cell) => growing(&automaton, cell),
-                    None => Reason::Exhausted(what),
-                }),
-                End::CellGrows(cell) => Bounded::Unknown(growing(&automaton, cell)),
-                End::ThreadStatesGrow => Bounded::Unknown(Reason::Growing {
-                    name: automaton.most_varied_register().unwrap_or_default(),
-                    values: automaton.len(),
-                }),
-            };
+            match end {
+                End::Outgrown => {}
+                End::Bad(path) => return End::Run(witness::unfold(automaton, &layout, &path)),
+                end => return end,
+            }
+        }
+    }
+
+    /// What the end of a search with room for so many started threads says.
+    fn answer(&self, automaton: &mut Automaton<'_>, end: End, room: usize) -> Bounded {
+        let system = automaton.machine.machine.system;
+        match end {
+            End::Run(run) => Bounded::Bad(run),
+            End::Clean { left_out } => Bounded::Clean(Cuts {
+                buffers: automaton.bound_hit,
+                calls: automaton.too_deep,
+                spawned: left_out.then_some(room),
+            }),
+            End::Exhausted(Exhausted::Stopped) => Bounded::Unknown(Reason::Exhausted(Exhausted::Stopped)),
+            End::Exhausted(what) => Bounded::Unknown(match automaton.codes.suspicious(system) {
+                Some(cell) => growing(automaton, cell),
+                None => Reason::Exhausted(what),
+            }),
+            End::CellGrows(cell) => Bounded::Unknown(growing(automaton, cell)),
+            End::ThreadStatesGrow => Bounded::Unknown(match automaton.most_varied_register() {
+                Some((name, values)) if values >= VARIED => Reason::Growing { name, values },
+                _ => Reason::Unsupported(format!(
+                    "processes have more and more states of their own ({} so far)",
+                    automaton.len() - 1
+                )),
+            }),
+            End::Bad(_) | End::Outgrown | End::TooManyThreads => unreachable!("handled by who searches"),
         }
     }
 }
@@ -243,9 +299,33 @@ impl<'c> Searches<'c> {
 /// The answer of a search with bounded buffers.
 enum Bounded {
     Bad(Run),
-    Clean { bound_hit: bool },
+    /// Nothing bad, but for what was cut off.
+    Clean(Cuts),
     Unknown(Reason),
 }
+
+/// Where a search did not go on.
+#[derive(Clone, Copy, Debug)]
+struct Cuts {
+    /// Some thread wanted a longer buffer.
+    buffers: bool,
+    /// Some thread called deeper than is followed.
+    calls: bool,
+    /// More threads than this would have been started.
+    spawned: Option<usize>,
+}
+
+impl Cuts {
+    /// The bounds that the search kept to; nothing if it is exact.
+    fn reason(self, buffer: usize) -> Option<Reason> {
+        let buffers = self.buffers.then_some(Reason::BufferBound(buffer));
+        let calls = self.calls.then_some(Reason::CallDepth(MOST_CALLS));
+        Reason::within(buffers.into_iter().chain(calls).chain(self.spawned.map(Reason::Spawned)))
+    }
+}
+
+/// A register with so many values is named as the reason why there are more and more thread states.
+const VARIED: usize = 1 << 10;
 
 fn growing(automaton: &Automaton<'_>, cell: CellId) -> Reason {
     let name = automaton.machine.machine.system.cells[cell].name.clone();

@@ -5,12 +5,21 @@
 //! old (see [`crate::expand`]), are taken again. Expansion and insertion are separate phases: while states are expanded nothing is
 //! written, and each shard of the visited set is filled by one host thread.
 //!
-//! *Guarantee.* Numbers of states, parents and the bad state reported do not depend on the number of jobs: in each shard, insertions happen in
+//! *No thread is ignored forever.* A state may be expanded in part (see [`crate::expand`]) only if the search gets from it, by such parts alone, to a state that is expanded fully: whatever another
+//! thread can do is then done there. Each waiting state has a *rank*. Two conditions see to it:
+//! 1. at least one successor of a state expanded in part is met for the first time, or waits in the next level (the queue proviso of Bošnački and Holzmann for breadth-first search). That successor
+//!    gets a rank greater than the state's, if it has no greater one already;
+//! 2. a state whose rank is [`PATIENCE`] is expanded fully. Successors of fully expanded states have rank 0, unless a state expanded in part raises it.
+//!
+//! By 1, following those successors the rank grows with each level; by 2, it cannot grow forever. In a finite state space 1 alone would do: some state is expanded last. In an infinite one there need not
+//! be a last one: a thread that counts up a register has a new state with every step.
+//!
+//! *Guarantee.* Every bad state that some run reaches is met after finitely many levels, or another one before it; so this holds for infinite state spaces, too. Numbers of states, parents and the bad state reported do not depend on the number of jobs: in each shard, insertions happen in
 //! the order of the batch. The bad state found has the least depth (in collapsed steps, a chain counting as one).
 
 use crate::automaton::{Automaton, LocalId, Need};
 use crate::chain::Payoff;
-use crate::expand::{Expander, Expansion, Successors, Wanted};
+use crate::expand::{Crowd, Expander, Expansion, Successors, Wanted};
 use crate::judge::Judge;
 use crate::layout::Layout;
 use crate::visited::{Inserted, SHARDS, Shard, StateId, Visited, hash, shard_of};
@@ -27,12 +36,20 @@ const WORTH_SHARING: usize = 1 << 10;
 /// More thread states than this count as growth without bound.
 const MOST_LOCALS: usize = 1 << 20;
 
+/// How many states in a row may be expanded in part. Small, so that no thread waits long for its turn; but hardly any program does so much in a row that concerns no other thread.
+const PATIENCE: u16 = 32;
+
 /// How a search ended.
 pub(crate) enum End {
     /// All reachable states were visited; none is bad.
-    Clean,
+    Clean {
+        /// Whether threads that would have been started were left out.
+        left_out: bool,
+    },
     /// The states of a run to a bad state, packed.
     Bad(Vec<Vec<u64>>),
+    /// The same, unpacked.
+    Run(palisade_trace::Run),
     /// Some number outgrew its field: search again with a new layout.
     Outgrown,
     /// More threads than the layout has room for.
@@ -60,6 +77,7 @@ pub(crate) struct Search<'s, 'a> {
     pub layout: &'s Layout,
     pub judge: &'s Judge<'a>,
     pub reduce: bool,
+    pub crowd: Crowd,
     pub chains: Payoff,
     pub budget: &'s Budget,
     /// Called after each batch.
@@ -109,10 +127,33 @@ impl ChunkOut {
     }
 }
 
+/// A state whose turn it is.
+#[derive(Clone, Copy)]
+struct Turn {
+    id: StateId,
+    wanted: Wanted,
+    rank: u16,
+}
+
+impl Turn {
+    /// The rank of a successor.
+    fn next_rank(self, expansion: Expansion) -> u16 {
+        if expansion == Expansion::Part { self.rank + 1 } else { 0 }
+    }
+}
+
+/// The ranks of the states of a level, by shard and position.
+type Ranks = [Vec<u16>; SHARDS];
+
+fn no_ranks() -> Ranks {
+    std::array::from_fn(|_| Vec::new())
+}
+
 /// What a round produced besides new states.
 #[derive(Default)]
 struct Round {
-    again: Vec<(StateId, Wanted)>,
+    again: Vec<Turn>,
+    left_out: bool,
     needs: Vec<Need>,
     findings: Findings,
     too_many_threads: bool,
@@ -140,21 +181,30 @@ impl Search<'_, '_> {
         }
         let mut chunks: Vec<ChunkOut> = Vec::new();
         let mut start = [0; SHARDS];
+        let mut left_out = false;
+        let mut ranks = visited.lens().map(|len| vec![0; len as usize]);
         loop {
             let end = visited.lens();
             if start == end {
-                return Ok(End::Clean);
+                return Ok(End::Clean { left_out });
             }
+            let mut next_ranks = no_ranks();
             let level = (0..SHARDS).flat_map(|shard| {
-                (start[shard]..end[shard]).map(move |position| StateId::new(shard, position as usize))
+                let waiting = (start[shard]..end[shard]).zip(&ranks[shard]);
+                waiting.map(move |(position, &rank)| (StateId::new(shard, position as usize), rank))
             });
-            let mut level = level.peekable();
-            while level.peek().is_some() {
-                let wanted = if self.reduce { Wanted::Some } else { Wanted::All };
-                let mut round: Vec<_> = level.by_ref().take(BATCH).map(|id| (id, wanted)).collect();
+            let reduce = self.reduce;
+            let turns = level.map(|(id, rank)| {
+                let in_part = reduce && rank < PATIENCE;
+                Turn { id, rank, wanted: if in_part { Wanted::Some } else { Wanted::All } }
+            });
+            let mut turns = turns.peekable();
+            while turns.peek().is_some() {
+                let mut round: Vec<Turn> = turns.by_ref().take(BATCH).collect();
                 while !round.is_empty() {
-                    let result = self.round(visited, &round, &end, &mut chunks, counters);
+                    let result = self.round(visited, &round, &end, &mut next_ranks, &mut chunks, counters);
                     self.chains.add(result.payoff);
+                    left_out |= result.left_out;
                     if let Some(bad) = result.findings.bad {
                         return Ok(self.bad(visited, bad));
                     }
@@ -174,6 +224,7 @@ impl Search<'_, '_> {
             }
             counters.depth += 1;
             start = end;
+            ranks = next_ranks;
         }
     }
 
@@ -183,6 +234,7 @@ impl Search<'_, '_> {
             layout: self.layout,
             judge: self.judge,
             reduce: self.reduce,
+            crowd: self.crowd,
             chains: self.reduce && self.chains.pays(),
         }
     }
@@ -270,24 +322,26 @@ impl Search<'_, '_> {
     fn round(
         &self,
         visited: &mut Visited,
-        round: &[(StateId, Wanted)],
+        round: &[Turn],
         level_end: &[u32; SHARDS],
+        ranks: &mut Ranks,
         chunks: &mut Vec<ChunkOut>,
         counters: &mut Counters,
     ) -> Round {
         match self.pool {
             Some(pool) if round.len() >= WORTH_SHARING => {
-                pool.install(|| self.shared_round(visited, round, level_end, chunks, counters))
+                pool.install(|| self.shared_round(visited, round, level_end, ranks, chunks, counters))
             }
-            _ => self.lone_round(visited, round, level_end, counters),
+            _ => self.lone_round(visited, round, level_end, ranks, counters),
         }
     }
 
     fn lone_round(
         &self,
         visited: &mut Visited,
-        round: &[(StateId, Wanted)],
+        round: &[Turn],
         level_end: &[u32; SHARDS],
+        ranks: &mut Ranks,
         counters: &mut Counters,
     ) -> Round {
         let expander = self.expander();
@@ -295,12 +349,12 @@ impl Search<'_, '_> {
         let mut ignored = Vec::new();
         let mut successors = Successors::default();
         let mut state = vec![0; self.layout.words];
-        for &(id, wanted) in round {
+        for &turn in round {
             successors.words.clear();
-            state.copy_from_slice(visited.state(id));
-            let expansion = expander.expand(&state, wanted, &mut successors, &mut result.needs);
+            state.copy_from_slice(visited.state(turn.id));
+            let expansion = expander.expand(&state, turn.wanted, &mut successors, &mut result.needs);
             match expansion {
-                Expansion::Missing => result.again.push((id, wanted)),
+                Expansion::Missing => result.again.push(turn),
                 Expansion::TooManyThreads => result.too_many_threads = true,
                 Expansion::All | Expansion::Part => {
                     let mut open = false;
@@ -308,25 +362,33 @@ impl Search<'_, '_> {
                         let hash = hash(next);
                         let index = shard_of(hash);
                         counters.transitions += 1;
-                        let shard = &mut visited.shards[index];
-                        open |= self.insert(shard, index, hash, next, id, level_end, &mut result.findings);
+                        let mut place = Place {
+                            shard: &mut visited.shards[index],
+                            index,
+                            level_end: level_end[index] as usize,
+                            ranks: &mut ranks[index],
+                        };
+                        let rank = turn.next_rank(expansion);
+                        open |= self.insert(&mut place, hash, next, turn.id, rank, &mut result.findings);
                     }
                     if expansion == Expansion::Part && !open {
-                        ignored.push((id, Wanted::All));
+                        ignored.push(Turn { wanted: Wanted::All, ..turn });
                     }
                 }
             }
         }
         result.again.append(&mut ignored);
         result.payoff = successors.payoff;
+        result.left_out = successors.left_out;
         result
     }
 
     fn shared_round(
         &self,
         visited: &mut Visited,
-        round: &[(StateId, Wanted)],
+        round: &[Turn],
         level_end: &[u32; SHARDS],
+        ranks: &mut Ranks,
         chunks: &mut Vec<ChunkOut>,
         counters: &mut Counters,
     ) -> Round {
@@ -344,8 +406,12 @@ impl Search<'_, '_> {
         let findings: Vec<Findings> = visited
             .shards
             .par_iter_mut()
+            .zip(ranks.par_iter_mut())
             .enumerate()
-            .map(|(index, shard)| self.insert_bins(shard, index, round, level_end, outs, &open))
+            .map(|(index, (shard, ranks))| {
+                let place = Place { shard, index, level_end: level_end[index] as usize, ranks };
+                self.insert_bins(place, round, outs, &open)
+            })
             .collect();
         let mut result = Round::default();
         result.findings.bad = findings.iter().filter_map(|findings| findings.bad).min();
@@ -354,28 +420,25 @@ impl Search<'_, '_> {
             counters.transitions += out.transitions;
             result.too_many_threads |= out.too_many_threads;
             result.payoff.add(std::mem::take(&mut out.successors.payoff));
+            result.left_out |= std::mem::take(&mut out.successors.left_out);
             result.again.extend(out.missed.iter().map(|&position| round[position as usize]));
             result.needs.append(&mut out.needs);
         }
         let parts = chunks.iter().flat_map(|out| &out.parts);
         let ignored = parts.filter(|&&position| !open[position as usize].load(Ordering::Relaxed));
-        result.again.extend(ignored.map(|&position| (round[position as usize].0, Wanted::All)));
+        let ignored = ignored.map(|&position| Turn { wanted: Wanted::All, ..round[position as usize] });
+        result.again.extend(ignored);
         result
     }
 
-    fn expand_chunk(
-        &self,
-        visited: &Visited,
-        first: usize,
-        states: &[(StateId, Wanted)],
-        out: &mut ChunkOut,
-    ) {
+    fn expand_chunk(&self, visited: &Visited, first: usize, states: &[Turn], out: &mut ChunkOut) {
         out.clear();
         let expander = self.expander();
-        for (offset, &(id, wanted)) in states.iter().enumerate() {
+        for (offset, &turn) in states.iter().enumerate() {
             let position = (first + offset) as u32;
             out.successors.words.clear();
-            match expander.expand(visited.state(id), wanted, &mut out.successors, &mut out.needs) {
+            let state = visited.state(turn.id);
+            match expander.expand(state, turn.wanted, &mut out.successors, &mut out.needs) {
                 Expansion::Missing => out.missed.push(position),
                 Expansion::TooManyThreads => out.too_many_threads = true,
                 expansion @ (Expansion::All | Expansion::Part) => {
@@ -385,7 +448,7 @@ impl Search<'_, '_> {
                     for next in out.successors.words.chunks_exact(self.layout.words) {
                         out.transitions += 1;
                         let bin = &mut out.bins[shard_of(hash(next))];
-                        bin.push(u64::from(position));
+                        bin.push(u64::from(turn.next_rank(expansion)) << 32 | u64::from(position));
                         bin.extend_from_slice(next);
                     }
                 }
@@ -395,20 +458,18 @@ impl Search<'_, '_> {
 
     fn insert_bins(
         &self,
-        shard: &mut Shard,
-        index: usize,
-        round: &[(StateId, Wanted)],
-        level_end: &[u32; SHARDS],
+        mut place: Place<'_>,
+        round: &[Turn],
         outs: &[ChunkOut],
         open: &[AtomicBool],
     ) -> Findings {
         let mut findings = Findings::default();
         for out in outs {
-            for record in out.bins[index].chunks_exact(self.layout.words + 1) {
-                let position = record[0] as usize;
+            for record in out.bins[place.index].chunks_exact(self.layout.words + 1) {
+                let (position, rank) = (record[0] as u32 as usize, (record[0] >> 32) as u16);
                 let next = &record[1..];
-                let parent = round[position].0;
-                if self.insert(shard, index, hash(next), next, parent, level_end, &mut findings) {
+                let parent = round[position].id;
+                if self.insert(&mut place, hash(next), next, parent, rank, &mut findings) {
                     open[position].store(true, Ordering::Relaxed);
                 }
             }
@@ -417,22 +478,32 @@ impl Search<'_, '_> {
     }
 
     /// Inserts a successor. Whether it still waits to be expanded.
-    #[allow(clippy::too_many_arguments)]
     fn insert(
         &self,
-        shard: &mut Shard,
-        index: usize,
+        place: &mut Place<'_>,
         hash: u64,
         state: &[u64],
         parent: StateId,
-        level_end: &[u32; SHARDS],
+        rank: u16,
         findings: &mut Findings,
     ) -> bool {
-        match shard.insert(hash, state, parent) {
-            Inserted::Known(position) => position >= level_end[index] as usize,
+        match place.shard.insert(hash, state, parent) {
+            Inserted::Known(position) => match position.checked_sub(place.level_end) {
+                Some(waiting) => {
+                    place.ranks[waiting] = place.ranks[waiting].max(rank);
+                    true
+                }
+                None => false,
+            },
             Inserted::New(position) => {
+                debug_assert_eq!(
+                    position,
+                    place.level_end + place.ranks.len(),
+                    "every waiting state has a rank"
+                );
+                place.ranks.push(rank);
                 if self.judge.is_bad(self.automaton, self.layout, state) {
-                    let id = StateId::new(index, position);
+                    let id = StateId::new(place.index, position);
                     findings.bad = Some(findings.bad.map_or(id, |old| old.min(id)));
                 }
                 true
@@ -443,4 +514,13 @@ impl Search<'_, '_> {
             }
         }
     }
+}
+
+/// A shard, and what is known of the states in it that wait for the next level.
+struct Place<'v> {
+    shard: &'v mut Shard,
+    index: usize,
+    /// Where the next level begins.
+    level_end: usize,
+    ranks: &'v mut Vec<u16>,
 }

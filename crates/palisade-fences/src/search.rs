@@ -179,7 +179,12 @@ impl<O: Oracle> Search<'_, O> {
             }
         }
         Ok(match self.undecided.first() {
-            Some((_, reason)) => End::Unknown(reason.clone()),
+            // What is known about the program with fences is nothing that is known about the program.
+            Some((fencing, reason)) => End::Unknown(match fencing.iter().flatten().count() {
+                0 => reason.clone(),
+                1 => reason.clone().about("with 1 fence added"),
+                fences => reason.clone().about(&format!("with {fences} fences added")),
+            }),
             None => End::Complete,
         })
     }

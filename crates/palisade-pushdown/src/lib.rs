@@ -144,7 +144,8 @@ fn by_numbers(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) 
     stats.set("in_one_place", population.counters.bound.into());
     stats.set("thread_states", population.tokens.len() as u64);
     stats.set("memories", population.memories.len() as u64);
-    let bounded = |bound: u32| Reason::ThreadCount(machine.system.instances.len() + bound as usize);
+    // With so many in one place, every run is covered that starts no more.
+    let bounded = |bound: u32| Reason::Spawned(bound as usize);
     let verdict = match found {
         Ok(population::Found::Bad(run)) => {
             Verdict::Unsafe(Witness { instantiation: task.instantiation(1), run })
@@ -185,7 +186,7 @@ fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
         Ok(Found::NothingUpTo(rounds)) => Verdict::Unknown(Reason::Rounds(rounds)),
         Ok(Found::Bad(last, target)) => match witness::run(&mut contexts, last, &target) {
             Ok(run) => Verdict::Unsafe(Witness { instantiation: task.instantiation(1), run }),
-            Err(NoRun::TooLong(steps)) => Verdict::Unknown(Reason::Unsupported(format!(
+            Err(NoRun::TooLong(steps)) => Verdict::Unknown(Reason::Unshown(format!(
                 "a bad state is reachable, but the shortest run that was found has {steps} steps or more, which is too long to be shown"
             ))),
             Err(NoRun::Interrupted(interrupted)) => Verdict::Unknown(reason(interrupted, None)),

@@ -48,8 +48,10 @@ impl RobustnessEngine for Attacks {
 
 /// One instance, two, three: finds cycles, but proves nothing for all numbers.
 fn any_number(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &mut Stats) -> Robustness {
-    let told =
-        |n: u32| Reason::Unsupported(format!("robust with up to {n} instances where any number is allowed"));
+    let told = |n: u32| {
+        let plural = if n == 1 { "" } else { "s" };
+        Reason::Unsupported(format!("robust with up to {n} instance{plural} where any number is allowed"))
+    };
     // With two instances of each of these templates the analysis of control flow already counts on others of the same kind: what it rules out, it rules out for any number.
     let two = task.system(2);
     match Candidates::new(Question::Cycle, task.machine(&two), budget) {
@@ -178,9 +180,12 @@ fn reason(search: &Search<'_>, machine: Machine<'_>, found: Found) -> Reason {
             Some(cell) => growing(search, machine, cell),
             None => Reason::Exhausted(what),
         },
-        Found::ThreadCount => Reason::ThreadCount(MOST_THREADS),
+        Found::ThreadCount => Reason::Unsupported(format!("there are more than {MOST_THREADS} processes")),
         Found::Trouble(Trouble::Values(cell)) => growing(search, machine, cell),
-        Found::Trouble(Trouble::Calls) => Reason::CallDepth(palisade_automata::MOST_FRAMES),
+        Found::Trouble(Trouble::Calls) => {
+            let most = palisade_automata::MOST_CALLS;
+            Reason::Unsupported(format!("there are more than {most} nested calls"))
+        }
         Found::Trouble(Trouble::Section) => {
             Reason::Unsupported("an atomic section goes on for too long".to_owned())
         }

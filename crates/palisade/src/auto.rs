@@ -11,7 +11,7 @@
 //! about the memory model.
 
 use crate::CheckError;
-use crate::check::{Asked, Wanted, ask};
+use crate::check::{Asked, Wanted, ask, outcome_of_robust};
 use palisade_engine::{
     Budget, Engine, Exhausted, Note, Outcome, Progress, Proofs, Race, Reason, Stats, Suitability, Task,
     Verdict,
@@ -44,8 +44,26 @@ pub(crate) struct Said {
 /// The engines to ask about a task, the most promising first.
 pub(crate) type Suited<'e> = dyn Fn(&Task<'_>) -> Vec<&'e dyn Engine> + 'e;
 
-/// Asks the engines until one knows the answer or the budget runs out. If none knows, the first one says why.
+/// Asks the engines until one knows the answer or the budget runs out. If none knows, the first one says why. A bug that shows in any of them is the answer, whatever the others say.
 pub(crate) fn ask_all(
+    suited: &Suited<'_>,
+    task: &Task<'_>,
+    budget: &Budget,
+    progress: &dyn Progress,
+    wanted: Wanted,
+) -> Result<Said, CheckError> {
+    let said = ask_them(suited, task, budget, progress, wanted)?;
+    let outcomes = || std::iter::once(&said.asked.outcome).chain(&said.others);
+    let breaks = |outcome: &&Outcome| {
+        matches!(outcome.verdict, Verdict::Unsafe(_) | Verdict::Unknown(Reason::Unshown(_)))
+    };
+    match (outcomes().find(|outcome| outcome.verdict == Verdict::Safe), outcomes().find(breaks)) {
+        (Some(safe), Some(other)) => Err(CheckError::Disagreement { safe: safe.engine, other: other.engine }),
+        _ => Ok(said),
+    }
+}
+
+fn ask_them(
     suited: &Suited<'_>,
     task: &Task<'_>,
     budget: &Budget,
@@ -103,6 +121,7 @@ impl Said {
     fn of_robust(self, task: &Task<'_>, before: Vec<Option<Asked>>) -> Result<Said, CheckError> {
         let Said { asked, mut others } = self;
         let asked = asked.of_robust(task)?;
+        others.iter_mut().for_each(outcome_of_robust);
         for Asked { outcome, .. } in before.into_iter().flatten() {
             let again = |other: &Outcome| other.engine == outcome.engine;
             if !again(&asked.outcome) && !others.iter().any(again) {
@@ -381,4 +400,4 @@ impl Progress for Lane<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -7,7 +7,7 @@ use crate::prove;
 use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal};
 use palisade_engine::{
-    Budget, Engine, Options, Outcome, Progress, Proof, Silent, Task, Threads, Verdict, Witness,
+    Budget, Engine, Options, Outcome, Progress, Proof, Reason, Silent, Task, Threads, Verdict, Witness,
     peak_memory_bytes,
 };
 use palisade_memory::{Interlocked, Machine, Model};
@@ -17,6 +17,7 @@ use palisade_program::{Instantiation, lower};
 use palisade_report::{Certified, Evidence};
 use palisade_trace::{Origin, Replay, ReplayError, WitnessFile, replay, shorten, text_hash, undelayed};
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 /// What is asked of a program.
@@ -125,9 +126,31 @@ pub enum CheckError {
         /// What is wrong with the run.
         error: ReplayError,
     },
-    /// An engine says `safe`, and another one has a run.
+    /// An engine contradicted itself.
     #[error(
-        "engine `{safe}` says `safe`, but engine `{other}` has a run that breaks the program. \
+        "engine `{engine}` contradicts itself: {what}. \
+         This is a bug in Palisade, and there is no verdict; please report it with the program"
+    )]
+    EngineBug {
+        /// The engine.
+        engine: &'static str,
+        /// What is wrong.
+        what: String,
+    },
+    /// An engine panicked.
+    #[error(
+        "engine `{engine}` failed: {what}. \
+         This is a bug in Palisade, and there is no verdict; please report it with the program"
+    )]
+    EnginePanicked {
+        /// The engine.
+        engine: &'static str,
+        /// What the panic said.
+        what: String,
+    },
+    /// An engine says `safe`, and another one has a run, or knows that there is one.
+    #[error(
+        "engine `{safe}` says `safe`, but engine `{other}` says that the program can break. \
          This is a bug in Palisade, and there is no verdict; please report it with the program"
     )]
     Disagreement {
@@ -236,10 +259,17 @@ pub(crate) fn ask(
     progress: &dyn Progress,
     wanted: Wanted,
 ) -> Result<Asked, CheckError> {
-    let (mut outcome, mut proof) = match wanted {
+    let answered = unless_it_panics(|| match wanted {
         Wanted::Answer => (engine.check(task, budget, progress), None),
         Wanted::Proof | Wanted::Checked => engine.prove(task, budget, progress),
-    };
+    });
+    let (mut outcome, mut proof) =
+        answered.map_err(|what| CheckError::EnginePanicked { engine: engine.name(), what })?;
+    if let Verdict::Unknown(reason) = &outcome.verdict
+        && let Some(what) = reason.bug()
+    {
+        return Err(CheckError::EngineBug { engine: outcome.engine, what: what.to_owned() });
+    }
     let replayed = match &mut outcome.verdict {
         Verdict::Unsafe(witness) => Some(
             believe(task, witness)
@@ -255,9 +285,30 @@ pub(crate) fn ask(
     Ok(Asked { outcome, replayed, proof, certified })
 }
 
+/// What an engine answers, or what its panic says. An engine that panicked is not asked again, so that it does not matter what it left behind.
+pub(crate) fn unless_it_panics<T>(answer: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(answer)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned()
+    })
+}
+
+/// What was found out under SC, as said about a memory model under which the program is robust. Runs then do the same under SC, but not in the same rounds.
+pub(crate) fn outcome_of_robust(outcome: &mut Outcome) {
+    if let Verdict::Unknown(reason) = &mut outcome.verdict {
+        let by_rounds = |bound: &Reason| {
+            !matches!(bound, Reason::InstanceBound(_) | Reason::CallDepth(_) | Reason::Spawned(_))
+        };
+        if reason.bounds().iter().any(by_rounds) {
+            *reason = reason.clone().about("robust, and under SC");
+        }
+    }
+}
+
 impl Asked {
     /// What was said about the program under SC, as said about a memory model under which it is robust.
     pub(crate) fn of_robust(mut self, task: &Task<'_>) -> Result<Asked, CheckError> {
+        outcome_of_robust(&mut self.outcome);
         if let Verdict::Unsafe(witness) = &mut self.outcome.verdict {
             let system = lower(task.program, witness.instantiation);
             let run = undelayed(task.machine(&system), &witness.run);

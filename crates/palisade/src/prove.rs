@@ -32,7 +32,9 @@ pub(crate) fn by_another(
     let Said { asked, .. } = auto::ask_all(&others, task, budget, progress, wanted)?;
     let other = asked.outcome.engine;
     let why = match (asked.outcome.verdict, asked.proof) {
-        (Verdict::Unsafe(_), _) => return Err(CheckError::Disagreement { safe, other }),
+        (Verdict::Unsafe(_) | Verdict::Unknown(Reason::Unshown(_)), _) => {
+            return Err(CheckError::Disagreement { safe, other });
+        }
         (Verdict::Safe, Some(proof)) => {
             return Ok((Some(Proved { engine: other, proof }), asked.certified));
         }

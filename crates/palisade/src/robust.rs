@@ -1,10 +1,11 @@
 //! Asking whether a memory model adds any behaviour at all, and believing no cycle that the checker of runs does not find.
 
+use crate::check::unless_it_panics;
 use crate::{EngineChoice, Input, engines};
 use palisade_base::Source;
 use palisade_engine::{
-    Budget, Options, Progress, RaceOutcome, Races, Reason, Robustness, RobustnessOutcome, Stats, Task,
-    Threads, Witness, peak_memory_bytes,
+    Budget, Options, Progress, RaceOutcome, Races, Reason, Robustness, RobustnessEngine, RobustnessOutcome,
+    Stats, Task, Threads, Witness, peak_memory_bytes,
 };
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::running::System;
@@ -78,6 +79,28 @@ pub enum RobustError {
         /// The names there are.
         known: Vec<&'static str>,
     },
+    /// An engine contradicted itself.
+    #[error(
+        "engine `{engine}` contradicts itself: {what}. \
+         This is a bug in Palisade, and there is no verdict; please report it with the program"
+    )]
+    EngineBug {
+        /// The engine.
+        engine: &'static str,
+        /// What is wrong.
+        what: String,
+    },
+    /// An engine panicked.
+    #[error(
+        "engine `{engine}` failed: {what}. \
+         This is a bug in Palisade, and there is no verdict; please report it with the program"
+    )]
+    EnginePanicked {
+        /// The engine.
+        engine: &'static str,
+        /// What the panic said.
+        what: String,
+    },
     /// An engine's run shows nothing.
     #[error(
         "engine `{engine}` says `not-robust`, but its run does not show it: {error}. \
@@ -125,9 +148,26 @@ pub fn robust(
             })?]
         }
     };
+    ask(&asked, &task, budget, progress, start)
+}
+
+/// Asks the engines one after the other until one knows the answer. A bug that shows is the answer.
+fn ask(
+    engines: &[&dyn RobustnessEngine],
+    task: &Task<'_>,
+    budget: &Budget,
+    progress: &dyn Progress,
+    start: Instant,
+) -> Result<RobustAnswer, RobustError> {
     let mut first = None;
-    for engine in asked {
-        let outcome = engine.check(&task, budget, progress);
+    for engine in engines {
+        let outcome = unless_it_panics(|| engine.check(task, budget, progress))
+            .map_err(|what| RobustError::EnginePanicked { engine: engine.name(), what })?;
+        if let Robustness::Unknown(reason) = &outcome.answer
+            && let Some(what) = reason.bug()
+        {
+            return Err(RobustError::EngineBug { engine: outcome.engine, what: what.to_owned() });
+        }
         let known = !matches!(outcome.answer, Robustness::Unknown(_));
         if known {
             first = Some(outcome);
@@ -141,7 +181,7 @@ pub fn robust(
     });
     let shown = match &outcome.answer {
         Robustness::NotRobust(witness) => {
-            let system = lower(program, witness.instantiation);
+            let system = lower(task.program, witness.instantiation);
             let found = violating(task.machine(&system), &witness.run);
             let violating = found.map_err(|error| RobustError::NotShown { engine: outcome.engine, error })?;
             let replay = Replay { violation: None, ..violating.replay };
@@ -151,8 +191,8 @@ pub fn robust(
     };
     Ok(RobustAnswer {
         outcome,
-        model: options.model,
-        interlocked: options.interlocked,
+        model: task.model,
+        interlocked: task.interlocked,
         seconds: start.elapsed().as_secs_f64(),
         peak_memory_bytes: peak_memory_bytes(),
         shown,
@@ -183,7 +223,14 @@ pub fn triangular(
     let start = Instant::now();
     let interlocked = Interlocked::default();
     let task = Task { program, threads, model: Model::Tso, interlocked, options: Options::default() };
-    let outcome = palisade_robust::triangular(&task, budget, progress);
+    let engine = "attacks";
+    let outcome = unless_it_panics(|| palisade_robust::triangular(&task, budget, progress))
+        .map_err(|what| RobustError::EnginePanicked { engine, what })?;
+    if let Races::Unknown(reason) = &outcome.answer
+        && let Some(what) = reason.bug()
+    {
+        return Err(RobustError::EngineBug { engine, what: what.to_owned() });
+    }
     let shown = match &outcome.answer {
         Races::Race(witness) => {
             let system = lower(program, witness.instantiation);
@@ -239,5 +286,59 @@ impl RobustAnswer {
             Robustness::NotRobust(witness) => Some(witness),
             Robustness::Robust | Robustness::Unknown(_) => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palisade_engine::{Silent, Suitability};
+    use palisade_program::Instantiation;
+    use palisade_syntax::{Language, parse};
+    use palisade_trace::Run;
+
+    /// Answers what it was told to, or panics.
+    struct Says(Option<Robustness>);
+
+    impl RobustnessEngine for Says {
+        fn name(&self) -> &'static str {
+            "broken"
+        }
+        fn suits(&self, _: &Task<'_>) -> Suitability {
+            Suitability::Decides
+        }
+        fn check(&self, _: &Task<'_>, _: &Budget, _: &dyn Progress) -> RobustnessOutcome {
+            let answer = self.0.clone().expect("on purpose");
+            RobustnessOutcome { answer, engine: "broken", stats: Stats::new() }
+        }
+    }
+
+    #[test]
+    fn a_bug_in_an_engine_for_robustness_is_reported() {
+        let source = Source::new("p", "shared x: 0..1; process P { x = 1; }");
+        let program = parse(Language::Pal, &source).expect("the program is well formed").program;
+        let (threads, interlocked) = (Threads::Declared, Interlocked::default());
+        let task =
+            Task { program: &program, threads, model: Model::Tso, interlocked, options: Options::default() };
+        let check = |says: Option<Robustness>, part: &str| {
+            let knows_nothing = Says(Some(Robustness::Unknown(Reason::Unsupported("no".to_owned()))));
+            let (broken, budget) = (Says(says), Budget::unlimited(1));
+            for engines in [
+                vec![&broken as &dyn RobustnessEngine, &palisade_robust::Attacks],
+                vec![&knows_nothing, &broken, &palisade_robust::Attacks],
+            ] {
+                let answer = ask(&engines, &task, &budget, &Silent, Instant::now());
+                let error = answer.expect_err("a bug is no verdict").to_string();
+                assert!(error.contains(part) && error.contains("This is a bug in Palisade"), "{error}");
+            }
+        };
+        let bug = Reason::Bug("a cycle was found, but no run with it".to_owned());
+        check(Some(Robustness::Unknown(bug.clone())), "contradicts itself: a cycle was found");
+        let late = Reason::exhausted(palisade_engine::Exhausted::Stopped, Some(bug));
+        check(Some(Robustness::Unknown(late)), "contradicts itself: a cycle was found");
+        check(None, "failed: on purpose");
+        let run = Run { memory: vec![0], steps: Vec::new() };
+        let witness = Witness { instantiation: Instantiation { any: 1, every: None }, run };
+        check(Some(Robustness::NotRobust(witness)), "does not show it");
     }
 }

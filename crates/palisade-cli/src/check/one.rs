@@ -213,7 +213,9 @@ fn keep(path: Option<&Path>, text: Option<String>, why_not: &str, output: &Outpu
 pub(super) fn failure(error: &CheckError) -> Diagnostic {
     let id = match error {
         CheckError::NoSuchEngine { .. } => "no-such-engine",
-        CheckError::ReplayFailed { .. }
+        CheckError::EngineBug { .. }
+        | CheckError::EnginePanicked { .. }
+        | CheckError::ReplayFailed { .. }
         | CheckError::ProofRefused { .. }
         | CheckError::Disagreement { .. } => "internal-error",
     };

@@ -187,10 +187,9 @@ fn check(
                 let program =
                     Program { automata: &automata, merged: &merged, setup: &setup, model: task.model };
                 let witness = unfold(task, &system, &program, &search, &bad, node);
-                return witness.map(Verdict::Unsafe).ok_or_else(|| {
-                    let bug = "a bad state was found, but no run to it: this is a bug in Palisade";
-                    Reason::Unsupported(bug.into())
-                });
+                return witness
+                    .map(Verdict::Unsafe)
+                    .ok_or_else(|| Reason::Bug("a bad state was found, but no run to it".into()));
             }
         }
         let Some(attempts) = &mut tracked else { continue };

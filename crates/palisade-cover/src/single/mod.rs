@@ -185,11 +185,9 @@ fn check(
         }
         Some(Found::Initial(node)) => {
             let witness = unfold(task, &system, &automata, &setup, &search, &bad, node);
-            witness.map(Verdict::Unsafe).ok_or_else(|| {
-                Reason::Unsupported(
-                    "a bad state was found, but no run to it: this is a bug in Palisade".into(),
-                )
-            })
+            witness
+                .map(Verdict::Unsafe)
+                .ok_or_else(|| Reason::Bug("a bad state was found, but no run to it".into()))
         }
     }
 }

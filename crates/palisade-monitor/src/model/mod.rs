@@ -71,6 +71,8 @@ fn answer(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &mut
     let system = task.system(1);
     let machine = task.machine(&system);
     let mut length = SHORTEST;
+    // Whether there was a report that the machine did not confirm, with this length or a shorter one.
+    let mut unconfirmed = false;
     loop {
         // Executions are counted for the last length only, so that their number is that of the partial orders.
         stats.set("executions", 0);
@@ -84,17 +86,19 @@ fn answer(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &mut
             }
         }
         let Search { end, not_shown, cut, .. } = search;
+        let before = unconfirmed;
+        unconfirmed |= not_shown;
         match end {
             Some(End::Shown(run)) => {
                 return Robustness::NotRobust(Witness { instantiation: task.instantiation(1), run });
             }
             Some(End::Exhausted(what)) => {
-                let reached = cut.then(|| cut_reason(length / 2)).filter(|_| length > SHORTEST);
+                let reached = (length > SHORTEST && !before).then(|| cut_reason(length / 2));
                 return Robustness::Unknown(Reason::exhausted(what, reached));
             }
             None if cut && length < LONGEST => length *= 2,
-            None if cut => return Robustness::Unknown(cut_reason(length)),
-            None if not_shown => {
+            None if cut && !unconfirmed => return Robustness::Unknown(cut_reason(length)),
+            None if unconfirmed => {
                 let why =
                     "a violation was seen only where a process fails, waits or is stuck in an atomic section";
                 return Robustness::Unknown(Reason::Unsupported(why.to_owned()));
@@ -106,7 +110,7 @@ fn answer(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &mut
 
 fn cut_reason(length: usize) -> Reason {
     Reason::Unsupported(format!(
-        "no violation in executions of up to {length} accesses, but there are longer ones"
+        "executions were cut after {length} steps or earlier; none that was run shows a violation"
     ))
 }
 

@@ -119,7 +119,9 @@ impl Lazy {
         let mut reached = match run.extend(None, Variant::Superset, MOST_EXTENSIONS, stats) {
             End::Bad(run) => return found(run),
             End::Safe => return Verdict::Safe,
-            End::Open(reason) if reason.what_ran_out().is_some() => return Verdict::Unknown(reason),
+            End::Open(reason) if reason.what_ran_out().is_some() || reason.bug().is_some() => {
+                return Verdict::Unknown(reason);
+            }
             End::Open(reason) => reason,
         };
         for rounds in 1..=task.options.unroll {
@@ -127,7 +129,8 @@ impl Lazy {
                 End::Bad(run) => return found(run),
                 // Safe up to these rounds.
                 End::Safe => {
-                    let text = format!("no bad state with loops unrolled {rounds} times");
+                    let times = if rounds == 1 { "once".to_owned() } else { format!("{rounds} times") };
+                    let text = format!("no bad state with loops unrolled {times}");
                     reached = Reason::Unsupported(text);
                 }
                 End::Open(reason) => {
@@ -230,6 +233,11 @@ impl Series<'_> {
         stats.add("states", counted.get("states").unwrap_or(0));
         match found {
             Reached::Nothing => Ok(None),
+            // What holds of R under SC says little about the program under TSO.
+            Reached::Unknown(reason) if reason.is_bound() => {
+                let why = "there are more started processes or nested calls than the search under SC follows";
+                Err(Reason::Unsupported(why.to_owned()))
+            }
             Reached::Unknown(reason) => Err(reason),
             Reached::Bad(run) => {
                 let run = draft.back(built, &run, self.original);

@@ -279,38 +279,159 @@ fn a_program_that_is_robust_is_searched_under_sc() {
     assert!(matches!(said.expect("no run").asked.outcome.verdict, Verdict::Unknown(_)));
 }
 
-#[test]
-fn a_panic_goes_on_when_all_others_have_ended() {
-    struct Panics;
-    impl Engine for Panics {
-        fn name(&self) -> &'static str {
-            "panics"
-        }
-        fn suits(&self, _: &Task<'_>) -> Suitability {
-            Suitability::Tries
-        }
-        fn check(&self, _: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
-            match budget.check_work(TASTE.0 + 1) {
-                Ok(()) => panic!("on purpose"),
+/// How an engine is broken.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Broken {
+    /// It found a bad state, but no run to it.
+    NoRun,
+    /// The same, seen when the budget had run out.
+    NoRunInTime,
+    Panics,
+    /// Its run is not one.
+    FalseRun,
+    /// It says `safe`, and its proof proves nothing.
+    FalseProof,
+    /// It says `safe`, whatever the program.
+    FalseSafe,
+    /// It knows that the program can break, but has no run to show.
+    Unshown,
+}
+
+/// An engine that shows how it is broken once it has been given this much work.
+pub(crate) struct BrokenEngine {
+    pub(crate) how: Broken,
+    pub(crate) after: u64,
+}
+
+impl Engine for BrokenEngine {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+    fn suits(&self, _: &Task<'_>) -> Suitability {
+        Suitability::Tries
+    }
+    fn check(&self, task: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
+        let bug = || Reason::Bug("a bad state was found, but no run to it".to_owned());
+        let verdict = match (budget.check_work(self.after), self.how) {
+            (Err(what), _) => Verdict::Unknown(Reason::Exhausted(what)),
+            (_, Broken::NoRun) => Verdict::Unknown(bug()),
+            (_, Broken::NoRunInTime) => Verdict::Unknown(Reason::exhausted(Exhausted::Stopped, Some(bug()))),
+            (_, Broken::Panics) => panic!("on purpose"),
+            (_, Broken::FalseRun) => Verdict::Unsafe(palisade_engine::Witness {
+                instantiation: task.instantiation(1),
+                run: palisade_trace::Run { memory: vec![0], steps: Vec::new() },
+            }),
+            (_, Broken::FalseProof | Broken::FalseSafe) => Verdict::Safe,
+            (_, Broken::Unshown) => Verdict::Unknown(Reason::Unshown("it can break".to_owned())),
+        };
+        Outcome { verdict, engine: "broken", stats: Stats::new() }
+    }
+    fn proofs(&self) -> Proofs {
+        if self.how == Broken::FalseProof { Proofs::ByVisitingAll } else { Proofs::None }
+    }
+    fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
+        let outcome = self.check(task, budget, progress);
+        let proves = self.how == Broken::FalseProof && outcome.verdict == Verdict::Safe;
+        (outcome, proves.then_some(Proof::AllStates))
+    }
+}
+
+/// Knows the answer only after the others had their say: it waits until it is stopped, and answers nevertheless.
+struct Late(Outcome);
+
+impl Engine for Late {
+    fn name(&self) -> &'static str {
+        "late"
+    }
+    fn suits(&self, _: &Task<'_>) -> Suitability {
+        Suitability::Tries
+    }
+    fn check(&self, _: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
+        let mut done = 0;
+        loop {
+            done += 1;
+            match budget.check(0).and(budget.check_work(done)) {
+                Ok(()) => {}
+                Err(Exhausted::Stopped) => return self.0.clone(),
                 Err(what) => {
                     let verdict = Verdict::Unknown(Reason::Exhausted(what));
-                    Outcome { verdict, engine: "panics", stats: Stats::new() }
+                    return Outcome { verdict, engine: "late", stats: Stats::new() };
                 }
             }
         }
     }
-    let program = Program::default();
-    let task = Task {
-        program: &program,
-        threads: Threads::Declared,
-        model: Model::Sc,
-        interlocked: Interlocked::default(),
-        options: Options::default(),
+}
+
+/// A program that every model breaks.
+const BREAKS: &str = "shared x: 0..1; process P { x = 1; assert(x == 0); }";
+
+fn read(text: &str) -> Program {
+    let source = palisade_base::Source::new("p", text);
+    palisade_syntax::parse(palisade_syntax::Language::Pal, &source).expect("it is valid").program
+}
+
+fn task_of(program: &Program) -> Task<'_> {
+    let (threads, interlocked) = (Threads::Declared, Interlocked::default());
+    Task { program, threads, model: Model::Sc, interlocked, options: Options::default() }
+}
+
+#[test]
+fn a_bug_in_an_engine_is_reported_whatever_the_others_say() {
+    let program = read(BREAKS);
+    let task = task_of(&program);
+    let check = |how: Broken, wanted: Wanted, part: &str| {
+        // It shows at once, or when engines are asked side by side; beside one that never ends, one that never knows, and one that says `safe`.
+        for after in [TASTE.0, SIP.0 + 1] {
+            let broken = BrokenEngine { how, after };
+            for other in [FOR_EVER, None, MUCH].map(|work| Worker::new("a", work, 0)) {
+                for engines in [vec![&broken as &dyn Engine, &other], vec![&other, &broken]] {
+                    let said = ask_all(&|_| engines.clone(), &task, &Budget::unlimited(2), &Silent, wanted);
+                    let error = said.expect_err("a bug is no verdict").to_string();
+                    assert!(error.contains(part), "{how:?}: {error}");
+                    assert!(error.contains("This is a bug in Palisade"), "{error}");
+                }
+            }
+        }
     };
-    let worker = Worker::new("a", FOR_EVER, 0);
-    let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        ask_all(&|_| vec![&worker, &Panics], &task, &Budget::unlimited(2), &Silent, Wanted::Answer)
-    }));
-    let panic = asked.expect_err("the panic is not swallowed");
-    assert_eq!(panic.downcast_ref::<&str>(), Some(&"on purpose"));
+    check(Broken::NoRun, Wanted::Answer, "engine `broken` contradicts itself: a bad state was found");
+    check(Broken::NoRunInTime, Wanted::Answer, "engine `broken` contradicts itself: a bad state was found");
+    check(Broken::Panics, Wanted::Answer, "engine `broken` failed: on purpose");
+    check(Broken::FalseRun, Wanted::Answer, "does not replay");
+    check(Broken::FalseProof, Wanted::Checked, "its proof does not convince");
+}
+
+#[test]
+fn engines_that_disagree_are_reported() {
+    let program = read(BREAKS);
+    let task = task_of(&program);
+    let found = palisade_explore::Explicit.check(&task, &Budget::unlimited(1), &Silent);
+    let check = |engines: [&dyn Engine; 2], expected: (&'static str, &'static str)| {
+        for engines in [vec![engines[0], engines[1]], vec![engines[1], engines[0]]] {
+            let said = ask_all(&|_| engines.clone(), &task, &Budget::unlimited(2), &Silent, Wanted::Answer);
+            let (safe, other) = expected;
+            assert_eq!(said.expect_err("there is no verdict"), CheckError::Disagreement { safe, other });
+        }
+    };
+    let says_safe = BrokenEngine { how: Broken::FalseSafe, after: SIP.0 };
+    check([&says_safe, &Late(Outcome { engine: "late", ..found })], ("broken", "late"));
+    let knows = BrokenEngine { how: Broken::Unshown, after: 0 };
+    check([&knows, &Worker::new("a", MUCH, 0)], ("a", "broken"));
+}
+
+#[test]
+fn what_holds_within_rounds_under_sc_is_not_said_of_another_model() {
+    let told = |reason: Reason| {
+        let mut outcome = Outcome { verdict: Verdict::Unknown(reason), engine: "sc", stats: Stats::new() };
+        outcome_of_robust(&mut outcome);
+        match outcome.verdict {
+            Verdict::Unknown(reason) => (reason.to_string(), reason.is_bound()),
+            verdict => panic!("{verdict:?}"),
+        }
+    };
+    let rounds = "robust, and under SC: safe up to 2 rounds";
+    assert_eq!(told(Reason::Rounds(2)), (rounds.to_owned(), false));
+    let partly = Reason::exhausted(Exhausted::Stopped, Some(Reason::Rounds(2)));
+    assert_eq!(told(partly), (format!("stopped; {rounds}"), false));
+    let spawned = "no bad state in runs that start up to 2 processes";
+    assert_eq!(told(Reason::Spawned(2)), (spawned.to_owned(), true));
 }

@@ -93,3 +93,71 @@ impl Oracle for Engines<'_> {
         self.goal == Goal::Safety && machine.violation(state).is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auto::ask_all;
+    use crate::auto::tests::{Broken, BrokenEngine};
+    use crate::check::Wanted;
+    use palisade_engine::{Engine, Options, Silent, Task, Threads};
+    use palisade_fences::{Per, Placement, Places, Which, find};
+    use palisade_memory::{Interlocked, Model};
+    use palisade_syntax::{Language, parse};
+
+    /// Asks a broken engine beside one that is not.
+    struct AsksBroken<'a>(Engines<'a>, Broken);
+
+    impl Oracle for AsksBroken<'_> {
+        type Error = OracleError;
+
+        fn judge(
+            &self,
+            program: &Program,
+            budget: &Budget,
+            progress: &dyn Progress,
+        ) -> Result<Judgement, OracleError> {
+            let (threads, interlocked) = (Threads::Declared, Interlocked::default());
+            let task = Task { program, threads, model: Model::Tso, interlocked, options: Options::default() };
+            let broken = BrokenEngine { how: self.1, after: 0 };
+            let engines: [&dyn Engine; 2] = [&broken, &palisade_explore::Explicit];
+            let said = ask_all(&|_| engines.to_vec(), &task, budget, progress, Wanted::Answer)?;
+            unreachable!("there is no verdict: {said:?}")
+        }
+        fn machine<'s>(&self, system: &'s System) -> Machine<'s> {
+            self.0.machine(system)
+        }
+        fn shows(&self, machine: Machine<'_>, run: &Run) -> bool {
+            self.0.shows(machine, run)
+        }
+        fn is_bad(&self, machine: Machine<'_>, state: &State) -> bool {
+            self.0.is_bad(machine, state)
+        }
+    }
+
+    #[test]
+    fn a_bug_in_an_engine_is_reported_when_fences_are_asked_for() {
+        let text = "shared x, y: 0..1; process P { x = 1; let a = y; } process Q { y = 1; let b = x; }
+                    final !(P.a == 0 && Q.b == 0);";
+        let source = palisade_base::Source::new("p", text);
+        let program = parse(Language::Pal, &source).expect("the program is well formed").program;
+        let wanted = palisade_fences::Wanted {
+            placement: Placement::default(),
+            per: Per::default(),
+            store_fences: false,
+            can_write: &|_| true,
+            allows: &|_| true,
+        };
+        let places = Places::new(&program, &wanted);
+        let options = CheckOptions::default();
+        let check = |how: Broken, part: &str| {
+            let oracle = AsksBroken(Engines { goal: Goal::Safety, options: &options }, how);
+            let found = find(&places, Which::All, &|_| 1, &oracle, &Budget::unlimited(1), &Silent);
+            let error = found.expect_err("a bug is no verdict").to_string();
+            assert!(error.contains(part) && error.contains("This is a bug in Palisade"), "{error}");
+        };
+        check(Broken::NoRun, "a bad state was found, but no run to it");
+        check(Broken::Panics, "on purpose");
+        check(Broken::FalseRun, "does not replay");
+    }
+}
