@@ -75,6 +75,7 @@ struct thread {
     /* When its wait ends anyway; 0 for never. */
     uint64_t deadline;
     int finished, joined, detached, is_c11;
+    int ended; /* for those who join it; the first thread may have to wait for others after that */
     int priority;
     uint32_t idle;
     /* Its stack: the lowest address, where its own frames end, and its size if it is one of ours. */

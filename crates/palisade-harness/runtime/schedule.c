@@ -474,7 +474,7 @@ void pal_await(const void *object, ready_fn *ready, uint64_t first, uint64_t pla
 void pal_leave(void)
 {
     struct thread *self = pal.self;
-    self->finished = 1;
+    self->finished = self->ended = 1;
     pal.live--;
     pal_ready(self, 0);
     pal_changed(self);

@@ -80,6 +80,7 @@ int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*sta
     thread->number = number;
     thread->tag = (uint64_t)thread->number << 48;
     thread->parent = pal.self->number;
+    thread->sibling = pal.self->children - 1;
     pal_event(thread->number, HEAD(K_START, O_SEQ_CST, 0), place);
     error = pal_start_kernel_thread(thread, attributes);
     if (error) {
@@ -130,6 +131,47 @@ static void destroy_locals(struct thread *thread)
     }
 }
 
+static struct thread *child_of(const struct thread *parent, uint32_t sibling)
+{
+    for (int i = 0; i < pal.thread_count; i++) {
+        struct thread *thread = pal.threads[i];
+        if (thread->number && thread->parent == parent->number && thread->sibling == sibling) {
+            return thread;
+        }
+    }
+    return NULL;
+}
+
+static int has_ended(struct thread *self)
+{
+    return ((const struct thread *)self->object)->ended || self->timed_out;
+}
+
+/* The first thread has ended by itself, and the process ends with the last one. Which one that is depends on the schedule; so the first thread stays, waits for all others and ends the process. They are waited for in an
+ * order that is always the same, whether they have ended already or not. */
+static __attribute__((noreturn)) void end_first(uint64_t place)
+{
+    static struct thread *known[MOST_THREADS];
+    struct thread *self = pal.self;
+    int count = 0;
+    self->ended = 1;
+    self->timed_out = 0;
+    pal_changed(self);
+    known[count++] = self;
+    for (int i = 0; i < count; i++) {
+        for (uint32_t sibling = 0; sibling < known[i]->children; sibling++) {
+            struct thread *child = child_of(known[i], sibling);
+            if (child) {
+                uint64_t first = HEAD(K_JOIN, O_ACQUIRE, 0) | child->number;
+                pal_await(child, has_ended, first, place);
+                pal_log(first, place | self->tag | F_CHOSEN);
+                known[count++] = child;
+            }
+        }
+    }
+    exit(0);
+}
+
 /* The last step of a thread. */
 void pal_end_thread(void *result, uint64_t place)
 {
@@ -137,9 +179,8 @@ void pal_end_thread(void *result, uint64_t place)
     destroy_locals(self);
     self->result = result;
     pal_event(self->number, HEAD(K_ENDED, O_PLAIN, 0), place);
-    if (pal.live == 1) {
-        /* The last one ends the process. */
-        exit(0);
+    if (!self->number) {
+        end_first(place);
     }
     pal_leave();
     __builtin_unreachable();
@@ -157,11 +198,6 @@ void pal_thread_main(struct thread *thread)
 EXPORT int pthread_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
 {
     return pal_create(pthread, attributes, start, argument, 0, CALLER);
-}
-
-static int has_ended(struct thread *self)
-{
-    return ((const struct thread *)self->object)->finished || self->timed_out;
 }
 
 int pal_join(pthread_t pthread, void **result, uint64_t deadline, uint64_t place)
@@ -183,7 +219,7 @@ int pal_join(pthread_t pthread, void **result, uint64_t deadline, uint64_t place
     self->timed_out = 0;
     uint64_t second = place | self->tag | F_CHOSEN;
     pal_await(thread, has_ended, HEAD(K_JOIN, O_ACQUIRE, 0) | thread->number, place);
-    if (!thread->finished) {
+    if (!thread->ended) {
         pal_log(HEAD(K_PAUSE, O_PLAIN, 0), second);
         return ETIMEDOUT;
     }
@@ -209,11 +245,11 @@ EXPORT int pthread_join(pthread_t pthread, void **result)
 EXPORT int pthread_tryjoin_np(pthread_t pthread, void **result)
 {
     struct thread *thread = pal_thread_of(pthread);
-    if (thread && !thread->finished && !pal.quiet) {
+    if (thread && !thread->ended && !pal.quiet) {
         uint64_t second = CALLER | pal.self->tag | F_CHOSEN;
         pal_decide(HEAD(K_JOIN, O_ACQUIRE, 0) | thread->number, second);
         pal_log(HEAD(K_PAUSE, O_PLAIN, 0), second);
-        if (!thread->finished) {
+        if (!thread->ended) {
             return EBUSY;
         }
     }

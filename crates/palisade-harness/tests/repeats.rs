@@ -94,6 +94,7 @@ fn programs_in_c() {
             };
             let what = format!("{compiler} {level}");
             assert!(check(&what, &compile("repeat/threads.c", "threads")) > 1);
+            assert_eq!(check(&what, &compile("repeat/last.c", "last")), 2);
             assert_eq!(check(&what, &compile("../../../../docs/tour/flags_fixed.c", "flags")), 7);
         }
     }
