@@ -45,12 +45,22 @@ EXPORT void __tsan_init(void) {}
 EXPORT void __tsan_func_entry(void *caller) { (void)caller; }
 EXPORT void __tsan_func_exit(void) {}
 
-/* clang may join a load with the store behind it in one call. */
+/* clang may join a load with the store behind it in one call. The step writes, and says so before it is chosen. */
+static void both(uint64_t address, uint64_t load, uint64_t store, uint64_t place)
+{
+    if (unlikely(pal.quiet)) {
+        return;
+    }
+    uint64_t at = address & ADDRESS_BITS, second = place | pal.self->tag;
+    pal_decide(at | store, second | F_CHOSEN);
+    pal_log(at | load, second | F_CHOSEN);
+    pal_log(at | store, second);
+}
+
 #define BOTH(name, order, size)                                                                    \
     EXPORT void name(void *address)                                                                \
     {                                                                                              \
-        pal_event((uint64_t)address, HEAD(K_LOAD, order, size), CALLER);                           \
-        pal_also((uint64_t)address, HEAD(K_STORE, order, size), CALLER);                           \
+        both((uint64_t)address, HEAD(K_LOAD, order, size), HEAD(K_STORE, order, size), CALLER);    \
     }
 BOTH(__tsan_read_write1, O_PLAIN, 1)
 BOTH(__tsan_read_write2, O_PLAIN, 2)
@@ -60,9 +70,13 @@ BOTH(__tsan_read_write16, O_PLAIN, 16)
 
 EXPORT void __tsan_vptr_update(void **address, void *value)
 {
-    if (*address != value) {
-        pal_event((uint64_t)address, HEAD(K_STORE, O_PLAIN, 8), CALLER);
+    if (unlikely(pal.quiet)) {
+        return;
     }
+    /* To write what is there already is no race with others that do the same. Whether it is there is known only when it is its turn. */
+    uint64_t at = (uint64_t)address & ADDRESS_BITS, second = CALLER | pal.self->tag | F_CHOSEN;
+    pal_decide(at | HEAD(K_STORE, O_PLAIN, 8), second);
+    pal_log(at | (*address != value ? HEAD(K_STORE, O_PLAIN, 8) : HEAD(K_LOAD, O_PLAIN, 8)), second);
 }
 
 EXPORT void __tsan_vptr_read(void **address)
@@ -147,10 +161,25 @@ static void move(char *to, const char *from, size_t size, uint64_t place)
         copy(to, from, size, place);
         return;
     }
-    range((uint64_t)from, size, HEAD(K_LOAD, O_PLAIN, 0), place);
-    range((uint64_t)to, size, HEAD(K_STORE, O_PLAIN, 0), place);
-    for (size_t at = size; at > 0; at--) {
-        *(volatile char *)(to + at - 1) = from[at - 1];
+    if (pal.quiet || is_alone()) {
+        range((uint64_t)from, size, HEAD(K_LOAD, O_PLAIN, 0), place);
+        range((uint64_t)to, size, HEAD(K_STORE, O_PLAIN, 0), place);
+        for (size_t at = size; at > 0; at--) {
+            *(volatile char *)(to + at - 1) = from[at - 1];
+        }
+        return;
+    }
+    /* Piece by piece like any copy, the last one first. */
+    for (size_t left = size; left > 0;) {
+        size_t unit = size <= SHORT ? WORD : LINE, over = (uint64_t)(to + left) % unit;
+        size_t bytes = over ? over : unit;
+        bytes = bytes < left ? bytes : left;
+        left -= bytes;
+        pal_event((uint64_t)(from + left), HEAD(K_LOAD, O_PLAIN, bytes), place);
+        char piece[LINE];
+        pal_copy(piece, from + left, bytes);
+        pal_event((uint64_t)(to + left), HEAD(K_STORE, O_PLAIN, bytes), place);
+        pal_copy(to + left, piece, bytes);
     }
 }
 

@@ -44,6 +44,15 @@ static int number_of_child(struct thread *parent)
     return (int)shared->names++;
 }
 
+/* The step was taken, but there is no new thread. */
+static int not_started(int error, uint64_t second)
+{
+    if (!pal.quiet) {
+        pal_log(HEAD(K_PAUSE, O_PLAIN, 0), second);
+    }
+    return error;
+}
+
 int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument, int is_c11,
                uint64_t place)
 {
@@ -52,7 +61,11 @@ int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*sta
         pal.zombies = zombie->next;
         pal_release_kernel_thread(zombie);
     }
-    struct thread *thread;
+    struct thread *thread, *self = pal.self;
+    uint64_t first = HEAD(K_START, O_SEQ_CST, 0), second = place | self->tag | F_CHOSEN;
+    if (!pal.quiet) {
+        pal_decide(first, second);
+    }
     size_t size = 0;
     void *given = NULL;
     if (attributes) {
@@ -63,10 +76,11 @@ int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*sta
             pthread_attr_getstacksize(attributes, &size);
         }
     }
-    uint32_t number = (uint32_t)number_of_child(pal.self);
+    /* Threads are numbered as they are started, and not as their parents come to start them: so a schedule can be repeated by these numbers. */
+    uint32_t number = (uint32_t)number_of_child(self);
     int error = pal_make_thread(number, given ? 0 : pal_stack_size(size), &thread);
     if (error) {
-        return error;
+        return not_started(error, second);
     }
     thread->given_stack = given;
     thread->start = start;
@@ -79,19 +93,21 @@ int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*sta
     thread->detached = state == PTHREAD_CREATE_DETACHED;
     thread->number = number;
     thread->tag = (uint64_t)thread->number << 48;
-    thread->parent = pal.self->number;
-    thread->sibling = pal.self->children - 1;
-    pal_event(thread->number, HEAD(K_START, O_SEQ_CST, 0), place);
+    thread->parent = self->number;
+    thread->sibling = self->children - 1;
     error = pal_start_kernel_thread(thread, attributes);
     if (error) {
         pal_unmake_thread(thread);
-        return error;
+        return not_started(error, second);
+    }
+    if (!pal.quiet) {
+        pal_log(first | number, second);
     }
     *pthread = thread->pthread;
     thread->first = HEAD(K_PAUSE, O_PLAIN, 0);
     /* As if it had been called from its first instruction. */
     thread->second = (((uint64_t)start + 1) & ADDRESS_BITS) | thread->tag | F_CHOSEN;
-    pal.self->unjoined++;
+    self->unjoined++;
     pal_add_thread(thread);
     return 0;
 }

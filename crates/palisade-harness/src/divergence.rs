@@ -104,7 +104,7 @@ fn describe(record: &Record) -> String {
         Kind::Locked | Kind::LockedLoad => bytes("execute a locked instruction or lock operation on"),
         Kind::Fence if record.size > 0 => format!("call the kernel for the futex at {:#x}", record.address),
         Kind::Fence | Kind::StoreFence => "execute a fence".to_owned(),
-        Kind::Start => format!("start thread {}", record.address),
+        Kind::Start => "start a thread".to_owned(),
         Kind::Join => format!("join thread {}", record.address),
         Kind::Ended => "end".to_owned(),
         Kind::Exit => format!("end the program with exit code {}", record.address),

@@ -7,6 +7,7 @@ use common::{compile_with, random, rust_program, start};
 use palisade_harness::process::{Program, Scheduling};
 use palisade_harness::schedule::{Strategy, Turns};
 use palisade_harness::session::{Findings, Options};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -148,4 +149,23 @@ fn what_does_not_repeat_is_told_with_the_first_event_that_differed() {
     assert_ne!(divergence.expected, divergence.happened);
     assert!(divergence.thread == 1 || divergence.thread == 2, "{divergence:?}");
     assert!(divergence.text().contains("was expected to"), "{}", divergence.text());
+}
+
+/// A regression test: the search knew of the first piece only, and took the pieces after it for nobody else's business.
+#[test]
+fn all_pieces_of_an_overlapping_move_count() {
+    let path = compile_with("gcc", "repeat/move.c", "repeat-move", &["-O0", "-fno-builtin"]);
+    let mut session = start(&program_at(&path, ":"), &Options::default());
+    let searched = session.explore(None, u64::MAX, |_| true);
+    assert!(searched.complete, "{searched:?}");
+    let by_search = codes(&session.findings);
+    let mut by_chance = start(&program_at(&path, ":"), &random(500));
+    by_chance.run(|_| true);
+    assert_eq!(by_search, codes(&by_chance.findings));
+    assert!(by_search.len() >= 2, "{by_search:?}");
+}
+
+/// How the program ended, other than well.
+fn codes(findings: &Findings) -> BTreeSet<String> {
+    findings.failures.iter().map(|found| found.what.message.clone()).collect()
 }

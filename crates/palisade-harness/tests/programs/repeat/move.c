@@ -1,0 +1,32 @@
+/* Two threads move overlapping parts of a string: what is left depends on who comes first with each piece. */
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static char text[40] = "abcdefghijklmnopqrstuvwxyz";
+
+static void *up(void *argument)
+{
+    (void)argument;
+    memmove(text + 8, text, 16);
+    return NULL;
+}
+
+static void *end(void *argument)
+{
+    (void)argument;
+    memset(text + 8, '.', 8);
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t threads[2];
+    pthread_create(&threads[0], NULL, up, NULL);
+    pthread_create(&threads[1], NULL, end, NULL);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    /* The other thread has filled the middle before it was moved, at last, or in between. */
+    return text[16] == '.' ? 1 : text[8] == '.' ? 2 : 0;
+}
