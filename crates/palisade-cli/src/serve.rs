@@ -7,6 +7,7 @@ use crate::output::{Detail, Output};
 use palisade::{Diagnostic, report};
 use palisade_serve::{Config, Server};
 use serde_json::json;
+use std::io;
 use std::time::Duration;
 
 /// The time of a run, if none is given.
@@ -20,6 +21,9 @@ const CONNECTIONS: usize = 256;
 
 /// Runs the command.
 pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
+    if args.answer {
+        return answer();
+    }
     let limits = Limits::new(common);
     let runs = args.runs.map_or(limits.jobs, |runs| runs as usize).max(1);
     let memory = limits.budget(runs).memory();
@@ -34,8 +38,14 @@ pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
         largest: LARGEST,
         version: concat!("Palisade ", env!("PALISADE_VERSION")).to_owned(),
     };
+    // Without a path to ourselves, threads answer.
+    let worker =
+        std::env::current_exe().map(|program| vec![program.into(), "serve".into(), "--answer".into()]);
     let server = match Server::bind(config) {
-        Ok(server) => server,
+        Ok(server) => match worker {
+            Ok(worker) => server.with_worker(worker),
+            Err(_) => server,
+        },
         Err(error) => {
             let problem = Diagnostic::error("cannot-listen", error.to_string());
             let help = "choose another port with --listen, or 127.0.0.1:0 for any that is free";
@@ -58,4 +68,14 @@ pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
     output.print(&line);
     server.serve(&limits.stop);
     Exit::Fine
+}
+
+/// Answers one question for a server that started this process.
+fn answer() -> Exit {
+    // A server that has gone wants no answer.
+    let hung_up = || std::process::exit(Exit::Unknown.code().into());
+    match palisade_serve::answer_one(io::stdin(), &mut io::stdout(), hung_up) {
+        Ok(()) => Exit::Fine,
+        Err(_) => Exit::Error,
+    }
 }

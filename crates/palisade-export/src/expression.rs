@@ -132,8 +132,19 @@ impl Scope<'_> {
                 };
                 format!("{left} >> {by}")
             }
+            // What is left of the smallest number divided by -1 is 0; the languages do not say so.
+            BinaryOp::Rem if self.has_no_quotient(a, b) => match self.language {
+                Language::Promela => format!("({right} == -1 -> 0 : {left} % {right})"),
+                Language::C => format!("({right} == -1 ? 0 : {left} % {right})"),
+            },
             _ => format!("{left} {} {right}", op.symbol()),
         }
+    }
+
+    /// Whether the smallest number may be divided by -1: the quotient does not fit.
+    fn has_no_quotient(&self, a: &Expr, b: &Expr) -> bool {
+        let divisors = self.range(b);
+        self.range(a).lo <= self.width.bounds().0 && divisors.lo <= -1 && divisors.hi >= -1
     }
 
     /// An expression as the second operand of an operator.
@@ -231,7 +242,7 @@ impl Scope<'_> {
                 if range_b.lo <= 0 && range_b.hi >= 0 {
                     must(format!("{} != 0", self.operand(b, BinaryOp::Ne, Side::Left)), DIVISION);
                 }
-                if range_a.lo <= lo && range_b.lo <= -1 && range_b.hi >= -1 {
+                if op == BinaryOp::Div && self.has_no_quotient(a, b) {
                     must(format!("can_div({left}, {right})"), OVERFLOW);
                 }
             }

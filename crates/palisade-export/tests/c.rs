@@ -87,6 +87,29 @@ fn easy_errors() {
     check("shared a[2]: 0..5; process P { let p = &a[0]; *(p + any(0..2)) = 1; }");
 }
 
+/// Corner cases of arithmetic give in C what they give here.
+#[test]
+fn corner_cases_of_arithmetic() {
+    let folder = scratch("c-arithmetic");
+    let check = |assertion: &str, expected: bool| {
+        let text = format!(
+            "process P {{ let m = 0 - 9223372036854775807 - 1; let o = any(-1..1); let n = o - 1; if o == 0 {{ {assertion} }} }}"
+        );
+        let subject = Subject::read("corner.pal", &text);
+        assert_eq!(subject.is_safe(), Some(expected), "{text}");
+        let failed = failures(&folder, &subject, 20);
+        assert_eq!(failed == 0, expected, "{text}:\n{}", subject.export(Target::C));
+    };
+    check("assert(m % n == 0);", true);
+    check("assert((m + 1) % n + 7 % n == 0);", true);
+    check("assert(1 + m % n * 2 == 1);", true);
+    check("let q = m / n;", false);
+    check("let q = m % o;", false);
+    check("let q = m * n;", false);
+    check("let q = -m;", false);
+    check("assert(m / 1 == m && m >> 63 == n);", true);
+}
+
 /// Verifiers read the file with macros of their own.
 #[test]
 fn verifiers() {

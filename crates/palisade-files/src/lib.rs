@@ -60,6 +60,7 @@ fn replace(path: &Path, old: Option<&Metadata>, bytes: &[u8]) -> io::Result<()> 
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
+    fs::metadata(folder)?;
     let mode = if old.is_some() { PRIVATE } else { NEW_FILE };
     let mut new = Builder::new()
         .prefix(".palisade-")
@@ -84,14 +85,13 @@ fn replace(path: &Path, old: Option<&Metadata>, bytes: &[u8]) -> io::Result<()> 
 
 /// Why there is no temporary file, without its name.
 fn no_new_file(error: io::Error) -> io::Error {
-    let inner = error.get_ref().and_then(|error| error.source()?.downcast_ref::<io::Error>());
-    let plain = inner.and_then(io::Error::raw_os_error).map(io::Error::from_raw_os_error);
-    let error = plain.unwrap_or(error);
+    let text = error.to_string();
+    let why = text.split(" at path ").next().unwrap_or_default();
     if error.kind() == io::ErrorKind::PermissionDenied {
-        let why = format!("its folder must be writable, since files are replaced by new ones: {error}");
+        let why = format!("its folder must be writable, since files are replaced by new ones: {why}");
         return io::Error::new(error.kind(), why);
     }
-    error
+    io::Error::new(error.kind(), why)
 }
 
 /// Gives a new file the owner, group and mode of the old one. Rights that the old group had are not given to another group.

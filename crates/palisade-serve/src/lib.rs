@@ -2,7 +2,7 @@
 //!
 //! The server is written for this purpose: a thread per connection, one request per connection, everything bounded: the size of requests, how long one may take to arrive, the number of
 //! connections, of runs at a time and of those that wait, time and memory of each run. A run lives as long as the connection that asked for it: when that is closed, the run is
-//! stopped, and nothing of it is left. Requests name no files, and none is read: pages and programs are built in.
+//! stopped, and nothing of it is left. With [`Server::with_worker`] every run is a process of its own, so that this holds whatever the run does. Requests name no files, and none is read: pages and programs are built in.
 //!
 //! What is absent: nothing here prints, and no request is remembered.
 
@@ -15,5 +15,7 @@ mod question;
 mod run;
 mod server;
 mod steps;
+mod worker;
 
 pub use server::{Config, Load, Server};
+pub use worker::answer_one;

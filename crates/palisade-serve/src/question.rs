@@ -5,7 +5,7 @@ use palisade::{
     CheckOptions, EngineChoice, FencesOptions, Goal, Language, Model, Options, Placement, RobustOptions,
     Source, Threads, Which,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// More instances of every process than this are not for a playground.
 const MOST_THREADS: u32 = 64;
@@ -13,7 +13,7 @@ const MOST_THREADS: u32 = 64;
 const LONGEST_NAME: usize = 200;
 
 /// A question about a program.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Question {
     /// What to do.
@@ -51,7 +51,7 @@ pub(crate) struct Question {
 }
 
 /// What to do with a program.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Command {
     /// Is it safe?

@@ -2,13 +2,15 @@
 
 use crate::answer::answer;
 use crate::http::Stream;
-use crate::pool::NoPlace;
+use crate::pool::{NoPlace, Permit};
 use crate::question::Question;
-use crate::server::Shared;
+use crate::server::{Patient, Shared};
+use crate::worker::Worker;
 use palisade::{Budget, Progress, Stats, report};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
+use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
@@ -16,18 +18,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How often progress is told, and how often it is looked whether somebody listens.
-const TELL: Duration = Duration::from_millis(200);
+pub(crate) const TELL: Duration = Duration::from_millis(200);
 /// Programs nest as deeply as the parsers allow: the same stack as on the command line.
 const STACK: usize = 16 << 20;
+/// What is said if there is no answer for no good reason.
+const FAILED: &str =
+    "Palisade failed, and there is no answer: this is a bug, please report it with the program";
 /// At most this many counters of a search are told.
 const MOST_COUNTERS: usize = 3;
 
 /// Answers a question over a connection. What goes wrong with the connection ends it.
 pub(crate) fn run(shared: &Arc<Shared>, question: Question, connection: &TcpStream) -> io::Result<()> {
-    let mut out = connection;
+    let mut out = Patient::new(connection);
     let mut stream = Stream::begin(&mut out)?;
     let mut told_ahead = None;
     let entered = shared.pool.enter(|ahead| {
@@ -50,6 +56,66 @@ pub(crate) fn run(shared: &Arc<Shared>, question: Question, connection: &TcpStre
     };
     let stoppable = Stoppable::new(shared);
     stream.line(&json!({ "event": "started", "token": stoppable.token }))?;
+    let start = Instant::now();
+    let mut follow = |work: Work<'_>| follow(work, connection, &mut stream, shared, start);
+    let found = match &shared.worker {
+        Some(command) => in_a_process(shared, command, &question, &stoppable, permit, &mut follow),
+        None => on_a_thread(shared, question, &stoppable, permit, &mut follow),
+    };
+    // The place is free by now: whoever takes the answer slowly keeps nobody waiting.
+    stream.line(&found?)?;
+    stream.end()
+}
+
+/// Work that is being done.
+struct Work<'a> {
+    answers: &'a mpsc::Receiver<Value>,
+    /// What it does, in words.
+    doing: &'a dyn Fn() -> String,
+}
+
+/// Waits for an answer for a moment.
+type Follow<'a> = dyn FnMut(Work<'_>) -> io::Result<Option<Value>> + 'a;
+
+/// Answers a question by a process, which is gone afterwards.
+fn in_a_process(
+    shared: &Shared,
+    command: &[OsString],
+    question: &Question,
+    stoppable: &Stoppable,
+    permit: Permit,
+    follow: &mut Follow<'_>,
+) -> io::Result<Value> {
+    // Declared first, dropped last: the place is free when the process is gone.
+    let _permit = permit;
+    let config = &shared.config;
+    let limits = (config.timeout, config.memory, config.jobs);
+    let mut worker = match Worker::start(command, question, limits, stoppable.stop.clone()) {
+        Ok(worker) => worker,
+        Err(error) => {
+            let message = format!("no process can be started for the question: {error}");
+            return Ok(json!({ "event": "error", "message": message }));
+        }
+    };
+    loop {
+        let work = Work { answers: &worker.answers, doing: &|| worker.doing() };
+        if let Some(found) = follow(work)? {
+            return Ok(found);
+        }
+        if let Some(why) = worker.given_up() {
+            return Ok(why.answer(question));
+        }
+    }
+}
+
+/// Answers a question by a thread, which is done afterwards.
+fn on_a_thread(
+    shared: &Shared,
+    question: Question,
+    stoppable: &Stoppable,
+    permit: Permit,
+    follow: &mut Follow<'_>,
+) -> io::Result<Value> {
     let config = &shared.config;
     let budget = Budget::unlimited(config.jobs)
         .with_memory(config.memory)
@@ -57,52 +123,56 @@ pub(crate) fn run(shared: &Arc<Shared>, question: Question, connection: &TcpStre
         .with_stop(stoppable.stop.clone());
     let news = Arc::new(News::default());
     let (sender, answers) = mpsc::channel();
-    let work = {
-        let news = news.clone();
-        move || {
-            // The place is held until the work is done, whatever becomes of the connection.
-            let _permit = permit;
-            let found = catch_unwind(AssertUnwindSafe(|| answer(&question, &budget, &*news)));
-            let found = found.unwrap_or_else(|_| {
-                let message = "Palisade failed, and there is no answer: this is a bug, please report it with the program";
-                json!({ "event": "error", "message": message })
-            });
-            // Nobody may be left to take it.
-            let _ = sender.send(found);
+    let worker = answer_on_a_thread(question, budget, news.clone(), move |found| {
+        // The place is held until the work is done, whatever becomes of the connection.
+        drop(permit);
+        // Nobody may be left to take it.
+        let _ = sender.send(found);
+    })?;
+    let found = loop {
+        match follow(Work { answers: &answers, doing: &|| news.take() }) {
+            Ok(Some(found)) => break Ok(found),
+            Ok(None) => {}
+            Err(error) => break Err(error),
         }
     };
-    let worker = std::thread::Builder::new().name("run".to_owned()).stack_size(STACK).spawn(work)?;
-    let told = follow(&answers, &news, connection, &mut stream, shared);
     // If nobody listens any more there is no use in going on.
     stoppable.stop.store(true, Ordering::Relaxed);
     let _ = worker.join();
-    told?;
-    stream.end()
+    found
 }
 
-/// Tells progress until there is an answer, then the answer.
+/// Finds the answer to a question on a thread of its own, and hands it over.
+pub(crate) fn answer_on_a_thread(
+    question: Question,
+    budget: Budget,
+    news: Arc<News>,
+    hand_over: impl FnOnce(Value) + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let work = move || {
+        let found = catch_unwind(AssertUnwindSafe(|| answer(&question, &budget, &*news)));
+        hand_over(found.unwrap_or_else(|_| json!({ "event": "error", "message": FAILED })));
+    };
+    std::thread::Builder::new().name("run".to_owned()).stack_size(STACK).spawn(work)
+}
+
+/// Waits a moment for an answer. If there is none yet, tells progress.
 fn follow(
-    answers: &mpsc::Receiver<Value>,
-    news: &News,
+    work: Work<'_>,
     connection: &TcpStream,
     stream: &mut Stream<'_>,
     shared: &Shared,
-) -> io::Result<()> {
-    let start = Instant::now();
-    loop {
-        match answers.recv_timeout(TELL) {
-            Ok(found) => return stream.line(&found),
-            Err(RecvTimeoutError::Disconnected) => {
-                return stream.line(&json!({ "event": "error", "message": "there is no answer" }));
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                if shared.stop.load(Ordering::Relaxed) {
-                    return Err(ErrorKind::Interrupted.into());
-                }
-                listens(connection)?;
-                let (seconds, doing) = (start.elapsed().as_secs_f64(), news.take());
-                stream.line(&json!({ "event": "progress", "seconds": seconds, "doing": doing }))?;
-            }
+    start: Instant,
+) -> io::Result<Option<Value>> {
+    match work.answers.recv_timeout(TELL) {
+        Ok(found) => Ok(Some(found)),
+        Err(_) if shared.stop.load(Ordering::Relaxed) => Err(ErrorKind::Interrupted.into()),
+        Err(RecvTimeoutError::Disconnected) => Ok(Some(json!({ "event": "error", "message": FAILED }))),
+        Err(RecvTimeoutError::Timeout) => {
+            listens(connection)?;
+            let (seconds, doing) = (start.elapsed().as_secs_f64(), (work.doing)());
+            stream.line(&json!({ "event": "progress", "seconds": seconds, "doing": doing }))?;
+            Ok(None)
         }
     }
 }
@@ -146,14 +216,14 @@ impl Drop for Stoppable {
 
 /// What engines are doing. They tell often, and are listened to now and then.
 #[derive(Default)]
-struct News {
+pub(crate) struct News {
     /// The numbers of those that have been heard, as bits.
     heard: AtomicU32,
     doing: Mutex<BTreeMap<usize, String>>,
 }
 
 impl News {
-    fn take(&self) -> String {
+    pub(crate) fn take(&self) -> String {
         self.heard.store(0, Ordering::Relaxed);
         let doing = self.doing.lock().unwrap_or_else(PoisonError::into_inner);
         doing.values().cloned().collect::<Vec<_>>().join(" | ")

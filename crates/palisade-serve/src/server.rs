@@ -4,8 +4,9 @@ use crate::http::{Method, Parsed, Request, Response, Status, parse};
 use crate::pool::Pool;
 use crate::question::Question;
 use crate::{guard, pages, run};
-use std::collections::HashMap;
-use std::io::{self, ErrorKind, Read};
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +16,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Whoever does not take an answer for so long is not waited for.
 const WRITING: Duration = Duration::from_secs(20);
+/// If there are too many connections, one that has sent no whole request for so long makes room for another.
+const IDLE: Duration = Duration::from_secs(1);
 /// What is left of a request that was refused is read for so long, so that the refusal arrives.
 const LINGER: Duration = Duration::from_millis(500);
 /// How often it is looked whether to stop.
@@ -59,6 +62,18 @@ pub(crate) struct Shared {
     /// Set when the server stops.
     pub(crate) stop: AtomicBool,
     connections: AtomicUsize,
+    /// The command that answers a question; without one a thread does.
+    pub(crate) worker: Option<Vec<OsString>>,
+    /// Connections whose requests have not arrived yet, the oldest first.
+    receiving: Mutex<VecDeque<Receiving>>,
+}
+
+/// A connection whose request has not arrived yet.
+struct Receiving {
+    connection: TcpStream,
+    /// Told apart by their other ends.
+    peer: Option<SocketAddr>,
+    since: Instant,
 }
 
 /// What a server has to do at a moment.
@@ -85,8 +100,17 @@ impl Server {
             runs: Mutex::default(),
             stop: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
+            worker: None,
+            receiving: Mutex::default(),
         };
         Ok(Server { listener, shared: Arc::new(shared) })
+    }
+
+    /// Answers each question by a process, started with this command line; it has to call [`answer_one`](crate::answer_one).
+    pub fn with_worker(self, command: Vec<OsString>) -> Server {
+        let Server { listener, shared } = self;
+        let shared = Arc::into_inner(shared).expect("nobody is served yet");
+        Server { listener, shared: Arc::new(Shared { worker: Some(command), ..shared }) }
     }
 
     /// Where it listens.
@@ -138,13 +162,11 @@ impl Server {
 
     fn take(&self, connection: TcpStream) {
         let open = Open::new(&self.shared);
-        if connection.set_write_timeout(Some(WRITING)).is_err() {
-            return;
-        }
-        if self.shared.connections.load(Ordering::Relaxed) > self.shared.config.connections {
+        let too_many = self.shared.connections.load(Ordering::Relaxed) > self.shared.config.connections;
+        if too_many && !self.shared.drop_idle() {
             let busy = Response::refusal(Status::ServiceUnavailable, "too many connections");
             // A few hundred bytes fit into any socket's buffer.
-            let _ = busy.write(&mut &connection, false);
+            let _ = busy.write(&mut Patient::new(&connection), false);
             return;
         }
         let answer = move || {
@@ -167,6 +189,71 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
+impl Shared {
+    /// Closes the connection that has kept us waiting for its request the longest, if that is too long. False if there is none.
+    fn drop_idle(&self) -> bool {
+        let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_idle = receiving.front().is_some_and(|oldest| oldest.since.elapsed() > IDLE);
+        let oldest = if is_idle { receiving.pop_front() } else { None };
+        oldest.is_some_and(|oldest| oldest.connection.shutdown(Shutdown::Both).is_ok())
+    }
+}
+
+/// A connection in the list of those whose requests have not arrived, for as long as that is so.
+struct Waiting<'a> {
+    shared: &'a Shared,
+    peer: Option<SocketAddr>,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(shared: &'a Shared, connection: &TcpStream) -> Waiting<'a> {
+        let peer = connection.peer_addr().ok();
+        // One that cannot be listed cannot be closed early, and is closed when its time is up.
+        if let Ok(connection) = connection.try_clone() {
+            let mut receiving = shared.receiving.lock().unwrap_or_else(PoisonError::into_inner);
+            receiving.push_back(Receiving { connection, peer, since: Instant::now() });
+        }
+        Waiting { shared, peer }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut receiving = self.shared.receiving.lock().unwrap_or_else(PoisonError::into_inner);
+        receiving.retain(|other| other.peer != self.peer);
+    }
+}
+
+/// A connection that is written to. What is written before it is flushed must be taken within [`WRITING`], however slowly.
+pub(crate) struct Patient<'a> {
+    connection: &'a TcpStream,
+    /// When that is, if something was written.
+    end: Option<Instant>,
+}
+
+impl<'a> Patient<'a> {
+    pub(crate) fn new(connection: &'a TcpStream) -> Patient<'a> {
+        Patient { connection, end: None }
+    }
+}
+
+impl Write for Patient<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let end = *self.end.get_or_insert_with(|| Instant::now() + WRITING);
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.connection.set_write_timeout(Some(left))?;
+        self.connection.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.end = None;
+        self.connection.flush()
+    }
+}
+
 /// Counts a connection for as long as it is there.
 struct Open {
     shared: Arc<Shared>,
@@ -187,8 +274,11 @@ impl Drop for Open {
 
 /// Reads the request of a connection and answers it.
 fn answer(shared: &Arc<Shared>, connection: &TcpStream) -> io::Result<()> {
-    let mut out = connection;
-    let request = match receive(shared, connection)? {
+    let mut out = Patient::new(connection);
+    let waiting = Waiting::new(shared, connection);
+    let received = receive(shared, connection);
+    drop(waiting);
+    let request = match received? {
         Ok(request) => request,
         Err(status) => {
             let why = "this is not a request that is answered here";

@@ -311,6 +311,33 @@ fn too_many_wait_or_are_refused() {
 }
 
 #[test]
+fn idle_and_slow_connections_make_room_for_others() {
+    let server = Running::start(small());
+    let mut held: Vec<TcpStream> =
+        (0..8).map(|_| TcpStream::connect(server.address()).expect("the server listens")).collect();
+    // One of them sends its request a byte at a time.
+    held[0].write_all(b"GET / HT").expect("the server reads");
+    server.wait_for(Load { connections: 8, running: 0, waiting: 0 });
+    let end = std::time::Instant::now() + Duration::from_secs(9);
+    while status(&server.get("/")) != "200" {
+        assert!(std::time::Instant::now() < end, "nobody is answered before all have timed out");
+    }
+    drop(held);
+    server.wait_for(IDLE);
+}
+
+/// Whoever does not take the answer holds a connection, and no place.
+#[test]
+fn a_reader_that_does_not_read_holds_no_place() {
+    let server = Running::start(small());
+    let lazy = server.begin(&question("check", STORE_BUFFERING));
+    server.wait_for(Load { connections: 1, running: 0, waiting: 0 });
+    assert_eq!(last(&server.ask(&question("check", STORE_BUFFERING)))["word"], "unsafe");
+    drop(lazy);
+    server.wait_for(IDLE);
+}
+
+#[test]
 fn many_clients_at_once() {
     let server = Running::start(Config { runs: 2, waiting: 100, connections: 200, ..small() });
     std::thread::scope(|scope| {

@@ -360,7 +360,9 @@ impl Answer {
             Threads::Each(_) => false,
         };
         let run = &self.witness().filter(|_| any)?.run;
-        Some(run.steps.iter().map(|step| step.thread).collect::<BTreeSet<_>>().len())
+        let threads = run.steps.iter().map(|step| step.thread).collect::<BTreeSet<_>>().len();
+        // If the initial state is bad, no thread has to do anything.
+        Some(threads).filter(|&threads| threads > 0)
     }
 
     /// The proof of `safe`, as it is kept in files.

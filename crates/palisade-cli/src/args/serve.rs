@@ -24,4 +24,7 @@ pub struct ServeArgs {
     /// Runs that may wait for their turn; more are refused
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub waiting: u16,
+    /// Answer one question for a server: how it answers each of them
+    #[arg(long, hide = true)]
+    pub answer: bool,
 }

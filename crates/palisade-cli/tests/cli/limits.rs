@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{ENDLESS, FENCED, Ran, Scratch, interrupt, start};
+use common::{ENDLESS, FENCED, Ran, Scratch, interrupt, signal, start};
 use snapbox::str;
 use std::io::{BufRead, BufReader, Read};
 
@@ -45,6 +45,44 @@ fn interrupted() {
         "{}",
         ran.stdout
     );
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn sigterm_and_sighup_stop_like_control_c() {
+    let scratch = Scratch::new("limits_signals").file("endless.pal", ENDLESS);
+    for name in ["-TERM", "-HUP"] {
+        let child = start(&mut scratch.command(&["check", "endless.pal", "--model", "sc"]));
+        signal(&child, name);
+        let ran = Ran::new(child.wait_with_output().expect("the child ends")).exits(3);
+        let expected = "unknown  endless.pal: stopped\nSC, engine explicit,";
+        assert!(ran.stdout.starts_with(expected), "{name}: {}", ran.stdout);
+    }
+    let mut command = scratch.command(&["monitor", "-q", "-"]);
+    let mut child = start(command.stdin(std::process::Stdio::piped()));
+    let stdin = child.stdin.take().expect("a pipe");
+    signal(&child, "-TERM");
+    let ran = Ran::new(child.wait_with_output().expect("it ends")).exits(3);
+    assert!(ran.stdout.starts_with("unknown  -: no violation in 0 events read"), "{}", ran.stdout);
+    drop(stdin);
+}
+
+/// `nohup` makes programs ignore SIGHUP, and they go on.
+#[test]
+#[cfg(target_os = "linux")]
+fn sighup_that_was_ignored_stays_ignored() {
+    let scratch = Scratch::new("limits_nohup").file("endless.pal", ENDLESS);
+    let mut command = std::process::Command::new("sh");
+    let script = "trap '' HUP; exec \"$0\" check -q endless.pal --model sc";
+    command.current_dir(scratch.path(".")).args(["-c", script, env!("CARGO_BIN_EXE_palisade")]);
+    let child = start(&mut command);
+    signal(&child, "-HUP");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("the kernel tells");
+    let ignored = u64::from_str_radix(ignored.trim(), 16).expect("a mask");
+    assert_eq!(ignored & 1, 1, "{status}");
+    signal(&child, "-TERM");
+    Ran::new(child.wait_with_output().expect("the child ends")).exits(3);
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod html;
 mod limits;
 mod machine;
 mod monitor;
+mod names;
 mod proofs;
 mod readme;
 mod replay;

@@ -85,13 +85,14 @@ fn a_binary_trace_from_standard_input() {
     };
     let whole = "violations  -: 1 under TSO, 1 under PSO, 4 events\n".to_owned();
     assert_eq!(run(&trace), (Some(1), whole));
-    let cut = "clean  -: 3 events read\n".to_owned();
-    assert_eq!(run(&trace[..trace.len() - 4]), (Some(2), cut));
+    let cut =
+        "unknown  -: no violation in 3 events read; the trace is cut off: it ends without its end mark\n";
+    assert_eq!(run(&trace[..trace.len() - 4]), (Some(2), cut.to_owned()));
 }
 
 #[test]
 fn nothing_to_report() {
-    let scratch = Scratch::new("monitor_clean").file("run.trace", "p store x\np fence\nq load x\n");
+    let scratch = Scratch::new("monitor_clean").file("run.trace", "p store x\np fence\nq load x\nend\n");
     scratch.run(&["monitor", "run.trace"]).exits(0).complains("").prints(str![[r#"
 clean  run.trace: 3 events
 
@@ -100,7 +101,7 @@ clean  run.trace: 3 events
 
 #[test]
 fn the_papers_interlocked_instructions() {
-    let text = "p store d\np lock f\nq load f\nq load d\n";
+    let text = "p store d\np lock f\nq load f\nq load d\nend\n";
     let scratch = Scratch::new("monitor_interlocked").file("run.trace", text);
     scratch.run(&["monitor", "-q", "run.trace"]).exits(0);
     scratch.run(&["monitor", "-q", "run.trace", "--interlocked", "own-address"]).exits(1).prints(str![[r#"
@@ -131,7 +132,7 @@ error[cut-off-trace]: cut.trace: the trace is cut off: it ends without its end m
         .run(&["monitor", "bad.trace"])
         .exits(2)
         .prints(str![[r#"
-clean  bad.trace: 1 events read
+unknown  bad.trace: no violation in 1 event read; line 2: there is no event `jump`
 
 "#]])
         .complains(str![[r#"
@@ -179,7 +180,74 @@ error[stopped]: -: the reading was stopped
 "#]]);
     let stopped = waits("monitor_stopped", "", None);
     stopped.exits(3).prints(str![[r#"
-clean  -: 0 events read
+unknown  -: no violation in 0 events read; the reading was stopped
+
+"#]]);
+}
+
+/// A trace of many events without violations, as text and binary.
+fn harmless() -> [Vec<u8>; 2] {
+    use palisade::monitor::{Access, Action, BinaryWriter, Bytes, Event, Process, TextWriter};
+    let mut text = TextWriter::new(Vec::new()).expect("memory can be written");
+    let mut binary = BinaryWriter::new(Vec::new()).expect("memory can be written");
+    let instruction = binary.instruction("a.c:1").expect("memory can be written");
+    for number in 0..12 {
+        let bytes = Bytes::new(0x1000 + 8 * number, 8).expect("a small access");
+        let action = Action::Access(Access::Store, bytes);
+        let event = Event { process: Process(0), instruction, action };
+        text.event(&event, "a.c:1").expect("memory can be written");
+        binary.event(&event).expect("memory can be written");
+    }
+    [text.finish().expect("memory can be written"), binary.finish().expect("memory can be written")]
+}
+
+#[test]
+fn a_trace_that_is_cut_off_anywhere_is_not_clean() {
+    let scratch = Scratch::new("monitor_cut_anywhere");
+    let [text, binary] = harmless();
+    let header = text.iter().position(|&byte| byte == b'\n').expect("a first line") + 1;
+    for whole in [&text[..], &text[header..], &binary] {
+        // The line break after the end mark may be missing.
+        let marked = whole.len() - usize::from(whole.ends_with(b"\n"));
+        for length in (0..whole.len()).step_by(7).chain(marked - 4..=whole.len()) {
+            std::fs::write(scratch.path("t"), &whole[..length]).expect("a file can be written");
+            let ran = scratch.run(&["monitor", "-q", "t"]);
+            let word = ran.stdout.split(' ').next().unwrap_or("");
+            if length >= marked {
+                assert_eq!((word, ran.code), ("clean", Some(0)), "{}", ran.stdout);
+            } else {
+                assert_eq!(word, "unknown", "{length}: {}", ran.stdout);
+                assert!(matches!(ran.code, Some(2 | 3)), "{length}: {:?}", ran.code);
+            }
+            let json = scratch.run(&["monitor", "--format", "json", "t"]);
+            let json: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
+            assert_eq!(json["verdict"], word);
+            assert_eq!(json["reason"].is_string(), word == "unknown", "{json}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_without_an_end_mark_says_so() {
+    let scratch = Scratch::new("monitor_unmarked").file("t", "p store x\nq load x\n");
+    scratch
+        .run(&["monitor", "t"])
+        .exits(3)
+        .prints(str![[r#"
+unknown  t: no violation in 2 events read; the trace has no end mark, so events may be missing
+
+"#]])
+        .complains(str![[r#"
+error[unmarked-trace]: t: the trace has no end mark, so events may be missing
+ |
+ = help: end a complete trace with the line `end`
+
+"#]]);
+    // What was found is there, whatever follows.
+    let scratch = Scratch::new("monitor_unmarked_found")
+        .file("t", TRACE.trim_start_matches("palisade trace 1\n").replace("end\n", ""));
+    scratch.run(&["monitor", "-q", "t"]).exits(1).complains("").prints(str![[r#"
+violations  t: 1 under TSO, 1 under PSO, 4 events
 
 "#]]);
 }

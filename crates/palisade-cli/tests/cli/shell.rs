@@ -99,7 +99,7 @@ fn printing(name: &str) -> Scratch {
     let scratch = Scratch::new(name)
         .file("sb.pal", STORE_BUFFERING)
         .file("fenced.pal", FENCED)
-        .file("run.trace", "p store x a.c:1\n");
+        .file("run.trace", "p store x a.c:1\nend\n");
     scratch.run(&["check", "sb.pal", "--witness", "run.json", "-q"]).exits(1);
     scratch.run(&["check", "fenced.pal", "--certificate", "proof.json", "-q"]).exits(0);
     scratch

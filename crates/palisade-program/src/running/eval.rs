@@ -17,7 +17,7 @@ pub enum Fault {
     BadPointer(Value),
     /// `/` or `%` by zero.
     DivisionByZero,
-    /// A result that does not fit 64 bits, or a shift by less than 0 or more than 63.
+    /// A result that does not fit 64 bits, a shift by less than 0 or more than 63, or a shift to the left by 63.
     Overflow,
 }
 
@@ -57,7 +57,8 @@ pub fn binary(op: BinaryOp, a: Value, b: Value) -> Result<Value, Fault> {
         BinaryOp::Sub => a.checked_sub(b).ok_or(Fault::Overflow),
         BinaryOp::Mul => a.checked_mul(b).ok_or(Fault::Overflow),
         BinaryOp::Div => divide(a.checked_div(b)),
-        BinaryOp::Rem => divide(a.checked_rem(b)),
+        // What is left of the smallest number divided by -1 is 0, although the quotient does not fit.
+        BinaryOp::Rem => divide((b != 0).then(|| a.wrapping_rem(b))),
         BinaryOp::BitAnd => Ok(a & b),
         BinaryOp::BitOr => Ok(a | b),
         BinaryOp::BitXor => Ok(a ^ b),
@@ -84,7 +85,19 @@ mod tests {
         check(BinaryOp::Rem, -7, 3, Ok(-1));
         check(BinaryOp::Div, -7, 2, Ok(-3));
         check(BinaryOp::Div, 1, 0, Err(Fault::DivisionByZero));
-        check(BinaryOp::Rem, Value::MIN, -1, Err(Fault::Overflow));
+        check(BinaryOp::Rem, 1, 0, Err(Fault::DivisionByZero));
+        check(BinaryOp::Rem, Value::MIN, 0, Err(Fault::DivisionByZero));
+        check(BinaryOp::Rem, Value::MIN, -1, Ok(0));
+        check(BinaryOp::Rem, Value::MAX, -1, Ok(0));
+        check(BinaryOp::Rem, Value::MIN, Value::MIN, Ok(0));
+        check(BinaryOp::Rem, Value::MIN, Value::MAX, Ok(-1));
+        check(BinaryOp::Div, Value::MIN, -1, Err(Fault::Overflow));
+        check(BinaryOp::Div, Value::MIN, 1, Ok(Value::MIN));
+        check(BinaryOp::Mul, Value::MIN, -1, Err(Fault::Overflow));
+        check(BinaryOp::Sub, 0, Value::MIN, Err(Fault::Overflow));
+        check(BinaryOp::Sub, -1, Value::MIN, Ok(Value::MAX));
+        check(BinaryOp::Shr, Value::MIN, 63, Ok(-1));
+        check(BinaryOp::Shr, 1, -1, Err(Fault::Overflow));
         check(BinaryOp::Add, Value::MAX, 1, Err(Fault::Overflow));
         check(BinaryOp::Shl, 3, 4, Ok(48));
         check(BinaryOp::Shl, 1, 63, Err(Fault::Overflow));
@@ -92,5 +105,7 @@ mod tests {
         check(BinaryOp::Shr, -8, 1, Ok(-4));
         check(BinaryOp::And, 2, 4, Ok(1));
         check(BinaryOp::Or, 0, 0, Ok(0));
+        assert_eq!(unary(UnaryOp::Neg, Value::MIN), Err(Fault::Overflow));
+        assert_eq!(unary(UnaryOp::BitNot, Value::MIN), Ok(Value::MAX));
     }
 }

@@ -11,8 +11,8 @@ mod run;
 mod text;
 mod timeline;
 
-use crate::visible;
 use crate::verdict::{grouped, mebibytes, why};
+use crate::visible;
 use crate::{Evidence, FencesFinding, Finding, RaceFinding, RobustFinding, explain};
 use listing::{Marks, lines_of, listing};
 use palisade_base::{Diagnostic, Severity, Source};
@@ -134,6 +134,17 @@ pub fn steps(subject: Subject<'_>, evidence: &Evidence<'_>) -> Entry {
     let word = if bad { "unsafe" } else { "steps" }.to_owned();
     let account = evidence.machine.model.name().to_uppercase();
     Entry { file: subject.source.name().to_owned(), word, why, account, body }
+}
+
+/// A question that was given up without an answer, and why.
+pub fn unknown(subject: Subject<'_>, why: &str) -> Entry {
+    Entry {
+        file: subject.source.name().to_owned(),
+        word: "unknown".to_owned(),
+        why: why.to_owned(),
+        account: String::new(),
+        body: listing(subject.source, subject.language, &Marks::default()),
+    }
 }
 
 /// A file that was refused, with all that is wrong with it.

@@ -29,7 +29,7 @@ impl<'a> Parser<'a, '_> {
 
     /// Whether the code ends here, at the start of a row.
     fn at_questions(&self) -> bool {
-        self.at_question_word() || self.is(Sign::LeftParen)
+        self.at_question_word() || self.is(Sign::LeftParen) || self.is(Sign::Trailer)
     }
 
     /// Whether the code ends here, wherever that is.

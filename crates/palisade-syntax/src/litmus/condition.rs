@@ -1,5 +1,7 @@
 //! What is asked: `locations [...]`, `filter P`, and `exists P`, `~exists P` or `forall P`.
 //!
+//! Behind that, `<<…>>` holds remarks of other tools, which are skipped.
+//!
 //! As in herd, `~` binds most tightly, then `=>`, `/\` and `\/`.
 
 use super::lexer::{Sign, TokenKind};
@@ -58,6 +60,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn question(&mut self) -> Outcome<Option<(Quantifier, Condition<'a>, Span)>> {
+        while self.eat(Sign::Trailer) {}
         let start = self.span();
         let quantifier = match self.peek() {
             TokenKind::End => return Ok(None),
@@ -86,6 +89,7 @@ impl<'a> Parser<'a, '_> {
                 self.advance();
             }
         }
+        while self.eat(Sign::Trailer) {}
         if self.peek() != TokenKind::End {
             let message =
                 format!("expected the end of the test, found `{}`", super::parser::shown(self.here()));

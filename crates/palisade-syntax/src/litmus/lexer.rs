@@ -49,6 +49,8 @@ pub(super) enum Sign {
     RightParen,
     Semicolon,
     Star,
+    /// `<<…>>`: remarks of other tools after the question.
+    Trailer,
 }
 
 impl Sign {
@@ -78,6 +80,7 @@ impl Sign {
             Sign::RightParen => ")",
             Sign::Semicolon => ";",
             Sign::Star => "*",
+            Sign::Trailer => "<<",
         }
     }
 }
@@ -168,6 +171,7 @@ impl Lexer<'_> {
             (b'=', b'=') => (Sign::EqualEqual, 2),
             (b'=', b'>') => (Sign::Implies, 2),
             (b'!', b'=') | (b'<', b'>') => (Sign::NotEqual, 2),
+            (b'<', b'<') => (Sign::Trailer, self.trailer()),
             (b'&', _) => (Sign::Ampersand, 1),
             (b'|', _) => (Sign::Bar, 1),
             (b':', _) => (Sign::Colon, 1),
@@ -190,6 +194,12 @@ impl Lexer<'_> {
         };
         self.at += length;
         Some(TokenKind::Sign(sign))
+    }
+
+    /// The length of what begins with `<<`: up to `>>`, or to the end of the text.
+    fn trailer(&self) -> usize {
+        let rest = &self.text[self.at..];
+        rest.find(">>").map_or(rest.len(), |end| end + 2)
     }
 
     fn unknown(&mut self, report: &mut Report) -> Option<TokenKind> {

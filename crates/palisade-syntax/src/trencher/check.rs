@@ -1,7 +1,7 @@
 //! Names that mean nothing, and where the lock is held.
 //!
-//! Trencher takes a misspelt register for a new one that is 0 and a misspelt state for a new one that is never entered. Here
-//! both are errors, and so is an `unlock` that no `lock` leads to.
+//! Trencher takes a misspelt register for a new one that is 0 and a misspelt state for a new one that is never entered. So do we, with a warning: programs that
+//! generate such files leave both behind. An operator that was taken for a register is an error, and so is an `unlock` that no `lock` leads to.
 
 use super::file::File;
 use super::file::{Instruction, RegisterId, StateId, Thread};
@@ -32,6 +32,9 @@ pub(super) struct Section {
     pub(super) entrances: u32,
 }
 
+/// Characters of operators: a word with one of them is not meant to be a register.
+const OPERATORS: &str = "+-*/%=!<>&|^~";
+
 /// Reports names that mean nothing and locks that are used wrongly; finds the sections of each thread.
 pub(super) fn check(file: &File<'_>, report: &mut Report) -> Vec<Sections> {
     file.threads
@@ -44,7 +47,7 @@ pub(super) fn check(file: &File<'_>, report: &mut Report) -> Vec<Sections> {
         .collect()
 }
 
-/// Every register that is read is set somewhere in its thread.
+/// Warns of registers that are read and set nowhere in their thread: they hold 0.
 fn registers(thread: &Thread<'_>, report: &mut Report) {
     let mut set: IdVec<RegisterId, bool> = thread.registers.iter().map(|_| false).collect();
     for register in thread.transitions.iter().filter_map(|transition| transition.instruction.sets()) {
@@ -67,18 +70,21 @@ fn registers(thread: &Thread<'_>, report: &mut Report) {
         let known = thread.registers.iter_enumerated().filter(|&(register, _)| set[register]);
         let known = known.map(|(_, word)| word.text).take(MOST_CANDIDATES);
         let near = report.has_room().then(|| nearest(name, known)).flatten();
+        if name.contains(|c: char| OPERATORS.contains(c)) {
+            let help = "operators come first and everything is separated by spaces: `== r 1`";
+            report.push(Diagnostic::error("unknown-register", message).at(span, "").help(help));
+            continue;
+        }
         let help = match near {
-            _ if name.contains(|c: char| !c.is_alphanumeric() && c != '_') => {
-                "operators come first and everything is separated by spaces: `== r 1`".to_owned()
-            }
             Some(near) => format!("did you mean `{near}`?"),
             None => "set it with `read` or `local`, or write the number itself".to_owned(),
         };
-        report.push(Diagnostic::error("unknown-register", message).at(span, "").help(help));
+        let message = format!("{message}; it holds 0");
+        report.push(Diagnostic::warning("unknown-register", message).at(span, "").help(help));
     }
 }
 
-/// Every state with transitions can be entered.
+/// Warns of states with transitions that cannot be entered: their transitions are never taken.
 fn states(thread: &Thread<'_>, report: &mut Report) {
     let mut entered: IdVec<StateId, bool> = thread.states.iter().map(|_| false).collect();
     entered[thread.initial] = true;
@@ -104,14 +110,14 @@ fn states(thread: &Thread<'_>, report: &mut Report) {
             |near| format!("did you mean `{near}`?"),
         );
         let span = thread.transitions[first].from_span;
-        report.push(Diagnostic::error("unreachable-state", message).at(span, "").help(help));
+        report.push(Diagnostic::warning("unreachable-state", message).at(span, "").help(help));
     }
     if let Some(last) = thread.last.filter(|&last| entered[last] && !reached(thread)[last]) {
         let [first, name] = [thread.initial, last].map(|state| shown(thread.states[state].name.text));
         let message = format!("the final state `{name}` cannot be reached from the initial state `{first}`");
         let help = "let transitions lead from the one to the other, or leave out `final`";
-        let error = Diagnostic::error("unreachable-state", message).at(thread.states[last].name.span, "");
-        report.push(error.help(help));
+        let warning = Diagnostic::warning("unreachable-state", message).at(thread.states[last].name.span, "");
+        report.push(warning.help(help));
     }
 }
 
@@ -135,7 +141,7 @@ fn unknown_final(thread: &Thread<'_>, state: StateId, report: &mut Report) {
     let word = thread.states[state].name;
     let message = format!("no transition leads to the final state `{}`", shown(word.text));
     let others = thread.states.iter().map(|other| other.name.text).filter(|name| *name != word.text);
-    let mut diagnostic = Diagnostic::error("unreachable-state", message).at(word.span, "");
+    let mut diagnostic = Diagnostic::warning("unreachable-state", message).at(word.span, "");
     if let Some(near) = nearest(word.text, others.take(MOST_CANDIDATES)) {
         diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
     }

@@ -342,6 +342,12 @@ fn questions() {
     check("filter x=1 exists x=2", "!(x == 1 && x == 2)");
     check("filter x=1\nforall x=2", "!(x == 1) || x == 2");
     check("locations [x; 0:EAX; b;] exists x=2", "!(x == 2)");
+    // Remarks of other tools.
+    check("exists (x=2) <<Orig=PodWR Fre>>", "!(x == 2)");
+    check("exists x=2\n<<\n\"quotes\", (* no comment, \u{e9} ` $1 < 2 > 1 exists x=3\n>>\n", "!(x == 2)");
+    check("exists x=2 << without end", "!(x == 2)");
+    check("<<a>> <<b>> exists x=2 <<c>> // d\n<<e>>", "!(x == 2)");
+    assert_eq!(property("<<x>>"), None);
     check("exists x=2 with tso: ~exists", "!(x == 2)");
     assert_eq!(property(""), None);
     assert_eq!(property("locations [x;]"), None);

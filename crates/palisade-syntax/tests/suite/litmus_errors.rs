@@ -35,6 +35,17 @@ fn help(text: &str) -> String {
 const TOKEN: &str = "unexpected-token";
 const END: &str = "unexpected-end";
 
+/// Remarks of other tools come after the code: in it, `<<` hides nothing.
+#[test]
+fn remarks_in_code() {
+    for row in
+        ["MOV [x],$1<<2", "MOV [x],$1 << >> | MOV [x],$2", "<< MOV [x],$1 >> MOV [x],$2", "MOV [x],<<1>>$1"]
+    {
+        let text = format!("X86 t\n{{}}\nP0 ;\n{row} ;\nexists (x=1)\n");
+        assert!(parse(Language::Litmus, &Source::new("t.litmus", text)).is_err(), "{row}");
+    }
+}
+
 #[test]
 fn all_errors_at_once() {
     check(

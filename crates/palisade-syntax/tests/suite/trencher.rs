@@ -46,6 +46,27 @@ fn warnings(text: &str) -> Vec<&'static str> {
 }
 
 #[test]
+fn registers_that_are_never_set_hold_0_and_unreachable_states_are_left_out() {
+    let text = thread(&["a b write x 0", "b c check == y 0", "d a write 7 1", "e e lock"]);
+    check(
+        &text,
+        "shared mem[2];
+
+         process t {
+             let x = 0;
+             let y = 0;
+         a:  mem[0] = x;
+         b:  assume(y == 0);
+         c:  return;
+         }",
+    );
+    assert_eq!(
+        warnings(&text),
+        ["unknown-register", "unknown-register", "unreachable-state", "unreachable-state"]
+    );
+}
+
+#[test]
 fn states_become_labels() {
     check(
         "# Two threads.

@@ -87,7 +87,12 @@ impl Scratch {
 
 /// Does what Ctrl-C does.
 pub fn interrupt(child: &Child) {
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    signal(child, "-INT");
+}
+
+/// Sends a signal, given as the option of `kill`.
+pub fn signal(child: &Child, signal: &str) {
+    let killed = Command::new("kill").args([signal, &child.id().to_string()]).status();
     assert!(killed.expect("`kill` can be run").success());
 }
 
