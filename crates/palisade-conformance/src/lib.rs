@@ -9,6 +9,7 @@
 //! - [`shrink`](fn@shrink): a small program that still shows a failure;
 //! - [`suite`]: all of it together. An engine's tests call [`suite::check_engine`] and [`suite::check_classics`].
 //! - [`parameterized`]: the same for programs with any number of threads, by comparison with small numbers of them.
+//! - [`claims`]: whether the bounds that `unknown` answers state are true.
 //! - [`robust`] and [`robust_suite`]: robustness by brute force, and the suite for engines that decide it.
 //!
 //! What is absent: any engine.
@@ -16,6 +17,7 @@
 pub mod bounded;
 pub mod brute;
 pub mod build;
+pub mod claims;
 pub mod classics;
 pub mod generate;
 pub mod parameterized;

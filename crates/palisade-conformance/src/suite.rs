@@ -155,6 +155,8 @@ pub(crate) struct Problem {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Law {
     NoPanic,
+    NoBug,
+    ClaimsHold,
     Decides,
     FindsBugs,
     NoFalseAlarm,
@@ -337,12 +339,23 @@ impl Subject<'_> {
     /// What the engine says, with its panics caught.
     pub(crate) fn answer(&self, task: &Task<'_>, jobs: usize) -> Result<Verdict, Problem> {
         let budget = Budget::unlimited(jobs).with_timeout(self.config.timeout);
-        let answer = catch_unwind(AssertUnwindSafe(|| self.engine.check(task, &budget, &Silent).verdict));
-        answer.or_else(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-            Law::NoPanic.broken(format!("{}: the engine panicked: {text}", task.model.name()))
-        })
+        self.answer_within(task, &budget)
+    }
+
+    /// The same, within a budget.
+    pub(crate) fn answer_within(&self, task: &Task<'_>, budget: &Budget) -> Result<Verdict, Problem> {
+        let answer = catch_unwind(AssertUnwindSafe(|| self.engine.check(task, budget, &Silent).verdict));
+        match answer {
+            Ok(Verdict::Unknown(reason)) if reason.bug().is_some() => {
+                Law::NoBug.broken(format!("{}: the engine contradicts itself: {reason}", task.model.name()))
+            }
+            Ok(verdict) => Ok(verdict),
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+                Law::NoPanic.broken(format!("{}: the engine panicked: {text}", task.model.name()))
+            }
+        }
     }
 
     /// Shrinks the program, as long as the same law is broken, and panics.

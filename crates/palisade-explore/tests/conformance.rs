@@ -1,5 +1,7 @@
 //! The explicit engine against the brute-force interpreter: the suite every engine must pass.
 
+use palisade_conformance::brute::Limits;
+use palisade_conformance::claims::check_claims;
 use palisade_conformance::suite::{SuiteConfig, Unknown, check_classics, check_engine};
 use palisade_engine::{Options, Reduction};
 use palisade_explore::Explicit;
@@ -35,4 +37,19 @@ fn random_programs_with_local_steps_collapsed() {
 #[test]
 fn classics() {
     check_classics(&Explicit, SuiteConfig::default());
+}
+
+#[test]
+fn bounds_that_are_claimed_hold() {
+    for (reduction, programs) in [(Reduction::Full, 24), (Reduction::Local, 8), (Reduction::None, 8)] {
+        let options = Options { reduction, max_buffer: 2, ..Options::default() };
+        let limits = Limits { states: 1_500, buffer: None };
+        let compared =
+            check_claims(&Explicit, SuiteConfig { programs, options, limits, ..SuiteConfig::default() });
+        // With a few programs of a seed of its own there may be no claim of some kind.
+        let few = compared.values().sum::<usize>() < 100;
+        for kind in ["buffers", "instances", "nested calls", "started processes"] {
+            assert!(few || compared.contains_key(kind), "no claim about {kind}: {compared:?}");
+        }
+    }
 }

@@ -8,11 +8,13 @@
 
 mod body;
 mod cycle;
+mod endless;
 mod property;
 mod recursive;
 mod spawning;
 mod templates;
 
+pub use endless::generate_endless;
 pub use recursive::{Recursion, generate_recursive};
 pub use spawning::generate_spawning;
 pub use templates::generate_parameterized;
