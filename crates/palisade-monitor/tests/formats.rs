@@ -1,7 +1,8 @@
 //! Both forms of traces: what is written is read again, and no input makes the reader panic or go astray.
 
 use palisade_monitor::{
-    Access, Action, BinaryWriter, Bytes, Ending, Event, Instruction, Process, TextWriter, TraceError, TraceReader,
+    Access, Action, BinaryWriter, Bytes, Ending, Event, Instruction, Process, TextWriter, TraceError,
+    TraceReader,
 };
 
 fn read(bytes: &[u8]) -> (Vec<(Event, String)>, Result<Ending, TraceError>) {

@@ -124,9 +124,7 @@ impl<R: Read> TraceReader<R> {
     pub fn read_batches(&mut self, mut take: impl FnMut(&[Event])) -> Result<Ending, TraceError> {
         match &mut self.form {
             Form::Text(lines) => lines.read(&mut self.instructions, &mut take),
-            Form::Binary(records) => {
-                records.read(&mut self.instructions, &mut take).map(|()| Ending::Marked)
-            }
+            Form::Binary(records) => records.read(&mut self.instructions, &mut take).map(|()| Ending::Marked),
         }
     }
 
