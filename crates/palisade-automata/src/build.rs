@@ -11,7 +11,7 @@ use crate::explicit::{Automata, Automaton, Edge, Letter, Population, StateId, Va
 use crate::local::{After, Fences, Hold, Kind, Local, ThreadMachine};
 use crate::observe::Observer;
 use crate::stores::most_stores;
-use palisade_base::IdVec;
+use palisade_base::{IdVec, limits};
 use palisade_memory::{Action, Machine, Model};
 use palisade_program::Value;
 use palisade_program::running::{CellId, RoleId, System};
@@ -168,6 +168,7 @@ impl Builder<'_> {
     }
 
     fn value(&mut self, cell: CellId, value: Value) -> Result<ValueId, Trouble> {
+        limits::go_on();
         let known = &mut self.values[cell];
         if let Some(&id) = known.ids.get(&value) {
             return Ok(id);
@@ -220,6 +221,7 @@ impl Builder<'_> {
     }
 
     fn state(&mut self, role: usize, local: Local) -> Result<StateId, Trouble> {
+        limits::go_on();
         if let Some(&id) = self.roles[role].ids.get(&local) {
             return Ok(id);
         }
@@ -343,6 +345,7 @@ impl Builder<'_> {
         let mut seen = FxHashSet::default();
         let mut open = self.access(role, state, source, start, first)?;
         while let Some(transaction) = open.pop() {
+            limits::go_on();
             if !matches!(transaction.local.hold, Hold::Entered(_)) || transaction.local.fault.is_some() {
                 self.close(role, state, transaction)?;
                 continue;
@@ -405,6 +408,7 @@ impl Builder<'_> {
             // What the section has written so far must not be forgotten with a stuck thread, so the step counts as a change; but then a stuck section
             // would become a state: nobody else can run, so it is left out below.
             for stop in self.settle(Some(source), after)? {
+                limits::go_on();
                 let steps = next.steps.iter().copied().chain(stop.steps).collect();
                 open.push(Transaction { local: stop.local, steps, armed: stop.armed, ..next.clone() });
             }

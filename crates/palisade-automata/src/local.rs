@@ -6,7 +6,7 @@
 //!
 //! Steps are taken by the trusted machine of `palisade-memory` on a state with this thread alone; nothing here defines what a step does.
 
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_memory::{Action, Effect, Fault, Interlocked, Machine, Model, Section, State, Step, Thread};
 use palisade_program::Value;
 use palisade_program::running::{CellId, CodeId, EdgeId, Instr, Liveness, RegId, RoleId, System, ThreadId};
@@ -202,6 +202,7 @@ impl<'a> ThreadMachine<'a> {
 
     /// Takes a step, with `read` giving the value of the cell that it reads. `None` if it is not possible.
     pub fn step(&self, local: &Local, action: Action, read: Option<(CellId, Value)>) -> Option<After> {
+        limits::go_on();
         let depth = local.hold.depth();
         let mut memory = self.scratch.clone();
         if let Some((cell, value)) = read {
@@ -267,6 +268,7 @@ fn passable(system: &System) -> FxHashSet<(CodeId, EdgeId)> {
             let mut seen = FxHashSet::from_iter([(edge.target, 1u32)]);
             let mut work = vec![(edge.target, 1u32)];
             while let Some((location, depth)) = work.pop() {
+                limits::go_on();
                 for next in code.edges_from(location).map(|edge| &code.edges()[EdgeId(edge)]) {
                     let depth = match next.instr {
                         Instr::Load(..) | Instr::Store(..) | Instr::Locked { .. } | Instr::Spawn(..) => {

@@ -10,7 +10,7 @@
 use crate::explicit::{Automata, Automaton, Edge, Letter, StateId};
 use crate::local::{Hold, Local};
 use crate::refine::{Arrow, refine};
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 use palisade_program::Value;
 use palisade_program::running::{Condition, Location, RegId, RoleId, System};
 use rustc_hash::FxHashMap;
@@ -69,6 +69,7 @@ impl Merged {
         by.insert(state, None);
         let mut work = VecDeque::from([state]);
         while let Some(at) = work.pop_front() {
+            limits::go_on();
             if self.classes[kind][at] == class {
                 let mut path = Vec::new();
                 let mut at = at;
@@ -139,6 +140,7 @@ fn number<T: Eq + std::hash::Hash>(things: impl Iterator<Item = T>) -> Vec<u32> 
 fn quotient(automaton: &Automaton, classes: &IdVec<StateId, StateId>) -> Automaton {
     let mut states: IdVec<StateId, Local> = IdVec::new();
     for (state, local) in automaton.states.iter_enumerated() {
+        limits::go_on();
         // Classes are numbered in the order of their first states.
         if classes[state].index() == states.len() {
             states.push(local.clone());
@@ -147,6 +149,7 @@ fn quotient(automaton: &Automaton, classes: &IdVec<StateId, StateId>) -> Automat
     let mut seen = rustc_hash::FxHashSet::default();
     let mut edges = Vec::new();
     for edge in &automaton.edges {
+        limits::go_on();
         let (source, target) = (classes[edge.source], classes[edge.target]);
         let pointless = edge.letter == Letter::Silent && source == target;
         if !pointless && seen.insert((source, &edge.letter, target)) {

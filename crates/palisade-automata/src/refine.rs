@@ -6,6 +6,8 @@
 //! edges. Its largest part keeps its number, and the states with an edge into another part are marked (Hopcroft, "An n log n algorithm for minimizing states in a finite automaton", 1971). A state that gets a new
 //! number is then in a class at most half as large, so each edge is looked at O(log n) times.
 
+use palisade_base::limits;
+
 /// An edge: from where, its label, to where.
 pub(crate) type Arrow = (u32, u32, u32);
 
@@ -21,7 +23,9 @@ pub(crate) fn refine(classes: Vec<u32>, arrows: &[Arrow]) -> Vec<u32> {
     let mut partition = Partition::new(classes);
     (0..states as u32).for_each(|state| partition.mark(state));
     while let Some(class) = partition.work.pop() {
+        limits::go_on();
         for state in partition.split(class, &out) {
+            limits::go_on();
             into[state as usize].iter().for_each(|&source| partition.mark(source));
         }
     }

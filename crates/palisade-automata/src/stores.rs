@@ -1,23 +1,38 @@
 //! How many stores a run can have at most.
 
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_program::running::{CodeId, Instr, RoleId, System};
+use rustc_hash::FxHashMap;
 
 /// The most stores and locked instructions of all threads together in any run; `None` if there is no such number: in loops, with recursion, with threads started at run
 /// time, or with any number of threads.
 pub(crate) fn most_stores(system: &System, is_any: impl Fn(RoleId) -> bool) -> Option<usize> {
     let mut total = 0usize;
+    let mut known = FxHashMap::default();
     for instance in system.instances.iter() {
         if is_any(instance.role) {
             return None;
         }
-        total = total.checked_add(of_code(system, system.roles[instance.role].code, &mut Vec::new())?)?;
+        total = total.checked_add(of_code(
+            system,
+            system.roles[instance.role].code,
+            &mut Vec::new(),
+            &mut known,
+        )?)?;
     }
     Some(total)
 }
 
-/// The longest path of a procedure or process body, counted in stores. `calling` are the codes on the way here.
-fn of_code(system: &System, code_id: CodeId, calling: &mut Vec<CodeId>) -> Option<usize> {
+/// The longest path of a procedure or process body, counted in stores. `calling` are the codes on the way here, `known` those looked at before.
+fn of_code(
+    system: &System,
+    code_id: CodeId,
+    calling: &mut Vec<CodeId>,
+    known: &mut FxHashMap<CodeId, usize>,
+) -> Option<usize> {
+    if let Some(&longest) = known.get(&code_id) {
+        return Some(longest);
+    }
     if calling.contains(&code_id) {
         return None;
     }
@@ -27,7 +42,7 @@ fn of_code(system: &System, code_id: CodeId, calling: &mut Vec<CodeId>) -> Optio
     for edge in code.edges().iter() {
         weights.push(match &edge.instr {
             Instr::Store(..) | Instr::Locked { .. } => 1,
-            Instr::Call { code, .. } => of_code(system, *code, calling)?,
+            Instr::Call { code, .. } => of_code(system, *code, calling, known)?,
             Instr::Spawn(..) => return None,
             _ => 0,
         });
@@ -38,6 +53,7 @@ fn of_code(system: &System, code_id: CodeId, calling: &mut Vec<CodeId>) -> Optio
     let mut longest = vec![0usize; locations.unwrap_or(0)];
     for _ in 0..=longest.len() {
         let mut grown = false;
+        limits::go_on();
         for (edge, weight) in code.edges().iter().zip(&weights) {
             let there = longest[edge.source.index()].checked_add(*weight)?;
             if there > longest[edge.target.index()] {
@@ -46,7 +62,9 @@ fn of_code(system: &System, code_id: CodeId, calling: &mut Vec<CodeId>) -> Optio
             }
         }
         if !grown {
-            return Some(longest.into_iter().max().unwrap_or(0));
+            let longest = longest.into_iter().max().unwrap_or(0);
+            known.insert(code_id, longest);
+            return Some(longest);
         }
     }
     None

@@ -1,10 +1,11 @@
-//! What every other crate is built from: typed ids, places in a source text, and diagnostics as values.
+//! What every other crate is built from: typed ids, places in a source text, diagnostics as values, and limits on work.
 //!
 //! Nothing here knows what a program is, and nothing here prints.
 
 mod diagnostic;
 mod ids;
 mod intern;
+pub mod limits;
 mod source;
 mod suggest;
 

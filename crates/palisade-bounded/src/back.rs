@@ -5,7 +5,7 @@
 //! choose, so the search is small.
 
 use crate::translate::{Role, Translation};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_memory::{Action, Effect, Machine, State, Step};
 use palisade_program::Value;
 use palisade_program::running::{CellId, Code, Instr, System, ThreadId};
@@ -81,6 +81,7 @@ fn script(
     let mut rounds: Vec<u32> = Vec::new();
     let mut due: Vec<VecDeque<u32>> = Vec::new();
     for ((step, effect), before) in run.steps.iter().zip(&replay.effects).zip(&replay.states) {
+        limits::go_on();
         let threads = before.threads.len();
         rounds.resize(threads, 0);
         due.resize(threads, VecDeque::new());
@@ -167,6 +168,7 @@ impl Search<'_> {
                 return Some(Run { memory, steps: steps_to(&nodes, at) });
             }
             for (step, state, done) in self.moves(&nodes[at]) {
+                limits::go_on();
                 if nodes.len() >= MOST_STATES {
                     return None;
                 }

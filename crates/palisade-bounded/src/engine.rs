@@ -150,7 +150,8 @@ impl Series<'_> {
         };
         let mut reached = None;
         for bound in first..=last {
-            match self.try_bound(bound, budget, progress, stats) {
+            let tried = budget.within(|| self.try_bound(bound, budget, progress, stats));
+            match tried.unwrap_or_else(|what| Verdict::Unknown(Reason::Exhausted(what))) {
                 Verdict::Safe if enough.is_some_and(|enough| bound >= enough) => return Verdict::Safe,
                 Verdict::Safe => reached = Some((self.reason)(bound)),
                 Verdict::Unknown(within) if within.is_bound() => reached = Some(within),

@@ -11,7 +11,7 @@
 //! lie on one path of the code that passes no fence, locked instruction or atomic block, since these wait for the store. So the greatest number of loads, starts and other stores on such a path is
 //! enough, and 0 if no load can follow a store on such a path. This holds for loops as well, if every loop that could go on for ever on such a path is cut by a fence.
 
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_program::running::{Code, CodeId, EdgeId, Instr, Location, System};
 
 /// The rounds that are enough, if their number is known.
@@ -69,6 +69,7 @@ fn accesses(system: &System, id: CodeId, codes: &mut [Known]) -> Option<u32> {
     // Depth first without recursion: a location is closed when all behind it are.
     let mut work = vec![code.entry];
     while let Some(&at) = work.last() {
+        limits::go_on();
         if let Known::Accesses(_) = locations[at.index()] {
             work.pop();
             continue;
@@ -118,6 +119,7 @@ fn pending_for(code: &Code) -> Option<u32> {
     let mut changed = true;
     // Without heavy loops no path is longer than there are locations.
     for _ in 0..=code.location_count() {
+        limits::go_on();
         if !changed {
             break;
         }
@@ -155,6 +157,7 @@ fn behind_stores(code: &Code) -> Vec<bool> {
     let stores = code.edges().iter().filter(|edge| matches!(edge.instr, Instr::Store(..)));
     let mut work: Vec<Location> = stores.map(|edge| edge.target).collect();
     while let Some(at) = work.pop() {
+        limits::go_on();
         if std::mem::replace(&mut found[at.index()], true) {
             continue;
         }

@@ -10,7 +10,7 @@ use crate::flow::Limit;
 use crate::watch::Watch;
 use crate::{Missing, Refusal};
 use palisade_automata::{Automata, Hold, Local};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_program::Value;
 use palisade_program::running::{
     BinaryOp, CellId, Condition, Location, Property, PropertyKind, RegId, RoleId, System, ThreadId, UnaryOp,
@@ -227,6 +227,7 @@ impl<'a> Question<'a> {
         let Some(kind) = self.look.kind(role) else { return Vec::new() };
         let mut found: BTreeMap<Looks, BTreeSet<At>> = BTreeMap::new();
         for (state, local) in self.look.automata.automata[kind].states.iter_enumerated() {
+            limits::go_on();
             if local.fault.is_none() && self.is_judged(local) {
                 let at = locations.iter().copied().filter(|&location| local.thread.is_at(location)).collect();
                 let bottom = &local.thread.frames[0].registers;
@@ -264,6 +265,7 @@ impl<'a> Question<'a> {
         let cell = self.cells.iter().find(|cell| !self.chosen_cells.contains_key(cell)).copied();
         if let Some(cell) = cell {
             for value in 0..self.look.sets.values()[cell.index()] {
+                limits::go_on();
                 self.chosen_cells.insert(cell, value);
                 self.answer()?;
             }

@@ -2,7 +2,7 @@
 
 use crate::Refusal;
 use palisade_automata::{Automata, Letter, Population};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_memory::Model;
 use palisade_program::running::CellId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -194,6 +194,7 @@ fn reach(silent: &[Vec<u32>], class: u32, arrives: &[bool]) -> Vec<u32> {
     let mut seen = vec![class];
     let mut next = 0;
     while let Some(&at) = seen.get(next) {
+        limits::go_on();
         for &source in &silent[at as usize] {
             if !seen.contains(&source) {
                 seen.push(source);

@@ -6,6 +6,7 @@
 use crate::Refusal;
 use crate::element::Config;
 use crate::flow::{Act, Flow, Limit};
+use palisade_base::limits;
 use palisade_engine::proof::{Held, LoadBuffers, Pending, Process};
 use rustc_hash::FxHashSet;
 
@@ -113,6 +114,7 @@ fn check_pending(flow: &Flow, pending: &FxHashSet<Pending>) -> Result<(), Refusa
             }
         }
         for edge in &kind.edges {
+            limits::go_on();
             let after = |cell, value| Pending { kind: index as u32, state: edge.target, cell, value };
             if let Act::Write(cell, value) = edge.act {
                 missing(&after(cell, value))?;

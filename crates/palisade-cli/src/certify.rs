@@ -9,15 +9,27 @@ use crate::files::{self, Reading, Recorded};
 use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
+use crate::ran_out::{Backstop, Question};
 use palisade::certificate::{Certificate, Refusal, Summary, kind};
 use palisade::engine::{Proof, Threads};
 use palisade::program::written::{Count, Program, Start};
 use palisade::trace::text_hash;
-use palisade::{Diagnostic, Interlocked, report};
+use palisade::{Budget, Diagnostic, Interlocked, report};
 use serde_json::json;
 
 /// Runs the command.
 pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
+    let limits = Limits::new(common);
+    let last_words = output.last_words(&args.certificate, Question::Other("certify"));
+    let backstop = Backstop::new(&limits, last_words.clone());
+    let budget = limits.budget(1);
+    budget.within(|| judge(args, common, &budget, backstop, output)).unwrap_or_else(|what| {
+        output.print(&last_words.say(what));
+        Exit::Unknown
+    })
+}
+
+fn judge(args: &CertifyArgs, common: &Common, budget: &Budget, backstop: Backstop, output: &Output) -> Exit {
     let name = args.certificate.display().to_string();
     let refuse = |error: Diagnostic| output.refuse_about(&name, error);
     let bad = |message: String| Diagnostic::error("bad-certificate", message);
@@ -46,10 +58,10 @@ pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
     if certificate.hash != hash {
         output.complain_about(&name, files::another_program(&input, args.program.as_deref(), "proof"));
     }
-    let budget = Limits::new(common).budget(1);
     let meter = Meter::new(output.detail == Detail::Quiet);
-    let judged = palisade::certify(&input.program, &certificate, &budget, &meter);
+    let judged = palisade::certify(&input.program, &certificate, budget, &meter);
     drop(meter);
+    drop(backstop);
     let (verdict, exit) = match &judged {
         Ok(_) => ("valid", Exit::Fine),
         Err(Refusal::Exhausted(_)) => ("unknown", Exit::Unknown),

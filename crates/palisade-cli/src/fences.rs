@@ -8,10 +8,12 @@ use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::paths::keep_apart;
+use crate::ran_out::{Backstop, Question};
+use palisade::engine::Exhausted;
 use palisade::report::{self, LocalSteps, Runs, html};
 use palisade::{
     Budget, CheckError, CheckOptions, Diagnostic, EngineChoice, FencesAnswer, FencesError, FencesOptions,
-    Goal, Input, Options, OracleError, Per, Placement, RobustError, Which, WriteError,
+    Goal, Input, Options, OracleError, Per, Placement, Reason, RobustError, Which, WriteError,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -33,7 +35,21 @@ pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
     if let Some(error) = engine_of_other_goal(args) {
         return output.refuse_about("--engine", error);
     }
-    file(found, args, &Limits::new(common).budget(1), output)
+    let limits = Limits::new(common);
+    let question = Question::Fences {
+        model: args.model.into(),
+        goal: match args.goal {
+            GoalArg::Safety => Goal::Safety.name(),
+            GoalArg::Robustness => Goal::Robustness.name(),
+        },
+        all: args.all,
+    };
+    let last_words = output.last_words(&found.path, question);
+    let backstop = Backstop::new(&limits, last_words.clone());
+    file(found, args, &limits.budget(1), output, backstop).unwrap_or_else(|what| {
+        output.print(&last_words.say(what));
+        Exit::Unknown
+    })
 }
 
 /// What is wrong if the engine is there, but for another goal.
@@ -87,49 +103,59 @@ fn options(args: &FencesArgs) -> FencesOptions {
     }
 }
 
-fn file(found: &Found, args: &FencesArgs, budget: &Budget, output: &Output) -> Exit {
-    let mut input = match files::read(found, args.input, args.int_range) {
+fn file(
+    found: &Found,
+    args: &FencesArgs,
+    budget: &Budget,
+    output: &Output,
+    backstop: Backstop,
+) -> Result<Exit, Exhausted> {
+    let mut input = match budget.within(|| files::read(found, args.input, args.int_range))? {
         Reading::Program(input) => input,
         Reading::Refused(refused) => {
             let mut page = Page::new(args.html.as_deref());
             page.refuse(&refused.source, &refused.diagnostics);
             page.write(output);
-            return output.refuse(&refused);
+            return Ok(output.refuse(&refused));
         }
-        Reading::Skipped => return Exit::Fine,
+        Reading::Skipped => return Ok(Exit::Fine),
     };
     let options = options(args);
     let meter = Meter::new(output.detail == Detail::Quiet);
     let ask = AssertUnwindSafe(|| palisade::fences(&input, &options, budget, &meter));
     let answer = catch_unwind(ask);
     drop(meter);
+    // What follows takes as long as those who read need, and asks by itself.
+    drop(backstop);
     let answer = match answer {
         Ok(Ok(answer)) => answer,
-        Ok(Err(error)) => return output.refuse_about(input.source.name(), failure(&error)),
+        Ok(Err(FencesError::Exhausted(what))) => return Err(what),
+        Ok(Err(error)) => return Ok(output.refuse_about(input.source.name(), failure(&error))),
         Err(_) => {
             let error = Diagnostic::error("internal-error", "Palisade failed, and there is no answer");
             let help = "this is a bug in Palisade: please report it with the program and the lines above";
-            return output.refuse_about(input.source.name(), error.help(help));
+            return Ok(output.refuse_about(input.source.name(), error.help(help)));
         }
     };
     if args.goal == GoalArg::Safety && answer.word() != "unsafe" {
-        input.warnings.extend(palisade::no_property(&input));
+        let remark = budget.clone().with_grace().within(|| palisade::no_property(&input));
+        input.warnings.extend(remark.unwrap_or(None));
     }
     output.warn(&input);
     let mut page = Page::new(args.html.as_deref());
     tell(&input, &answer, &mut page, output);
     if !page.write(output) {
-        return Exit::Error;
+        return Ok(Exit::Error);
     }
     let exit = match answer.word() {
         "safe" | "robust" => Exit::Fine,
         "unknown" => Exit::Unknown,
         _ => Exit::Violated,
     };
-    match &args.write {
+    Ok(match &args.write {
         Some(path) => exit.worst(write(&input, &answer, path, budget, output)),
         None => exit,
-    }
+    })
 }
 
 /// Prints the answer.
@@ -159,7 +185,8 @@ fn tell(input: &Input, answer: &FencesAnswer, page: &mut Page<'_>, output: &Outp
 fn write(input: &Input, answer: &FencesAnswer, path: &Path, budget: &Budget, output: &Output) -> Exit {
     let name = path.display().to_string();
     let meter = Meter::new(output.detail == Detail::Quiet);
-    let text = answer.written(input, 0, budget, &meter);
+    let text = budget.within(|| answer.written(input, 0, budget, &meter));
+    let text = text.unwrap_or_else(|what| Err(WriteError::Unknown(Reason::Exhausted(what))));
     drop(meter);
     let (problem, exit) = match text {
         Ok(text) => match files::write(path, &text) {
@@ -213,6 +240,7 @@ fn failure(error: &FencesError) -> Diagnostic {
             | OracleError::Robust(RobustError::NoSuchEngine { .. }),
         ) => "no-such-engine",
         FencesError::Oracle(_) => "internal-error",
+        FencesError::Exhausted(_) => unreachable!("running out is an answer"),
     };
     Diagnostic::error(id, error.to_string())
 }

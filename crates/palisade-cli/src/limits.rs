@@ -3,6 +3,7 @@
 use crate::args::Common;
 use crate::interrupt;
 use palisade::Budget;
+use palisade::engine::Process;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,8 +11,12 @@ use std::time::Duration;
 
 /// What may be used.
 pub struct Limits {
-    timeout: Option<Duration>,
-    memory: u64,
+    /// The time for one file.
+    pub timeout: Option<Duration>,
+    /// The memory of the process, in bytes.
+    pub memory: u64,
+    /// The same, as it is measured.
+    pub process: Arc<Process>,
     /// How many threads.
     pub jobs: usize,
     /// Set when the user says stop.
@@ -21,9 +26,11 @@ pub struct Limits {
 impl Limits {
     /// As the user says.
     pub fn new(common: &Common) -> Limits {
+        let memory = common.memory.unwrap_or_else(default_memory);
         Limits {
             timeout: common.timeout,
-            memory: common.memory.unwrap_or_else(default_memory),
+            memory,
+            process: Process::new(memory),
             jobs: jobs(common),
             stop: interrupt::stop_flag(),
         }
@@ -33,6 +40,7 @@ impl Limits {
     pub fn budget(&self, at_a_time: usize) -> Budget {
         let budget = Budget::unlimited(self.jobs / at_a_time)
             .with_memory(self.memory / at_a_time as u64)
+            .with_process(&self.process)
             .with_stop(self.stop.clone());
         match self.timeout {
             Some(timeout) => budget.with_timeout(timeout),

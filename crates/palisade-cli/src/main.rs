@@ -20,6 +20,7 @@ mod meter;
 mod monitor;
 mod output;
 mod paths;
+mod ran_out;
 mod replay;
 mod robust;
 mod run;
@@ -54,8 +55,8 @@ fn main() -> ExitCode {
         Command::Cxx(args) => cc::run(args, cc::Compiles::Cxx, &output),
         Command::Cargo(args) => cargo::run(args, &output),
         Command::Doctor => doctor::run(&output),
-        Command::Translate(args) => translate::run(args, &output),
-        Command::Show(args) => show::run(args, &output),
+        Command::Translate(args) => translate::run(args, &palisade.common, &output),
+        Command::Show(args) => show::run(args, &palisade.common, &output),
         Command::Bench(args) => bench::run(args, &palisade.common, &output),
         Command::Completions(args) => shell::completions(args, &output),
         Command::Man(args) => shell::man(args, &output),

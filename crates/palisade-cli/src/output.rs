@@ -5,10 +5,12 @@
 
 use crate::args::{Format, Palisade};
 use crate::exit::Exit;
+use crate::ran_out::{LastWords, Question};
 use palisade::report::{self, Colour};
 use palisade::{Diagnostic, Input, Refused, Source};
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 /// At most this many diagnostics are printed per file, unless more are asked for.
 const MOST_DIAGNOSTICS: usize = 50;
@@ -88,6 +90,17 @@ impl Output {
                 self.failed.store(true, Ordering::Relaxed);
                 self.complain_about(STANDARD_OUTPUT, problem);
             }
+        }
+    }
+
+    /// What is said about a file if time or memory runs out before there is an answer.
+    pub fn last_words(&self, file: &std::path::Path, question: Question) -> LastWords {
+        LastWords {
+            file: file.display().to_string(),
+            format: self.format,
+            colour: self.colour,
+            question,
+            start: Instant::now(),
         }
     }
 

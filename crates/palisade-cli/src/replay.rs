@@ -1,14 +1,16 @@
 //! `palisade replay`: does a witness file hold a run of its program that ends in a bad state?
 //!
 //! Only the trusted parts take part: the parser, the lowering, the machine of `palisade-memory` and the checker of `palisade-trace`. Exit codes:
-//! 0 if the run is a witness, 1 if it is not, 2 if the file or the program cannot be read.
+//! 0 if the run is a witness, 1 if it is not, 2 if the file or the program cannot be read, 3 if time or memory ran out.
 
 use crate::args::{Common, Format, ReplayArgs};
 use crate::exit::Exit;
 use crate::files::{self, Reading, Recorded};
 use crate::html::{Page, subject};
+use crate::limits::Limits;
 use crate::output::{Detail, Output};
 use crate::paths::keep_apart;
+use crate::ran_out::{Backstop, Question};
 use palisade::program::lower;
 use palisade::report::{self, Evidence, LocalSteps, html};
 use palisade::trace::{WitnessError, WitnessFile, text_hash};
@@ -20,6 +22,16 @@ const MOST_INSTANCES: u32 = 4096;
 
 /// Runs the command.
 pub fn run(args: &ReplayArgs, common: &Common, output: &Output) -> Exit {
+    let limits = Limits::new(common);
+    let last_words = output.last_words(&args.witness, Question::Other("replay"));
+    let backstop = Backstop::new(&limits, last_words.clone());
+    limits.budget(1).within(|| judge(args, common, backstop, output)).unwrap_or_else(|what| {
+        output.print(&last_words.say(what));
+        Exit::Unknown
+    })
+}
+
+fn judge(args: &ReplayArgs, common: &Common, backstop: Backstop, output: &Output) -> Exit {
     let name = args.witness.display().to_string();
     let refuse = |error: Diagnostic| output.refuse_about(&name, error);
     let text = match files::text(&args.witness) {
@@ -52,6 +64,7 @@ pub fn run(args: &ReplayArgs, common: &Common, output: &Output) -> Exit {
     }
     let mut page = Page::new(args.html.as_deref());
     let told = tell(&name, &witness, &input, &mut page, common, output);
+    drop(backstop);
     output.print(&told.text);
     if told.exit == Exit::Fine && !page.write(output) {
         return Exit::Error;

@@ -8,6 +8,8 @@ use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::paths::keep_apart;
+use crate::ran_out::{Backstop, Question};
+use palisade::engine::Exhausted;
 use palisade::report::{self, LocalSteps, RaceFinding, RobustFinding, html};
 use palisade::{
     Budget, Diagnostic, EngineChoice, Input, RaceAnswer, Races, RobustAnswer, RobustError, RobustOptions,
@@ -41,7 +43,18 @@ pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
     let mut worst = Exit::Fine;
     let mut page = Page::new(args.html.as_deref());
     for found in &found {
-        worst = worst.worst(file(found, args, &limits.budget(1), single, output, &mut page));
+        let question = match args.triangular {
+            true => Question::Triangular,
+            false => Question::Robust(args.model.into()),
+        };
+        let last_words = output.last_words(&found.path, question);
+        let backstop = single.then(|| Backstop::new(&limits, last_words.clone()));
+        let budget = limits.budget(1);
+        let exit = file(found, args, &budget, single, output, &mut page, backstop);
+        worst = worst.worst(exit.unwrap_or_else(|what| {
+            output.print(&last_words.say(what));
+            Exit::Unknown
+        }));
     }
     if page.write(output) { worst } else { Exit::Error }
 }
@@ -54,14 +67,15 @@ fn file(
     single: bool,
     output: &Output,
     page: &mut Page<'_>,
-) -> Exit {
-    let input = match files::read(found, args.input, args.int_range) {
+    backstop: Option<Backstop>,
+) -> Result<Exit, Exhausted> {
+    let input = match budget.within(|| files::read(found, args.input, args.int_range))? {
         Reading::Program(input) => input,
         Reading::Refused(refused) => {
             page.refuse(&refused.source, &refused.diagnostics);
-            return output.refuse(&refused);
+            return Ok(output.refuse(&refused));
         }
-        Reading::Skipped => return Exit::Fine,
+        Reading::Skipped => return Ok(Exit::Fine),
     };
     output.warn(&input);
     let options = RobustOptions {
@@ -85,7 +99,9 @@ fn file(
     let answer = catch_unwind(ask);
     drop(meter);
     let name = input.source.name();
-    match answer {
+    // Printing and writing take as long as those who read need.
+    drop(backstop);
+    Ok(match answer {
         Ok(Ok(Told::Robust(answer))) => tell(&input, &answer, args, single, output, page),
         Ok(Ok(Told::Race(answer))) => tell_race(&input, &answer, single, output, page),
         Ok(Err(error)) => {
@@ -103,7 +119,7 @@ fn file(
             let help = "this is a bug in Palisade: please report it with the program and the lines above";
             output.refuse_about(name, error.help(help))
         }
-    }
+    })
 }
 
 /// What was asked and found out.

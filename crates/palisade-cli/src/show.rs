@@ -1,30 +1,52 @@
 //! `palisade show`: a program in another form.
 
-use crate::args::{Form, Format, ShowArgs};
+use crate::args::{Common, Form, Format, ShowArgs};
 use crate::exit::Exit;
 use crate::files::{self, Found, Named, Reading};
+use crate::limits::Limits;
 use crate::output::Output;
+use crate::ran_out::{Backstop, Question};
 use clap::ValueEnum;
 use palisade::program::{Instantiation, dot, lower, print};
-use palisade::report;
+use palisade::{Refused, report};
 use serde_json::json;
 
 /// Instances of a template that may have any number of them: the drawing shows each role once anyway.
 const ANY: u32 = 1;
 
 /// Runs the command.
-pub fn run(args: &ShowArgs, output: &Output) -> Exit {
+pub fn run(args: &ShowArgs, common: &Common, output: &Output) -> Exit {
+    let limits = Limits::new(common);
+    let last_words = output.last_words(&args.file, Question::Other("show"));
+    let backstop = Backstop::new(&limits, last_words.clone());
+    let shown = limits.budget(1).within(|| show(args, output));
+    drop(backstop);
+    match shown {
+        Ok(Ok(text)) => {
+            output.print(&text);
+            Exit::Fine
+        }
+        Ok(Err(refused)) => output.refuse(&refused),
+        Err(what) => {
+            output.print(&last_words.say(what));
+            Exit::Unknown
+        }
+    }
+}
+
+/// The program in another form.
+fn show(args: &ShowArgs, output: &Output) -> Result<String, Refused> {
     let found = Found { path: args.file.clone(), key: String::new(), named: Named::ByUser };
     let input = match files::read(&found, args.input, None) {
         Reading::Program(input) => input,
-        Reading::Refused(refused) => return output.refuse(&refused),
+        Reading::Refused(refused) => return Err(refused),
         Reading::Skipped => unreachable!("files that are named are not skipped"),
     };
     let text = match args.form {
         Form::Pal => print::print(&input.program),
         Form::Dot => dot::control_flow(&lower(&input.program, Instantiation { any: ANY, every: None })),
     };
-    let told = match output.format {
+    Ok(match output.format {
         Format::Text => text,
         Format::Json => {
             let form = args.form.to_possible_value().expect("no form is hidden");
@@ -37,7 +59,5 @@ pub fn run(args: &ShowArgs, output: &Output) -> Exit {
             });
             record.to_string() + "\n"
         }
-    };
-    output.print(&told);
-    Exit::Fine
+    })
 }

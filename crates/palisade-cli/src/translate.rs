@@ -1,40 +1,59 @@
 //! `palisade translate`: a program for SC that does what a program does under TSO within a bound, in a language of another tool.
 
-use crate::args::{Format, TargetArg, TranslateArgs};
+use crate::args::{Common, Format, TargetArg, TranslateArgs};
 use crate::exit::Exit;
 use crate::files::{self, Found, Named, Reading};
+use crate::limits::Limits;
 use crate::output::Output;
 use crate::paths::keep_apart;
+use crate::ran_out::{Backstop, Question};
 use palisade::export::{Export, Target};
 use palisade::program::written::Program;
 use palisade::{Diagnostic, Input, Refused, report};
 use serde_json::json;
 
 /// Runs the command.
-pub fn run(args: &TranslateArgs, output: &Output) -> Exit {
+pub fn run(args: &TranslateArgs, common: &Common, output: &Output) -> Exit {
     if let Err(exit) = keep_apart([args.file.as_path()], &[("--output", args.output.as_deref())], output) {
         return exit;
     }
+    let limits = Limits::new(common);
+    let last_words = output.last_words(&args.file, Question::Other("translate"));
+    let backstop = Backstop::new(&limits, last_words.clone());
+    let translated = limits.budget(1).within(|| read_and_translate(args, output));
+    drop(backstop);
+    match translated {
+        Ok(Ok((input, text))) => tell(args, &input, text, output),
+        Ok(Err(refused)) => output.refuse(&refused),
+        Err(what) => {
+            output.print(&last_words.say(what));
+            Exit::Unknown
+        }
+    }
+}
+
+fn read_and_translate(args: &TranslateArgs, output: &Output) -> Result<(Box<Input>, String), Refused> {
     let found = Found { path: args.file.clone(), key: String::new(), named: Named::ByUser };
     let input = match files::read(&found, args.input, args.int_range) {
         Reading::Program(input) => input,
-        Reading::Refused(refused) => return output.refuse(&refused),
+        Reading::Refused(refused) => return Err(refused),
         Reading::Skipped => unreachable!("files that are named are not skipped"),
     };
     output.warn(&input);
-    let text = match translate(args, &input) {
-        Ok(text) => text,
-        Err(diagnostics) => {
-            return output.refuse(&Refused { source: input.source, diagnostics });
-        }
-    };
+    match translate(args, &input) {
+        Ok(text) => Ok((input, text)),
+        Err(diagnostics) => Err(Refused { source: input.source, diagnostics }),
+    }
+}
+
+fn tell(args: &TranslateArgs, input: &Input, text: String, output: &Output) -> Exit {
     if let Some(path) = &args.output
         && let Err(error) = files::write(path, &text)
     {
         return output.refuse_about(&path.display().to_string(), error);
     }
     let told = match (output.format, &args.output) {
-        (Format::Json, _) => record(args, &input, &text),
+        (Format::Json, _) => record(args, input, &text),
         (Format::Text, Some(_)) => String::new(),
         (Format::Text, None) => text,
     };

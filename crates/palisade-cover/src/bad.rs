@@ -9,7 +9,7 @@
 //! of all threads, is not understood.
 
 use palisade_automata::{Automata, Hold, Population, StateId, ValueId};
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 use palisade_program::Value;
 use palisade_program::running::{
     BinaryOp, CellId, Condition, Location, Property, PropertyKind, RegId, RoleId, System, ThreadId, UnaryOp,
@@ -32,6 +32,7 @@ pub(crate) fn bad_combinations(system: &System, automata: &Automata) -> Result<V
     let mut all = Vec::new();
     for (kind, automaton) in automata.automata.iter().enumerate() {
         for (state, local) in automaton.states.iter_enumerated() {
+            limits::go_on();
             if local.fault.is_some() {
                 all.push(Bad { memory: Vec::new(), processes: vec![(kind as u32, state)] });
             }
@@ -257,6 +258,7 @@ impl<'a> Chooser<'a> {
         match open.expect("with everything chosen the condition is decided") {
             Unknown::Thread(thread) => {
                 for class in 0..self.classes[&thread].len() {
+                    limits::go_on();
                     self.threads.insert(thread, class);
                     self.choose(all)?;
                 }
@@ -265,6 +267,7 @@ impl<'a> Chooser<'a> {
             Unknown::Count(_) => self.choose_counts(all)?,
             Unknown::Cell(cell) => {
                 for value in self.automata.values[cell].ids() {
+                    limits::go_on();
                     self.cells[cell] = Some(value);
                     self.choose(all)?;
                 }
@@ -290,6 +293,7 @@ impl<'a> Chooser<'a> {
         };
         let mut least: Vec<Vec<Value>> = Vec::new();
         for number in 0..vectors {
+            limits::go_on();
             let counts = vector(number);
             self.counted = counts.iter().map(|&count| Some(count)).collect();
             let bad = self.decide(&self.property.bad).is_some_and(|value| value != 0);
@@ -393,6 +397,7 @@ fn compared(condition: &Condition) -> Option<Value> {
     let is_sum = |condition: &Condition| {
         let mut open = vec![condition];
         while let Some(part) = open.pop() {
+            limits::go_on();
             match part {
                 Condition::Count(_) => {}
                 Condition::Binary(BinaryOp::Add, a, b) => open.extend([&**a, &**b]),

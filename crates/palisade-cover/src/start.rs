@@ -1,7 +1,7 @@
 //! What comes before every search: the automata of a task, within its budget.
 
 use palisade_automata::{Automata, Population, StateId, Trouble};
-use palisade_base::IdVec;
+use palisade_base::{IdVec, limits};
 use palisade_engine::{Budget, Exhausted, Reason, Task, Threads};
 use palisade_program::running::{RoleId, System};
 use palisade_program::written::{Count, Program};
@@ -68,6 +68,7 @@ pub(crate) fn roots(
     let mut seen = vec![state];
     let mut next = 0;
     while next < seen.len() {
+        limits::go_on();
         let before: Vec<_> = silent[seen[next]].iter().copied().filter(|s| !seen.contains(s)).collect();
         seen.extend(before);
         next += 1;

@@ -5,7 +5,7 @@
 
 use crate::start::population;
 use palisade_automata::{Edge, Letter, Population, Schedule, StateId};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_engine::{Task, Witness};
 use palisade_memory::{Action, Machine, Pending, Step};
 use palisade_program::Value;
@@ -99,6 +99,7 @@ impl Timeline {
         let mut state = machine.initial_state(&self.memory)?;
         let mut steps = Vec::new();
         for event in order {
+            limits::go_on();
             let thread = threads[event.actor];
             let actions = match &event.what {
                 What::Update(cell) => {
@@ -126,6 +127,7 @@ pub(crate) fn silent_path(edges: &[Edge], states: usize, from: StateId, to: Stat
     let mut by: Vec<Option<usize>> = vec![None; states];
     let mut work = VecDeque::from([from]);
     while let Some(state) = work.pop_front() {
+        limits::go_on();
         if state == to {
             break;
         }

@@ -1,10 +1,18 @@
 //! How much an engine may use: time, memory, cores, and a way to stop it.
 
-use crate::race::Seat;
+use crate::memory::{Pressure, Process, Share};
+use crate::race::{Room, Seat};
+use palisade_base::limits::{self, Limited, Pace};
 use std::any::Any;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+pub use palisade_base::limits::Exhausted;
+
+/// The least time for what makes an answer of something that was found in time.
+const GRACE: Duration = Duration::from_millis(120);
 
 /// A budget. Clones share the same stop flag.
 #[derive(Clone, Debug)]
@@ -17,27 +25,16 @@ pub struct Budget {
     stop: Arc<AtomicBool>,
     /// The place among others who share the budget.
     seat: Option<Seat>,
-}
-
-/// What ran out.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Exhausted {
-    /// The time given.
-    Time(Duration),
-    /// The memory given, in bytes.
-    Memory(u64),
-    /// The states or configurations given.
-    Work(u64),
-    /// Somebody asked to stop.
-    Stopped,
+    /// The part of the process's memory, if that is limited.
+    share: Option<Share>,
 }
 
 impl Budget {
     /// No limits but this many jobs.
     pub fn unlimited(jobs: usize) -> Budget {
         let (memory, work) = (u64::MAX, u64::MAX);
-        let (deadline, timeout, seat) = (None, None, None);
-        Budget { deadline, timeout, memory, work, jobs: jobs.max(1), stop: Arc::default(), seat }
+        let (deadline, timeout, seat, share) = (None, None, None, None);
+        Budget { deadline, timeout, memory, work, jobs: jobs.max(1), stop: Arc::default(), seat, share }
     }
 
     /// Limits the time, from now on.
@@ -50,6 +47,12 @@ impl Budget {
     /// Limits the memory that an engine's own tables may take, in bytes.
     pub fn with_memory(mut self, bytes: u64) -> Budget {
         self.memory = bytes;
+        self
+    }
+
+    /// Limits the memory of the whole process as well, as the host measures it. Budgets that are given the same process are in force side by side.
+    pub fn with_process(mut self, process: &Arc<Process>) -> Budget {
+        self.share = Some(process.share());
         self
     }
 
@@ -77,6 +80,14 @@ impl Budget {
             Some(deadline) if deadline <= Instant::now() + timeout => self,
             _ => self.with_timeout(timeout),
         }
+    }
+
+    /// The same with a little more time: for what makes an answer of something that was found in time. Answers still come within a tenth or 0.3 s of the time given.
+    pub fn with_grace(mut self) -> Budget {
+        if let (Some(deadline), Some(timeout)) = (self.deadline, self.timeout) {
+            self.deadline = deadline.checked_add((timeout / 20).max(GRACE));
+        }
+        self
     }
 
     /// Uses so many threads of the host.
@@ -129,19 +140,94 @@ impl Budget {
         if done > self.work { Err(Exhausted::Work(self.work)) } else { Ok(()) }
     }
 
-    /// Whether to go on, given the bytes in use. Cheap enough to be asked every few thousand states.
+    /// Whether to go on, given the bytes in use. Cheap enough to be asked every few hundred microseconds; see [`Pace`] for loops that are faster.
     pub fn check(&self, bytes_in_use: u64) -> Result<(), Exhausted> {
+        self.check_room(bytes_in_use, 0)
+    }
+
+    /// Whether to go on, given the bytes in use and those that are about to be taken at once.
+    pub fn check_room(&self, bytes_in_use: u64, more: u64) -> Result<(), Exhausted> {
+        self.check_all(Some(bytes_in_use), more)
+    }
+
+    fn check_all(&self, bytes: Option<u64>, more: u64) -> Result<(), Exhausted> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(Exhausted::Stopped);
         }
+        self.check_time()?;
+        let share = self.share.as_ref();
         match &self.seat {
-            Some(seat) => seat.check(bytes_in_use, self.memory)?,
-            None if bytes_in_use > self.memory => return Err(Exhausted::Memory(self.memory)),
-            None => {}
+            Some(seat) => {
+                let deadline = self.deadline;
+                seat.check(bytes, Room { more, most: self.memory, share, deadline })?;
+                // It may have been others' turn for a while.
+                self.check_time()
+            }
+            None => {
+                let bytes = bytes.unwrap_or(0);
+                let pressure = |share: &Share| share.check(bytes, more) > Pressure::None;
+                let full = bytes.saturating_add(more) > self.memory || share.is_some_and(pressure);
+                if full { Err(Exhausted::Memory(self.memory)) } else { Ok(()) }
+            }
         }
+    }
+
+    /// Whether to go on, asked so often that the clock is not looked at each time. `bytes_in_use` is computed only when it is.
+    #[inline]
+    pub fn check_often(&self, pace: &mut Pace, bytes_in_use: impl FnOnce() -> u64) -> Result<(), Exhausted> {
+        if pace.is_due() { self.check(bytes_in_use()) } else { Ok(()) }
+    }
+
+    fn check_time(&self) -> Result<(), Exhausted> {
         match (self.deadline, self.timeout) {
             (Some(deadline), Some(timeout)) if Instant::now() >= deadline => Err(Exhausted::Time(timeout)),
             _ => Ok(()),
         }
+    }
+
+    /// Does work that cannot give a partial answer within this budget, on this thread; see [`palisade_base::limits`].
+    pub fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, Exhausted> {
+        limits::within(Rc::new(self.clone()), work)
+    }
+}
+
+impl Limited for Budget {
+    fn allows(&self, more_bytes: u64) -> Result<(), Exhausted> {
+        // What such work holds is measured, not counted.
+        self.check_all(None, more_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_left_when_the_budget_runs_out() {
+        let forever = || -> () {
+            loop {
+                limits::go_on();
+            }
+        };
+        let budget = Budget::unlimited(1);
+        let time = Duration::from_millis(1);
+        assert_eq!(budget.clone().with_timeout(time).within(forever), Err(Exhausted::Time(time)));
+        assert_eq!(
+            budget.clone().with_memory(1 << 30).within(|| limits::room_for(2 << 30)),
+            Err(Exhausted::Memory(1 << 30))
+        );
+        assert_eq!(budget.within(|| limits::room_for(2 << 30)), Ok(()));
+        budget.stop();
+        assert_eq!(budget.within(forever), Err(Exhausted::Stopped));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_memory_of_the_process_counts() {
+        let process = Process::new(1 << 40);
+        assert_eq!(Budget::unlimited(1).with_process(&process).check(0), Ok(()));
+        let taken = std::hint::black_box(vec![1u8; 64 << 20]);
+        let budget = Budget::unlimited(1).with_memory(7).with_process(&Process::new(1 << 20));
+        assert_eq!(budget.check(0), Err(Exhausted::Memory(7)), "{}", taken.len());
     }
 }

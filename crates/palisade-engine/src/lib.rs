@@ -7,6 +7,7 @@
 //! What is absent: front ends, text, and any particular engine.
 
 mod budget;
+mod memory;
 pub mod proof;
 mod race;
 mod reach;
@@ -15,6 +16,8 @@ mod stats;
 mod verdict;
 
 pub use budget::{Budget, Exhausted};
+pub use memory::{Process, in_use as memory_in_use};
+pub use palisade_base::limits::Pace;
 pub use proof::Proof;
 pub use race::{Entered, Race};
 pub use reach::{Reachability, Reached};

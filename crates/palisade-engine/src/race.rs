@@ -7,6 +7,7 @@
 //!
 //! An engine notices nothing of all this: it asks its [`Budget`] whether to go on, and may wait for the answer.
 
+use crate::memory::{Pressure, Share};
 use crate::{Budget, Exhausted};
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -17,11 +18,36 @@ use std::time::{Duration, Instant};
 
 /// How long an engine computes before somebody else has a turn.
 const TURN: Duration = Duration::from_millis(5);
+/// How long the others wait at a time for an engine that is to give up its memory.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Engines side by side.
 #[derive(Clone, Debug)]
 pub struct Race {
     shared: Arc<Shared>,
+}
+
+/// What all seats may use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room<'b> {
+    /// The bytes that are about to be taken at once.
+    pub(crate) more: u64,
+    /// The most that all tables may take.
+    pub(crate) most: u64,
+    /// The part of the process's memory, if that is limited.
+    pub(crate) share: Option<&'b Share>,
+    /// When the time is up.
+    pub(crate) deadline: Option<Instant>,
+}
+
+/// Whether those are still there who have been told to give up their memory.
+enum Leaving {
+    /// Nobody has been told to, or they left before.
+    Nobody,
+    /// They have left just now, or somebody else is to leave.
+    Left,
+    /// They are still there.
+    Stays,
 }
 
 /// A place in a race.
@@ -106,7 +132,7 @@ impl Race {
         let mut turns = self.shared.lock();
         turns.seats[seat].0 = Place::Waits;
         turns.next();
-        drop(self.shared.wait(turns, seat));
+        drop(self.shared.wait(turns, seat, None));
         Entered { race: self, seat }
     }
 
@@ -150,11 +176,23 @@ impl Shared {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it is the seat's turn, or the race is over.
-    fn wait<'t>(&self, mut turns: MutexGuard<'t, Turns>, seat: usize) -> MutexGuard<'t, Turns> {
+    /// Waits until it is the seat's turn, the race is over, the seat is to give up its memory, or the time is up.
+    fn wait<'t>(
+        &self,
+        mut turns: MutexGuard<'t, Turns>,
+        seat: usize,
+        deadline: Option<Instant>,
+    ) -> MutexGuard<'t, Turns> {
         self.changed.notify_all();
-        while turns.seats[seat].0 == Place::Waits && !self.over.load(Ordering::Relaxed) {
-            turns = self.changed.wait(turns).unwrap_or_else(PoisonError::into_inner);
+        let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        while turns.seats[seat].0 == Place::Waits && !is_set(&self.over) && !is_set(&self.evicted[seat]) {
+            turns = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                None => self.changed.wait(turns).unwrap_or_else(PoisonError::into_inner),
+                Some(Duration::ZERO) => break,
+                Some(left) => {
+                    self.changed.wait_timeout(turns, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
         }
         turns
     }
@@ -182,14 +220,24 @@ impl Turns {
 }
 
 impl Seat {
-    /// Whether to go on, given the bytes in use and the most that all may use. Waits if it is somebody else's turn.
-    pub(crate) fn check(&self, bytes: u64, most: u64) -> Result<(), Exhausted> {
+    /// Whether to go on, given the bytes in use, if they are known, and what all may use. Waits if it is somebody else's turn.
+    pub(crate) fn check(&self, bytes: Option<u64>, room: Room<'_>) -> Result<(), Exhausted> {
         let shared = &*self.shared;
-        shared.bytes[self.index].store(bytes, Ordering::Relaxed);
-        self.make_room(most)?;
-        self.take_turns();
+        if let Some(bytes) = bytes {
+            shared.bytes[self.index].store(bytes, Ordering::Relaxed);
+        }
+        self.make_room(bytes.is_some(), room)?;
+        self.take_turns(room.deadline);
+        self.was_evicted(room.most)?;
         let robust = shared.robust.load(Ordering::Relaxed);
         if robust || shared.over.load(Ordering::Relaxed) { Err(Exhausted::Stopped) } else { Ok(()) }
+    }
+
+    fn was_evicted(&self, most: u64) -> Result<(), Exhausted> {
+        match self.shared.evicted[self.index].load(Ordering::Relaxed) {
+            true => Err(Exhausted::Memory(most)),
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn learn_robust(&self) -> bool {
@@ -198,41 +246,99 @@ impl Seat {
     }
 
     /// Chooses who gives up its memory if it is full.
-    fn make_room(&self, most: u64) -> Result<(), Exhausted> {
-        // Those who have been told to give up will have done so soon.
-        let held = self.shared.bytes.iter().zip(&self.shared.evicted).map(|(bytes, evicted)| {
-            if evicted.load(Ordering::Relaxed) { 0 } else { bytes.load(Ordering::Relaxed) }
-        });
-        let held: Vec<u64> = held.collect();
-        let all = held.iter().fold(0u64, |all, &bytes| all.saturating_add(bytes));
-        let holders = held.iter().filter(|&&bytes| bytes > 0).count().max(1) as u64;
-        if all > most {
-            let last = held.iter().rposition(|&bytes| bytes > all / holders / 2);
-            if let Some(last) = last {
-                let alone = holders == 1;
-                self.shared.evicted[last].store(!alone, Ordering::Relaxed);
-                if last == self.index {
-                    return Err(Exhausted::Memory(most));
-                }
+    fn make_room(&self, is_counted: bool, room: Room<'_>) -> Result<(), Exhausted> {
+        loop {
+            self.was_evicted(room.most)?;
+            let held = self.held();
+            let all = held.iter().fold(0u64, |all, &bytes| all.saturating_add(bytes));
+            let pressure = room.share.map_or(Pressure::None, |share| share.check(all, room.more));
+            let too_many = all.saturating_add(room.more) > room.most;
+            if !too_many && pressure == Pressure::None {
+                return Ok(());
             }
-        }
-        match self.shared.evicted[self.index].load(Ordering::Relaxed) {
-            true => Err(Exhausted::Memory(most)),
-            false => Ok(()),
+            match self.await_leaving(room.share) {
+                Leaving::Nobody => {}
+                Leaving::Left => continue,
+                Leaving::Stays if pressure == Pressure::Emergency => {
+                    return Err(Exhausted::Memory(room.most));
+                }
+                Leaving::Stays => return Ok(()),
+            }
+            let holders = held.iter().filter(|&&bytes| bytes > 0).count().max(1) as u64;
+            let others = all - held[self.index];
+            let measured = room.share.map_or(0, |share| share.process().measured());
+            // What is in no table belongs to somebody who does not count.
+            let uncounted = !is_counted && measured.saturating_sub(others) > all / holders;
+            let last = held.iter().rposition(|&bytes| bytes > all / holders / 2).filter(|_| !uncounted);
+            let last = last.unwrap_or(self.index);
+            let alone = (too_many && holders == 1) || self.is_alone(last);
+            self.shared.evicted[last].store(!alone, Ordering::Relaxed);
+            self.shared.changed.notify_all();
+            if last == self.index {
+                return Err(Exhausted::Memory(room.most));
+            }
+            if alone {
+                // It will find out by itself.
+                return Ok(());
+            }
         }
     }
 
-    fn take_turns(&self) {
+    /// Waits for those who have been told to give up.
+    fn await_leaving(&self, share: Option<&Share>) -> Leaving {
+        let is_evicted = |seat: usize| self.shared.evicted[seat].load(Ordering::Relaxed);
+        let leaving = |turns: &Turns| {
+            let mut seats = turns.seats.iter().enumerate();
+            seats.any(|(seat, (place, _))| *place != Place::Away && is_evicted(seat))
+        };
+        let start = Instant::now();
+        let mut turns = self.shared.lock();
+        if !leaving(&turns) {
+            return Leaving::Nobody;
+        }
+        while leaving(&turns) {
+            if is_evicted(self.index) || self.shared.over.load(Ordering::Relaxed) {
+                return Leaving::Left;
+            }
+            if start.elapsed() > PATIENCE {
+                return Leaving::Stays;
+            }
+            let (again, _) =
+                self.shared.changed.wait_timeout(turns, TURN).unwrap_or_else(PoisonError::into_inner);
+            turns = again;
+        }
+        drop(turns);
+        if let Some(share) = share {
+            share.process().give_way();
+        }
+        Leaving::Left
+    }
+
+    /// What each seat holds that has not been told to give up.
+    fn held(&self) -> Vec<u64> {
+        let held = self.shared.bytes.iter().zip(&self.shared.evicted).map(|(bytes, evicted)| {
+            if evicted.load(Ordering::Relaxed) { 0 } else { bytes.load(Ordering::Relaxed) }
+        });
+        held.collect()
+    }
+
+    /// Whether nobody else than this seat is at work.
+    fn is_alone(&self, seat: usize) -> bool {
+        let turns = self.shared.lock();
+        turns.seats.iter().enumerate().all(|(other, (place, _))| other == seat || *place == Place::Away)
+    }
+
+    fn take_turns(&self, deadline: Option<Instant>) {
         let mut turns = self.shared.lock();
         let (place, _) = turns.seats[self.index];
         let others_wait = turns.seats.iter().any(|(place, _)| *place == Place::Waits);
         match place {
             Place::Computes(since) if others_wait && since.elapsed() >= TURN => {
                 turns.leave(self.index, Place::Waits);
-                drop(self.shared.wait(turns, self.index));
+                drop(self.shared.wait(turns, self.index, deadline));
             }
             // Another thread of the same engine has given up the turn.
-            Place::Waits => drop(self.shared.wait(turns, self.index)),
+            Place::Waits => drop(self.shared.wait(turns, self.index, deadline)),
             Place::Computes(_) | Place::Away => {}
         }
     }

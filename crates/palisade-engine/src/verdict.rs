@@ -130,19 +130,6 @@ impl fmt::Display for Reason {
     }
 }
 
-impl fmt::Display for Exhausted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Exhausted::Time(limit) => write!(f, "out of time ({} s)", limit.as_secs_f64()),
-            Exhausted::Memory(limit) => {
-                write!(f, "out of memory ({:.2} GiB)", *limit as f64 / (1u64 << 30) as f64)
-            }
-            Exhausted::Work(limit) => write!(f, "more than {limit} states or configurations"),
-            Exhausted::Stopped => write!(f, "stopped"),
-        }
-    }
-}
-
 impl Reason {
     /// The budget ran out; `reached` is what had been found out by then.
     pub fn exhausted(what: Exhausted, reached: Option<Reason>) -> Reason {

@@ -18,7 +18,7 @@ use hashbrown::HashTable;
 use palisade_automata::{After, Hold, Kind, Local, ThreadMachine};
 use palisade_automata::{MOST_FRAMES, Runs, Stop, run_on};
 use palisade_automata::{Observer, View};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_memory::Action;
 use palisade_program::Value;
 use palisade_program::running::{CellId, RoleId};
@@ -393,6 +393,7 @@ impl<'a> Automaton<'a> {
 
     /// The number of a thread state.
     fn number(&mut self, local: Local) -> LocalId {
+        limits::go_on();
         let system = self.machine.machine.system;
         let finished =
             local.fault.is_none() && local.thread.buffer.is_empty() && local.thread.has_ended(system);

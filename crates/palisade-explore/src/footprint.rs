@@ -5,7 +5,7 @@
 //!
 //! A set of cells is one machine word. With more than 64 cells, several share a bit, which only makes the sets larger.
 
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 use palisade_memory::{Pending, Thread};
 use palisade_program::running::{Address, CellId, Code, CodeId, Instr, Location, System};
 
@@ -101,6 +101,7 @@ fn flow(system: &System, id: CodeId, code: &Code, from: &mut Reaches) -> bool {
     while changed {
         changed = false;
         for edge in code.edges().as_slice().iter().rev() {
+            limits::go_on();
             let mut reach = access(system, &edge.instr, from);
             reach.add(from[id][edge.target]);
             changed |= from[id][edge.source].add(reach);

@@ -166,7 +166,10 @@ impl Check<'_> {
 
     /// With this many instances where any number is meant.
     fn fixed(&mut self, any: u32, max_buffer: usize) -> Verdict {
-        let system = self.task.system(any);
+        let system = match self.searches.budget.within(|| self.task.system(any)) {
+            Ok(system) => system,
+            Err(what) => return Verdict::Unknown(Reason::Exhausted(what)),
+        };
         let machine = self.task.machine(&system);
         let instantiation = self.task.instantiation(any);
         let found = |run: Run| Verdict::Unsafe(Witness { instantiation, run });
@@ -200,7 +203,11 @@ impl<'c> Searches<'c> {
     /// With buffers up to a bound. Where threads are started without end, with one number of them after the other.
     fn bounded(&mut self, machine: Machine<'_>, bound: usize) -> Bounded {
         let collapse = self.options.reduction != Reduction::None;
-        let mut automaton = Automaton::new(ThreadMachine::new(machine, bound, collapse), collapse);
+        let prepare = || Automaton::new(ThreadMachine::new(machine, bound, collapse), collapse);
+        let mut automaton = match self.budget.within(prepare) {
+            Ok(automaton) => automaton,
+            Err(what) => return Bounded::Unknown(Reason::Exhausted(what)),
+        };
         let mut room = if spawns(machine.system) { 2 } else { 0 };
         loop {
             let end = self.search(&mut automaton, room, Crowd::Grows, self.budget);
@@ -213,7 +220,13 @@ impl<'c> Searches<'c> {
         let mut reached = None;
         for cap in CAPS {
             // What an earlier search met counts for this one only if it meets it, too.
-            let mut automaton = Automaton::new(ThreadMachine::new(machine, bound, collapse), collapse);
+            let mut automaton = match self.budget.within(prepare) {
+                Ok(automaton) => automaton,
+                Err(what) => {
+                    let reached = reached.and_then(|cuts: Cuts| cuts.reason(bound));
+                    return Bounded::Unknown(Reason::exhausted(what, reached));
+                }
+            };
             let budget = self.budget.clone().at_most_work(STATES_PER_CAP);
             let end = self.search(&mut automaton, cap, Crowd::Capped, &budget);
             match self.answer(&mut automaton, end, cap) {
@@ -240,7 +253,10 @@ impl<'c> Searches<'c> {
         let reduce = self.options.reduction == Reduction::Full;
         let machine = automaton.machine.machine;
         let bound = automaton.machine.bound;
-        let judge = Judge::new(machine.system);
+        let judge = match budget.within(|| Judge::new(machine.system)) {
+            Ok(judge) => judge,
+            Err(what) => return End::Exhausted(what),
+        };
         let shown = if bound == usize::MAX { None } else { Some(bound) };
         loop {
             let layout = Layout::new(automaton, room, reduce);

@@ -23,7 +23,8 @@ use crate::expand::{Crowd, Expander, Expansion, Successors, Wanted};
 use crate::judge::Judge;
 use crate::layout::Layout;
 use crate::visited::{Inserted, SHARDS, Shard, StateId, Visited, hash, shard_of};
-use palisade_engine::{Budget, Exhausted};
+use palisade_base::limits;
+use palisade_engine::{Budget, Exhausted, Pace};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -102,6 +103,7 @@ struct ChunkOut {
     needs: Vec<Need>,
     transitions: u64,
     too_many_threads: bool,
+    exhausted: Option<Exhausted>,
 }
 
 impl ChunkOut {
@@ -114,6 +116,7 @@ impl ChunkOut {
             needs: Vec::new(),
             transitions: 0,
             too_many_threads: false,
+            exhausted: None,
         }
     }
 
@@ -124,6 +127,7 @@ impl ChunkOut {
         self.needs.clear();
         self.transitions = 0;
         self.too_many_threads = false;
+        self.exhausted = None;
     }
 }
 
@@ -157,6 +161,7 @@ struct Round {
     needs: Vec<Need>,
     findings: Findings,
     too_many_threads: bool,
+    exhausted: Option<Exhausted>,
     payoff: Payoff,
 }
 
@@ -211,6 +216,9 @@ impl Search<'_, '_> {
                     if result.too_many_threads {
                         return Err(End::TooManyThreads);
                     }
+                    if let Some(what) = result.exhausted {
+                        return Err(End::Exhausted(what));
+                    }
                     if result.findings.full {
                         return Err(End::Exhausted(Exhausted::Memory(self.budget.memory())));
                     }
@@ -257,10 +265,15 @@ impl Search<'_, '_> {
     fn supply(&mut self, mut needs: Vec<Need>, bytes: u64) -> Result<(), End> {
         needs.sort_unstable();
         needs.dedup();
-        for need in needs {
-            self.budget.check(bytes).map_err(End::Exhausted)?;
-            self.automaton.supply(need);
-        }
+        self.budget.check(bytes).map_err(End::Exhausted)?;
+        let automaton = &mut *self.automaton;
+        let supply = || {
+            needs.into_iter().for_each(|need| {
+                limits::go_on();
+                automaton.supply(need);
+            });
+        };
+        self.budget.within(supply).map_err(End::Exhausted)?;
         if let Some(cell) = self.automaton.codes.growing(self.automaton.machine.machine.system) {
             return Err(End::CellGrows(cell));
         }
@@ -273,14 +286,17 @@ impl Search<'_, '_> {
     /// Inserts all initial states: every initial memory with every choice of first thread states. A bad one, if there is one.
     fn insert_initial(&mut self, visited: &mut Visited) -> Result<Option<StateId>, End> {
         let machine = self.automaton.machine.machine;
-        let starts: Vec<Vec<LocalId>> =
-            machine.system.instances.iter().map(|instance| self.automaton.starts(instance.role)).collect();
+        let automaton = &mut *self.automaton;
+        let start = |role| automaton.starts(role);
+        let starts = machine.system.instances.iter().map(|instance| instance.role).map(start);
+        let starts = self.budget.within(|| starts.collect::<Vec<Vec<LocalId>>>()).map_err(End::Exhausted)?;
         if !self.layout.fits(self.automaton) {
             return Err(End::Outgrown);
         }
         let mut bad = None;
         let mut state = vec![0; self.layout.words];
-        for (count, initial) in machine.initial_states().enumerate() {
+        let mut pace = Pace::new();
+        for initial in machine.initial_states() {
             for (cell, &value) in initial.memory.iter_enumerated() {
                 let code = self.automaton.codes.code(cell, value);
                 if !self.layout.cells[cell].holds(code) {
@@ -290,6 +306,7 @@ impl Search<'_, '_> {
             }
             let mut choice = vec![0; starts.len()];
             'choices: loop {
+                self.budget.check_often(&mut pace, || visited.bytes()).map_err(End::Exhausted)?;
                 for (thread, &option) in choice.iter().enumerate() {
                     self.layout.threads[thread].set(&mut state, starts[thread][option].0);
                 }
@@ -311,9 +328,6 @@ impl Search<'_, '_> {
                     *option = 0;
                 }
                 break;
-            }
-            if count % 4096 == 4095 {
-                self.budget.check(visited.bytes()).map_err(End::Exhausted)?;
             }
         }
         Ok(bad)
@@ -349,7 +363,13 @@ impl Search<'_, '_> {
         let mut ignored = Vec::new();
         let mut successors = Successors::default();
         let mut state = vec![0; self.layout.words];
+        let mut pace = Pace::new();
         for &turn in round {
+            let bytes = || visited.bytes() + self.automaton.bytes();
+            if let Err(what) = self.budget.check_often(&mut pace, bytes) {
+                result.exhausted = Some(what);
+                break;
+            }
             successors.words.clear();
             state.copy_from_slice(visited.state(turn.id));
             let expansion = expander.expand(&state, turn.wanted, &mut successors, &mut result.needs);
@@ -419,6 +439,7 @@ impl Search<'_, '_> {
         for out in chunks.iter_mut() {
             counters.transitions += out.transitions;
             result.too_many_threads |= out.too_many_threads;
+            result.exhausted = result.exhausted.or(out.exhausted);
             result.payoff.add(std::mem::take(&mut out.successors.payoff));
             result.left_out |= std::mem::take(&mut out.successors.left_out);
             result.again.extend(out.missed.iter().map(|&position| round[position as usize]));
@@ -434,7 +455,13 @@ impl Search<'_, '_> {
     fn expand_chunk(&self, visited: &Visited, first: usize, states: &[Turn], out: &mut ChunkOut) {
         out.clear();
         let expander = self.expander();
+        let mut pace = Pace::new();
         for (offset, &turn) in states.iter().enumerate() {
+            let bytes = || visited.bytes() + self.automaton.bytes();
+            if let Err(what) = self.budget.check_often(&mut pace, bytes) {
+                out.exhausted = Some(what);
+                break;
+            }
             let position = (first + offset) as u32;
             out.successors.words.clear();
             let state = visited.state(turn.id);

@@ -8,7 +8,7 @@
 //!
 //! *Cost.* A few passes over all edges.
 
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 use palisade_program::Value;
 use palisade_program::running::{
     Address, BinaryOp, CellId, CodeId, Expr, Instr, RegId, Rmw, System, Type, UnaryOp,
@@ -105,6 +105,7 @@ impl Ranges {
         let mut grown = false;
         for (id, code) in system.codes.iter_enumerated() {
             for edge in code.edges() {
+                limits::go_on();
                 grown |= self.edge(system, id, &edge.instr, widen);
             }
         }
@@ -194,6 +195,7 @@ impl Ranges {
     fn write(&mut self, system: &System, code: CodeId, address: &Address, value: Range, widen: bool) -> bool {
         let mut grown = false;
         for cell in self.cells_of(code, address) {
+            limits::go_on();
             if let Some(value) = value.clip(system.cells[cell].ty) {
                 grown |= grow(&mut self.cells[cell], value, widen);
             }

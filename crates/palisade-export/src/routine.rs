@@ -10,7 +10,7 @@
 //! if that comes right after the load, since it touches nothing shared. So the same bad states can be reached.
 
 use crate::watch::Watch;
-use palisade_base::{Id, IdVec, Span};
+use palisade_base::{Id, IdVec, Span, limits};
 use palisade_program::running::{
     Address, Code, CodeId, Expr, Instr, Liveness, Location, RegId, RoleId, System,
 };
@@ -68,10 +68,12 @@ pub(crate) fn routines<'a>(system: &'a System, watch: &Watch, liveness: &Livenes
     system.instances.iter().for_each(|instance| want_role(instance.role, &mut roles, &mut wanted));
     let mut found: Vec<Routine<'a>> = Vec::new();
     while found.len() < wanted.len() {
+        limits::go_on();
         let (kind, id) = wanted[found.len()];
         let routine = Routine::new(system, kind, id, watch, liveness);
         for (location, moves) in routine.moves.iter_enumerated() {
             for step in moves {
+                limits::go_on();
                 match &step.instr {
                     Instr::Call { code, .. } => {
                         let callee = (Kind::Procedure(routine.section[location]), *code);
@@ -182,6 +184,7 @@ fn open_sections(code: &Code, start: Section) -> (IdVec<Location, Vec<Move>>, Id
     let mut moves: IdVec<Location, Vec<Move>> = (0..code.location_count()).map(|_| Vec::new()).collect();
     let mut open = vec![code.entry];
     while let Some(location) = open.pop() {
+        limits::go_on();
         let before = depth[location.index()].expect("only places that were reached are open");
         for id in code.edges_from(location) {
             let edge = &code.edges()[palisade_program::running::EdgeId(id)];

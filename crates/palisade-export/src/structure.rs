@@ -12,7 +12,7 @@
 //! *Guarantee.* Every place that can be reached is written once, and every step leads where it led in the graph.
 
 use crate::routine::Routine;
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 use palisade_program::running::{Instr, Location};
 use std::collections::BTreeSet;
 
@@ -90,6 +90,7 @@ impl Writer<'_, '_> {
     /// Writes a place, what it dominates, and so on until `context.follow` comes next.
     fn place(&mut self, mut location: Location, context: Context, text: &mut Vec<Node>) {
         loop {
+            limits::go_on();
             let after = self.graph.after[location].clone();
             let follow = after.first().copied().or(context.follow);
             let next = if self.graph.is_header[location] {
@@ -224,6 +225,7 @@ impl Graph {
         order.iter().enumerate().for_each(|(i, &place)| number[place] = i);
         let mut predecessors: Vec<Vec<usize>> = vec![Vec::new(); count];
         for &place in &order {
+            limits::go_on();
             successors[place].iter().for_each(|&target| predecessors[target].push(place));
         }
         let dominator = dominators(&order, &number, &predecessors);
@@ -258,6 +260,7 @@ fn reverse_postorder(entry: usize, successors: &[Vec<usize>]) -> Vec<usize> {
     let mut stack = vec![(entry, 0)];
     seen[entry] = true;
     while let Some((place, next)) = stack.pop() {
+        limits::go_on();
         // From the last successor to the first, so that the first comes first in the reverse.
         match successors[place].len().checked_sub(next + 1) {
             Some(i) => {
@@ -282,9 +285,11 @@ fn dominators(order: &[usize], number: &[usize], predecessors: &[Vec<usize>]) ->
     while changed {
         changed = false;
         for &place in &order[1..] {
+            limits::go_on();
             let known = predecessors[place].iter().copied().filter(|&p| dominator[p] != usize::MAX);
             let meet = |mut a: usize, mut b: usize| {
                 while a != b {
+                    limits::go_on();
                     while number[a] > number[b] {
                         a = dominator[a];
                     }
@@ -317,6 +322,7 @@ impl Loops {
         };
         let mut members: Vec<Option<BTreeSet<usize>>> = vec![None; number.len()];
         for &header in order {
+            limits::go_on();
             let back: Vec<usize> =
                 predecessors[header].iter().copied().filter(|&source| dominates(header, source)).collect();
             if back.is_empty() {
@@ -325,6 +331,7 @@ impl Loops {
             let mut inside = BTreeSet::from([header]);
             let mut open = back;
             while let Some(place) = open.pop() {
+                limits::go_on();
                 if inside.insert(place) {
                     open.extend(&predecessors[place]);
                 }
@@ -340,6 +347,7 @@ impl Loops {
         // The headers of the loops around a place dominate it.
         let mut header = parent;
         loop {
+            limits::go_on();
             if let Some(members) = &self.members[header]
                 && members.contains(&parent)
                 && !members.contains(&place)

@@ -10,7 +10,7 @@
 //!
 //! A gap is known by its number in a walk over the program, so the same walk finds gaps and fills them.
 
-use palisade_base::{Span, define_id};
+use palisade_base::{Span, define_id, limits};
 use palisade_program::written::{
     Block, Expr, ExprKind, Name, Observation, Place, PlaceKind, Program, Stmt, StmtKind,
 };
@@ -109,6 +109,7 @@ impl Walk<'_> {
         let mut previous: Option<Front> = None;
         let mut local_since_gap = false;
         for mut statement in statements {
+            limits::go_on();
             let reads = self.reads_first(&statement.kind, around);
             let one = previous.as_ref().is_some_and(|front| {
                 !statement.span().is_none() && front.span == statement.span() && statement.labels.is_empty()

@@ -13,6 +13,7 @@
 
 use crate::demand::Demand;
 use crate::places::{Fencing, PlaceId};
+use palisade_base::limits;
 use palisade_syntax::edit::FenceKind;
 use std::ops::ControlFlow;
 
@@ -97,6 +98,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn go(&mut self) -> ControlFlow<()> {
+        limits::go_on();
         if self.bound.is_some_and(|(bound, costs)| cost(&self.fencing, costs) >= bound) {
             return ControlFlow::Continue(());
         }
@@ -110,6 +112,7 @@ impl Search<'_> {
         let mut restored = Vec::new();
         let mut flow = ControlFlow::Continue(());
         for &(place, kind) in demand {
+            limits::go_on();
             if Some(kind) > self.most[place] {
                 continue;
             }

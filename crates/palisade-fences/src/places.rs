@@ -8,7 +8,7 @@
 
 use crate::gaps::{BodyId, Gap, GapId, fill, gaps};
 use crate::repeated::Repeated;
-use palisade_base::{Id, IdVec, Span, define_id};
+use palisade_base::{Id, IdVec, Span, define_id, limits};
 use palisade_program::running::{CodeId, Location, System};
 use palisade_program::written::{
     BinaryOp, Expr, ExprKind, Name, Param, Place as WrittenPlace, PlaceKind, Program, Stmt, StmtKind, UnaryOp,
@@ -116,6 +116,7 @@ impl Places {
         // Whether the last gap, or one with the same effect, is a place.
         let mut taken = false;
         for (index, gap) in gaps(program).into_iter().enumerate() {
+            limits::go_on();
             let fits = match wanted.placement {
                 Placement::AfterWrites => gap.after_write,
                 Placement::BeforeReads => gap.before_read,
@@ -127,6 +128,7 @@ impl Places {
             taken = false;
             let id = GapId::from_index(index);
             for candidate in candidates(program, &system, &gap, id, wanted) {
+                limits::go_on();
                 taken = true;
                 let body = (wanted.per == Per::Instance).then_some(candidate.body);
                 let key = (candidate.span, candidate.side, body, candidate.args.clone());

@@ -8,7 +8,7 @@
 //! *Guarantee.* What is given back is a run that shows the same, with a demand that is part of the old one. Runs in which threads are started stay as they are, since threads are known by the order of their starts.
 
 use crate::places::{Marks, PlaceId};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_memory::{Action, Effect, Machine, State, Step};
 use palisade_program::running::ThreadId;
 use palisade_trace::{Run, take};
@@ -86,6 +86,7 @@ impl Search<'_> {
         let mut known: FxHashSet<(Vec<usize>, State)> = FxHashSet::default();
         let mut open = vec![0];
         while let Some(at) = open.pop() {
+            limits::go_on();
             if (self.bad)(&nodes[at].state) {
                 return Some(self.run_to(&nodes, at, memory));
             }

@@ -2,7 +2,7 @@
 //!
 //! Those on a cycle of their code, all of a procedure that is called from such a location, and all of a recursive procedure.
 
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 use palisade_program::running::{Code, CodeId, Instr, Location, System};
 use rustc_hash::FxHashSet;
 
@@ -18,6 +18,7 @@ impl Repeated {
         let mut calls = Vec::new();
         for (id, code) in system.codes.iter_enumerated() {
             for index in 0..code.location_count() {
+                limits::go_on();
                 let location = Location::from_index(index);
                 if reaches_itself(code, location) {
                     on_cycle.insert((id, location));
@@ -63,6 +64,7 @@ fn reaches_itself(code: &Code, location: Location) -> bool {
     let mut open: Vec<Location> = targets(location).collect();
     let mut seen: FxHashSet<Location> = FxHashSet::default();
     while let Some(next) = open.pop() {
+        limits::go_on();
         if next == location {
             return true;
         }

@@ -112,11 +112,27 @@ pub fn find<O: Oracle>(
         calls: 0,
         counted: Stats::new(),
     };
-    let end = search.run(which, budget, progress)?;
-    let mut sets: Vec<FenceSet> = search.right.iter().map(|fencing| search.set(fencing)).collect();
+    let mut end = search.run(which, budget, progress)?;
+    let graced = budget.clone().with_grace();
+    let mut sets: Vec<FenceSet> = Vec::new();
+    for fencing in &search.right {
+        match graced.within(|| search.set(fencing)) {
+            Ok(set) => sets.push(set),
+            // It is right, but there is no time to say why.
+            Err(what) => {
+                end = End::Unknown(Reason::Exhausted(what));
+                break;
+            }
+        }
+    }
     sets.sort_by_key(|set| set.cost);
-    let least = cheapest(&search.none, &search.demands, search.weight, &|_| true);
-    let fewest = cheapest(&search.none, &search.demands, &|_| 1, &|_| true);
+    let bounds = graced.within(|| {
+        let least = cheapest(&search.none, &search.demands, search.weight, &|_| true);
+        let fewest = cheapest(&search.none, &search.demands, &|_| 1, &|_| true);
+        (least, fewest)
+    });
+    // Nothing is known then, and nothing is claimed.
+    let (least, fewest) = bounds.unwrap_or_default();
     Ok(Findings {
         sets,
         end,
@@ -146,10 +162,18 @@ struct Search<'a, O> {
 
 impl<O: Oracle> Search<'_, O> {
     fn run(&mut self, which: Which, budget: &Budget, progress: &dyn Progress) -> Result<End, O::Error> {
-        while let Some(candidate) = self.candidate(which) {
+        loop {
+            let candidate = match budget.within(|| self.candidate(which)) {
+                Ok(Some(candidate)) => candidate,
+                Ok(None) => break,
+                Err(what) => return Ok(End::Unknown(Reason::Exhausted(what))),
+            };
             let told = Told { to: progress, doing: self.doing(&candidate) };
             told.tell_of_search();
-            let program = self.places.marked(&candidate);
+            let program = match budget.within(|| self.places.marked(&candidate)) {
+                Ok(program) => program,
+                Err(what) => return Ok(End::Unknown(Reason::Exhausted(what))),
+            };
             let Judgement { verdict, engine, stats } = self.oracle.judge(&program, budget, &told)?;
             self.calls += 1;
             self.engine = engine;
@@ -162,7 +186,10 @@ impl<O: Oracle> Search<'_, O> {
                     }
                 }
                 Verdict::Wrong(witness) => {
-                    let (demand, witness) = self.learn(&candidate, &witness);
+                    let (demand, witness) = match budget.within(|| self.learn(&candidate, &witness)) {
+                        Ok(learned) => learned,
+                        Err(what) => return Ok(End::Unknown(Reason::Exhausted(what))),
+                    };
                     if demand.is_empty() {
                         return Ok(End::Hopeless(witness));
                     }

@@ -2,7 +2,7 @@
 
 use crate::describe;
 use crate::running::{Code, CodeId, Location, System};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use std::fmt::Write;
 
 /// The control flow of every role and procedure: one cluster each, locations as nodes with their labels, instructions on the edges.
@@ -40,6 +40,7 @@ fn cluster(text: &mut String, system: &System, id: CodeId, code: &Code) {
         labels[location.index()].push(label);
     }
     for (location, labels) in labels.iter().enumerate() {
+        limits::go_on();
         let location = Location::from_index(location);
         let shape = match (location == code.exit, labels.is_empty()) {
             (true, _) => ", shape=doublecircle",
@@ -51,6 +52,7 @@ fn cluster(text: &mut String, system: &System, id: CodeId, code: &Code) {
     }
     line(text, 4, &format!("{} -> {};", node(id, "start"), node(id, code.entry.0)));
     for edge in code.edges() {
+        limits::go_on();
         let (source, target) = (node(id, edge.source.0), node(id, edge.target.0));
         let label = quote(&describe::instruction(system, code, &edge.instr));
         line(text, 4, &format!("{source} -> {target} [label={label}];"));

@@ -23,7 +23,7 @@ use crate::proof::stops;
 use crate::rules::{Growing, MemoryId, Rules};
 use crate::saturate::{Saturation, saturate};
 use crate::views::{Sample, ViewSetId, Views, bad_combination};
-use palisade_base::Interner;
+use palisade_base::{Interner, limits};
 use palisade_engine::{Budget, Exhausted, Reduction};
 use palisade_memory::Machine;
 use palisade_program::running::RoleId;
@@ -179,6 +179,7 @@ impl<'a, 'c> Contexts<'a, 'c> {
         let mut queue: VecDeque<(usize, usize)> = VecDeque::new();
         let mut later: Vec<(usize, usize)> = Vec::new();
         for state in machine.initial_states() {
+            limits::go_on();
             let memory = self.rules.memory_id(state.memory.as_slice().to_vec());
             let roles: Vec<RoleId> = machine.system.instances.iter().map(|instance| instance.role).collect();
             let threads = roles.iter().map(|&role| (role, self.start(role))).collect();
@@ -400,7 +401,9 @@ impl<'a, 'c> Contexts<'a, 'c> {
             budget.check_work(counters.edges).map_err(Interrupted::Exhausted)?;
             rules.check_growth().map_err(Interrupted::Growing)
         };
-        saturate(&mut self.rules, &stacks, memory, &mut go_on)
+        let rules = &mut self.rules;
+        let saturated = self.budget.within(|| saturate(rules, &stacks, memory, &mut go_on));
+        saturated.unwrap_or_else(|what| Err(Interrupted::Exhausted(what)))
     }
 }
 

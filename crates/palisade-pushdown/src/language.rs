@@ -10,7 +10,7 @@
 //! looked at again and the largest part of a class keeps its name (Hopcroft), so that a chain of n states takes n log n steps.
 
 use crate::rules::SymbolId;
-use palisade_base::define_id;
+use palisade_base::{define_id, limits};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
@@ -47,6 +47,7 @@ impl Language {
         let mut at = 0;
         let mut named = 1;
         while at < rows.len() {
+            limits::go_on();
             let mut found: Vec<u32> = Vec::new();
             for (_, to) in &mut rows[at] {
                 if *to != END {
@@ -81,6 +82,7 @@ impl Language {
         let mut seen: FxHashSet<(u32, u32)> = FxHashSet::from_iter([(0, 0)]);
         let mut work = vec![(0, 0)];
         while let Some((a, b)) = work.pop() {
+            limits::go_on();
             let row = &other.edges[b as usize];
             for &(symbol, to) in &self.edges[a as usize] {
                 let Ok(position) = row.binary_search_by_key(&symbol, |&(symbol, _)| symbol) else {
@@ -134,6 +136,7 @@ impl Language {
         let mut queue = VecDeque::from([0]);
         let mut seen_start = false;
         while let Some(state) = queue.pop_front() {
+            limits::go_on();
             let is_start = state == 0 && !std::mem::replace(&mut seen_start, true);
             if !is_start && self.edges[state as usize].contains(&(bottom, END)) {
                 let mut word = vec![bottom];
@@ -172,6 +175,7 @@ fn determinised(rows: &[Row], most: usize) -> Option<Vec<Row>> {
     let mut edges: Vec<Row> = Vec::new();
     let mut outgoing: Row = Vec::new();
     while edges.len() < sets.len() {
+        limits::go_on();
         outgoing.clear();
         for &state in &sets[edges.len()] {
             outgoing.extend(&rows[state as usize]);
@@ -211,6 +215,7 @@ fn minimal(edges: &[Row]) -> Vec<Row> {
     let mut queue = VecDeque::from([0u32]);
     let mut rows = Vec::new();
     while let Some(state) = queue.pop_front() {
+        limits::go_on();
         let mut ordered = edges[state as usize].clone();
         ordered.sort_unstable_by_key(|&(symbol, to)| (symbol, look(to), class(to)));
         ordered.dedup_by_key(|&mut (symbol, to)| (symbol, class(to)));
@@ -257,6 +262,7 @@ fn looks(edges: &[Row]) -> Vec<u64> {
 fn classes(edges: &[Row]) -> Vec<u32> {
     let mut into: Vec<Vec<u32>> = vec![Vec::new(); edges.len()];
     for (from, row) in edges.iter().enumerate() {
+        limits::go_on();
         for &(_, to) in row.iter().filter(|(_, to)| *to != END) {
             into[to as usize].push(from as u32);
         }
@@ -265,6 +271,7 @@ fn classes(edges: &[Row]) -> Vec<u32> {
     let mut members: Vec<Vec<u32>> = vec![(0..edges.len() as u32).collect()];
     let mut dirty: Vec<u32> = members[0].clone();
     while !dirty.is_empty() {
+        limits::go_on();
         let mut by_class: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         for state in std::mem::take(&mut dirty) {
             by_class.entry(class[state as usize]).or_default().push(state);

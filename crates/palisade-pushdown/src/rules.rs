@@ -13,7 +13,7 @@
 //! 3. Threads that are started while the thread runs are listed in the control, in order. There may be no end to them, so the list has a greatest length.
 
 use palisade_automata::{After, Hold, Kind, Local, ThreadMachine};
-use palisade_base::{Id, Interner, define_id};
+use palisade_base::{Id, Interner, define_id, limits};
 use palisade_memory::{Action, Frame, Machine, Thread};
 use palisade_program::Value;
 use palisade_program::running::{CellId, CodeId, EdgeId, Instr, RoleId, System};
@@ -275,6 +275,7 @@ impl<'a> Rules<'a> {
         let local = self.local(&[symbol]);
         let mut moves = Vec::new();
         for edge in self.machine.edges(&local) {
+            limits::go_on();
             let kind = match (self.instr(symbol, edge), self.machine.kind(&local, edge)) {
                 (Instr::Return(_), _) => MoveKind::Returns,
                 (_, Kind::Reads(cell)) => MoveKind::Reads(cell),

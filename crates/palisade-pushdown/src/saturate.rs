@@ -16,6 +16,7 @@
 
 use crate::language::{END, Language};
 use crate::rules::{Control, ControlId, MemoryId, Rules, SymbolId, Then};
+use palisade_base::limits;
 use palisade_memory::Action;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -152,6 +153,7 @@ impl Builder<'_, '_> {
     fn run<S>(&mut self, go_on: &mut dyn FnMut(&Rules<'_>, u64) -> Result<(), S>) -> Result<(), S> {
         let mut since = 0;
         while let Some(Reverse((cost, _, edge, why))) = self.queue.pop() {
+            limits::go_on();
             // After a fault only the frames below it are still of interest.
             let above = edge.letter == NOTHING || self.control_of.contains_key(&edge.from);
             if self.done.numbers.contains_key(&edge) || (above && self.done.fault.is_some()) {

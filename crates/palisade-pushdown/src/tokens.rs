@@ -5,7 +5,7 @@
 
 use crate::views::loop_heads;
 use palisade_automata::{After, Hold, Kind, Local, Observer, ThreadMachine};
-use palisade_base::{Id, Interner, define_id};
+use palisade_base::{Id, Interner, define_id, limits};
 use palisade_memory::{Action, Machine};
 use palisade_program::Value;
 use palisade_program::running::{CellId, Instr, Location, RoleId, System};
@@ -164,6 +164,7 @@ impl<'a> Tokens<'a> {
         let mut seen: FxHashSet<Local> = FxHashSet::default();
         let mut work = vec![(local, Vec::from_iter(first))];
         while let Some((local, actions)) = work.pop() {
+            limits::go_on();
             if !seen.insert(local.clone()) {
                 continue;
             }

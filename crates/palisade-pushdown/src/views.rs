@@ -5,7 +5,7 @@
 
 use crate::language::Language;
 use crate::rules::{Rules, SymbolId};
-use palisade_base::{Id, IdVec, Interner, define_id};
+use palisade_base::{Id, IdVec, Interner, define_id, limits};
 use palisade_memory::{Machine, State, Thread};
 use palisade_program::Value;
 use palisade_program::running::{Condition, Location, PropertyKind, RegId, RoleId, System};
@@ -116,6 +116,7 @@ impl Views {
         let mut known: FxHashSet<View> = FxHashSet::default();
         let mut samples = Vec::new();
         for (bottom, above) in stacks.bottoms() {
+            limits::go_on();
             if known.insert(self.view(role, rules, bottom, above.is_none())) {
                 let frames = [Some(bottom), above].into_iter().flatten();
                 let frames = frames.map(|symbol| rules.symbol(symbol).frame.clone()).collect();

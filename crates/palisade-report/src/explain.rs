@@ -4,7 +4,7 @@
 //! disjunction, and so on down to where processes are and what cells and registers hold.
 
 use crate::{Evidence, explain_cycle, fit, one_line};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_memory::{Action, State, Violation};
 use palisade_program::Value;
 use palisade_program::running::{
@@ -122,6 +122,7 @@ impl Explainer<'_> {
         let Condition::Count(places) = count else { return };
         let mut names = Vec::new();
         for (id, thread) in self.state.threads.iter_enumerated() {
+            limits::go_on();
             if places.iter().any(|&(role, location)| thread.role == role && thread.is_at(location)) {
                 names.push(self.evidence.name(id));
             }

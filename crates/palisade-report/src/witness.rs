@@ -9,6 +9,7 @@
 use crate::story::Story;
 use crate::table::{self, Align, Column};
 use crate::{Colour, Evidence, UNLIMITED, fit};
+use palisade_base::limits;
 use palisade_memory::{Pending, State};
 use palisade_program::running::{CellId, ThreadId};
 
@@ -100,6 +101,7 @@ impl Teller<'_> {
             Cuts::ToFit => (0..4, width),
         };
         for arrangement in arrangements {
+            limits::go_on();
             let mut columns = self.step_columns(shown);
             if arrangement < 2 {
                 columns.extend(threads.iter().map(|&thread| self.buffer_column(thread, shown)));

@@ -64,7 +64,8 @@ fn any_number(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: 
     }
     let mut reached = None;
     for any in 1..=MOST_INSTANCES {
-        match fixed(task, any, budget, progress, stats) {
+        let found = budget.within(|| fixed(task, any, budget, progress, stats));
+        match found.unwrap_or_else(|what| Robustness::Unknown(Reason::Exhausted(what))) {
             found @ Robustness::NotRobust(_) => return found,
             Robustness::Robust => reached = Some(any),
             Robustness::Unknown(reason) => {

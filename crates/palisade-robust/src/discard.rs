@@ -9,7 +9,7 @@
 
 use crate::expand::Question;
 use palisade_automata::Local;
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 use palisade_engine::{Budget, Reason};
 use palisade_memory::{Action, Interlocked, Machine, Model};
 use palisade_program::running::{
@@ -233,6 +233,7 @@ impl Analysis<'_> {
         seen.forget();
         let mut open = vec![(code, location)];
         while let Some((code, location)) = open.pop() {
+            limits::go_on();
             if !seen.insert(code, location) {
                 continue;
             }

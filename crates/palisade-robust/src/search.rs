@@ -8,8 +8,8 @@ use crate::expand::{Expander, Question, Sink, Taken, Trouble};
 use crate::state::{Layout, State};
 use crate::threads::{Need, Node, Threads};
 use hashbrown::HashTable;
-use palisade_base::Id;
-use palisade_engine::{Budget, Exhausted, Progress, Stats};
+use palisade_base::{Id, limits};
+use palisade_engine::{Budget, Exhausted, Pace, Progress, Stats};
 use palisade_memory::{Machine, Model};
 use palisade_program::running::CellId;
 use rayon::prelude::*;
@@ -67,6 +67,8 @@ struct Chunk {
     /// States from which a step closes a cycle.
     cycles: Vec<u32>,
     full: bool,
+    /// Why the last states were not expanded.
+    exhausted: Option<Exhausted>,
 }
 
 struct Collect<'c> {
@@ -156,7 +158,7 @@ impl<'a> Search<'a> {
             for batch in level.chunks(CHUNK * 256) {
                 let mut open = batch.to_vec();
                 while !open.is_empty() {
-                    let chunks = self.expand(&open, pool);
+                    let chunks = self.expand(&open, budget, pool);
                     open.clear();
                     let mut cycles: Vec<usize> =
                         chunks.iter().flat_map(|chunk| &chunk.cycles).map(|&state| state as usize).collect();
@@ -170,6 +172,9 @@ impl<'a> Search<'a> {
                     if chunks.iter().any(|chunk| chunk.full) {
                         return Found::ThreadCount;
                     }
+                    if let Some(what) = chunks.iter().find_map(|chunk| chunk.exhausted) {
+                        return Found::Exhausted(what);
+                    }
                     let mut needs = Vec::new();
                     for mut chunk in chunks {
                         open.append(&mut chunk.again);
@@ -182,6 +187,7 @@ impl<'a> Search<'a> {
                     needs.sort_unstable();
                     needs.dedup();
                     for need in needs {
+                        limits::go_on();
                         self.threads.supply(need);
                     }
                     if let Some(trouble) = self.threads.trouble {
@@ -209,6 +215,7 @@ impl<'a> Search<'a> {
         let roles: Vec<_> = machine.system.instances.iter().map(|instance| instance.role).collect();
         let nodes: Vec<Node> = roles.into_iter().map(|role| self.threads.start(role)).collect();
         for initial in machine.initial_states() {
+            limits::go_on();
             let mut state = State { words: vec![0; self.layout.words()], layout: self.layout };
             for (cell, &value) in initial.memory.iter().enumerate() {
                 let cell = CellId::from_index(cell);
@@ -235,19 +242,23 @@ impl<'a> Search<'a> {
         self.attacking += u64::from(words[0] != 0);
     }
 
-    fn expand(&self, open: &[u32], pool: Option<&rayon::ThreadPool>) -> Vec<Chunk> {
+    fn expand(&self, open: &[u32], budget: &Budget, pool: Option<&rayon::ThreadPool>) -> Vec<Chunk> {
         match pool {
-            Some(pool) if open.len() > CHUNK => {
-                pool.install(|| open.par_chunks(CHUNK).map(|states| self.expand_chunk(states)).collect())
-            }
-            _ => open.chunks(CHUNK).map(|states| self.expand_chunk(states)).collect(),
+            Some(pool) if open.len() > CHUNK => pool
+                .install(|| open.par_chunks(CHUNK).map(|states| self.expand_chunk(states, budget)).collect()),
+            _ => open.chunks(CHUNK).map(|states| self.expand_chunk(states, budget)).collect(),
         }
     }
 
-    fn expand_chunk(&self, states: &[u32]) -> Chunk {
+    fn expand_chunk(&self, states: &[u32], budget: &Budget) -> Chunk {
         let mut chunk = Chunk::default();
         let expander = self.expander();
+        let mut pace = Pace::new();
         for &parent in states {
+            if let Err(what) = budget.check_often(&mut pace, || self.bytes()) {
+                chunk.exhausted = Some(what);
+                break;
+            }
             let (words, parents, cycles) = (chunk.words.len(), chunk.parents.len(), chunk.cycles.len());
             let mut needs = std::mem::take(&mut chunk.needs);
             let mut sink = Collect { chunk: &mut chunk, parent };

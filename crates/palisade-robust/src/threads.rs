@@ -10,7 +10,7 @@
 
 use hashbrown::HashTable;
 use palisade_automata::{After, Hold, Local, MOST_FRAMES, ThreadMachine};
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 use palisade_memory::{Action, Interlocked, Machine, Model};
 use palisade_program::Value;
 use palisade_program::running::{CellId, Instr, RoleId, System};
@@ -309,6 +309,7 @@ impl<'a> Threads<'a> {
         let mut seen = FxHashSet::default();
         let mut open = vec![(local, Vec::new())];
         while let Some((local, steps)) = open.pop() {
+            limits::go_on();
             if !seen.insert(local.clone()) {
                 continue;
             }
@@ -464,6 +465,7 @@ impl<'a> Threads<'a> {
         let mut open = Vec::new();
         self.inside(&start, &[], mv.action, memory, &mut open);
         while let Some((at, steps)) = open.pop() {
+            limits::go_on();
             let closed = at.local.hold == Hold::Outside && at.local.fault.is_none();
             if closed {
                 self.close(at, steps, &mut passages);

@@ -22,7 +22,7 @@
 //! relations of equivalent runs are the same. They never decide whether there is a cycle. Locked instructions, sections and `spawn` are ours.
 
 use crate::{Replay, ReplayError, Run, take};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_memory::{Action, Effect, Machine, State};
 use palisade_program::running::{CellId, Instr, ThreadId};
 use std::collections::VecDeque;
@@ -176,6 +176,7 @@ impl HappensBefore {
             section: None,
         };
         for (index, step) in run.steps.iter().enumerate() {
+            limits::go_on();
             let (before, after) = (&replay.states[index], &replay.states[index + 1]);
             building.take(index, step.thread, step.action, replay.effects[index], before, after);
         }
@@ -195,6 +196,7 @@ impl HappensBefore {
         let leaves: Vec<usize> = (0..self.events.len()).filter(|&event| !next[event].is_empty()).collect();
         let cycle_events: Vec<usize> = (0..self.events.len()).filter(|&event| on_cycle[event]).collect();
         for &from in &cycle_events {
+            limits::go_on();
             let leaps =
                 leaves.iter().filter(|&&to| to > from && self.events[to].thread == self.events[from].thread);
             next[from].extend(leaps.map(|&to| Arrow {
@@ -223,6 +225,7 @@ impl HappensBefore {
             let mut free: Vec<usize> =
                 (0..self.events.len()).filter(|&event| alive[event] && count[event] == 0).collect();
             while let Some(event) = free.pop() {
+                limits::go_on();
                 alive[event] = false;
                 for &to in &next[event] {
                     count[to] -= 1;
@@ -241,6 +244,7 @@ fn shortest_to(next: &[Vec<Arrow>], start: usize, goal: usize) -> Option<Vec<Arr
     let mut by: Vec<Option<Arrow>> = vec![None; next.len()];
     let mut queue = VecDeque::from([start]);
     while let Some(event) = queue.pop_front() {
+        limits::go_on();
         for &arrow in &next[event] {
             if by[arrow.to].is_some() {
                 continue;
@@ -400,6 +404,7 @@ impl Building<'_> {
             }
         };
         for (index, order) in self.order.iter().enumerate() {
+            limits::go_on();
             let cell = CellId::from_index(index);
             order.windows(2).for_each(|pair| arrow(pair[0], pair[1], Relation::Coherence, cell));
             if let Some(&last) = order.last() {
@@ -407,6 +412,7 @@ impl Building<'_> {
             }
         }
         for &(event, cell, store) in &self.reads {
+            limits::go_on();
             let order = &self.order[cell.index()];
             let place = match store {
                 Store::Initial => Some(0),

@@ -7,7 +7,7 @@
 //! *Invariant*: the shadow of a buffer, which holds the step of each pending store, is as long as the buffer itself after every step.
 
 use crate::{Replay, Run};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_memory::{Action, Effect};
 
 /// How the steps of a run hang together. Steps are counted from 0 here.
@@ -26,6 +26,7 @@ pub fn links(run: &Run, replay: &Replay) -> Links {
     // For each thread the step of each entry of its buffer; `None` for barriers.
     let mut shadows: Vec<Vec<Option<usize>>> = Vec::new();
     for (index, (step, effect)) in run.steps.iter().zip(&replay.effects).enumerate() {
+        limits::go_on();
         let (before, after) = (&replay.states[index], &replay.states[index + 1]);
         shadows.resize(after.threads.len(), Vec::new());
         let shadow = &mut shadows[step.thread.index()];

@@ -1,6 +1,7 @@
 //! Taking the steps of a run one by one on the trusted machine.
 
 use crate::Run;
+use palisade_base::limits;
 use palisade_memory::{Effect, Machine, Refusal, State, Violation};
 
 /// A run that was taken: the states it passes and what each step did.
@@ -40,6 +41,7 @@ pub enum ReplayError {
 pub fn until_bad(machine: Machine<'_>, mut run: Run) -> Run {
     let Some(mut state) = machine.initial_state(&run.memory) else { return run };
     for position in 0..run.steps.len() {
+        limits::go_on();
         if machine.violation(&state).is_some() {
             run.steps.truncate(position);
             break;
@@ -66,6 +68,7 @@ pub fn take(machine: Machine<'_>, run: &Run) -> Result<Replay, ReplayError> {
     let mut states = vec![machine.initial_state(&run.memory).ok_or(ReplayError::NotInitial)?];
     let mut effects = Vec::with_capacity(run.steps.len());
     for (index, &step) in run.steps.iter().enumerate() {
+        limits::go_on();
         let (next, effect) = machine
             .step(&states[index], step)
             .map_err(|refusal| ReplayError::Refused { step: index + 1, refusal })?;

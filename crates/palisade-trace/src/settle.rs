@@ -10,7 +10,7 @@
 
 use crate::shorten::follow;
 use crate::{Run, take};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_memory::{Action, Effect, Machine, Step};
 use palisade_program::Value;
 use palisade_program::running::{Instr, ThreadId};
@@ -47,6 +47,7 @@ fn late_locals(machine: Machine<'_>, run: &Run) -> Option<Run> {
     let mut waiting: Vec<Vec<Step>> = Vec::new();
     let mut steps = Vec::with_capacity(run.steps.len());
     for (index, &step) in run.steps.iter().enumerate() {
+        limits::go_on();
         let before = &replay.states[index];
         waiting.resize(before.threads.len(), Vec::new());
         let Action::Execute { edge, .. } = step.action else {
@@ -87,6 +88,7 @@ fn early_stores(machine: Machine<'_>, run: Run, priority: Priority, still: &dyn 
             rest.remove(late);
         }
         for place in made + 1..late.unwrap_or(steps.len() + 1) {
+            limits::go_on();
             if work < 2 * steps.len() {
                 return best;
             }
@@ -114,6 +116,7 @@ fn named(machine: Machine<'_>, run: &Run) -> Option<Vec<Named>> {
     let mut shadows: Vec<Vec<Option<usize>>> = Vec::new();
     let mut steps = Vec::with_capacity(run.steps.len());
     for (id, &step) in run.steps.iter().enumerate() {
+        limits::go_on();
         let (next, _) = machine.step(&state, step).ok()?;
         shadows.resize(next.threads.len(), Vec::new());
         let shadow = &mut shadows[step.thread.index()];
@@ -152,6 +155,7 @@ fn perform_and(
     let mut shadows: Vec<Vec<Option<usize>>> = Vec::new();
     let mut run = Run { memory: memory.to_vec(), steps: Vec::with_capacity(steps.len()) };
     for &step in steps {
+        limits::go_on();
         shadows.resize(state.threads.len(), Vec::new());
         let (id, step) = match step {
             Named::Execute { id, step } => (id, step),

@@ -11,7 +11,7 @@
 //! *Cost.* At most 2 × [`WORK`] steps of the machine, whatever the length of the run.
 
 use crate::{Run, links, replay};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_memory::{Action, Machine, Pending, Step, Thread};
 use palisade_program::Value;
 use palisade_program::running::{EdgeId, ThreadId};
@@ -84,6 +84,7 @@ fn to_moves(machine: Machine<'_>, run: &Run) -> Option<Vec<Move>> {
     let mut owners: Vec<Owner> = machine.system.instances.ids().map(Owner::Initial).collect();
     let mut moves = Vec::new();
     for (id, step) in run.steps.iter().enumerate() {
+        limits::go_on();
         let what = match step.action {
             Action::Execute { edge, choice } => What::Execute { edge, choice },
             Action::Update { .. } => What::Update(links.store_of[id].expect("an update has its store")),
@@ -115,6 +116,7 @@ fn perform(machine: Machine<'_>, memory: &[Value], moves: &[Move], work: &mut us
         machine.system.instances.ids().map(|thread| (Owner::Initial(thread), thread)).collect();
     let mut shadows: HashMap<Owner, Vec<Option<usize>>> = HashMap::new();
     for mv in moves {
+        limits::go_on();
         if machine.violation(&state).is_some() {
             break;
         }
@@ -204,6 +206,7 @@ impl Shortener<'_> {
     fn owners(&self) -> Vec<Owner> {
         let mut owners: Vec<Owner> = Vec::new();
         for mv in &self.best.moves {
+            limits::go_on();
             if !owners.contains(&mv.owner) {
                 owners.push(mv.owner);
             }
@@ -213,6 +216,7 @@ impl Shortener<'_> {
 
     /// Indices of the moves of a thread.
     fn indices(&self, owner: Owner, wanted: fn(What) -> bool) -> Vec<usize> {
+        limits::go_on();
         let moves = self.best.moves.iter().enumerate();
         moves.filter(|(_, mv)| mv.owner == owner && wanted(mv.what)).map(|(index, _)| index).collect()
     }
@@ -223,6 +227,7 @@ impl Shortener<'_> {
             for wanted in [|_| true, |what| matches!(what, What::Update(_))] {
                 let mut size = self.indices(owner, wanted).len();
                 while size > 0 {
+                    limits::go_on();
                     let indices = self.indices(owner, wanted);
                     size = size.min(indices.len());
                     if size == 0 || !self.accept_without(&indices[indices.len() - size..]) {
@@ -237,6 +242,7 @@ impl Shortener<'_> {
     fn drop_common_rounds(&mut self) {
         let mut from = 0;
         while from < self.best.moves.len() && self.work > 0 {
+            limits::go_on();
             let here = self.best.places_of_all[from];
             let again = |&later: &usize| self.best.places_of_all[later] == here;
             let last = (from + 1..self.best.moves.len()).rev().find(again);
@@ -280,6 +286,7 @@ impl Shortener<'_> {
     fn drop_blocks(&mut self) {
         let mut size = self.best.moves.len() / 2;
         while size > 0 && self.work > 0 {
+            limits::go_on();
             let mut end = self.best.moves.len();
             while end >= size {
                 let block: Vec<usize> = (end - size..end).collect();
@@ -296,6 +303,7 @@ impl Shortener<'_> {
     fn gather(&mut self) {
         let mut at = 1;
         while at < self.best.moves.len() && self.work > 0 {
+            limits::go_on();
             let moves = &self.best.moves;
             let owner = moves[at - 1].owner;
             let own = |index: &usize| moves[*index].owner == owner;

@@ -1,6 +1,7 @@
 //! Sequentially consistent runs as runs with store buffers.
 
 use crate::Run;
+use palisade_base::limits;
 use palisade_memory::{Action, Effect, Machine, Step};
 
 /// The run with the same instructions on a machine with store buffers, in which every store reaches memory at once. `None` if it is no run under SC.
@@ -8,6 +9,7 @@ pub fn undelayed(machine: Machine<'_>, run: &Run) -> Option<Run> {
     let mut state = machine.initial_state(&run.memory)?;
     let mut steps = Vec::with_capacity(run.steps.len());
     for &step in &run.steps {
+        limits::go_on();
         let mut take = |step: Step| {
             let (next, effect) = machine.step(&state, step).ok()?;
             state = next;

@@ -71,16 +71,26 @@ fn ask_them(
     wanted: Wanted,
 ) -> Result<Said, CheckError> {
     let prove = wanted > Wanted::Answer;
-    let engines = suited(task);
+    let suited_and_eager = budget.within(|| {
+        let engines = suited(task);
+        // Where there is one engine only, it is asked anyway.
+        let eager = match engines.as_slice() {
+            [] | [_] => Vec::new(),
+            engines => engines.iter().map(|engine| engine.suits(task) > Suitability::Reluctant).collect(),
+        };
+        (engines, eager)
+    });
+    let (engines, mut eager): (_, Vec<bool>) = match suited_and_eager {
+        Ok(suited) => suited,
+        Err(what) => return Ok(Said { asked: nobody(Reason::Exhausted(what)), others: Vec::new() }),
+    };
     match engines.as_slice() {
-        [] => Ok(Said { asked: nobody(), others: Vec::new() }),
+        [] => Ok(Said { asked: nobody(unsuited()), others: Vec::new() }),
         [engine] => {
             let lane = Lane::new(0, engine.name(), progress);
-            Ok(Said { asked: ask(*engine, task, budget, &lane, wanted)?, others: Vec::new() })
+            Ok(Said { asked: ask(*engine, task, budget, budget, &lane, wanted)?, others: Vec::new() })
         }
         _ => {
-            let mut eager: Vec<bool> =
-                engines.iter().map(|engine| engine.suits(task) > Suitability::Reluctant).collect();
             // One that argues is heard in any case.
             let argues = engines.iter().position(|engine| prove && engine.proofs() == Proofs::Argued);
             argues.into_iter().for_each(|seat| eager[seat] = true);
@@ -96,15 +106,18 @@ fn ask_them(
                 Course::Answered(said) => Ok(*said),
                 Course::Robust(said) => {
                     let sc = Task { model: Model::Sc, ..task.clone() };
-                    ask_all(suited, &sc, budget, progress, wanted)?.of_robust(task, said)
+                    ask_all(suited, &sc, budget, progress, wanted)?.of_robust(task, said, budget)
                 }
             }
         }
     }
 }
 
-fn nobody() -> Asked {
-    let why = Reason::Unsupported("no engine can handle this program".to_owned());
+fn unsuited() -> Reason {
+    Reason::Unsupported("no engine can handle this program".to_owned())
+}
+
+fn nobody(why: Reason) -> Asked {
     let outcome = Outcome { verdict: Verdict::Unknown(why), engine: "auto", stats: Stats::new() };
     Asked { outcome, replayed: None, proof: None, certified: None }
 }
@@ -118,9 +131,14 @@ enum Course {
 
 impl Said {
     /// What was said about the program under SC, as said about a memory model under which it is robust, besides what had been said before.
-    fn of_robust(self, task: &Task<'_>, before: Vec<Option<Asked>>) -> Result<Said, CheckError> {
+    fn of_robust(
+        self,
+        task: &Task<'_>,
+        before: Vec<Option<Asked>>,
+        budget: &Budget,
+    ) -> Result<Said, CheckError> {
         let Said { asked, mut others } = self;
-        let asked = asked.of_robust(task)?;
+        let asked = asked.of_robust(task, budget)?;
         others.iter_mut().for_each(outcome_of_robust);
         for Asked { outcome, .. } in before.into_iter().flatten() {
             let again = |other: &Outcome| other.engine == outcome.engine;
@@ -267,7 +285,7 @@ impl Question<'_> {
             Proofs::ByVisitingAll if self.proves() => Wanted::Checked,
             _ => self.wanted,
         };
-        ask(engine, self.task, budget, &lane, wanted)
+        ask(engine, self.task, budget, self.budget, &lane, wanted)
     }
 
     fn proves(&self) -> bool {
@@ -343,7 +361,7 @@ fn no_answer(said: Vec<Option<Asked>>) -> Said {
         Some(Exhausted::Work(_)) => 2,
     };
     let Some(best) = (0..said.len()).min_by_key(|&index| would_go_on(&said[index])) else {
-        return Said { asked: nobody(), others: Vec::new() };
+        return Said { asked: nobody(unsuited()), others: Vec::new() };
     };
     let mut asked = said.remove(best);
     // What another engine has established is worth more than that time is over.

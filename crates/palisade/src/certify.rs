@@ -18,5 +18,6 @@ pub fn certify(
         interlocked: certificate.interlocked,
         options: Options::default(),
     };
-    verify(&task, &certificate.proof, budget, progress)
+    let verified = budget.within(|| verify(&task, &certificate.proof, budget, progress));
+    verified.unwrap_or_else(|what| Err(Refusal::Exhausted(what)))
 }

@@ -4,11 +4,11 @@ use crate::Input;
 use crate::auto::{self, Said};
 use crate::engines::{self, engines};
 use crate::prove;
-use palisade_base::Source;
+use palisade_base::{Source, limits};
 use palisade_certificate::{Certificate, Refusal};
 use palisade_engine::{
-    Budget, Engine, Options, Outcome, Progress, Proof, Reason, Silent, Task, Threads, Verdict, Witness,
-    peak_memory_bytes,
+    Budget, Engine, Exhausted, Options, Outcome, Progress, Proof, Reason, Silent, Stats, Task, Threads,
+    Verdict, Witness, peak_memory_bytes,
 };
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::running::System;
@@ -252,31 +252,36 @@ pub(crate) enum Wanted {
 }
 
 /// Asks one engine, and believes no run that the trusted machine does not take. A proof that is to be checked is, and if the budget runs out meanwhile, there is no answer.
+///
+/// The run is replayed within the budget of the whole question, which may be more than the engine was given.
 pub(crate) fn ask(
     engine: &dyn Engine,
     task: &Task<'_>,
     budget: &Budget,
+    whole: &Budget,
     progress: &dyn Progress,
     wanted: Wanted,
 ) -> Result<Asked, CheckError> {
-    let answered = unless_it_panics(|| match wanted {
-        Wanted::Answer => (engine.check(task, budget, progress), None),
-        Wanted::Proof | Wanted::Checked => engine.prove(task, budget, progress),
+    // Inside out: running out is not a panic.
+    let answered = unless_it_panics(|| {
+        budget.within(|| match wanted {
+            Wanted::Answer => (engine.check(task, budget, progress), None),
+            Wanted::Proof | Wanted::Checked => engine.prove(task, budget, progress),
+        })
     });
-    let (mut outcome, mut proof) =
-        answered.map_err(|what| CheckError::EnginePanicked { engine: engine.name(), what })?;
+    let ran_out = |what| Outcome {
+        verdict: Verdict::Unknown(Reason::Exhausted(what)),
+        engine: engine.name(),
+        stats: Stats::new(),
+    };
+    let answered = answered.map_err(|what| CheckError::EnginePanicked { engine: engine.name(), what })?;
+    let (mut outcome, mut proof) = answered.unwrap_or_else(|what| (ran_out(what), None));
     if let Verdict::Unknown(reason) = &outcome.verdict
         && let Some(what) = reason.bug()
     {
         return Err(CheckError::EngineBug { engine: outcome.engine, what: what.to_owned() });
     }
-    let replayed = match &mut outcome.verdict {
-        Verdict::Unsafe(witness) => Some(
-            believe(task, witness)
-                .map_err(|error| CheckError::ReplayFailed { engine: outcome.engine, error })?,
-        ),
-        Verdict::Safe | Verdict::Unknown(_) => None,
-    };
+    let replayed = replayed(task, &mut outcome, whole)?;
     let mut certified = None;
     if let Some(found) = proof.take_if(|_| wanted == Wanted::Checked) {
         certified = prove::checked(task, &mut outcome, &found, budget, progress)?;
@@ -288,6 +293,7 @@ pub(crate) fn ask(
 /// What an engine answers, or what its panic says. An engine that panicked is not asked again, so that it does not matter what it left behind.
 pub(crate) fn unless_it_panics<T>(answer: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(answer)).map_err(|panic| {
+        let panic = limits::unless_leaving(panic);
         let text = panic.downcast_ref::<String>().map(String::as_str);
         text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned()
     })
@@ -307,28 +313,71 @@ pub(crate) fn outcome_of_robust(outcome: &mut Outcome) {
 
 impl Asked {
     /// What was said about the program under SC, as said about a memory model under which it is robust.
-    pub(crate) fn of_robust(mut self, task: &Task<'_>) -> Result<Asked, CheckError> {
+    pub(crate) fn of_robust(mut self, task: &Task<'_>, budget: &Budget) -> Result<Asked, CheckError> {
         outcome_of_robust(&mut self.outcome);
         if let Verdict::Unsafe(witness) = &mut self.outcome.verdict {
-            let system = lower(task.program, witness.instantiation);
-            let run = undelayed(task.machine(&system), &witness.run);
-            witness.run = run.expect("a run under SC is one with stores that do not wait");
-            let engine = self.outcome.engine;
-            let believed = believe(task, witness);
-            self.replayed = Some(believed.map_err(|error| CheckError::ReplayFailed { engine, error })?);
+            let undelayed = budget.within(|| {
+                let system = lower(task.program, witness.instantiation);
+                let run = undelayed(task.machine(&system), &witness.run);
+                run.expect("a run under SC is one with stores that do not wait")
+            });
+            match undelayed {
+                Ok(run) => witness.run = run,
+                Err(what) => self.outcome.verdict = not_replayed(self.outcome.engine, what),
+            }
+            self.replayed = replayed(task, &mut self.outcome, budget)?;
         }
         Ok(self)
     }
 }
 
-/// Shortens a run and takes it on the trusted machine.
-fn believe(task: &Task<'_>, witness: &mut Witness) -> Result<Replayed, ReplayError> {
-    let system = lower(task.program, witness.instantiation);
+/// The run that goes with `unsafe`, taken on the trusted machine. If the budget runs out before that is done, the answer becomes unknown.
+fn replayed(task: &Task<'_>, outcome: &mut Outcome, budget: &Budget) -> Result<Option<Replayed>, CheckError> {
+    let engine = outcome.engine;
+    let Verdict::Unsafe(witness) = &mut outcome.verdict else { return Ok(None) };
+    match believe(task, witness, budget) {
+        Ok(believed) => Ok(Some(believed.map_err(|error| CheckError::ReplayFailed { engine, error })?)),
+        Err(what) => {
+            outcome.verdict = not_replayed(engine, what);
+            Ok(None)
+        }
+    }
+}
+
+fn not_replayed(engine: &str, what: Exhausted) -> Verdict {
+    let found =
+        format!("engine `{engine}` has a run that breaks the program, but it was not replayed to its end");
+    Verdict::Unknown(Reason::exhausted(what, Some(Reason::Unsupported(found))))
+}
+
+/// Shortens a run and takes it on the trusted machine. If the budget runs out meanwhile, it stays as long as it is.
+fn believe(
+    task: &Task<'_>,
+    witness: &mut Witness,
+    budget: &Budget,
+) -> Result<Result<Replayed, ReplayError>, Exhausted> {
+    // A run that was found in the last moment is worth some more.
+    let budget = budget.clone().with_grace();
+    let (system, replayed) = budget.within(|| {
+        let system = lower(task.program, witness.instantiation);
+        let replayed = replay(task.machine(&system), &witness.run);
+        (system, replayed)
+    })?;
+    let mut believed = match replayed {
+        Ok(replay) => replay,
+        Err(error) => return Ok(Err(error)),
+    };
     let machine = task.machine(&system);
-    replay(machine, &witness.run)?;
-    witness.run = shorten(machine, witness.run.clone());
-    let replay = replay(machine, &witness.run)?;
-    Ok(Replayed { system, replay })
+    let shorter = budget.within(|| {
+        let run = shorten(machine, witness.run.clone());
+        replay(machine, &run).map(|replay| (run, replay))
+    });
+    match shorter {
+        Ok(Ok((run, replay))) => (witness.run, believed) = (run, replay),
+        Ok(Err(error)) => return Ok(Err(error)),
+        Err(_) => {}
+    }
+    Ok(Ok(Replayed { system, replay: believed }))
 }
 
 impl Answer {
@@ -397,7 +446,7 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palisade_engine::{Stats, Suitability};
+    use palisade_engine::Suitability;
     use palisade_memory::{Action, Step};
     use palisade_program::running::{EdgeId, ThreadId};
     use palisade_syntax::{Language, parse};
@@ -433,9 +482,10 @@ mod tests {
         };
         let step =
             |edge| Step { thread: ThreadId(0), action: Action::Execute { edge: EdgeId(edge), choice: None } };
+        let budget = Budget::unlimited(1);
         let check = |memory: i64, steps: &[Step], expected: Result<usize, &str>| {
             let liar = Liar(Run { memory: vec![memory], steps: steps.to_vec() });
-            match (ask(&liar, &task, &Budget::unlimited(1), &Silent, Wanted::Answer), expected) {
+            match (ask(&liar, &task, &budget, &budget, &Silent, Wanted::Answer), expected) {
                 (Ok(Asked { replayed: Some(replayed), .. }), Ok(steps)) => {
                     assert_eq!(replayed.replay.effects.len(), steps)
                 }

@@ -64,7 +64,8 @@ pub(crate) fn checked(
 ) -> Result<Option<Certified>, CheckError> {
     let engine = outcome.engine;
     let start = Instant::now();
-    match verify(task, proof, budget, progress) {
+    let verified = budget.within(|| verify(task, proof, budget, progress));
+    match verified.unwrap_or_else(|what| Err(Refusal::Exhausted(what))) {
         Ok(summary) => Ok(Some(Certified {
             engine,
             kind: palisade_certificate::kind(proof),

@@ -4,8 +4,8 @@ use crate::check::unless_it_panics;
 use crate::{EngineChoice, Input, engines};
 use palisade_base::Source;
 use palisade_engine::{
-    Budget, Options, Progress, RaceOutcome, Races, Reason, Robustness, RobustnessEngine, RobustnessOutcome,
-    Stats, Task, Threads, Witness, peak_memory_bytes,
+    Budget, Exhausted, Options, Progress, RaceOutcome, Races, Reason, Robustness, RobustnessEngine,
+    RobustnessOutcome, Stats, Task, Threads, Witness, peak_memory_bytes,
 };
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::running::System;
@@ -138,31 +138,43 @@ pub fn robust(
         options: options.options.clone(),
     };
     let asked = match &options.engine {
-        EngineChoice::Auto => engines::suited_for_robustness(&task),
+        EngineChoice::Auto => budget.within(|| engines::suited_for_robustness(&task)),
         EngineChoice::Named(name) => {
             let known = engines::robustness_engines();
             let found = known.iter().copied().find(|engine| engine.name() == name);
-            vec![found.ok_or_else(|| RobustError::NoSuchEngine {
+            Ok(vec![found.ok_or_else(|| RobustError::NoSuchEngine {
                 name: name.clone(),
                 known: known.iter().map(|engine| engine.name()).collect(),
-            })?]
+            })?])
         }
     };
-    ask(&asked, &task, budget, progress, start)
+    match asked {
+        Ok(asked) => ask(&asked, None, &task, budget, progress, start),
+        Err(what) => {
+            let ran_out = unknown(Reason::Exhausted(what), "auto");
+            ask(&[], Some(ran_out), &task, budget, progress, start)
+        }
+    }
+}
+
+fn unknown(why: Reason, engine: &'static str) -> RobustnessOutcome {
+    RobustnessOutcome { answer: Robustness::Unknown(why), engine, stats: Stats::new() }
 }
 
 /// Asks the engines one after the other until one knows the answer. A bug that shows is the answer.
 fn ask(
     engines: &[&dyn RobustnessEngine],
+    mut first: Option<RobustnessOutcome>,
     task: &Task<'_>,
     budget: &Budget,
     progress: &dyn Progress,
     start: Instant,
 ) -> Result<RobustAnswer, RobustError> {
-    let mut first = None;
     for engine in engines {
-        let outcome = unless_it_panics(|| engine.check(task, budget, progress))
+        // Inside out: running out is not a panic.
+        let outcome = unless_it_panics(|| budget.within(|| engine.check(task, budget, progress)))
             .map_err(|what| RobustError::EnginePanicked { engine: engine.name(), what })?;
+        let outcome = outcome.unwrap_or_else(|what| unknown(Reason::Exhausted(what), engine.name()));
         if let Robustness::Unknown(reason) = &outcome.answer
             && let Some(what) = reason.bug()
         {
@@ -175,17 +187,28 @@ fn ask(
         }
         first.get_or_insert(outcome);
     }
-    let outcome = first.unwrap_or_else(|| {
-        let why = Reason::Unsupported("no engine can handle this program".to_owned());
-        RobustnessOutcome { answer: Robustness::Unknown(why), engine: "auto", stats: Stats::new() }
+    let mut outcome = first.unwrap_or_else(|| {
+        unknown(Reason::Unsupported("no engine can handle this program".to_owned()), "auto")
     });
     let shown = match &outcome.answer {
         Robustness::NotRobust(witness) => {
-            let system = lower(task.program, witness.instantiation);
-            let found = violating(task.machine(&system), &witness.run);
-            let violating = found.map_err(|error| RobustError::NotShown { engine: outcome.engine, error })?;
-            let replay = Replay { violation: None, ..violating.replay };
-            Some(Shown { system, violating: Violating { replay, ..violating } })
+            let shown = budget.clone().with_grace().within(|| {
+                let system = lower(task.program, witness.instantiation);
+                let found = violating(task.machine(&system), &witness.run);
+                (system, found)
+            });
+            match shown {
+                Ok((system, found)) => {
+                    let violating =
+                        found.map_err(|error| RobustError::NotShown { engine: outcome.engine, error })?;
+                    let replay = Replay { violation: None, ..violating.replay };
+                    Some(Shown { system, violating: Violating { replay, ..violating } })
+                }
+                Err(what) => {
+                    outcome.answer = Robustness::Unknown(not_shown(outcome.engine, what));
+                    None
+                }
+            }
         }
         Robustness::Robust | Robustness::Unknown(_) => None,
     };
@@ -197,6 +220,12 @@ fn ask(
         peak_memory_bytes: peak_memory_bytes(),
         shown,
     })
+}
+
+/// Why a run counts for nothing that there was no time to replay.
+fn not_shown(engine: &str, what: Exhausted) -> Reason {
+    let found = format!("engine `{engine}` has a run that is not robust, but it was not replayed to its end");
+    Reason::exhausted(what, Some(Reason::Unsupported(found)))
 }
 
 /// An answer about triangular races, with the run that goes with `racy`.
@@ -224,8 +253,10 @@ pub fn triangular(
     let interlocked = Interlocked::default();
     let task = Task { program, threads, model: Model::Tso, interlocked, options: Options::default() };
     let engine = "attacks";
-    let outcome = unless_it_panics(|| palisade_robust::triangular(&task, budget, progress))
+    let found = unless_it_panics(|| budget.within(|| palisade_robust::triangular(&task, budget, progress)))
         .map_err(|what| RobustError::EnginePanicked { engine, what })?;
+    let unknown = |what| RaceOutcome { answer: Races::Unknown(Reason::Exhausted(what)), stats: Stats::new() };
+    let mut outcome = found.unwrap_or_else(unknown);
     if let Races::Unknown(reason) = &outcome.answer
         && let Some(what) = reason.bug()
     {
@@ -233,10 +264,21 @@ pub fn triangular(
     }
     let shown = match &outcome.answer {
         Races::Race(witness) => {
-            let system = lower(program, witness.instantiation);
-            let (replay, race) =
-                triangle(Machine::new(&system, Model::Sc), &witness.run).map_err(RobustError::NoRace)?;
-            Some((system, Replay { violation: None, ..replay }, race))
+            let shown = budget.clone().with_grace().within(|| {
+                let system = lower(program, witness.instantiation);
+                let found = triangle(Machine::new(&system, Model::Sc), &witness.run);
+                (system, found)
+            });
+            match shown {
+                Ok((system, found)) => {
+                    let (replay, race) = found.map_err(RobustError::NoRace)?;
+                    Some((system, Replay { violation: None, ..replay }, race))
+                }
+                Err(what) => {
+                    outcome.answer = Races::Unknown(Reason::Exhausted(what));
+                    None
+                }
+            }
         }
         Races::Free | Races::Unknown(_) => None,
     };

@@ -6,7 +6,7 @@ use super::build::{
 };
 use super::names::Names;
 use super::{Role, Set, Translator};
-use palisade_base::Span;
+use palisade_base::{Span, limits};
 use palisade_program::Value;
 use palisade_program::written::{
     BinaryOp, Block, Expr, Outside, Place, Procedure, Program, Rmw, Stmt, StmtKind, Type,
@@ -110,9 +110,12 @@ impl Variable {
             let buffered = stored.as_ref().is_none_or(|stored| stored.contains(variable.name.as_str()));
             let distances = if buffered { queues } else { 0 };
             let mut name_all = |kind: &str| {
-                let mut name = |distance: u32, cell: u32| match variable.len {
-                    Some(_) => names.fresh(format!("{kind}_{distance}_{}_{cell}", variable.name)),
-                    None => names.fresh(format!("{kind}_{distance}_{}", variable.name)),
+                let mut name = |distance: u32, cell: u32| {
+                    limits::go_on();
+                    names.fresh(match variable.len {
+                        Some(_) => format!("{kind}_{distance}_{}_{cell}", variable.name),
+                        None => format!("{kind}_{distance}_{}", variable.name),
+                    })
                 };
                 let cells = |distance| (0..cells).map(|cell| name(distance, cell)).collect::<Vec<_>>();
                 (1..=distances).map(cells).collect::<Vec<_>>()
@@ -154,6 +157,7 @@ impl Variable {
             return block;
         }
         for cell in 0..self.cells() as usize {
+            limits::go_on();
             let due = assign(self.cell(Expr::int(cell as Value)), var(&self.queues[0][cell]));
             block.push(when(var(&self.masks[0][cell]), vec![due, written.clone()]));
             for distance in 0..self.masks.len() {
@@ -192,6 +196,7 @@ impl Variable {
         match self.len {
             None => code(0),
             Some(len) => (0..len)
+                .inspect(|_| limits::go_on())
                 .map(|cell| when(equals(var(index), cell.into()), code(cell as usize)))
                 .filter(|stmt| !matches!(&stmt.kind, StmtKind::If { then, .. } if then.is_empty()))
                 .collect(),

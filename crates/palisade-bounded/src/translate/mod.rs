@@ -37,7 +37,7 @@ mod property;
 use build::{call, equals, name, place, positive, run, stmt, truth, var};
 use helpers::{Helper, Locals, Variable};
 use names::Names;
-use palisade_base::{Diagnostic, Origin, Span};
+use palisade_base::{Diagnostic, Origin, Span, limits};
 use palisade_program::Value;
 use palisade_program::written::{
     BinaryOp, Block, Expr, Init, InitValue, Name, Private, Procedure, Program, Rmw, Shared, Stmt, StmtKind,
@@ -197,10 +197,12 @@ impl<'p> Translator<'p> {
         let called: Vec<_> = program.procedures.iter().map(|procedure| self.procedure(procedure)).collect();
         let mut raw = Vec::new();
         while let Some(procedure) = self.unwritten_atomic.pop_front() {
+            limits::go_on();
             raw.push(self.atomic_procedure(procedure));
         }
         let mut helpers = Vec::new();
         while let Some(helper) = self.unwritten.pop_front() {
+            limits::go_on();
             helpers.push(self.helper(helper));
         }
         let mut procedures = self.rounds();

@@ -1,5 +1,6 @@
 //! Names that the program does not use yet.
 
+use palisade_base::limits;
 use palisade_program::print::is_legal_name;
 use palisade_program::written::{Block, Program, StmtKind};
 use rustc_hash::FxHashSet;
@@ -33,6 +34,7 @@ impl Names {
 
     fn collect(&mut self, block: &Block) {
         for stmt in block {
+            limits::go_on();
             self.taken.extend(stmt.labels.iter().map(|label| label.to_string()));
             match &stmt.kind {
                 StmtKind::Let { name, .. } => _ = self.taken.insert(name.to_string()),

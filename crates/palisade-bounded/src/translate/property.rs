@@ -9,6 +9,7 @@
 
 use super::build::{equals, var};
 use super::{Set, Translator, build};
+use palisade_base::limits;
 use palisade_program::written::{
     BinaryOp, Block, Expr, ExprKind, Name, Observation, Program, Property, PropertyKind, StmtKind,
 };
@@ -144,6 +145,7 @@ fn sees_labels(e: &Expr) -> bool {
 
 fn labels_in_sections<'p>(block: &'p Block, inside: bool, found: &mut Set<'p>) {
     for stmt in block {
+        limits::go_on();
         if inside {
             found.extend(stmt.labels.iter().map(Name::as_str));
         }

@@ -4,7 +4,7 @@ use super::unfit;
 use crate::Refusal;
 use crate::dead;
 use crate::seen::{Seen, forget, seen};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_engine::Task;
 use palisade_engine::proof::Activation;
 use palisade_memory::{Action, Frame, Machine, Section, State, Step, Thread};
@@ -205,6 +205,7 @@ impl<'a> Alone<'a> {
         let mut waiting = Vec::new();
         let mut at = 0;
         while let Some(body) = found.get(at) {
+            limits::go_on();
             match passing(body)? {
                 None => waiting.push(body.clone()),
                 Some(next) => next.into_iter().for_each(|next| {

@@ -7,7 +7,7 @@
 use crate::bad::At;
 use crate::flow::Limit;
 use palisade_automata::{Automata, Automaton, Hold, Letter, Population};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_memory::Interlocked;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -220,6 +220,7 @@ fn newest_stores(edges: &[Edge]) -> (Facts, Facts) {
         }
     }
     while let Some(fact) = open.pop() {
+        limits::go_on();
         if !seen.insert(fact) {
             continue;
         }
@@ -254,6 +255,7 @@ fn queued_stores(edges: &[Edge]) -> Facts {
         }
     }
     while let Some((state, cell, value)) = open.pop() {
+        limits::go_on();
         if seen.insert((state, cell, value)) {
             let on = edges.iter().filter(|edge| edge.source == state && !edge.act.empties(cell));
             open.extend(on.map(|edge| (edge.target, cell, value)));
@@ -270,6 +272,7 @@ fn holds(kind: &Kind, cell: u32, initial: u32) -> Vec<FxHashSet<u32>> {
         open.extend((0..initial).map(|value| (state, value, value)));
     }
     while let Some((state, last, held)) = open.pop() {
+        limits::go_on();
         if !seen.insert((state, last, held)) {
             continue;
         }

@@ -22,7 +22,7 @@ mod parts;
 use crate::seen::named;
 use crate::watch::Watch;
 use crate::{Refusal, Summary};
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 use palisade_engine::Task;
 use palisade_memory::{Section, State, Thread};
 use palisade_program::running::ThreadId;
@@ -47,6 +47,7 @@ pub(crate) fn verify(task: &Task<'_>, watch: &Watch<'_>) -> Result<Summary, Refu
         let threads = state.threads.into_iter().map(|thread| states.parts.settled(thread));
         let threads: Vec<_> = threads.collect::<Result<_, _>>()?;
         for threads in combinations(&threads) {
+            limits::go_on();
             states.keep(Packed { memory, section: None, threads: threads.into() });
             // Initial states alone may be many.
             if states.visited.len().is_multiple_of(STATES_BETWEEN_LOOKS) {

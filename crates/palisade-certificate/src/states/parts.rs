@@ -9,7 +9,7 @@ use crate::Refusal;
 use crate::dead;
 use crate::seen::forget;
 use crate::watch::Watch;
-use palisade_base::{Id, IdVec, Interner, define_id};
+use palisade_base::{Id, IdVec, Interner, define_id, limits};
 use palisade_memory::{Action, Machine, Section, State, Thread};
 use palisade_program::Value;
 use palisade_program::running::{CellId, Liveness, ThreadId};
@@ -109,6 +109,7 @@ impl<'m> Parts<'m> {
         let state = self.alone(part, IdVec::clone(self.memories.get(memory)), depth);
         let mut changes = Vec::new();
         for successor in self.machine.successors(&state) {
+            limits::go_on();
             let State { memory, threads, section, fault } = successor.state;
             if fault.is_some() {
                 return Err(Refusal::BadReached);
@@ -137,6 +138,7 @@ impl<'m> Parts<'m> {
         let (mut met, mut settled) = (FxHashSet::from_iter([part]), Vec::new());
         let mut open = vec![part];
         while let Some(part) = open.pop() {
+            limits::go_on();
             let own = self.own_steps(part)?;
             if own.is_empty() {
                 settled.push(part);

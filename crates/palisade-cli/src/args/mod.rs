@@ -82,7 +82,7 @@ pub struct Common {
     /// Give up on a file after this time (the answer is then unknown)
     #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds, help_heading = "Everywhere")]
     pub timeout: Option<Duration>,
-    /// Memory an engine may use [default: three quarters of what is free]
+    /// Memory the process may use [default: three quarters of what is free]
     #[arg(long, global = true, hide_short_help = true, value_name = "GIB", value_parser = gibibytes, help_heading = "Everywhere")]
     pub memory: Option<u64>,
     /// Threads to use [default: one per core]

@@ -10,7 +10,7 @@ Examples:
   palisade replay run.json --program moved/mutex.pal  the program is elsewhere now
 
 The first word is valid or invalid.
-Exit codes: 0 valid, 1 invalid, 2 usage or input error.";
+Exit codes: 0 valid, 1 invalid, 2 usage or input error, 3 unknown: time or memory ran out.";
 
 /// `palisade replay`
 #[derive(Debug, Args)]

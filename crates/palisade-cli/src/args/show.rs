@@ -7,7 +7,7 @@ Examples:
   palisade show test.litmus --as pal                  in Palisade's own language
   palisade show lock.pal --as dot | dot -Tsvg -O      control flow as a picture, by Graphviz
 
-Exit codes: 0 done, 2 usage or input error.";
+Exit codes: 0 done, 2 usage or input error, 3 unknown: time or memory ran out.";
 
 /// `palisade show`
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ Examples:
 
 What is printed is a program for sequential consistency: it can go wrong exactly if the original
 can go wrong under TSO within the bound.
-Exit codes: 0 done, 2 usage or input error.";
+Exit codes: 0 done, 2 usage or input error, 3 unknown: time or memory ran out.";
 
 /// `palisade translate`
 #[derive(Debug, Args)]

@@ -47,6 +47,13 @@ impl Remark {
             Checked::Answered(answered) => Some(Remark::answered(answered)),
             Checked::Refused(refused) => Some(Remark::refused(&refused.source, &refused.diagnostics)),
             Checked::Skipped => None,
+            Checked::RanOut(_, what) => Some(Remark {
+                verdict: "unknown",
+                message: what.to_string(),
+                story: String::new(),
+                place: None,
+                run: Vec::new(),
+            }),
             Checked::Failed(name, error) => {
                 Some(Remark::refused(&Source::new(name.as_str(), ""), &[failure(error)]))
             }

@@ -8,6 +8,8 @@ use crate::files::{self, Found, Reading};
 use crate::html::Page;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
+use crate::ran_out::{Backstop, LastWords, Question};
+use palisade::engine::Exhausted;
 use palisade::report::html::{self, Entry};
 use palisade::report::{self, Colour, Finding, LocalSteps};
 use palisade::trace::WitnessFile;
@@ -24,6 +26,8 @@ pub(super) enum Checked {
     Refused(Refused),
     /// The file is no program and was not meant to be one.
     Skipped,
+    /// Time or memory ran out before there was anything to say about the file.
+    RanOut(LastWords, Exhausted),
     /// Something is wrong with Palisade itself.
     Failed(String, CheckError),
     /// So wrong that it panicked.
@@ -40,30 +44,39 @@ pub(super) struct Answered {
     limits: Option<String>,
 }
 
-/// Reads and checks a file. The budget is asked for after reading, so that it is the engine's alone.
+/// Reads and checks a file within a budget.
 pub(super) fn check(
     found: &Found,
     asked: &Asked<'_>,
-    budget: impl FnOnce() -> Budget,
+    budget: &Budget,
     progress: &dyn Progress,
+    output: &Output,
 ) -> Checked {
+    let last_words = output.last_words(&found.path, Question::Check(asked.options.model));
+    let checked = budget.within(|| check_within(found, asked, budget, progress));
+    checked.unwrap_or_else(|what| Checked::RanOut(last_words, what))
+}
+
+fn check_within(found: &Found, asked: &Asked<'_>, budget: &Budget, progress: &dyn Progress) -> Checked {
     let mut input = match files::read(found, asked.args.input, asked.args.int_range) {
         Reading::Program(input) => *input,
         Reading::Refused(refused) => return Checked::Refused(refused),
         Reading::Skipped => return Checked::Skipped,
     };
-    let answer = match palisade::check(&input.program, &asked.options, &budget(), progress) {
+    let answer = match palisade::check(&input.program, &asked.options, budget, progress) {
         Ok(answer) => answer,
         Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
     };
     // A run that breaks the program needs no such remark.
+    let graced = budget.clone().with_grace();
     let no_property = match answer.outcome.verdict {
         Verdict::Unsafe(_) => None,
-        _ => palisade::no_property(&input),
+        // What is known about the program is worth more than a remark.
+        _ => graced.within(|| palisade::no_property(&input)).unwrap_or(None),
     };
     let has_property = no_property.is_none();
     input.warnings.extend(no_property);
-    let witness = answer.witness_file(&input);
+    let witness = graced.within(|| answer.witness_file(&input)).unwrap_or(None);
     let limits = input.int_range.map(|range| format!("with integers in {range}"));
     Checked::Answered(Box::new(Answered { input, answer, has_property, witness, limits }))
 }
@@ -100,8 +113,20 @@ impl Answered {
     }
 
     /// What goes to standard output.
-    pub(super) fn told(&self, tell: Tell, output: &Output) -> String {
-        let finding = self.finding();
+    ///
+    /// If the budget runs out while a run is put into words, the run is left out.
+    pub(super) fn told(&self, tell: Tell, budget: &Budget, output: &Output) -> String {
+        let told = budget.clone().with_grace().within(|| self.told_of(self.finding(), tell, output));
+        told.unwrap_or_else(|what| {
+            if output.format == Format::Text && tell == Tell::Everything {
+                output.complain(&format!("the run is not shown: {what}\n"));
+            }
+            let others = Finding { evidence: None, witness: None, threads: None, ..self.finding() };
+            self.told_of(others, tell, output)
+        })
+    }
+
+    fn told_of(&self, finding: Finding<'_>, tell: Tell, output: &Output) -> String {
         if output.format == Format::Json {
             return report::check_json("check", &finding, &self.input.source, &self.input.warnings) + "\n";
         }
@@ -145,8 +170,11 @@ impl Answered {
 /// Checks one file.
 pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
     let start = Instant::now();
+    let budget = asked.limits.budget(1);
+    let last_words = output.last_words(&found.path, Question::Check(asked.options.model));
+    let backstop = Backstop::new(&asked.limits, last_words);
     let meter = Meter::new(output.detail == Detail::Quiet);
-    let check = AssertUnwindSafe(|| check(found, asked, || asked.limits.budget(1), &meter));
+    let check = AssertUnwindSafe(|| check(found, asked, &budget, &meter, output));
     let checked = catch_unwind(check).unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string()));
     let notes = meter.notes();
     drop(meter);
@@ -161,7 +189,9 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
     match checked {
         Checked::Answered(answered) => {
             output.warn(&answered.input);
-            output.print(&answered.told(Tell::Everything, output));
+            let told = answered.told(Tell::Everything, &budget, output);
+            drop(backstop);
+            output.print(&told);
             if output.detail == Detail::Verbose && output.format == Format::Text {
                 output.print(&report::notes(&answered.input.source, &notes));
             }
@@ -188,6 +218,11 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
             output.refuse(&refused)
         }
         Checked::Skipped => Exit::Fine,
+        Checked::RanOut(last_words, what) => {
+            drop(backstop);
+            output.print(&last_words.say(what));
+            Exit::Unknown
+        }
         Checked::Failed(name, error) => output.refuse_about(&name, failure(&error)),
         Checked::Panicked(name) => output.refuse_about(&name, panicked()),
     }

@@ -11,6 +11,7 @@ mod check;
 mod diagnostics;
 mod fences;
 mod folder;
+mod heavy;
 mod html;
 mod limits;
 mod machine;

@@ -74,7 +74,10 @@ fn manual_pages_can_be_read() {
     assert!(examples.starts_with("  palisade check peterson.pal "), "{examples}");
     assert!(check.contains(".fi\n.SH \"EXIT STATUS\"\n.nf\nExit codes: 0 safe"), "{check}");
     let memory = check.split("\\-\\-memory").nth(2).expect("it is in the synopsis and has a paragraph");
-    assert!(memory.lines().nth(1).is_some_and(|help| help.contains("Memory an engine may use")), "{memory}");
+    assert!(
+        memory.lines().nth(1).is_some_and(|help| help.contains("Memory the process may use")),
+        "{memory}"
+    );
 }
 
 /// The commands, and what they print something to.

@@ -72,7 +72,8 @@ use crate::start::build_automata;
 use element::Element;
 use palisade_automata::Automata;
 use palisade_engine::{
-    Budget, Engine, Outcome, Progress, Proof, Proofs, Reason, Stats, Suitability, Task, Verdict, Witness,
+    Budget, Engine, Outcome, Pace, Progress, Proof, Proofs, Reason, Stats, Suitability, Task, Verdict,
+    Witness,
 };
 use palisade_memory::Model;
 use palisade_program::running::{CellId, System};
@@ -159,6 +160,7 @@ fn check(
     let mut parts = Vec::new();
     let mut expanded = 0u64;
     let mut share = FIRST_SHARE;
+    let mut pace = Pace::new();
     loop {
         let elsewhere = tracked.as_ref().map_or(0, |tracked| tracked.generated);
         let mut exhausted = None;
@@ -169,6 +171,8 @@ fn check(
                 progress.tell("searching backward with load buffers", stats);
                 let work = budget.check_work(search.generated() + elsewhere);
                 exhausted = budget.check(search.bytes()).and(work).err();
+            } else {
+                exhausted = budget.check_often(&mut pace, || search.bytes()).err();
             }
             exhausted.is_none() && (tracked.is_none() || search.generated() < share)
         });

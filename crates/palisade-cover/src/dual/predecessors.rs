@@ -5,7 +5,7 @@ use super::setup::{Kind, Setup, Sole, writes};
 use crate::bad::Bad;
 use crate::symbol::Symbol;
 use palisade_automata::{Edge, Letter, StateId, ValueId};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_program::running::CellId;
 use smallvec::SmallVec;
 
@@ -83,6 +83,7 @@ impl Setup {
         let process = &element.processes[actor];
         let kind = &self.kinds[process.kind as usize];
         for &number in &kind.incoming[process.state] {
+            limits::go_on();
             let edge = &kind.edges[number];
             let mut finish = |draft: Draft| self.finish(element, draft, actor, number, edge, give);
             match &edge.letter {
@@ -215,6 +216,7 @@ impl Setup {
         entering.sort_unstable();
         entering.dedup();
         for (kind_number, number) in entering {
+            limits::go_on();
             let kind = &self.kinds[kind_number as usize];
             let mentioned = element.processes.iter().filter(|process| process.kind == kind_number).count();
             if !kind.allows(mentioned + 1) {

@@ -7,7 +7,7 @@
 use crate::start::roots;
 use crate::symbol::Symbol;
 use palisade_automata::{Automata, Edge, Letter, Population, StateId, ValueId};
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 use palisade_memory::Model;
 use palisade_program::running::CellId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -90,6 +90,7 @@ impl Setup {
         for (index, kind) in kinds.iter().enumerate() {
             for (number, edge) in kind.edges.iter().enumerate() {
                 for written in writes(&edge.letter) {
+                    limits::go_on();
                     writers.entry(written).or_default().push((index as u32, number));
                 }
             }
@@ -190,6 +191,7 @@ fn pending(kind: &Kind) -> FxHashSet<(StateId, Symbol)> {
         }
     }
     while let Some((state, symbol)) = work.pop() {
+        limits::go_on();
         if !found.insert((state, symbol)) {
             continue;
         }
@@ -237,6 +239,7 @@ fn held(kind: &Kind, cell: CellId, initial: usize) -> IdVec<StateId, Vec<ValueId
         outgoing[edge.source].push(number);
     }
     while let Some((state, value)) = work.pop() {
+        limits::go_on();
         if values[state].contains(&value) {
             continue;
         }

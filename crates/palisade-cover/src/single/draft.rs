@@ -4,7 +4,7 @@ use super::element::{Content, Element, Memory, Process, Queue, Word, letters};
 use super::setup::{Setup, Sharing, Sole};
 use crate::symbol::Symbol;
 use palisade_automata::ValueId;
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_memory::Model;
 use palisade_program::running::CellId;
 use smallvec::SmallVec;
@@ -154,6 +154,7 @@ impl Setup {
     fn drop_exposed(&self, draft: &mut Draft) {
         let chains = self.chains(draft);
         for chain in 0..chains {
+            limits::go_on();
             loop {
                 let process = match self.sharing {
                     Sharing::One => draft.order.last().map(|&process| usize::from(process)),

@@ -91,8 +91,8 @@ use crate::start::build_automata;
 use element::Element;
 use palisade_automata::Automata;
 use palisade_engine::{
-    Budget, Engine, Exhausted, Outcome, Progress, Proof, Proofs, Reason, Stats, Suitability, Task, Verdict,
-    Witness,
+    Budget, Engine, Exhausted, Outcome, Pace, Progress, Proof, Proofs, Reason, Stats, Suitability, Task,
+    Verdict, Witness,
 };
 use palisade_memory::Model;
 use palisade_program::running::System;
@@ -164,6 +164,7 @@ fn check(
     }
     let mut expanded = 0u64;
     let mut exhausted = None;
+    let mut pace = Pace::new();
     let found = search.run(|search| {
         expanded += 1;
         if expanded.is_multiple_of(256) {
@@ -171,6 +172,8 @@ fn check(
             progress.tell("searching backward with a single buffer", stats);
             let checked = budget.check(search.bytes()).and_then(|()| budget.check_work(search.generated()));
             exhausted = checked.err();
+        } else {
+            exhausted = budget.check_often(&mut pace, || search.bytes()).err();
         }
         exhausted.is_none()
     });

@@ -9,7 +9,7 @@
 
 use crate::start::roots;
 use palisade_automata::{Automata, Automaton, Edge, Hold, Letter, Population, StateId, ValueId};
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::running::CellId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -141,6 +141,7 @@ impl Setup {
         for (index, kind) in kinds.iter_mut().enumerate() {
             for (number, edge) in kind.edges.iter().enumerate() {
                 for written in effect(&edge.letter) {
+                    limits::go_on();
                     let queued = model == Model::Pso && matches!(edge.letter, Letter::Write(..));
                     let kinds = storing.entry(written).or_default();
                     if !queued {
@@ -270,6 +271,7 @@ fn analyse(kind: &mut Kind, model: Model) {
         }
     }
     while let Some((state, cell, value, stage)) = work.pop() {
+        limits::go_on();
         if !newest.insert((state, cell, value, stage)) {
             continue;
         }
@@ -348,6 +350,7 @@ fn held(kind: &Kind, cell: CellId, initial: usize, model: Model) -> IdVec<StateI
         .collect();
     let mut seen = FxHashSet::default();
     while let Some((state, last, held)) = work.pop() {
+        limits::go_on();
         if !seen.insert((state, last, held)) {
             continue;
         }
@@ -375,6 +378,7 @@ fn held(kind: &Kind, cell: CellId, initial: usize, model: Model) -> IdVec<StateI
     }
     let mut values: IdVec<StateId, Vec<ValueId>> = vec![Vec::new(); kind.incoming.len()].into();
     for (state, _, held) in seen {
+        limits::go_on();
         if !values[state].contains(&held) {
             values[state].push(held);
         }

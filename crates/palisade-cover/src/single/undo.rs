@@ -6,7 +6,7 @@ use super::setup::{Kind, Setup, Sharing, Wait, effect};
 use crate::bad::Bad;
 use crate::symbol::Symbol;
 use palisade_automata::{Edge, Letter, StateId, ValueId};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_memory::Model;
 use palisade_program::running::CellId;
 
@@ -95,6 +95,7 @@ impl Setup {
         match process.state {
             Some(state) => {
                 for &number in &kind.incoming[state] {
+                    limits::go_on();
                     self.undo_edge(element, actor, number, give);
                 }
             }
@@ -409,6 +410,7 @@ impl Setup {
         entering.sort_unstable();
         entering.dedup();
         for (kind_number, number) in entering {
+            limits::go_on();
             let kind = &self.kinds[kind_number as usize];
             let mentioned = element.processes.iter().filter(|process| process.kind == kind_number).count();
             if kind.allows(mentioned + 1) {

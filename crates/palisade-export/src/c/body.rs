@@ -8,7 +8,7 @@ use crate::routine::{Kind, Move, Routine, Section};
 use crate::step::{Effect, Plain, plain};
 use crate::structure::Node;
 use crate::text::Text;
-use palisade_base::{Id, IdVec, Span};
+use palisade_base::{Id, IdVec, Span, limits};
 use palisade_program::Value;
 use palisade_program::running::{
     Address, CellId, Expr, Instr, Location, Outside, RegId, RoleId, TemplateId, Type,
@@ -190,6 +190,7 @@ impl<'m> Body<'m> {
 
     fn nodes(&mut self, nodes: &[Node], text: &mut Text<'_>) {
         for (i, node) in nodes.iter().enumerate() {
+            limits::go_on();
             match node {
                 Node::Step(at) => self.step(*at, 0, text),
                 Node::Branch(at, alternatives) => self.branch(*at, alternatives, text),
@@ -276,6 +277,7 @@ impl<'m> Body<'m> {
         };
         text.commented(&line, moves[0].span);
         for (i, alternative) in alternatives.iter().enumerate() {
+            limits::go_on();
             text.line(&match i {
                 0 => "if (choice == 0) {".to_owned(),
                 i if i == most => "} else {".to_owned(),

@@ -24,7 +24,7 @@ use crate::structure::{Continues, Structured, structure};
 use crate::text::Text;
 use crate::watch::Watch;
 use body::Body;
-use palisade_base::{Diagnostic, IdVec, Source, Span};
+use palisade_base::{Diagnostic, IdVec, Source, Span, limits};
 use palisade_program::lower;
 use palisade_program::running::{CellId, CodeId, Condition, Instr, Liveness, PropertyKind, RoleId, System};
 use std::collections::BTreeSet;
@@ -72,6 +72,7 @@ pub(crate) fn write(export: &Export<'_>) -> Result<String, Vec<Diagnostic>> {
     let mut text = Text::new(export.source);
     model.prototypes(&mut text);
     for (index, routine) in routines.iter().enumerate().rev() {
+        limits::go_on();
         Body::new(&model, index).write(routine, &mut text);
     }
     model.main(&mut text);
@@ -163,9 +164,11 @@ impl Model<'_> {
         let mut seen = vec![false; self.routines.len()];
         let mut open = vec![index];
         while let Some(caller) = open.pop() {
+            limits::go_on();
             let routine = &self.routines[caller];
             for (location, moves) in routine.moves.iter_enumerated() {
                 for step in moves {
+                    limits::go_on();
                     let Instr::Call { code, .. } = step.instr else { continue };
                     let kind = Kind::Procedure(routine.section[location]);
                     let callee =
@@ -346,6 +349,7 @@ impl Model<'_> {
         text.forget_line();
         for variable in &self.memory.variables {
             for cell in variable.cells().filter(|cell| self.system.cells[*cell].init.is_none()) {
+                limits::go_on();
                 let bounds = variable.ty.domain.bounds();
                 let (lo, hi) = bounds.expect("validation: arbitrary values have a domain");
                 let number = |value: i64| number(Language::C, value);

@@ -7,7 +7,7 @@ use crate::names::Names;
 use crate::routine::Section;
 use crate::step::OLD;
 use crate::text::Text;
-use palisade_base::Span;
+use palisade_base::{Span, limits};
 use palisade_program::running::{CodeId, Expr, Instr, Location, RegId};
 
 /// The variables of a procedure in a process.
@@ -62,6 +62,7 @@ impl Process<'_> {
         let mut seen = vec![false; self.parts.len()];
         let mut open = vec![from];
         while let Some(part) = open.pop() {
+            limits::go_on();
             for callee in self.callees(part) {
                 if callee == to {
                     return true;
@@ -79,6 +80,7 @@ impl Process<'_> {
         let mut callees = Vec::new();
         for (location, moves) in routine.moves.iter_enumerated() {
             for step in moves {
+                limits::go_on();
                 if let Instr::Call { code, .. } = step.instr {
                     callees.push(self.callee(code, routine.section[location]));
                 }

@@ -32,7 +32,7 @@ use crate::structure::{Continues, Structured, structure};
 use crate::text::Text;
 use crate::watch::Watch;
 use crate::{Export, refuse};
-use palisade_base::{Diagnostic, IdVec, Source, Span};
+use palisade_base::{Diagnostic, IdVec, Source, Span, limits};
 use palisade_program::lower;
 use palisade_program::running::{Liveness, PropertyKind, RoleId, System};
 use process::Process;
@@ -292,6 +292,7 @@ impl Model<'_> {
         let same = inits.windows(2).all(|pair| pair[0] == pair[1]);
         let declared = self.memory.array.is_none() && same;
         for (cell, init) in variable.cells().zip(inits) {
+            limits::go_on();
             let place = self.memory.cell(cell);
             match init {
                 Some(0) => {}

@@ -10,7 +10,7 @@ use crate::routine::{Kind, Routine, Section};
 use crate::step::{Plain, plain};
 use crate::structure::Node;
 use crate::text::Text;
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 use palisade_program::running::{CodeId, Expr, Instr, Location, RegId, RoleId, TemplateId};
 use std::collections::BTreeMap;
 
@@ -66,10 +66,12 @@ impl<'m> Process<'m> {
         let mut calls: BTreeMap<usize, u32> = BTreeMap::new();
         let mut wanted = vec![index];
         while process.parts.len() < wanted.len() {
+            limits::go_on();
             let number = process.parts.len();
             let routine = &model.routines[wanted[number]];
             for (location, moves) in routine.moves.iter_enumerated() {
                 for (i, step) in moves.iter().enumerate() {
+                    limits::go_on();
                     if let Instr::Call { code, .. } = step.instr {
                         let callee = find(model, code, routine.section[location]);
                         if !wanted.contains(&callee) {
@@ -162,6 +164,7 @@ impl<'m> Process<'m> {
         for (number, part) in self.parts.iter().enumerate() {
             let range = |register: RegId| model.ranges.register_range(part.routine.id, register);
             for (id, name) in part.registers.iter_enumerated() {
+                limits::go_on();
                 let seen = match part.routine.kind {
                     Kind::Process(role) => model.observed.registers.contains_key(&(role, id)),
                     Kind::Procedure(_) => false,
@@ -208,6 +211,7 @@ impl<'m> Process<'m> {
 
     fn nodes(&mut self, number: usize, nodes: &[Node], text: &mut Text<'_>) {
         for (i, node) in nodes.iter().enumerate() {
+            limits::go_on();
             self.node(number, node, i + 1 == nodes.len(), text);
         }
     }
@@ -361,6 +365,7 @@ impl<'m> Process<'m> {
 
     /// A step as one statement; `None` for calls and returns, which are several.
     fn statement(&self, number: usize, at: Location, index: usize) -> Option<Statement> {
+        limits::go_on();
         let part = &self.parts[number];
         let step = part.routine.step(at, index);
         let mut passage = self.passage(number, Some(at), Some(step.target));

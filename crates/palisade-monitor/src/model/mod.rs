@@ -20,7 +20,7 @@ mod witness;
 use crate::event::{Access, Action, Bytes, Event, Instruction, MOST_PROCESSES, Process};
 use crate::monitor::Monitor;
 use crate::violations::Violation;
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_dpor::{Limits, explore};
 use palisade_engine::{
     Budget, Exhausted, Progress, Reason, Robustness, RobustnessEngine, RobustnessOutcome, Stats, Suitability,
@@ -80,6 +80,7 @@ fn answer(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &mut
         let mut search =
             Search { machine, budget, progress, stats, length, end: None, not_shown: false, cut: false };
         for state in (Machine { model: Model::Sc, ..machine }).initial_states() {
+            limits::go_on();
             search.run(state);
             if search.end.is_some() {
                 break;
@@ -176,6 +177,7 @@ impl Search<'_> {
         // Which step of the execution an event belongs to: events are told apart by their instruction.
         let mut positions: Vec<usize> = Vec::new();
         for (position, step) in taken.iter().enumerate() {
+            limits::go_on();
             if step.process >= MOST_PROCESSES as usize {
                 self.cut = true;
                 return None;

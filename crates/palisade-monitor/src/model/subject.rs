@@ -14,7 +14,7 @@
 //! Failing assertions and other faults of local steps just end their process: the run in which that step is not taken is a run as well.
 
 use crate::event::Access;
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_dpor::{Footprint, Mode, Next, Subject, Touch};
 use palisade_engine::Budget;
 use palisade_memory::{Action, Effect, Machine, Refusal, State, Step};
@@ -186,6 +186,7 @@ impl<'a> Model<'a> {
         let mut last = begin.clone();
         let mut queue = VecDeque::from([begin]);
         while let Some(here) = queue.pop_front() {
+            limits::go_on();
             let events = here.taken.events.iter().map(|(what, _)| what.clone()).collect();
             if !known.insert((here.point.state.clone(), events, here.section.clone())) {
                 goes_round = true;
@@ -415,6 +416,7 @@ fn section_footprint(machine: Machine<'_>, code: CodeId, begin: EdgeId) -> Footp
     let mut known = FxHashSet::default();
     let mut work = vec![(own.edges()[begin].target, 1u32)];
     while let Some((location, depth)) = work.pop() {
+        limits::go_on();
         if depth == 0 || !known.insert((location, depth)) {
             continue;
         }

@@ -6,7 +6,7 @@
 //! Nobody has to believe this file: what it makes is taken on the machine of `palisade-memory`, and its cycle is looked for by `palisade-trace`.
 
 use super::subject::{Taken, What};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_memory::{Action, Effect, Interlocked, Machine, Model, Pending, State, Step};
 use palisade_program::Value;
 use palisade_program::running::{CellId, ThreadId};
@@ -45,6 +45,7 @@ fn past(taken: &[Taken], last: usize) -> Vec<usize> {
     let mut is_past = vec![false; last + 1];
     is_past[last] = true;
     for later in (0..=last).rev() {
+        limits::go_on();
         if !is_past[later] {
             continue;
         }
@@ -161,6 +162,7 @@ impl Making<'_> {
         let own_address =
             self.machine.model == Model::Pso && self.machine.interlocked == Interlocked::OwnAddress;
         loop {
+            limits::go_on();
             let buffer = &self.state.threads[thread].buffer;
             if buffer.is_empty() {
                 return Some(());
@@ -198,6 +200,7 @@ impl Making<'_> {
     /// Lets the pending stores of a thread to a cell drain, and those that must go before them.
     fn drain_to(&mut self, thread: ThreadId, cell: CellId) -> Option<()> {
         loop {
+            limits::go_on();
             let buffer = &self.state.threads[thread].buffer;
             let Some(first) = buffer.iter().position(|entry| is_store_to(entry, cell)) else {
                 return Some(());

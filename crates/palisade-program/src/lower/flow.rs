@@ -10,7 +10,7 @@ use super::simplify;
 use crate::Value;
 use crate::running::{Code, Edge, Expr, Instr, Location, RegId, Register};
 use crate::written::{Name, Place, Procedure, Stmt, StmtKind, Template, Type};
-use palisade_base::{Id, IdVec, Span};
+use palisade_base::{Id, IdVec, Span, limits};
 use rustc_hash::FxHashMap;
 
 /// The code of a template with values for its parameters.
@@ -125,6 +125,7 @@ impl<'p> Body<'p> {
 
     /// Declares the registers and labels of a block, before any of it is lowered: gotos lead forward, too.
     fn collect(&mut self, block: &'p [Stmt], atomic_depth: usize) {
+        limits::go_on();
         for stmt in block {
             if !stmt.labels.is_empty() {
                 let target = JumpTarget { location: self.fresh(), atomic_depth };
@@ -162,6 +163,7 @@ impl<'p> Body<'p> {
     }
 
     fn stmt(&mut self, stmt: &'p Stmt) {
+        limits::go_on();
         self.begin(stmt);
         match &stmt.kind {
             StmtKind::If { condition, then, otherwise } => {

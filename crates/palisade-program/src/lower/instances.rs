@@ -6,7 +6,7 @@ use crate::running::{Instance, RoleId, System, TemplateId, ThreadId};
 use crate::written::{
     Count, Expr, ExprKind, Name, Observation, Param, ProcessRef, Program, Select, Start, Template,
 };
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use rustc_hash::FxHashMap;
 
 /// All combinations of parameter values, the first parameter slowest.
@@ -85,6 +85,7 @@ pub(super) fn place<'p>(program: &'p Program, system: &mut System, wanted: Insta
         for &role in &system.templates[id].roles {
             placement.first.insert(role, ThreadId::from_index(system.instances.len()));
             for copy in 0..copies {
+                limits::go_on();
                 let role_name = &system.roles[role].name;
                 let name = if numbered { format!("{role_name}[{copy}]") } else { role_name.clone() };
                 system.instances.push(Instance { role, name });

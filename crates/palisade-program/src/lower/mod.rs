@@ -27,7 +27,7 @@ mod values;
 use crate::running::{Role, System, TemplateInfo};
 use crate::written::Program;
 use globals::Globals;
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 
 /// How many instances the templates get.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -65,6 +65,7 @@ pub fn lower(program: &Program, instantiation: Instantiation) -> System {
     for template in &program.templates {
         let id = system.templates.push(TemplateInfo { name: template.name.to_string(), roles: Vec::new() });
         for args in instances::combinations(&template.params) {
+            limits::go_on();
             let code = system.codes.push(flow::process_code(&globals, template, &args));
             let name = instances::role_name(&template.name, &args);
             let role = system.roles.push(Role { template: id, args, code, name });

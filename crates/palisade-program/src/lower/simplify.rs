@@ -12,7 +12,7 @@
 //! *Cost.* Linear.
 
 use crate::running::{Code, Edge, Instr, Location};
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 
 /// A control-flow graph as lowering leaves it.
 pub(super) struct Graph {
@@ -49,6 +49,7 @@ impl Graph {
 
     /// Drops the edges that no run takes.
     fn drop_unreachable(&mut self) {
+        limits::go_on();
         // The targets of each location side by side.
         let mut first = vec![0usize; self.locations + 1];
         self.edges.iter().for_each(|edge| first[edge.source.index() + 1] += 1);
@@ -74,6 +75,7 @@ impl Graph {
 
     /// Rule A.
     fn merge_forward(&mut self) {
+        limits::go_on();
         let labelled = self.labelled();
         let mut next: Vec<Option<Location>> = vec![None; self.locations];
         let mut edge_count = vec![0u32; self.locations];
@@ -103,6 +105,7 @@ impl Graph {
 
     /// Rule B.
     fn merge_choices(&mut self) {
+        limits::go_on();
         let labelled = self.labelled();
         let mut ways_in = vec![0u32; self.locations];
         let mut ways_out = vec![0u32; self.locations];
@@ -129,6 +132,7 @@ impl Graph {
 
     /// Numbers the locations that are left.
     fn renumber(&mut self) {
+        limits::go_on();
         let mut number: Vec<Option<Location>> = vec![None; self.locations];
         let mut count = 0;
         let mut visit = |location: Location| {

@@ -2,6 +2,7 @@
 
 use super::{Annotation, Printer, expr};
 use crate::written::{Block, Expr, ExprKind, Stmt, StmtKind};
+use palisade_base::limits;
 use std::fmt::{self, Write};
 
 impl Printer {
@@ -21,6 +22,7 @@ impl Printer {
     }
 
     fn statement(&mut self, stmt: &Stmt) -> fmt::Result {
+        limits::go_on();
         self.labels(stmt)?;
         self.unlabelled(&stmt.kind)?;
         self.out.push('\n');

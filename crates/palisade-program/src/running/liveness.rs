@@ -6,7 +6,7 @@
 //! influence any step, fault or property. Registers that properties mention are never dead.
 
 use super::{Code, CodeId, Condition, EdgeId, Instr, Location, RegId, System};
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 
 /// The dead registers of every location.
 #[derive(Clone, Debug)]
@@ -56,7 +56,12 @@ fn observed_registers(system: &System, condition: &Condition, observed: &mut [Ve
 /// Backward data flow to the least fixpoint: live before = (live after − written) ∪ read.
 fn dead_registers(code: &Code, privates: usize, observed: &[RegId]) -> IdVec<Location, Vec<RegId>> {
     let registers = code.registers.len();
-    let mut live = vec![vec![false; registers]; code.location_count()];
+    limits::room_for(registers as u64 * code.location_count() as u64);
+    let nothing = |_| {
+        limits::go_on();
+        vec![false; registers]
+    };
+    let mut live: Vec<Vec<bool>> = (0..code.location_count()).map(nothing).collect();
     for at in &mut live {
         observed.iter().for_each(|register| at[register.index()] = true);
     }
@@ -66,6 +71,7 @@ fn dead_registers(code: &Code, privates: usize, observed: &[RegId]) -> IdVec<Loc
     }
     let mut work: Vec<Location> = (0..code.location_count()).map(Location::from_index).collect();
     while let Some(location) = work.pop() {
+        limits::go_on();
         for &id in &into[location.index()] {
             if flow(code, id, privates, observed, &mut live) {
                 work.push(code.edges()[id].source);
@@ -75,6 +81,7 @@ fn dead_registers(code: &Code, privates: usize, observed: &[RegId]) -> IdVec<Loc
     // Edges into the exit were handled when the exit was taken from the work list, like all others.
     live.into_iter()
         .map(|at| {
+            limits::go_on();
             at.iter().enumerate().filter(|(_, live)| !**live).map(|(i, _)| RegId::from_index(i)).collect()
         })
         .collect()
@@ -84,6 +91,7 @@ fn dead_registers(code: &Code, privates: usize, observed: &[RegId]) -> IdVec<Loc
 ///
 /// A call takes the private variables away and brings them back, perhaps changed; a return hands them back.
 fn flow(code: &Code, id: EdgeId, privates: usize, observed: &[RegId], live: &mut [Vec<bool>]) -> bool {
+    limits::go_on();
     let edge = &code.edges()[id];
     let mut before = live[edge.target.index()].clone();
     if let Some(register) = edge.instr.written_register()

@@ -6,7 +6,7 @@ use super::names::{BodyNames, Names, declared_twice};
 use crate::written::{
     Expr, ExprKind, Name, Param, PlaceKind, Procedure, Start, Stmt, StmtKind, Template, Type,
 };
-use palisade_base::{Diagnostic, Span};
+use palisade_base::{Diagnostic, Span, limits};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Checks the body of a process and says how large it is.
@@ -106,6 +106,7 @@ impl<'a> Body<'a, '_> {
         let mut flow = Flow::Falls;
         let mut warned = false;
         for stmt in block {
+            limits::go_on();
             let labels_before = self.label_count;
             let after = self.stmt(stmt);
             let no_way_in = flow == Flow::Leaves && self.label_count == labels_before;

@@ -6,6 +6,7 @@ use crate::numbers::{may_hold, size};
 use crate::rules::Growing;
 use crate::tokens::LocalId;
 use palisade_automata::Hold;
+use palisade_base::limits;
 use palisade_memory::{Section, State};
 use palisade_program::running::ThreadId;
 use rustc_hash::FxHashSet;
@@ -72,6 +73,7 @@ impl Population<'_, '_> {
         }
         let mut numbers = vec![0usize; open.len()];
         loop {
+            limits::go_on();
             let chosen: Vec<u32> = numbers.iter().map(|&number| number as u32).collect();
             if with(&chosen) {
                 return true;

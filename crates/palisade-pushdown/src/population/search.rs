@@ -6,7 +6,7 @@ use crate::contexts::Interrupted;
 use crate::rules::MemoryId;
 use crate::tokens::{Leap, LocalId, Wakes};
 use palisade_automata::Hold;
-use palisade_base::Id;
+use palisade_base::{Id, limits};
 use palisade_memory::{Action, Step};
 use palisade_program::running::ThreadId;
 use palisade_trace::{Run, until_bad};
@@ -90,6 +90,7 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
         let starts: Vec<Rc<[Leap]>> =
             machine.system.instances.iter().map(|i| self.population.tokens.starts(i.role)).collect();
         for state in machine.initial_states() {
+            limits::go_on();
             let memory = self.population.memories.id(state.memory.as_slice().to_vec());
             let mut chosen = vec![0; starts.len()];
             loop {
@@ -126,9 +127,11 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
     fn expand(&mut self, at: usize) -> Result<Option<usize>, Interrupted> {
         let population = &mut *self.population;
         population.counters.states += 1;
+        if population.counters.states.is_multiple_of(64) {
+            population.budget.check(population.bytes).map_err(Interrupted::Exhausted)?;
+        }
         if population.counters.states.is_multiple_of(1024) {
             (population.tell)(&population.counters);
-            population.budget.check(population.bytes).map_err(Interrupted::Exhausted)?;
             population.check_growth()?;
         }
         population.budget.check_work(population.counters.states).map_err(Interrupted::Exhausted)?;

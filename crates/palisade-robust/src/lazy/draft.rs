@@ -9,7 +9,7 @@
 //! 3. At an [own](Draft::own) location some of them are; a property that reads memory is not judged there, as the original does not judge it
 //!    with pending stores.
 
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 use palisade_memory::{Action, Effect, Machine, Step};
 use palisade_program::running::{
     BinaryOp, Code, CodeId, Condition, Edge, EdgeId, Instr, Location, PropertyKind, RegId, Register, System,
@@ -136,6 +136,7 @@ impl Draft {
         let mut to = original.initial_state(&run.memory)?;
         let mut steps = Vec::new();
         for step in &run.steps {
+            limits::go_on();
             let (next, effect) = changed.step(&from, *step).ok()?;
             let Action::Execute { edge, choice } = step.action else { return None };
             let code = from.threads[step.thread].top().code;

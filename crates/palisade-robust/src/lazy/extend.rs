@@ -17,7 +17,7 @@
 //! when it reaches memory, as on the store-buffer machine.
 
 use crate::lazy::draft::{Draft, DraftCode, Tag};
-use palisade_base::Span;
+use palisade_base::{Span, limits};
 use palisade_program::Value;
 use palisade_program::running::{
     Address, BinaryOp, CellId, CodeId, Edge, Expr, Instr, Location, Outside, RegId, System, Type, UnaryOp,
@@ -77,6 +77,7 @@ pub(crate) fn extend(draft: &mut Draft, code: CodeId, path: &[usize], variant: V
         at = target;
     }
     for (index, (edge, tag)) in edges.iter().enumerate() {
+        limits::go_on();
         // Alternatives to this instruction, from q₁ on.
         if variant == Variant::Deleting && index > 0 {
             let others: Vec<(Edge, Tag)> = extension
@@ -248,6 +249,7 @@ impl Extension<'_> {
     ) -> Location {
         let entries = self.buffer[first..].to_vec();
         for (index, entry) in entries.iter().enumerate() {
+            limits::go_on();
             match target {
                 Some(target) if index + 1 == entries.len() => {
                     self.code.add(Edge { source: at, target, instr: entry.store(), span }, Tag::UPDATE);
@@ -277,6 +279,7 @@ fn entry_condition<'i>(code: &DraftCode, path: impl Iterator<Item = &'i Instr>) 
     let mut now: FxHashMap<RegId, Option<Expr>> = FxHashMap::default();
     let mut conditions = Vec::new();
     for instr in path {
+        limits::go_on();
         match instr {
             Instr::Assign(register, value) => _ = now.insert(*register, at_start(value, &now)),
             Instr::Load(register, _)

@@ -11,6 +11,7 @@ use crate::search::Search;
 use crate::state::State;
 use crate::threads::{Letter, Move, Need, Node, Target, Threads, Way};
 use crate::witness::{Kept, steps};
+use palisade_base::limits;
 use palisade_memory::Action;
 use palisade_program::running::{CellId, CodeId, EdgeId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -99,6 +100,7 @@ fn sequence(threads: &mut Threads<'_>, own: &[Kept]) -> Option<Sequence> {
         if index + 1 < own.len() {
             let target = kept.to.expect("an attacker opens no sections");
             for action in threads.steps_after(&kept.mv, kept.code, kept.way, target) {
+                limits::go_on();
                 let Action::Execute { edge, .. } = action else { continue };
                 edges.push(edge);
             }
@@ -138,6 +140,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         let mut choices: Vec<Vec<Next>> = vec![self.nexts(target.node, &[(cell, target.write?)])?];
         self.visits.insert(target.node, 1);
         while let Some(open) = choices.last_mut() {
+            limits::go_on();
             self.steps += 1;
             if self.steps > MOST_STEPS {
                 return None;

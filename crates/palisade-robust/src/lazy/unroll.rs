@@ -7,7 +7,7 @@
 //! one of the unrolled program.
 
 use crate::lazy::draft::{Draft, Tag};
-use palisade_base::{Id, IdVec};
+use palisade_base::{Id, IdVec, limits};
 use palisade_program::running::{BinaryOp, Code, CodeId, Condition, Edge, EdgeId, Instr, Location, System};
 
 /// The edges of each code that lead back.
@@ -37,6 +37,7 @@ fn back_edges_of(code: &Code) -> Vec<bool> {
     let mut path: Vec<(Location, u32)> = vec![(code.entry, code.edges_from(code.entry).start)];
     colours[code.entry.index()] = Colour::OnPath;
     while let Some((location, next)) = path.last_mut() {
+        limits::go_on();
         let edges = code.edges_from(*location);
         if *next >= edges.end {
             colours[location.index()] = Colour::Done;
@@ -75,6 +76,7 @@ pub(crate) fn unroll(system: &System, rounds: usize) -> Draft {
         unrolled.edges.clear();
         for (round, here) in at.iter().enumerate() {
             for (number, edge) in code.edges().iter_enumerated() {
+                limits::go_on();
                 let target = if back[number.index()] { at.get(round + 1) } else { Some(here) };
                 let Some(target) = target else { continue };
                 let updates = matches!(edge.instr, Instr::Store(..));

@@ -20,7 +20,7 @@ mod trencher;
 mod verify;
 
 use crate::Language;
-use palisade_base::{Diagnostic, Source, Span};
+use palisade_base::{Diagnostic, Source, Span, limits};
 use palisade_program::written::{Block, Program, StmtKind};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -188,6 +188,7 @@ fn statements(program: &Program) -> Statements {
 /// The parsers limit how deep blocks nest.
 fn collect(block: &Block, found: &mut Statements) {
     for statement in block {
+        limits::go_on();
         let is_label = statement.labels.last().is_some_and(|label| label.span() == statement.span());
         let shape = match &statement.kind {
             StmtKind::If { .. } | StmtKind::Choose(_) => Shape::Choice,

@@ -1,7 +1,7 @@
 //! Changes of a text, its lines, and a scanner that knows just enough of each language.
 
 use super::FenceKind;
-use palisade_base::Span;
+use palisade_base::{Span, limits};
 
 /// Changes of a text that do not overlap.
 #[derive(Default)]
@@ -98,6 +98,7 @@ impl Comments {
         }
         let (mut depth, mut at) = (0, at);
         while at < text.len() {
+            limits::go_on();
             let rest = &text.as_bytes()[at..];
             if rest.starts_with(close.as_bytes()) && depth > 0 {
                 depth -= 1;
@@ -139,6 +140,7 @@ pub(super) fn tokens(text: &str, from: usize, comments: Comments) -> Vec<Token<'
     let mut found = Vec::new();
     let mut at = from;
     while at < bytes.len() {
+        limits::go_on();
         if let Some(end) = comments.end(text, at) {
             at = end;
             continue;

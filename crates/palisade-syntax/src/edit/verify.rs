@@ -1,5 +1,6 @@
 //! Whether a program is another one with fences.
 
+use palisade_base::limits;
 use palisade_program::written::{Block, Program, Stmt, StmtKind};
 use rustc_hash::FxHashSet;
 
@@ -33,6 +34,7 @@ impl Taken {
         let mut labels = Vec::new();
         let mut kept = Block::with_capacity(block.len());
         for mut statement in block.drain(..) {
+            limits::go_on();
             let start = statement.span().start as usize;
             let is_fence = is_fence(&statement);
             labels.append(&mut statement.labels);

@@ -6,7 +6,7 @@ use super::parser::{Failed, Outcome, Parser, shown, thread_number};
 use super::registers::{Width, register};
 use super::test::{Instruction, Memory, Operand, OperandKind, Thread, Word};
 use crate::suggest::nearest;
-use palisade_base::{Diagnostic, Span};
+use palisade_base::{Diagnostic, Span, limits};
 
 /// Words that end the code.
 const ENDS: [&str; 7] = ["exists", "forall", "locations", "filter", "final", "observed", "Observed"];
@@ -22,6 +22,7 @@ impl<'a> Parser<'a, '_> {
             return Vec::new();
         };
         while !self.at_questions() {
+            limits::go_on();
             self.row(&mut threads);
         }
         threads

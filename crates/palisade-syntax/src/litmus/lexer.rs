@@ -1,7 +1,7 @@
 //! The tokens of a litmus test from its initial state on, and the heading before it.
 
 use crate::report::Report;
-use palisade_base::{Diagnostic, Span};
+use palisade_base::{Diagnostic, Span, limits};
 
 /// A token and where it is.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +90,7 @@ pub(super) fn lex(text: &str, start: usize, report: &mut Report) -> Vec<Token> {
     let mut lexer = Lexer { text, bytes: text.as_bytes(), at: start };
     let mut tokens = Vec::with_capacity((text.len() - start) / 3 + 1);
     loop {
+        limits::go_on();
         lexer.skip_blanks(report);
         let start = lexer.at;
         let kind = lexer.token(report);

@@ -8,6 +8,7 @@ use super::bank::{Bank, bit};
 use super::ir::{Instr, Mem, Opnd};
 use super::mnemonics::{BitOp, Cc, Op};
 use super::registers::{Family, Part, Register};
+use palisade_base::limits;
 
 /// A set of flags and registers.
 pub(super) type Live = u32;
@@ -36,6 +37,7 @@ pub(super) fn live_out(code: &[Option<Instr>], bank: &Bank) -> Vec<Live> {
     let mut waiting: Vec<usize> = (0..code.len()).collect();
     let mut live_out = vec![0; code.len()];
     while let Some(position) = waiting.pop() {
+        limits::go_on();
         let instr = code[position].as_ref();
         let mut out = if falls_through(instr) { live_in[position + 1] } else { 0 };
         if let Some(target) = instr.and_then(|instr| instr.target) {

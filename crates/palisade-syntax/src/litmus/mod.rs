@@ -41,7 +41,7 @@ use crate::report::Report;
 use bank::Bank;
 use ir::Instr;
 use knowledge::{Knowledge, held};
-use palisade_base::{Diagnostic, Origin, Source, Span};
+use palisade_base::{Diagnostic, Origin, Source, Span, limits};
 use palisade_program::written::{
     Block, Count, Expr, ExprKind, Init, InitValue, Name, Place, PlaceKind, Program, Shared, Start as Starts,
     Template, Type,
@@ -138,6 +138,7 @@ impl Translation<'_, '_> {
             let before = (walks >= patience).then(|| knowledge.snapshot());
             knowledge.grown = false;
             for (position, thread) in threads.iter().enumerate() {
+                limits::go_on();
                 self.walk(&mut knowledge, banks, position, thread, report, false);
             }
             if !knowledge.grown || patience == usize::MAX && walks >= length {
@@ -204,6 +205,7 @@ impl Translation<'_, '_> {
         let mut state = State::new(setting, knowledge, report, build);
         let mut skip = false;
         for at in 0..instrs.len() {
+            limits::go_on();
             if thread.labels[at].is_some() {
                 state.label(thread.all_labels(at, build));
             }

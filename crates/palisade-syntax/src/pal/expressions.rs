@@ -8,7 +8,7 @@ use super::parser::{Parse, Parser, assignment_in_condition};
 use super::slips;
 use super::token::{Sign, Symbol, TokenKind, Word};
 use crate::limits::MAX_EXPR_DEPTH;
-use palisade_base::{Diagnostic, Origin, Span};
+use palisade_base::{Diagnostic, Origin, Span, limits};
 use palisade_program::Value;
 use palisade_program::written::{
     BinaryOp, Expr, ExprKind, Name, Observation, Place, PlaceKind, ProcessRef, Rmw, Select, UnaryOp,
@@ -43,6 +43,7 @@ impl Parser<'_> {
         let (mut left, mut height) = self.unary()?;
         let mut compared: Option<Span> = None;
         while let Some((op, strength)) = self.operator().filter(|&(_, strength)| strength >= least) {
+            limits::go_on();
             let operator = self.current.span;
             if let (COMPARISON, Some(first)) = (strength, compared) {
                 let diagnostic = Diagnostic::error("chained-comparison", "comparisons cannot be chained")

@@ -3,7 +3,7 @@
 use super::parser::{Failed, Parse, Parser};
 use super::slips;
 use super::token::{Sign, TokenKind, Word};
-use palisade_base::{Diagnostic, Origin, Span};
+use palisade_base::{Diagnostic, Origin, Span, limits};
 use palisade_program::written::{
     Count, Domain, Expr, Init, InitValue, Name, Outside, Param, Private, Procedure, Property, PropertyKind,
     Shared, Start, Template, Type,
@@ -13,6 +13,7 @@ impl Parser<'_> {
     /// Parses all items.
     pub fn items(&mut self) {
         while !self.at_end() {
+            limits::go_on();
             self.unclosed = false;
             self.item();
         }

@@ -3,7 +3,7 @@
 use super::parser::{Failed, Parse, Parser};
 use super::slips;
 use super::token::{Sign, TokenKind, Word};
-use palisade_base::{Diagnostic, Origin, Span};
+use palisade_base::{Diagnostic, Origin, Span, limits};
 use palisade_program::written::{BinaryOp, Block, Domain, Expr, ExprKind, Name, Stmt, StmtKind, Type};
 
 impl Parser<'_> {
@@ -28,6 +28,7 @@ impl Parser<'_> {
         self.advance();
         let mut block = Block::new();
         loop {
+            limits::go_on();
             match self.current.kind {
                 TokenKind::Sign(Sign::RightBrace) => {
                     self.advance();

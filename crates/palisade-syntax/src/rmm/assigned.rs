@@ -10,6 +10,7 @@
 //! not going on behind a setting.
 
 use super::ast::{Cell, Expr, ExprKind, Kind, Process, Statement};
+use palisade_base::limits;
 use rustc_hash::FxHashMap;
 
 /// Beyond this many steps nothing is said about the remaining registers.
@@ -37,7 +38,9 @@ pub(crate) fn read_before_written(process: &Process<'_>, registers: &[&str]) -> 
 fn reaches_use(steps: &[Step], register: usize, seen: &mut [usize], budget: &mut usize) -> bool {
     let mut open = vec![0];
     while let Some(mut at) = open.pop() {
+        limits::go_on();
         while seen[at] != register {
+            limits::go_on();
             if *budget == 0 {
                 return true;
             }

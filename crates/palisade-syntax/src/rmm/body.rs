@@ -10,7 +10,7 @@ use super::memory::{Memory, Pointer, View, binary, int, suggest};
 use super::messages::Messages;
 use super::registers::Registers;
 use super::token::Here;
-use palisade_base::{Diagnostic, Span};
+use palisade_base::{Diagnostic, Span, limits};
 use palisade_program::Value;
 use palisade_program::written::{
     BinaryOp, Block, Expr as Written, ExprKind as WrittenKind, Name, Place, PlaceKind, Rmw, Stmt, StmtKind,
@@ -62,6 +62,7 @@ impl<'a> Body<'_, 'a, '_> {
 
     fn append(&mut self, statements: &'a [Statement<'a>], section: Section, block: &mut Block) {
         for statement in statements {
+            limits::go_on();
             let start = block.len();
             let _left_out = self.statement(statement, section, block);
             if let (Some(label), Some(first)) = (self.label(statement), block.get_mut(start))
@@ -201,6 +202,7 @@ impl<'a> Body<'_, 'a, '_> {
     /// Reports what cannot stand in a locked block.
     fn check_locked(&mut self, statements: &'a [Statement<'a>]) {
         for statement in statements {
+            limits::go_on();
             if let Some(label) = self.label(statement) {
                 let error =
                     Diagnostic::error("label-in-locked-block", "a label cannot stand in a locked block");

@@ -2,13 +2,14 @@
 
 use super::messages::Messages;
 use super::token::{CallId, Here, Kind, Token};
-use palisade_base::{Diagnostic, Span};
+use palisade_base::{Diagnostic, Span, limits};
 
 /// All tokens of a text; the last one is [`Kind::End`].
 pub(crate) fn lex(text: &str, messages: &mut Messages) -> Vec<Token> {
     let mut lexer = Lexer::new(text);
     let mut tokens = Vec::with_capacity(text.len() / 4 + 1);
     loop {
+        limits::go_on();
         let token = lexer.next(messages);
         tokens.push(token);
         if token.kind == Kind::End {

@@ -6,13 +6,14 @@ use super::stream::Mark;
 use super::token::{Here, Kind};
 use crate::limits::MAX_NESTING;
 use crate::suggest::nearest;
-use palisade_base::Diagnostic;
+use palisade_base::{Diagnostic, limits};
 
 impl<'a> Parser<'a, '_> {
     /// The statements of a process, up to the next process or the end.
     pub(super) fn body(&mut self) -> Vec<Statement<'a>> {
         let mut statements = self.statements();
         while !matches!(self.peek(), Kind::Process | Kind::End) {
+            limits::go_on();
             let help = match self.peek() {
                 Kind::Data | Kind::Registers => "sections stand in front of `text`",
                 _ => "it closes nothing",
@@ -33,6 +34,7 @@ impl<'a> Parser<'a, '_> {
     fn statements(&mut self) -> Vec<Statement<'a>> {
         let mut statements = Vec::new();
         loop {
+            limits::go_on();
             match self.statement() {
                 Ok(statement) => statements.push(statement),
                 Err(Reported) => self.skip_statement(),

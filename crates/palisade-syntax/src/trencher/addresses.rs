@@ -13,7 +13,7 @@
 use super::file::{File, Instruction, RegisterId, StateId, Term, TermKind, Thread};
 use super::read::MAX_CELLS;
 use crate::report::Report;
-use palisade_base::{Diagnostic, Id, Span};
+use palisade_base::{Diagnostic, Id, Span, limits};
 use palisade_program::Value;
 use palisade_program::running;
 use palisade_program::written::{BinaryOp, UnaryOp};
@@ -221,6 +221,7 @@ impl<'f, 'a> Analysis<'f, 'a> {
         loop {
             let mut stored = false;
             while let Some((t, state)) = waiting.pop() {
+                limits::go_on();
                 stored |= analysis.visit(t, state, &mut waiting)?;
             }
             if !stored {
@@ -240,6 +241,7 @@ impl<'f, 'a> Analysis<'f, 'a> {
         let mut found = Found::default();
         for (t, thread) in file.threads.iter().enumerate() {
             for transition in &thread.transitions {
+                limits::go_on();
                 let Some(registers) = &analysis.registers[t][transition.from.index()] else { continue };
                 let Some(address) = transition.instruction.address() else { continue };
                 match evaluate(address, registers, &mut analysis.work) {
@@ -343,6 +345,7 @@ fn relevant(file: &File<'_>) -> (Vec<Vec<bool>>, bool) {
     let mut waiting: Vec<(usize, RegisterId)> = Vec::new();
     for (t, thread) in file.threads.iter().enumerate() {
         for transition in &thread.transitions {
+            limits::go_on();
             if let Some(address) = transition.instruction.address() {
                 address.registers(&mut |register, _| waiting.push((t, register)));
             }
@@ -356,6 +359,7 @@ fn relevant(file: &File<'_>) -> (Vec<Vec<bool>>, bool) {
         }
     }
     while let Some((t, register)) = waiting.pop() {
+        limits::go_on();
         if std::mem::replace(&mut relevant[t][register.index()], true) {
             continue;
         }
@@ -364,6 +368,7 @@ fn relevant(file: &File<'_>) -> (Vec<Vec<bool>>, bool) {
             memory_matters = true;
             for (t, thread) in file.threads.iter().enumerate() {
                 for transition in &thread.transitions {
+                    limits::go_on();
                     if let Instruction::Write { value, .. } = &transition.instruction {
                         value.registers(&mut |from, _| waiting.push((t, from)));
                     }

@@ -8,7 +8,7 @@ use super::file::{Instruction, RegisterId, StateId, Thread};
 use super::read::shown;
 use crate::report::Report;
 use crate::suggest::nearest;
-use palisade_base::{Diagnostic, Id, IdVec, Span};
+use palisade_base::{Diagnostic, Id, IdVec, Span, limits};
 use rustc_hash::FxHashMap;
 
 /// Suggestions are looked for among this many names at most.
@@ -127,6 +127,7 @@ fn reached(thread: &Thread<'_>) -> IdVec<StateId, bool> {
     reached[thread.initial] = true;
     let mut open = vec![thread.initial];
     while let Some(state) = open.pop() {
+        limits::go_on();
         for &transition in &thread.states[state].out {
             let to = thread.transitions[transition].to;
             if !std::mem::replace(&mut reached[to], true) {
@@ -165,6 +166,7 @@ fn sections(thread: &Thread<'_>, report: &mut Report) -> Sections {
 
     let mut waiting = vec![thread.initial];
     while let Some(state) = waiting.pop() {
+        limits::go_on();
         if std::mem::replace(&mut outside[state], true) {
             continue;
         }
@@ -183,6 +185,7 @@ fn sections(thread: &Thread<'_>, report: &mut Report) -> Sections {
                     seen[transition.to] = StateId::from_index(number).0;
                     let mut next = 0;
                     while let Some(&inside) = states.get(next) {
+                        limits::go_on();
                         next += 1;
                         copies += 1;
                         if thread.states[inside].out.is_empty() {
@@ -233,6 +236,7 @@ fn lock_misuse(
     report: &mut Report,
 ) {
     for (position, transition) in thread.transitions.iter().enumerate() {
+        limits::go_on();
         if matches!(transition.instruction, Instruction::Unlock) && outside[transition.from] {
             if unlocked[position] {
                 let message = "this `unlock` is also reached without the lock; the thread is then stuck";

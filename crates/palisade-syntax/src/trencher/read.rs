@@ -4,7 +4,7 @@ use super::file::{File, Instruction, RegisterId, State, StateId, Term, TermKind,
 use crate::limits::{MAX_NESTING, MAX_SIZE};
 use crate::report::Report;
 use crate::suggest::nearest;
-use palisade_base::{Diagnostic, IdVec, Source, Span};
+use palisade_base::{Diagnostic, IdVec, Source, Span, limits};
 use palisade_program::written::BinaryOp;
 use rustc_hash::FxHashMap;
 
@@ -25,6 +25,7 @@ pub(super) fn read<'a>(source: &'a Source, report: &mut Report) -> File<'a> {
     let mut names: FxHashMap<&str, Span> = FxHashMap::default();
     let mut any_thread = false;
     while let Some((word, span)) = reader.next() {
+        limits::go_on();
         match word {
             "memory_size" => reader.memory_size(&mut file, span),
             "thread" => {

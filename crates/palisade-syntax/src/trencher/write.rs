@@ -6,7 +6,7 @@ use super::addresses::Memory;
 use super::check::{Section, Sections};
 use super::file::{File, Instruction, RegisterId, StateId, Term, TermKind, Thread, Transition};
 use crate::generate::{self, Names, assign, declare, goto, named, read};
-use palisade_base::{Id, IdVec, Origin, Span};
+use palisade_base::{Id, IdVec, Origin, Span, limits};
 use palisade_program::written::{
     BinaryOp, Block, Count, Expr, ExprKind, Init, InitValue, Name, Observation, Place, PlaceKind, ProcessRef,
     Program, Property, PropertyKind, Select, Shared, Start, Stmt, StmtKind, Template, Type, UnaryOp,
@@ -105,6 +105,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         let by_entry: FxHashMap<StateId, usize> =
             sections.sections.iter().enumerate().map(|(number, section)| (section.entry, number)).collect();
         for transition in &thread.transitions {
+            limits::go_on();
             if matches!(transition.instruction, Instruction::Lock)
                 && sections.outside[transition.from]
                 && thread.states[transition.from].out.len() == 1
@@ -169,6 +170,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         block: &mut Block,
     ) {
         for (position, &state) in order.iter().enumerate() {
+            limits::go_on();
             let next = order.get(position + 1).map(|next| (region, *next)).or(behind);
             let start = block.len();
             self.state(region, state, next, block);

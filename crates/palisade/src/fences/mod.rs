@@ -12,7 +12,7 @@ pub use write::WriteError;
 use crate::{Answer, CheckOptions, Input, check};
 use oracle::Engines;
 use palisade_base::Source;
-use palisade_engine::{Budget, Progress, Verdict, Witness, peak_memory_bytes};
+use palisade_engine::{Budget, Exhausted, Progress, Verdict, Witness, peak_memory_bytes};
 use palisade_fences::{
     End, FenceSet, Fencing, Findings, Per, Place, PlaceId, Placement, Places, Wanted, Which, find,
 };
@@ -86,6 +86,9 @@ pub enum FencesError {
     /// What `--only`, `--never` or a weight names is no place for a fence.
     #[error("no fence can be placed at `{0}`")]
     NoSuchPlace(Spot),
+    /// The budget ran out before the search began, or before its result could be put into words.
+    #[error("{0}")]
+    Exhausted(Exhausted),
 }
 
 /// Finds fences that make a program safe or robust.
@@ -96,7 +99,7 @@ pub fn fences(
     progress: &dyn Progress,
 ) -> Result<FencesAnswer, FencesError> {
     let start = Instant::now();
-    let places = places(input, options)?;
+    let places = budget.within(|| places(input, options)).map_err(FencesError::Exhausted)??;
     let oracle = Engines { goal: options.goal, options: &options.check };
     let weight = |place: PlaceId| {
         let place = &places.places()[place];
@@ -116,15 +119,17 @@ pub fn fences(
         }
         Taken { system, run: witness.run.clone(), replay }
     };
-    let needed = findings
-        .sets
-        .iter()
-        .map(|set| set.fences.iter().map(|fence| taken(&fence.without, &fence.run)).collect())
-        .collect();
-    let hopeless = match &findings.end {
-        End::Hopeless(witness) => Some(taken(&places.no_fences(), witness)),
-        End::Complete | End::Unknown(_) => None,
+    let all_taken = || {
+        let of_set =
+            |set: &FenceSet| set.fences.iter().map(|fence| taken(&fence.without, &fence.run)).collect();
+        let needed: Vec<Vec<Taken>> = findings.sets.iter().map(of_set).collect();
+        let hopeless = match &findings.end {
+            End::Hopeless(witness) => Some(taken(&places.no_fences(), witness)),
+            End::Complete | End::Unknown(_) => None,
+        };
+        (needed, hopeless)
     };
+    let (needed, hopeless) = budget.clone().with_grace().within(all_taken).map_err(FencesError::Exhausted)?;
     let under_sc = match (&hopeless, options.goal) {
         (Some(_), Goal::Safety) => {
             let options = CheckOptions { model: Model::Sc, ..options.check.clone() };

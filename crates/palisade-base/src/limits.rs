@@ -1,0 +1,253 @@
+//! Stopping work that takes too long, wherever it is.
+//!
+//! *Problem.* Reading, lowering, analysing and printing a program can take as long as searching it, and such code has nothing sensible to answer when time or memory runs out.
+//!
+//! *How.* [`within`] starts work under limits. Loops in that work call [`go_on`], which is cheap enough for inner loops: it looks at the clock about once per millisecond.
+//! Code about to allocate a lot asks [`room_for`] first. When a limit is exceeded, both leave the work by unwinding, and [`within`] returns what ran out. This is no panic: no hook runs,
+//! and no message is printed. Without limits, and on other threads than the one that called [`within`], both do nothing.
+//!
+//! *Invariants.* (1) Work under limits shares nothing it changes with work outside, except through locks that ignore poisoning. (2) Code that can give a partial answer does not
+//! rely on this: it asks its limits directly, and reports what it has found out.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// What ran out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Exhausted {
+    /// The time given.
+    Time(Duration),
+    /// The memory given, in bytes.
+    Memory(u64),
+    /// The states or configurations given.
+    Work(u64),
+    /// Somebody asked to stop.
+    Stopped,
+}
+
+impl fmt::Display for Exhausted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Exhausted::Time(limit) => write!(f, "out of time ({} s)", limit.as_secs_f64()),
+            Exhausted::Memory(limit) => {
+                write!(f, "out of memory ({:.2} GiB)", *limit as f64 / (1u64 << 30) as f64)
+            }
+            Exhausted::Work(limit) => write!(f, "more than {limit} states or configurations"),
+            Exhausted::Stopped => write!(f, "stopped"),
+        }
+    }
+}
+
+/// Limits on work.
+pub trait Limited {
+    /// Whether to go on, if so many bytes more are needed at once.
+    fn allows(&self, more_bytes: u64) -> Result<(), Exhausted>;
+}
+
+/// Smaller requests are not asked about.
+const WORTH_ASKING: u64 = 1 << 20;
+
+/// What leaves the work.
+struct Left(Exhausted);
+
+thread_local! {
+    static LIMITS: RefCell<Option<Rc<dyn Limited>>> = const { RefCell::new(None) };
+    static PACE: Cell<Option<Pace>> = const { Cell::new(None) };
+}
+
+/// How often to ask: about once per millisecond, and the clock is looked at only now and then.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Calls until the next look at the clock, and between two looks.
+    left: u16,
+    every: u16,
+    looked: Instant,
+    asked: Option<Instant>,
+}
+
+impl Pace {
+    /// More calls than this never lie between two looks: the next ones may take longer than the last ones.
+    const MOST_SKIPPED: u16 = 64;
+    const SHORT: Duration = Duration::from_micros(100);
+    const LONG: Duration = Duration::from_millis(2);
+    const BETWEEN: Duration = Duration::from_micros(500);
+
+    /// Starts now. The first call is due.
+    pub fn new() -> Pace {
+        Pace { left: 0, every: 0, looked: Instant::now(), asked: None }
+    }
+
+    /// Whether it is time to ask. Costs next to nothing if it is not.
+    #[inline]
+    pub fn is_due(&mut self) -> bool {
+        match self.left.checked_sub(1) {
+            Some(left) => {
+                self.left = left;
+                false
+            }
+            None => self.look(),
+        }
+    }
+
+    fn look(&mut self) -> bool {
+        let now = Instant::now();
+        match now - self.looked {
+            short if short < Pace::SHORT => self.every = (self.every * 2 + 1).min(Pace::MOST_SKIPPED),
+            long if long > Pace::LONG => self.every /= 8,
+            _ => {}
+        }
+        (self.left, self.looked) = (self.every, now);
+        let due = self.asked.is_none_or(|asked| now - asked >= Pace::BETWEEN);
+        if due {
+            self.asked = Some(now);
+        }
+        due
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace::new()
+    }
+}
+
+/// Does work within limits, on this thread. If they are exceeded, what the work was changing is left as it was then, and must not be used.
+pub fn within<T>(limits: Rc<dyn Limited>, work: impl FnOnce() -> T) -> Result<T, Exhausted> {
+    let _restore = Restore { limits: LIMITS.replace(Some(limits)), pace: PACE.replace(Some(Pace::new())) };
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast::<Left>() {
+        Ok(left) => left.0,
+        Err(panic) => resume_unwind(panic),
+    })
+}
+
+/// Puts the limits around back in force.
+struct Restore {
+    limits: Option<Rc<dyn Limited>>,
+    pace: Option<Pace>,
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        LIMITS.set(self.limits.take());
+        PACE.set(self.pace.take());
+    }
+}
+
+/// Goes on, or leaves the work if its limits are exceeded. For loops whose rounds take less than a millisecond.
+#[inline]
+pub fn go_on() {
+    if let Some(mut pace) = PACE.get() {
+        let due = pace.is_due();
+        PACE.set(Some(pace));
+        if due {
+            ask(0);
+        }
+    }
+}
+
+/// Leaves the work if there is no room for so many bytes more. For code that is about to allocate them at once.
+pub fn room_for(bytes: u64) {
+    if bytes >= WORTH_ASKING {
+        ask(bytes);
+    }
+}
+
+/// Leaves the work because of this.
+pub fn leave(what: Exhausted) -> ! {
+    resume_unwind(Box::new(Left(what)))
+}
+
+/// What a panic left behind, for code that catches panics inside work under limits. Work that is being left goes on leaving.
+pub fn unless_leaving(payload: Box<dyn Any + Send>) -> Box<dyn Any + Send> {
+    if payload.is::<Left>() { resume_unwind(payload) } else { payload }
+}
+
+#[cold]
+fn ask(bytes: u64) {
+    let limits = LIMITS.with_borrow(Clone::clone);
+    // Somebody who is cleaning up must come to the end.
+    if let Some(limits) = limits.filter(|_| !std::thread::panicking())
+        && let Err(what) = limits.allows(bytes)
+    {
+        leave(what);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Allows so many questions, and so many bytes at once.
+    struct Questions(Cell<u32>, u64);
+
+    impl Limited for Questions {
+        fn allows(&self, more_bytes: u64) -> Result<(), Exhausted> {
+            if more_bytes > self.1 {
+                return Err(Exhausted::Memory(self.1));
+            }
+            self.0.set(self.0.get().checked_sub(1).ok_or(Exhausted::Stopped)?);
+            Ok(())
+        }
+    }
+
+    fn questions(number: u32) -> Rc<dyn Limited> {
+        Rc::new(Questions(Cell::new(number), 1 << 30))
+    }
+
+    fn forever() {
+        loop {
+            go_on();
+        }
+    }
+
+    #[test]
+    fn work_without_end_is_left() {
+        assert_eq!(within(questions(5), forever), Err(Exhausted::Stopped));
+        assert_eq!(within(questions(5), || 7), Ok(7));
+    }
+
+    #[test]
+    fn without_limits_nothing_is_left() {
+        (0..1000).for_each(|_| go_on());
+        room_for(u64::MAX);
+        let elsewhere =
+            within(questions(0), || std::thread::spawn(|| (0..1000).for_each(|_| go_on())).join());
+        assert!(elsewhere.is_ok_and(|joined| joined.is_ok()));
+    }
+
+    #[test]
+    fn room_is_asked_for_in_advance() {
+        let ask = |bytes| within(questions(5), || room_for(bytes));
+        assert_eq!(ask(1 << 30), Ok(()));
+        assert_eq!(ask((1 << 30) + 1), Err(Exhausted::Memory(1 << 30)));
+    }
+
+    #[test]
+    fn the_innermost_limits_count_and_the_outer_ones_come_back() {
+        let outer = within(questions(1000), || {
+            assert_eq!(within(questions(1), forever), Err(Exhausted::Stopped));
+            assert_eq!(within(questions(1), || room_for(2 << 30)), Err(Exhausted::Memory(1 << 30)));
+            go_on();
+            room_for(1 << 31)
+        });
+        assert_eq!(outer, Err(Exhausted::Memory(1 << 30)));
+    }
+
+    #[test]
+    fn code_that_catches_panics_does_not_keep_work_from_being_left() {
+        let caught =
+            |work: fn()| within(questions(1), || catch_unwind(work).map_err(unless_leaving).is_err());
+        assert_eq!(caught(forever), Err(Exhausted::Stopped));
+        assert_eq!(caught(|| panic!("this is expected")), Ok(true));
+    }
+
+    #[test]
+    fn panics_go_on() {
+        let panic = catch_unwind(|| within(questions(1), || panic!("this is expected")));
+        assert!(panic.is_err());
+    }
+}

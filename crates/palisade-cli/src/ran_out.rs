@@ -1,0 +1,241 @@
+//! Answers of commands that run out of time or memory before there is anything to say about a file.
+//!
+//! The work asks its budget whether to go on, in every phase ([`palisade::engine::Budget::within`]), and what it has found out by then becomes part of the answer. A [`Backstop`] is
+//! beneath that, for work that does not ask often enough: it ends the process with the same words. It is not used where several files are looked at.
+
+use crate::args::Format;
+use crate::exit::Exit;
+use crate::limits::Limits;
+use palisade::engine::{Exhausted, Process, RaceOutcome, RobustnessOutcome};
+use palisade::report::{self, Colour, FencesEnd, FencesFinding, Finding, RaceFinding, RobustFinding};
+use palisade::{Model, Outcome, Races, Reason, Robustness, Source, Stats, Verdict};
+use serde_json::json;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Who answers if no engine did.
+const NOBODY: &str = "none";
+
+/// What a command says about a file when it has run out.
+#[derive(Clone, Debug)]
+pub struct LastWords {
+    /// The file, as the user called it.
+    pub file: String,
+    /// Text or JSON.
+    pub format: Format,
+    /// Colour on standard output.
+    pub colour: Colour,
+    /// What was asked.
+    pub question: Question,
+    /// When it was asked.
+    pub start: Instant,
+}
+
+/// What was asked.
+#[derive(Clone, Debug)]
+pub enum Question {
+    /// Whether a program is safe.
+    Check(Model),
+    /// Whether it is robust.
+    Robust(Model),
+    /// Whether it has triangular races.
+    Triangular,
+    /// Which fences it needs.
+    Fences {
+        /// The memory model.
+        model: Model,
+        /// `safety` or `robustness`.
+        goal: &'static str,
+        /// Whether all minimal sets were asked for.
+        all: bool,
+    },
+    /// Something else, by the name of the command.
+    Other(&'static str),
+}
+
+impl LastWords {
+    /// The answer: unknown, because this ran out.
+    pub fn say(&self, what: Exhausted) -> String {
+        let (file, seconds) = (self.file.as_str(), self.start.elapsed().as_secs_f64());
+        let (reason, stats) = (Reason::Exhausted(what), Stats::new());
+        let peak_memory_bytes = palisade::engine::peak_memory_bytes();
+        let source = Source::new(file, "");
+        let is_text = self.format == Format::Text;
+        match self.question {
+            Question::Check(model) => {
+                let outcome = Outcome { verdict: Verdict::Unknown(reason), engine: NOBODY, stats };
+                let finding = Finding {
+                    file,
+                    model,
+                    outcome: &outcome,
+                    limits: None,
+                    seconds,
+                    peak_memory_bytes,
+                    evidence: None,
+                    witness: None,
+                    threads: None,
+                    others: &[],
+                    certified: None,
+                };
+                match is_text {
+                    true => report::headline(&finding, self.colour) + "\n",
+                    false => report::check_json("check", &finding, &source, &[]) + "\n",
+                }
+            }
+            Question::Robust(model) => {
+                let answer = Robustness::Unknown(reason);
+                let outcome = RobustnessOutcome { answer, engine: NOBODY, stats };
+                let finding = RobustFinding {
+                    file,
+                    model,
+                    outcome: &outcome,
+                    limits: None,
+                    seconds,
+                    peak_memory_bytes,
+                    evidence: None,
+                    witness: None,
+                };
+                match is_text {
+                    true => report::robust_headline(&finding, self.colour) + "\n",
+                    false => report::robust_json(&finding) + "\n",
+                }
+            }
+            Question::Triangular => {
+                let outcome = RaceOutcome { answer: Races::Unknown(reason), stats };
+                let finding =
+                    RaceFinding { file, outcome: &outcome, seconds, peak_memory_bytes, evidence: None };
+                match is_text {
+                    true => report::race_headline(&finding, self.colour) + "\n",
+                    false => report::race_json(&finding) + "\n",
+                }
+            }
+            Question::Fences { model, goal, all } => {
+                let finding = FencesFinding {
+                    file,
+                    source: &source,
+                    model,
+                    goal,
+                    all,
+                    word: "unknown",
+                    engine: NOBODY,
+                    stats: &stats,
+                    places: 0,
+                    fewest: 0,
+                    sets: Vec::new(),
+                    costs: Vec::new(),
+                    end: FencesEnd::Unknown(&reason),
+                    limits: None,
+                    seconds,
+                    peak_memory_bytes,
+                };
+                match is_text {
+                    true => report::fences_headline(&finding, self.colour) + "\n",
+                    false => report::fences_json(&finding, "", &[]) + "\n",
+                }
+            }
+            Question::Other(command) => match is_text {
+                true => format!("unknown  {file}: {reason}\n"),
+                false => {
+                    let record = json!({
+                        "schema_version": report::SCHEMA_VERSION,
+                        "command": command,
+                        "file": file,
+                        "verdict": "unknown",
+                        "reason": reason.to_string(),
+                        "seconds": seconds,
+                        "peak_memory_bytes": peak_memory_bytes,
+                    });
+                    record.to_string() + "\n"
+                }
+            },
+        }
+    }
+}
+
+/// How often the backstop looks.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long after the time is up the work may still come to an answer by itself, at least.
+const LATE: Duration = Duration::from_millis(220);
+/// How long after Ctrl-C.
+const STOPPING: Duration = Duration::from_secs(1);
+/// How much memory it may take above the limit, at least.
+const SPARE: u64 = 14 << 20;
+
+/// Ends the process if its work does not: with an answer, and soon after its time or memory has run out.
+pub struct Backstop {
+    shared: Arc<(Mutex<Armed>, Condvar)>,
+}
+
+/// Whether the backstop may still end the process.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Armed {
+    Yes,
+    No,
+}
+
+impl Backstop {
+    /// Watches over the work until dropped.
+    pub fn new(limits: &Limits, last_words: LastWords) -> Backstop {
+        let shared = Arc::new((Mutex::new(Armed::Yes), Condvar::new()));
+        let watch = Watch {
+            timeout: limits.timeout,
+            late: limits.timeout.map(|timeout| timeout + (timeout / 100 * 8).max(LATE)),
+            memory: limits.memory,
+            process: limits.process.clone(),
+            stop: limits.stop.clone(),
+            last_words,
+        };
+        let theirs = shared.clone();
+        std::thread::spawn(move || watch.run(&theirs));
+        Backstop { shared }
+    }
+}
+
+impl Drop for Backstop {
+    fn drop(&mut self) {
+        let (armed, changed) = &*self.shared;
+        // Waits for good if the process is being ended.
+        *armed.lock().unwrap_or_else(PoisonError::into_inner) = Armed::No;
+        changed.notify_all();
+    }
+}
+
+struct Watch {
+    timeout: Option<Duration>,
+    late: Option<Duration>,
+    memory: u64,
+    process: Arc<Process>,
+    stop: Arc<AtomicBool>,
+    last_words: LastWords,
+}
+
+impl Watch {
+    fn run(&self, (armed, changed): &(Mutex<Armed>, Condvar)) {
+        let most = self.memory.saturating_add((self.memory / 7).max(SPARE));
+        let mut stopping: Option<Instant> = None;
+        let mut armed = armed.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            armed = changed.wait_timeout(armed, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            if *armed == Armed::No {
+                return;
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                stopping.get_or_insert_with(Instant::now);
+            }
+            let what = match (self.timeout, self.late) {
+                (Some(timeout), Some(late)) if self.last_words.start.elapsed() >= late => {
+                    Exhausted::Time(timeout)
+                }
+                _ if stopping.is_some_and(|since| since.elapsed() >= STOPPING) => Exhausted::Stopped,
+                _ if self.process.measured_now() > most => Exhausted::Memory(self.memory),
+                _ => continue,
+            };
+            // Nobody is left to answer if this cannot be written.
+            let mut stdout = io::stdout().lock();
+            let _ = stdout.write_all(self.last_words.say(what).as_bytes()).and_then(|()| stdout.flush());
+            std::process::exit(Exit::Unknown.code().into());
+        }
+    }
+}

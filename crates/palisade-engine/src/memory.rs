@@ -1,0 +1,228 @@
+//! The memory of the whole process, measured.
+//!
+//! *Problem.* Engines know how large their tables are, but not what the allocator adds, what is on its way between tables, and what is taken before and after the search.
+//!
+//! *How.* The host is asked about once per millisecond how much private memory the process has ([`in_use`]). Where the host does not tell, what the holders report is all that is known.
+//! Several questions may be answered at a time. Each has a [`Share`] in which it reports its tables. When the process exceeds the limit, the question with the largest tables gives up; above
+//! [`Process::emergency`] every question that asks does.
+//!
+//! *Why not only what is in use.* Allocators keep freed memory. So that the next file of many is not refused what the last one has freed, the limit gives way a little, by at most a sixteenth.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// The limit on the memory of this process, for all who share it.
+#[derive(Debug)]
+pub struct Process {
+    limit: u64,
+    measure: fn() -> Option<u64>,
+    last: Mutex<Option<(Instant, u64)>>,
+    /// The last measurement; 0 before the first, and where there is none.
+    now: AtomicU64,
+    /// What the process may take now: the limit, or a little more if the allocator keeps freed memory.
+    allowed: AtomicU64,
+    shares: Mutex<Vec<Weak<AtomicU64>>>,
+}
+
+/// What one question holds, as far as it knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Share {
+    process: Arc<Process>,
+    bytes: Arc<AtomicU64>,
+}
+
+/// How much has gone wrong.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Pressure {
+    /// There is room.
+    None,
+    /// Whoever holds most gives up.
+    Full,
+    /// Everybody gives up.
+    Emergency,
+}
+
+/// Time between two measurements.
+const BETWEEN: Duration = Duration::from_millis(1);
+
+impl Process {
+    /// A limit in bytes on what this process takes.
+    pub fn new(limit: u64) -> Arc<Process> {
+        Process::measured_by(limit, in_use)
+    }
+
+    fn measured_by(limit: u64, measure: fn() -> Option<u64>) -> Arc<Process> {
+        let (last, now) = (Mutex::new(None), AtomicU64::new(0));
+        Arc::new(Process {
+            limit,
+            measure,
+            last,
+            now,
+            allowed: AtomicU64::new(limit),
+            shares: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn share(self: &Arc<Process>) -> Share {
+        let bytes = Arc::new(AtomicU64::new(0));
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        shares.retain(|share| share.strong_count() > 0);
+        shares.push(Arc::downgrade(&bytes));
+        if shares.len() == 1 {
+            self.give_way();
+        }
+        Share { process: self.clone(), bytes }
+    }
+
+    /// What the process takes, at most a millisecond ago; 0 if the host does not tell.
+    pub fn measured_now(&self) -> u64 {
+        // Somebody else is measuring: the last result will do.
+        if let Ok(mut last) = self.last.try_lock()
+            && last.is_none_or(|(when, _)| when.elapsed() >= BETWEEN)
+        {
+            let now = (self.measure)().unwrap_or(0);
+            *last = Some((Instant::now(), now));
+            self.now.store(now, Ordering::Relaxed);
+        }
+        self.now.load(Ordering::Relaxed)
+    }
+
+    /// What the process took when it was measured last.
+    pub(crate) fn measured(&self) -> u64 {
+        self.now.load(Ordering::Relaxed)
+    }
+
+    fn emergency(&self) -> u64 {
+        self.limit.saturating_add(self.limit / 10)
+    }
+
+    /// Somebody has freed memory: what the allocator still keeps may be used again.
+    pub(crate) fn give_way(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let kept = self.measured_now();
+        let most = self.limit.saturating_add(self.limit / 16);
+        let allowed = kept.saturating_add(self.limit / 32).clamp(self.limit, most);
+        self.allowed.store(allowed, Ordering::Relaxed);
+    }
+}
+
+impl Share {
+    pub(crate) fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// Whether there is room, given what this question holds and so many bytes that it is about to take.
+    pub(crate) fn check(&self, bytes: u64, more: u64) -> Pressure {
+        self.bytes.store(bytes, Ordering::Relaxed);
+        let process = &self.process;
+        let now = process.measured_now();
+        // Where the host does not tell, only the share is known.
+        let wanted = now.max(bytes).saturating_add(more);
+        if wanted <= process.allowed.load(Ordering::Relaxed) {
+            Pressure::None
+        } else if wanted > process.emergency() || more > 0 || self.is_largest(bytes) {
+            if now > process.emergency() { Pressure::Emergency } else { Pressure::Full }
+        } else {
+            Pressure::None
+        }
+    }
+
+    fn is_largest(&self, bytes: u64) -> bool {
+        let shares = self.process.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        shares.iter().filter_map(Weak::upgrade).all(|share| share.load(Ordering::Relaxed) <= bytes)
+    }
+}
+
+/// The private memory that this process has resident, if the host tells: without the pages of its files, which the host can drop at any time.
+#[cfg(target_os = "linux")]
+pub fn in_use() -> Option<u64> {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+    use std::sync::OnceLock;
+
+    /// Kept open: it is read often. The host counts in pages, and does not tell their size.
+    static STATM: OnceLock<Option<(File, u64)>> = OnceLock::new();
+    let (statm, page) = STATM
+        .get_or_init(|| {
+            let statm = File::open("/proc/self/statm").ok()?;
+            Some((statm, page_size()?))
+        })
+        .as_ref()?;
+    let mut text = [0; 128];
+    let length = statm.read_at(&mut text, 0).ok()?;
+    let text = std::str::from_utf8(&text[..length]).ok()?;
+    let mut pages = text.split_whitespace().skip(1).map(|field| field.parse::<u64>().ok());
+    let (resident, of_files) = (pages.next()??, pages.next()??);
+    Some(resident.saturating_sub(of_files) * page)
+}
+
+/// The private memory that this process has resident, if the host tells.
+#[cfg(not(target_os = "linux"))]
+pub fn in_use() -> Option<u64> {
+    None
+}
+
+/// The size of a page, from the only file that gives a number both in bytes and in pages.
+#[cfg(target_os = "linux")]
+fn page_size() -> Option<u64> {
+    let maps = std::fs::read_to_string("/proc/self/smaps").ok()?;
+    let line = maps.lines().find(|line| line.starts_with("KernelPageSize:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_is_taken_is_seen() {
+        let before = in_use().expect("Linux tells");
+        let taken = vec![1u8; 256 << 20];
+        let after = in_use().expect("Linux tells");
+        // Other tests may free memory at the same time, but not so much.
+        assert!(
+            after >= before + (128 << 20),
+            "{before} to {after} with {}",
+            std::hint::black_box(taken).len()
+        );
+    }
+
+    #[test]
+    fn the_largest_gives_up_and_in_an_emergency_all_do() {
+        let check = |measured: fn() -> Option<u64>, expected: [Pressure; 2]| {
+            let process = Process::measured_by(100, measured);
+            let [small, large] = [(); 2].map(|()| process.share());
+            process.allowed.store(100, Ordering::Relaxed);
+            large.check(50, 0);
+            assert_eq!([small.check(10, 0), large.check(50, 0)], expected);
+        };
+        check(|| Some(100), [Pressure::None, Pressure::None]);
+        check(|| Some(101), [Pressure::None, Pressure::Full]);
+        check(|| Some(111), [Pressure::Emergency, Pressure::Emergency]);
+        check(|| None, [Pressure::None, Pressure::None]);
+    }
+
+    #[test]
+    fn room_is_asked_for_before_it_is_taken() {
+        let share = Process::measured_by(100, || Some(60)).share();
+        assert_eq!((share.check(0, 40), share.check(0, 41)), (Pressure::None, Pressure::Full));
+        let unmeasured = Process::measured_by(100, || None).share();
+        assert_eq!((unmeasured.check(60, 40), unmeasured.check(60, 41)), (Pressure::None, Pressure::Full));
+    }
+
+    #[test]
+    fn what_the_allocator_keeps_may_be_used_again() {
+        let check = |kept: fn() -> Option<u64>, allowed: u64| {
+            let process = Process::measured_by(160, kept);
+            process.give_way();
+            assert_eq!(process.allowed.load(Ordering::Relaxed), allowed);
+        };
+        check(|| Some(100), 160);
+        check(|| Some(160), 165);
+        check(|| Some(1000), 170);
+        check(|| None, 160);
+    }
+}
