@@ -369,14 +369,14 @@ mod tests {
                 vec![&broken as &dyn RobustnessEngine, &palisade_robust::Attacks],
                 vec![&knows_nothing, &broken, &palisade_robust::Attacks],
             ] {
-                let answer = ask(&engines, &task, &budget, &Silent, Instant::now());
+                let answer = ask(&engines, None, &task, &budget, &Silent, Instant::now());
                 let error = answer.expect_err("a bug is no verdict").to_string();
                 assert!(error.contains(part) && error.contains("This is a bug in Palisade"), "{error}");
             }
         };
         let bug = Reason::Bug("a cycle was found, but no run with it".to_owned());
         check(Some(Robustness::Unknown(bug.clone())), "contradicts itself: a cycle was found");
-        let late = Reason::exhausted(palisade_engine::Exhausted::Stopped, Some(bug));
+        let late = Reason::exhausted(Exhausted::Stopped, Some(bug));
         check(Some(Robustness::Unknown(late)), "contradicts itself: a cycle was found");
         check(None, "failed: on purpose");
         let run = Run { memory: vec![0], steps: Vec::new() };
