@@ -46,10 +46,10 @@ fn bounds_that_are_claimed_hold() {
         let limits = Limits { states: 1_500, buffer: None };
         let compared =
             check_claims(&Explicit, SuiteConfig { programs, options, limits, ..SuiteConfig::default() });
-        // With a few programs of a seed of its own there may be no claim of some kind.
-        let few = compared.values().sum::<usize>() < 100;
-        for kind in ["buffers", "instances", "nested calls", "started processes"] {
-            assert!(few || compared.contains_key(kind), "no claim about {kind}: {compared:?}");
+        if reduction == Reduction::Full && std::env::var_os("PALISADE_SEED").is_none() {
+            for kind in ["buffers", "instances", "nested calls", "started processes"] {
+                assert!(compared.contains_key(kind), "no claim about {kind}: {compared:?}");
+            }
         }
     }
 }
