@@ -68,15 +68,17 @@ fn judge(args: &CertifyArgs, common: &Common, budget: &Budget, backstop: Backsto
         Err(_) => ("invalid", Exit::Violated),
     };
     let program = input.source.name();
+    let shown = report::visible(&name);
     let told = match common.format {
         Format::Json => record(&name, program, &hash, &certificate, verdict, &judged),
         Format::Text => match &judged {
             Ok(summary) => format!(
-                "valid  {name}: {program} is safe {}, {} [{hash}]\n",
+                "valid  {shown}: {} is safe {}, {} [{hash}]\n",
+                report::visible(program),
                 question(&certificate, &input.program),
                 by(&certificate.proof, summary),
             ),
-            Err(error) => format!("{verdict}  {name}: {error}\n"),
+            Err(error) => format!("{verdict}  {shown}: {error}\n"),
         },
     };
     output.print(&told);

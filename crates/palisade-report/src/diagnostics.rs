@@ -3,7 +3,7 @@
 //! Only the lines that a diagnostic points at are handed to the renderer, and only a window of a very long line, so that the
 //! cost of a message does not depend on the size of the file. A span of several lines is shown by its first one.
 
-use crate::visible::{visible, visible_lines};
+use crate::visible::{visible, visible_lines, visible_source};
 use crate::{Colour, fit};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use palisade_base::{Diagnostic, Position, Severity, Source, Span};
@@ -62,9 +62,9 @@ pub fn diagnostic(source: &Source, diagnostic: &Diagnostic, colour: Colour) -> S
         let annotations = excerpt.marks.into_iter().map(|mark| {
             let kind = if mark.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
             let annotation = kind.span(mark.range);
-            if mark.text.is_empty() { annotation } else { annotation.label(mark.text) }
+            if mark.text.is_empty() { annotation } else { annotation.label(visible(&mark.text).into_owned()) }
         });
-        let snippet = Snippet::source(excerpt.text)
+        let snippet = Snippet::source(visible_source(&excerpt.text))
             .path(name.as_ref())
             .line_start(excerpt.first_line as usize)
             .annotations(annotations);

@@ -17,6 +17,16 @@ pub(crate) fn visible_lines(message: &str) -> String {
     message.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
+/// The same for lines of a source text in which places are counted in bytes: what the renderer does not replace itself becomes something visible of the same length.
+pub(crate) fn visible_source(text: &str) -> String {
+    let shown = |c: char| match c.len_utf8() {
+        2 if is_hidden(c) => '\u{bf}',
+        3 if is_hidden(c) => char::REPLACEMENT_CHARACTER,
+        _ => c,
+    };
+    text.chars().map(shown).collect()
+}
+
 /// Control characters, line separators, and characters that turn the direction of the text around them.
 fn is_hidden(c: char) -> bool {
     c.is_control()
@@ -41,6 +51,12 @@ mod tests {
         ] {
             assert_eq!(visible(name), shown);
         }
+        let source = "a\t\u{9b}31m \u{2028}\u{61c}\u{e4}\u{4e2d}";
+        let shown = visible_source(source);
+        assert_eq!(
+            (shown.as_str(), shown.len()),
+            ("a\t\u{bf}31m \u{fffd}\u{bf}\u{e4}\u{4e2d}", source.len())
+        );
         assert_eq!(visible_lines("a\nb\u{1b}"), "a\nb\\u{1b}");
     }
 }

@@ -8,10 +8,20 @@ use serde_json::{Value, json};
 
 /// An answer to a question, ready to be sent.
 pub(crate) fn answer(question: &Question, budget: &Budget, progress: &dyn Progress) -> Value {
-    match found_out(question, budget, progress) {
-        Ok(value) => value,
-        Err(message) => json!({ "event": "error", "message": message }),
+    // What was found in time is still put into words.
+    match budget.clone().with_grace().within(|| found_out(question, budget, progress)) {
+        Ok(Ok(value)) => value,
+        Ok(Err(message)) => json!({ "event": "error", "message": message }),
+        Err(what) => gave_up(question, &what.to_string()),
     }
+}
+
+/// The answer to a question that was given up, and why.
+pub(crate) fn gave_up(question: &Question, why: &str) -> Value {
+    let source = question.source();
+    let language = question.language().map_or("", palisade::Language::name);
+    let entry = html::unknown(Subject { source: &source, language }, why);
+    json!({ "event": "done", "word": entry.word, "html": entry.fragment() })
 }
 
 fn found_out(question: &Question, budget: &Budget, progress: &dyn Progress) -> Result<Value, String> {

@@ -7,10 +7,11 @@
 //!
 //! *Guarantee.* When [`Worker`] is dropped there is no process any more.
 
+use crate::answer::gave_up;
 use crate::question::Question;
 use crate::run::{News, TELL, answer_on_a_thread};
 use palisade::Budget;
-use palisade::report::html::{self, Subject};
+use palisade::engine::Process;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -158,10 +159,7 @@ impl GivenUp {
             }
             GivenUp::Stopped => "stopped".to_owned(),
         };
-        let source = question.source();
-        let language = question.language().map_or("", palisade::Language::name);
-        let entry = html::unknown(Subject { source: &source, language }, &why);
-        json!({ "event": "done", "word": entry.word, "html": entry.fragment() })
+        gave_up(question, &why)
     }
 }
 
@@ -184,7 +182,10 @@ pub fn answer_one<R: Read + Send + 'static>(
     input.read_line(&mut line)?;
     let task: Task = serde_json::from_str(&line)?;
     let stop = Arc::new(AtomicBool::new(false));
-    let budget = Budget::unlimited(task.jobs).with_memory(task.memory).with_stop(stop.clone());
+    let budget = Budget::unlimited(task.jobs)
+        .with_memory(task.memory)
+        .with_process(&Process::new(task.memory))
+        .with_stop(stop.clone());
     let budget = match Duration::try_from_secs_f64(task.timeout) {
         Ok(timeout) => budget.with_timeout(timeout),
         Err(_) => budget,

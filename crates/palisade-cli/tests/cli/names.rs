@@ -55,7 +55,6 @@ fn control_characters_in_names_are_escaped() {
         &["monitor", &trace],
         &["translate", ODD, "--as-is", "--to", "c"],
         &["translate", ODD, "--as-is", "--to", "promela"],
-        &["translate", ODD, "--as-is", "--to", "pal"],
     ] {
         check(scratch.run(args), SHOWN);
     }
