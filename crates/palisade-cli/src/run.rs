@@ -16,7 +16,7 @@ use palisade::harness::shorten::shorten;
 use palisade::memory::Interlocked;
 use palisade::report::{self, Place, RunFinding};
 use palisade::{Diagnostic, Source, Stats};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -211,8 +211,23 @@ impl Job<'_> {
         {
             return Some(format!("There are more executions than the {done} that were run."));
         }
-        (!worth_going_on(findings)).then(|| {
-            format!("Executions do not come to their end: given up after {done} schedules. --max-steps, --execution-timeout and --patience are the limits.")
+        if let Some(found) = findings.failures.iter().find(|found| found.what.is_inconclusive) {
+            let message = &found.what.message;
+            let given_up = if worth_going_on(findings) { "" } else { ", and no more were tried" };
+            return Some(format!(
+                "Not all of {done} schedules could be followed to their end{given_up}: {message}."
+            ));
+        }
+        if !findings.unfollowed.is_empty() {
+            let what: BTreeSet<&str> =
+                findings.unfollowed.keys().map(|(what, _)| report::unfollowed_name(*what)).collect();
+            let what = what.into_iter().collect::<Vec<_>>().join(", ");
+            return Some(format!(
+                "Not everything could be followed ({what}): nothing is known about what was not seen."
+            ));
+        }
+        (findings.events == 0).then(|| {
+            format!("No event was seen in {done} schedules: there is nothing to judge the program by.")
         })
     }
 

@@ -95,7 +95,7 @@ pub struct PlacedViolation {
 /// What happened that cannot be followed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Unfollowed {
-    /// A new process (`fork`): what it does is not seen.
+    /// A new process (`fork`, `system`, `popen`, `posix_spawn`): what it does is not seen.
     Fork,
     /// A handler of a signal was set: what it does is not seen.
     Handler,
@@ -479,7 +479,8 @@ impl Execution {
         let place = |thread: u16| self.last.get(usize::from(thread)).copied().unwrap_or(0);
         let signal = self.end.status & 0x7f;
         let code = (self.end.status >> 8) & 0xff;
-        let message = || self.messages.first().cloned().unwrap_or_default();
+        // The last one is about the end.
+        let message = || self.messages.last().cloned().unwrap_or_default();
         let crash_place = || self.end.crash.map_or(0, |(place, _, _)| place + 1);
         match self.end.reason {
             Reason::Deadlock => return Some(Failure::Deadlock { threads: self.left.clone() }),
@@ -611,7 +612,14 @@ impl Failure {
 
     /// Whether it says nothing about the program being wrong, only that the execution could not be followed to its end.
     pub fn is_inconclusive(&self) -> bool {
-        matches!(self, Failure::Endless | Failure::Late | Failure::Internal { .. })
+        use Failure::{Endless, Internal, Late, Stalled, Unsupported, Vanished};
+        matches!(self, Endless | Late | Stalled { .. } | Unsupported { .. } | Vanished | Internal { .. })
+    }
+
+    /// The same where something could not be followed: a process, a handler or assembly that nobody has seen may wake threads that wait.
+    pub fn is_inconclusive_with(&self, unfollowed: &BTreeSet<(Unfollowed, u64)>) -> bool {
+        let waits = matches!(self, Failure::Deadlock { .. } | Failure::Spins { .. });
+        self.is_inconclusive() || waits && !unfollowed.is_empty()
     }
 }
 

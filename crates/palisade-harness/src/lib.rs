@@ -1,7 +1,7 @@
 //! Runs C, C++ and Rust programs under a scheduler of its own and records what they do to memory.
 //!
 //! - [`compile`], [`asm`], [`driver`]: how programs are compiled;
-//! - [`runtime`]: what is linked into programs, as C sources;
+//! - [`runtime`]: what is linked into programs, as C sources; [`cache`]: where it is kept;
 //! - [`rust`]: instrumented builds by cargo;
 //! - [`log`], [`stream`]: what the runtime tells;
 //! - [`process`]: the program as a process that forks for every execution;
@@ -17,6 +17,7 @@
 //! What is absent: nothing here prints. Violations are found by `palisade-monitor`.
 
 pub mod asm;
+pub mod cache;
 pub mod compile;
 pub mod divergence;
 pub mod doctor;

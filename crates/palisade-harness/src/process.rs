@@ -6,6 +6,7 @@
 use crate::log::Record;
 use crate::schedule::Command;
 use crate::stream::{End, Hello, Item, LogReader};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -31,6 +32,10 @@ pub const KEPT_OUTPUT: usize = 1 << 14;
 
 /// How often the guard looks whether somebody said stop.
 const TICK: Duration = Duration::from_millis(50);
+
+/// How long the server may take to end what it has started, and how often we look.
+const GRACE: Duration = Duration::from_millis(150);
+const GLANCE: Duration = Duration::from_millis(1);
 
 /// How long a program may take to get to its start.
 const START: Duration = Duration::from_secs(20);
@@ -390,9 +395,24 @@ impl GuardState {
         }
     }
 
+    /// Ends the program and all processes that it has started. They are asked to the server, who knows them; if it does not answer, its process group is ended.
     fn kill(&self) {
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
-        // It may be gone already.
+        if matches!(child.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        if let Some(server) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            // It may be gone already, here and below.
+            let _ = kill_process(server, Signal::TERM);
+            let end = Instant::now() + GRACE;
+            while Instant::now() < end {
+                if matches!(child.try_wait(), Ok(Some(_))) {
+                    return;
+                }
+                std::thread::sleep(GLANCE);
+            }
+            let _ = kill_process_group(server, Signal::KILL);
+        }
         let _ = child.kill();
         let _ = child.wait();
     }

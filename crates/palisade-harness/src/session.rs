@@ -496,13 +496,13 @@ fn name_failure(
         Failure::Stalled { call: Some(call), place } => {
             places.push((symbols.name(*place), "this was the last event before it".to_owned()));
             format!(
-                "the program waits in system call {call} ({}), and all of its threads with it",
+                "the program waited in system call {call} ({}), and all of its threads with it, until --patience was over",
                 call_name(*call)
             )
         }
         Failure::Stalled { call: None, place } => {
             places.push((symbols.name(*place), "this was the last event before it".to_owned()));
-            "the program runs without any access to memory that the compiler made visible: a loop for ever, perhaps over a plain variable that optimisation keeps in a register".to_owned()
+            "the program ran without any access to memory that could be seen until --patience was over: a long computation, or a loop without accesses, perhaps over a plain variable that optimisation keeps in a register".to_owned()
         }
         Failure::Late => "the execution was ended at the limit of its time".to_owned(),
         Failure::Leaked { threads: left } => {
@@ -522,14 +522,16 @@ fn name_failure(
             format!("thread {thread} ended the program while the first thread was still running")
         }
         Failure::Unsupported { what } => what.clone(),
-        Failure::Vanished => "the program ended without `exit`".to_owned(),
+        Failure::Vanished => {
+            "the program ended without `exit`, so that what its threads were doing is not known".to_owned()
+        }
         Failure::Internal { what } => what.clone(),
     };
     NamedFailure {
         name: failure.name(),
         message,
         places,
-        is_inconclusive: failure.is_inconclusive(),
+        is_inconclusive: failure.is_inconclusive_with(&execution.unfollowed),
         output: Printed(execution.output.text()),
     }
 }

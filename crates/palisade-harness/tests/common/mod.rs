@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
+use palisade_harness::cache::Cache;
 use palisade_harness::driver;
 use palisade_harness::process::{Program, Scheduling};
 use palisade_harness::session::{Findings, Options, Session};
@@ -21,6 +22,11 @@ fn scratch() -> PathBuf {
     folder
 }
 
+/// Where the runtime is kept: made once for all tests of a program.
+pub fn cache() -> Cache {
+    Cache::in_folder(&scratch().join("cache")).expect("a cache can be made")
+}
+
 /// Compiles a program; the name of the result must be the test's own.
 pub fn compile_with(compiler: &str, source: &str, name: &str, flags: &[&str]) -> PathBuf {
     let output = scratch().join(name);
@@ -30,8 +36,7 @@ pub fn compile_with(compiler: &str, source: &str, name: &str, flags: &[&str]) ->
         "-o".into(),
         output.display().to_string(),
     ]);
-    let work = scratch().join(format!("work-{name}"));
-    let compiled = driver::compile(compiler, &arguments, &scratch(), &work).unwrap_or_else(|error| {
+    let compiled = driver::compile(compiler, &arguments, &cache()).unwrap_or_else(|error| {
         panic!(
             "gcc, g++ and clang are needed (Debian packages of these names; `./test` installs them): {error}"
         )
