@@ -13,7 +13,8 @@ use palisade_monitor::{
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
@@ -150,19 +151,22 @@ const HANDED_OVER: usize = 1 << 12;
 const WAITING: usize = 16;
 
 impl Monitored {
-    fn take_all(self, batch: &mut Vec<Event>) -> Monitored {
+    fn take_all(self, batch: &mut Vec<Event>, full: &Arc<AtomicBool>) -> Monitored {
         match self {
             Monitored::Here(mut monitor) => {
                 monitor.take_all(batch);
+                full.fetch_or(monitor.is_full(), Ordering::Relaxed);
                 batch.clear();
                 if monitor.events() < LONG {
                     return Monitored::Here(monitor);
                 }
                 let (events, receiver) = sync_channel::<Vec<Event>>(WAITING);
                 let (back, empty) = channel();
+                let full = full.clone();
                 let handle = std::thread::spawn(move || {
                     for mut events in receiver {
                         monitor.take_all(&events);
+                        full.fetch_or(monitor.is_full(), Ordering::Relaxed);
                         events.clear();
                         // At the end nobody wants it any more.
                         let _ = back.send(events);
@@ -205,6 +209,8 @@ pub struct Recorder<'a> {
     places: &'a mut Places,
     /// Taken out only while it is handed events.
     monitor: Option<Monitored>,
+    /// Set when the monitors have no room left.
+    full: Arc<AtomicBool>,
     batch_size: usize,
     races: Races,
     batch: Vec<Event>,
@@ -262,11 +268,18 @@ pub struct Execution {
 }
 
 impl<'a> Recorder<'a> {
-    /// Nothing has happened yet. At most so many turns are kept.
-    pub fn new(places: &'a mut Places, interlocked: Interlocked, most_turns: usize) -> Recorder<'a> {
+    /// Nothing has happened yet. At most so many turns are kept, and the monitors may use so many bytes.
+    pub fn new(
+        places: &'a mut Places,
+        interlocked: Interlocked,
+        most_turns: usize,
+        room: u64,
+    ) -> Recorder<'a> {
+        let monitor = Monitor::new(interlocked).with_memory(room);
         Recorder {
             places,
-            monitor: Some(Monitored::Here(Box::new(Monitor::new(interlocked)))),
+            monitor: Some(Monitored::Here(Box::new(monitor))),
+            full: Arc::default(),
             batch_size: BATCH,
             races: Races::default(),
             batch: Vec::with_capacity(BATCH),
@@ -281,6 +294,11 @@ impl<'a> Recorder<'a> {
             last: Vec::new(),
             most_turns,
         }
+    }
+
+    /// A flag that is set when the monitors have no room left: the execution is not taken in to its end then.
+    pub fn full(&self) -> Arc<AtomicBool> {
+        self.full.clone()
     }
 
     /// Takes in a record.
@@ -321,7 +339,7 @@ impl<'a> Recorder<'a> {
     #[inline(never)]
     fn flush(&mut self) {
         if let Some(monitor) = self.monitor.take() {
-            let monitor = monitor.take_all(&mut self.batch);
+            let monitor = monitor.take_all(&mut self.batch, &self.full);
             self.batch_size = monitor.batch();
             self.monitor = Some(monitor);
         }

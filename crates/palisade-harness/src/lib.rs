@@ -7,6 +7,7 @@
 //! - [`process`]: the program as a process that forks for every execution;
 //! - [`schedule`]: how threads take turns, and the files that schedules are kept in;
 //! - [`execution`], [`races`]: what one execution shows;
+//! - [`allowance`]: time and memory;
 //! - [`session`]: many executions, and everything that was found once;
 //! - [`explore`]: all partial orders;
 //! - [`shorten`]: schedules with fewer switches;
@@ -16,6 +17,7 @@
 //!
 //! What is absent: nothing here prints. Violations are found by `palisade-monitor`.
 
+pub mod allowance;
 pub mod asm;
 pub mod cache;
 pub mod compile;

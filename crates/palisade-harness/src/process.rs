@@ -3,6 +3,7 @@
 //! Its standard input takes commands, its standard output brings the log, and its standard error everything that the program prints. So no file has to be handed over, and
 //! a program that knows nothing of this is soon found out.
 
+use crate::allowance::{Allowance, Over};
 use crate::log::Record;
 use crate::schedule::Command;
 use crate::stream::{End, Hello, Item, LogReader};
@@ -85,6 +86,9 @@ pub enum Lost {
     /// Somebody said stop, or the time is up.
     #[error("stopped")]
     Stopped,
+    /// There is no memory left.
+    #[error("out of memory")]
+    Memory,
     /// The server died, or said what makes no sense.
     #[error("the program's process was lost: {0}")]
     Broken(io::Error),
@@ -138,12 +142,8 @@ impl Output {
 }
 
 impl Server {
-    /// Starts a program. It is ended as soon as `stop` is set or the deadline has passed.
-    pub fn start(
-        program: &Program,
-        stop: &Arc<AtomicBool>,
-        deadline: Option<Instant>,
-    ) -> Result<Server, StartError> {
+    /// Starts a program. It is ended as soon as it may use no more.
+    pub fn start(program: &Program, allowance: &Allowance) -> Result<Server, StartError> {
         let [file, arguments @ ..] = program.command.as_slice() else { return Err(StartError::Nothing) };
         if is_instrumented(Path::new(file)) == Some(false) {
             return Err(StartError::NotInstrumented);
@@ -173,7 +173,7 @@ impl Server {
         let printed = child.stderr.take().expect("standard error is a pipe");
         let (sender, output) = channel();
         let reader = std::thread::spawn(move || read_output(printed, mark.as_bytes(), &sender));
-        let guard = Guard::new(child, stop.clone(), deadline);
+        let guard = Guard::new(child, allowance.clone());
         let mut server = Server {
             guard,
             commands,
@@ -212,13 +212,23 @@ impl Server {
         sent.map_err(|error| self.lost(error))
     }
 
-    /// Reads the log of the next execution that was asked for.
+    /// Reads the log of the next execution that was asked for. Every so often `go_on` is asked whether to.
     pub fn read(
         &mut self,
         take: impl FnMut(&Record),
         message: impl FnMut(String),
+        mut go_on: impl FnMut() -> Result<(), Over>,
     ) -> Result<(End, Output), Lost> {
-        let end = self.log.read_execution(take, message).map_err(|error| self.lost(error))?;
+        let mut over = None;
+        let end = self.log.read_execution(take, message, || {
+            over = go_on().err();
+            over.is_none()
+        });
+        let end = end.map_err(|error| match over {
+            Some(Over::Memory) => Lost::Memory,
+            Some(Over::Stopped | Over::Time) => Lost::Stopped,
+            None => self.lost(error),
+        })?;
         let output = self.last_output();
         Ok((end, output))
     }
@@ -336,19 +346,17 @@ impl Killer {
 #[derive(Debug)]
 struct GuardState {
     child: Mutex<Child>,
-    stop: Arc<AtomicBool>,
-    deadline: Option<Instant>,
+    allowance: Allowance,
     limit: Mutex<Option<Instant>>,
     stopped: AtomicBool,
     over: AtomicBool,
 }
 
 impl Guard {
-    fn new(child: Child, stop: Arc<AtomicBool>, deadline: Option<Instant>) -> Guard {
+    fn new(child: Child, allowance: Allowance) -> Guard {
         let shared = Arc::new(GuardState {
             child: Mutex::new(child),
-            stop,
-            deadline,
+            allowance,
             limit: Mutex::new(None),
             stopped: AtomicBool::new(false),
             over: AtomicBool::new(false),
@@ -382,7 +390,7 @@ impl GuardState {
         while !self.over.load(Ordering::Relaxed) {
             let now = Instant::now();
             let late = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
-            if self.stop.load(Ordering::Relaxed) || late(self.deadline) {
+            if self.allowance.check_time().is_err() {
                 self.stopped.store(true, Ordering::Relaxed);
                 self.kill();
                 return;
@@ -391,7 +399,8 @@ impl GuardState {
                 self.kill();
                 return;
             }
-            std::thread::park_timeout(TICK);
+            let left = self.allowance.deadline.map(|deadline| deadline.saturating_duration_since(now));
+            std::thread::park_timeout(left.unwrap_or(TICK).min(TICK));
         }
     }
 
