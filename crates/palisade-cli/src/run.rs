@@ -179,7 +179,7 @@ impl Job<'_> {
             findings: &findings,
             model: None,
             sources: &BTreeMap::new(),
-            scheduling: "",
+            scheduling: "none",
             problem: problem.as_deref(),
             saved: None,
             exhaustive: None,
