@@ -55,14 +55,14 @@ pub fn compile(source: &str, name: &str, flags: &[&str]) -> PathBuf {
 pub fn rust_program(source: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust");
     std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
-    let runtime = runtime::object("gcc", &folder)
+    let runtime = runtime::object("gcc", &cache())
         .unwrap_or_else(|error| panic!("gcc is needed (Debian package gcc; `./test` installs it): {error}"));
     let output = folder.join(source.replace('/', "-"));
     let compiled = std::process::Command::new("rustc")
         .args(["--edition=2021", "-o"])
         .arg(&output)
         .arg(programs().join(format!("{source}.rs")))
-        .args(rust::flags(&runtime))
+        .args(rust::flags(&runtime.path.expect("it is kept")))
         .output()
         .expect("rustc is there, as cargo is");
     let said = String::from_utf8_lossy(&compiled.stderr);
