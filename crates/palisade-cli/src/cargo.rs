@@ -4,16 +4,22 @@
 //! `palisade run` leaves a note that it was there.
 
 use crate::args::CargoArgs;
+use crate::cc;
 use crate::exit::Exit;
 use crate::output::Output;
 use palisade::Diagnostic;
-use palisade::harness::{runtime, rust};
+use palisade::harness::cache::{Cache, temporary_folder};
+use palisade::harness::rust;
 use std::path::PathBuf;
 use std::process::Command;
 
 /// Runs the command.
 pub fn run(args: &CargoArgs, output: &Output) -> Exit {
-    match cargo(args) {
+    let cache = match cc::user_cache(output) {
+        Ok(cache) => cache,
+        Err(exit) => return exit,
+    };
+    match cargo(args, &cache) {
         Ok((code, has_run)) => exit(code, has_run),
         Err(problem) => {
             let diagnostic = Diagnostic::error("cannot-build", problem)
@@ -43,8 +49,7 @@ fn exit(code: Option<i32>, has_run: bool) -> Exit {
 }
 
 /// The exit code of cargo, and whether it is that of `palisade run`.
-fn cargo(args: &CargoArgs) -> Result<(Option<i32>, bool), String> {
-    let cache = runtime::cache_folder(|name| std::env::var_os(name));
+fn cargo(args: &CargoArgs, cache: &Cache) -> Result<(Option<i32>, bool), String> {
     let palisade = std::env::current_exe().map_err(|error| error.to_string())?;
     // As cargo does, the encoded flags before the plain ones.
     let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").ok().or_else(|| {
@@ -53,9 +58,10 @@ fn cargo(args: &CargoArgs) -> Result<(Option<i32>, bool), String> {
     });
     let flags = flags.filter(|flags| !flags.is_empty());
     let environment =
-        rust::environment(&cache, &palisade, flags.as_deref()).map_err(|error| error.to_string())?;
+        rust::environment(cache, &palisade, flags.as_deref()).map_err(|error| error.to_string())?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    let note = cache.join(format!("cargo-{}", std::process::id()));
+    let folder = temporary_folder("palisade-cargo-").map_err(|error| error.to_string())?;
+    let note = folder.path().join("run");
     let status = Command::new("cargo")
         .args(&args.arguments)
         .envs(environment)
@@ -63,6 +69,6 @@ fn cargo(args: &CargoArgs) -> Result<(Option<i32>, bool), String> {
         .env(NOTE, &note)
         .status()
         .map_err(|error| format!("cargo cannot be started: {error}"))?;
-    let has_run = std::fs::remove_file(&note).is_ok();
+    let has_run = note.exists();
     Ok((status.code(), has_run))
 }

@@ -6,7 +6,8 @@ use crate::args::CcArgs;
 use crate::exit::Exit;
 use crate::output::Output;
 use palisade::Diagnostic;
-use palisade::harness::{driver, runtime};
+use palisade::harness::cache::Cache;
+use palisade::harness::driver;
 use std::process::Command;
 
 /// Which language.
@@ -35,12 +36,38 @@ impl Compiles {
     }
 }
 
+/// The user's cache. One that others can write to is not used, with a warning.
+pub fn user_cache(output: &Output) -> Result<Cache, Exit> {
+    match Cache::of_user(|name| std::env::var_os(name)) {
+        Ok(cache) => {
+            if let Some(why) = cache.refused() {
+                let warning = Diagnostic::warning("cache-not-used", format!("the cache is not used: {why}"))
+                    .help(
+                        "set PALISADE_CACHE to a folder that belongs to you and that nobody else can replace",
+                    );
+                output.complain_about("cache", warning);
+            }
+            Ok(cache)
+        }
+        Err(error) => {
+            let folder = std::env::temp_dir();
+            let problem = format!("no temporary folder can be made in {}: {error}", folder.display());
+            let diagnostic = Diagnostic::error("cannot-compile", problem)
+                .help("set TMPDIR to a folder that you can write to");
+            output.complain_about("cache", diagnostic);
+            Err(Exit::Error)
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &CcArgs, language: Compiles, output: &Output) -> Exit {
     let compiler = language.compiler(args.compiler.as_deref());
-    let cache = runtime::cache_folder(|name| std::env::var_os(name));
-    let work = std::env::temp_dir().join(format!("palisade-cc-{}", std::process::id()));
-    match driver::compile(&compiler, &args.arguments, &cache, &work) {
+    let cache = match user_cache(output) {
+        Ok(cache) => cache,
+        Err(exit) => return exit,
+    };
+    match driver::compile(&compiler, &args.arguments, &cache) {
         Ok(compiled) => {
             for (source, code) in &compiled.unfollowed {
                 let message = format!("inline assembly that touches memory is not followed: `{code}`");

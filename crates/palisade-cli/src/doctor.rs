@@ -3,19 +3,29 @@
 //! Exit codes: 0 if C programs can be run, 3 if something is missing for that.
 
 use crate::args::Format;
+use crate::cc;
 use crate::exit::Exit;
 use crate::output::Output;
+use palisade::Diagnostic;
+use palisade::harness::cache::temporary_folder;
 use palisade::harness::doctor::{Health, examine};
-use palisade::harness::runtime;
 use palisade::report::SCHEMA_VERSION;
 
 /// Runs the command.
 pub fn run(output: &Output) -> Exit {
-    let cache = runtime::cache_folder(|name| std::env::var_os(name));
-    let work = std::env::temp_dir().join(format!("palisade-doctor-{}", std::process::id()));
-    let findings = examine(&cache, &work);
-    // What is left there does no harm.
-    let _ = std::fs::remove_dir_all(&work);
+    let cache = match cc::user_cache(output) {
+        Ok(cache) => cache,
+        Err(exit) => return exit,
+    };
+    let work = match temporary_folder("palisade-doctor-") {
+        Ok(work) => work,
+        Err(error) => {
+            let problem = format!("no temporary folder can be made: {error}");
+            output.complain_about("doctor", Diagnostic::error("cannot-compile", problem));
+            return Exit::Error;
+        }
+    };
+    let findings = examine(&cache, work.path());
     let ready = findings.iter().any(|finding| finding.is_compiler && finding.health == Health::Fine);
     let text = match output.format {
         Format::Json => {

@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Command::Robust(args) => robust::run(args, &palisade.common, &output),
         Command::Certify(args) => certify::run(args, &palisade.common, &output),
         Command::Fences(args) => fences::run(args, &palisade.common, &output),
-        Command::Monitor(args) => monitor::run(args, &output),
+        Command::Monitor(args) => monitor::run(args, &palisade.common, &output),
         Command::Serve(args) => serve::run(args, &palisade.common, &output),
         Command::Run(args) => run::run(args, &palisade.common, &output),
         Command::Cc(args) => cc::run(args, cc::Compiles::C, &output),

@@ -3,13 +3,14 @@
 //! Exit codes: 0 if there is none in a trace with its end mark, 1 if there are some, 2 if the trace is cut off or malformed (what could be read is reported all the same), 3 if the
 //! reading was stopped, or there is no violation and no end mark.
 
-use crate::args::{Format, MonitorArgs};
+use crate::args::{Common, Format, MonitorArgs};
 use crate::exit::Exit;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::paths::{clash, keep_apart};
 use crate::waiting::Waiting;
-use crate::{files, interrupt};
+use crate::{files, interrupt, limits};
+use palisade::harness::allowance::{Allowance, Over};
 use palisade::memory::Interlocked;
 use palisade::monitor::{Ending, Monitor, Seen, TraceError, TraceReader, Violation};
 use palisade::report::{self, MonitorFinding, Place};
@@ -24,26 +25,42 @@ use std::time::Instant;
 /// Why a trace without violations need not be clean.
 const UNMARKED: &str = "the trace has no end mark, so events may be missing";
 
+/// After so many events the limits are looked at.
+const CHECKED: usize = 1 << 10;
+
 /// Runs the command.
-pub fn run(args: &MonitorArgs, output: &Output) -> Exit {
+pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
     let name = args.trace.display().to_string();
-    // The flag is asked for by those who wait for input.
-    let _ = interrupt::stop_flag();
     if let Err(exit) = keep_apart([args.trace.as_path()], &[("--sarif", args.sarif.as_deref())], output) {
         return exit;
     }
     let start = Instant::now();
+    let memory = limits::Limits::new(common).budget(1).memory();
+    let allowance = Allowance {
+        stop: interrupt::stop_flag(),
+        deadline: common.timeout.and_then(|timeout| start.checked_add(timeout)),
+        memory: Some(memory),
+    };
     let input = match open(&args.trace) {
         Ok(input) => input,
         Err(error) => return output.refuse_about(&name, error),
     };
     let stopped = input.gave_up();
-    let mut monitor = Monitor::new(Interlocked::from(args.interlocked));
+    let mut monitor = Monitor::new(Interlocked::from(args.interlocked)).with_memory(memory);
+    let mut over = None;
     let (reader, read) = match TraceReader::new(input) {
         Ok(mut reader) => {
             let meter = Meter::new(output.detail == Detail::Quiet);
             let read = reader.read_batches(|events| {
-                monitor.take_all(events);
+                for events in events.chunks(CHECKED) {
+                    let full = || if monitor.is_full() { Err(Over::Memory) } else { Ok(()) };
+                    over = over.or_else(|| full().and_then(|()| allowance.check()).err());
+                    if over.is_some() {
+                        stopped.store(true, Ordering::Relaxed);
+                        return;
+                    }
+                    monitor.take_all(events);
+                }
                 let mut stats = Stats::new();
                 stats.set("events", monitor.events());
                 stats.set("violations", monitor.violations().len() as u64);
@@ -53,12 +70,19 @@ pub fn run(args: &MonitorArgs, output: &Output) -> Exit {
         }
         Err(error) => return output.refuse_about(&name, files::unreadable(&error)),
     };
-    let stopped = stopped.load(Ordering::Relaxed);
+    if monitor.is_full() {
+        over = Some(Over::Memory);
+    }
+    let stopped = over.is_some() || stopped.load(Ordering::Relaxed);
     let mut violations = monitor.violations().sorted();
     if let Some(model) = args.model {
         violations.retain(|(violation, _)| violation.model == model.into());
     }
     let problem = match &read {
+        _ if over == Some(Over::Memory) => Some(format!(
+            "the reading was stopped: out of memory ({:.2} GiB)",
+            memory as f64 / (1u64 << 30) as f64
+        )),
         _ if stopped => Some("the reading was stopped".to_owned()),
         // What was found is there, whatever follows.
         Ok(Ending::Unmarked) if violations.is_empty() => Some(UNMARKED.to_owned()),

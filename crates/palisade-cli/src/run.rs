@@ -16,7 +16,7 @@ use palisade::harness::shorten::shorten;
 use palisade::memory::Interlocked;
 use palisade::report::{self, Place, RunFinding};
 use palisade::{Diagnostic, Source, Stats};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,6 +58,7 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
             time: args.execution_timeout,
             interlocked: Interlocked::from(args.interlocked),
             first_only: args.stop_at_first,
+            memory: Some(limits::Limits::new(common).budget(1).memory()),
             jobs: limits::jobs(common),
         },
         folder: std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_default(),
@@ -73,6 +74,7 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     let start = Instant::now();
     let mut session = match job.start() {
         Ok(session) => session,
+        Err(StartError::Stopped) => return job.stopped_early(&name, start, output),
         Err(error) => return refuse(&name, &error, output),
     };
     let meter = Meter::new(output.detail == Detail::Quiet);
@@ -140,7 +142,6 @@ fn refuse(name: &str, error: &StartError, output: &Output) -> Exit {
             "not-instrumented",
             "compile and link it with `palisade cc` or `palisade c++`; scripts that start it cannot be run, only the program itself",
         ),
-        StartError::Stopped => return Exit::Unknown,
         StartError::NoHello(_) => ("no-start", "`palisade doctor` tells what this machine can do"),
         _ => ("cannot-start", "give the path of a program behind `--`"),
     };
@@ -169,6 +170,25 @@ impl Job<'_> {
         Session::start(&self.program, &self.options, &self.folder, &self.stop, self.deadline)
     }
 
+    /// The answer if there was not even time to start the program.
+    fn stopped_early(&self, name: &str, start: Instant, output: &Output) -> Exit {
+        let findings = Findings { stopped: true, ..Findings::default() };
+        let problem = self.problem(&findings, None);
+        let finding = RunFinding {
+            program: name,
+            findings: &findings,
+            model: None,
+            sources: &BTreeMap::new(),
+            scheduling: "none",
+            problem: problem.as_deref(),
+            saved: None,
+            exhaustive: None,
+            seconds: start.elapsed().as_secs_f64(),
+        };
+        print(&finding, output);
+        Exit::Unknown
+    }
+
     /// Takes the turns of a schedule again, or, if they were too many to be kept, its seed.
     fn replay(&self, session: &mut Session, schedule: &Schedule) {
         let strategy = if schedule.turns.turns.is_empty() { schedule.strategy } else { Strategy::Stay };
@@ -192,6 +212,12 @@ impl Job<'_> {
             let why = if self.stop.load(Ordering::Relaxed) { "was stopped" } else { "ran out of time" };
             return Some(format!("The run {why}; what was found in {done} schedules is told."));
         }
+        if findings.out_of_memory {
+            let gib = self.options.memory.unwrap_or(0) as f64 / (1u64 << 30) as f64;
+            return Some(format!(
+                "The run ran out of memory ({gib:.2} GiB); what was found in {done} schedules is told."
+            ));
+        }
         if let Some(lost) = &findings.lost {
             return Some(format!("{lost}; what was found in {done} schedules is told."));
         }
@@ -205,14 +231,34 @@ impl Job<'_> {
                 findings.divergence.as_ref().map_or_else(String::new, |first| format!(" {}", first.text()));
             return Some(format!("{NOT_THE_SAME}{first} {WHAT_TO_DO}"));
         }
+        if searched.is_some_and(|searched| searched.late) {
+            return Some(
+                "The search through one execution took longer than --execution-timeout allows.".to_owned(),
+            );
+        }
         if searched.is_some_and(|searched| !searched.complete)
             && worth_going_on(findings)
             && !self.args.stop_at_first
         {
             return Some(format!("There are more executions than the {done} that were run."));
         }
-        (!worth_going_on(findings)).then(|| {
-            format!("Executions do not come to their end: given up after {done} schedules. --max-steps, --execution-timeout and --patience are the limits.")
+        if let Some(found) = findings.failures.iter().find(|found| found.what.is_inconclusive) {
+            let message = &found.what.message;
+            let given_up = if worth_going_on(findings) { "" } else { ", and no more were tried" };
+            return Some(format!(
+                "Not all of {done} schedules could be followed to their end{given_up}: {message}."
+            ));
+        }
+        if !findings.unfollowed.is_empty() {
+            let what: BTreeSet<&str> =
+                findings.unfollowed.keys().map(|(what, _)| report::unfollowed_name(*what)).collect();
+            let what = what.into_iter().collect::<Vec<_>>().join(", ");
+            return Some(format!(
+                "Not everything could be followed ({what}): nothing is known about what was not seen."
+            ));
+        }
+        (findings.events == 0).then(|| {
+            format!("No event was seen in {done} schedules: there is nothing to judge the program by.")
         })
     }
 

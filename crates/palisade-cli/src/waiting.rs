@@ -71,7 +71,7 @@ impl Waiting {
         Waiting { chunks, chunk: Vec::new(), used: 0, deadline, gave_up: Arc::default() }
     }
 
-    /// A flag that is set when the input ends because somebody asked for it or the time was up.
+    /// A flag that is set when the input ends because somebody asked for it or the time was up. Whoever sets it ends the input.
     pub fn gave_up(&self) -> Arc<AtomicBool> {
         self.gave_up.clone()
     }
@@ -79,7 +79,8 @@ impl Waiting {
     fn next(&mut self) -> Option<io::Result<Vec<u8>>> {
         loop {
             let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if interrupt::is_stopped() || left == Some(Duration::ZERO) {
+            let enough = self.gave_up.load(Ordering::Relaxed);
+            if enough || interrupt::is_stopped() || left == Some(Duration::ZERO) {
                 self.gave_up.store(true, Ordering::Relaxed);
                 return None;
             }

@@ -21,7 +21,7 @@
 //!    there ([`Recording::ends`]). An execution in which it goes on later is the same, without that round, as one in which it looks later, and the search has that one anyway. What the round read races with
 //!    what others write, as always. If at the end of the execution what the round read is still there, the process would have gone round for ever.
 
-use crate::explore::{Execution, Limits, Next, Subject, Summary, explore};
+use crate::explore::{Execution, Limits, Next, Subject, Summary, drop_elsewhere, explore};
 use crate::footprint::Footprint;
 use crate::plan::{Choice, Sleeper};
 use std::ops::ControlFlow;
@@ -32,6 +32,11 @@ pub trait Executions {
     /// Runs the program: first the steps that are asked for, each if its process is ready, or else the run ends before it; then any steps of processes that are ready, preferably none
     /// that are asleep, until there are none or the number of steps is reached. A run that ends because of that number is not [cut](Recording::cut): the search has asked for no more.
     fn run(&mut self, request: &Request<'_>) -> Recording;
+
+    /// Whether the search is to end as soon as it can. It is asked at every step.
+    fn is_stopped(&mut self) -> bool {
+        false
+    }
 }
 
 /// What to run.
@@ -288,6 +293,9 @@ pub fn explore_executions<E: Executions>(
     };
     replayed.run(&[], &[]);
     let summary = explore(&mut replayed, limits, |replayed, execution| visit(replayed.executions, execution));
+    if summary.stopped {
+        drop_elsewhere(replayed.recording);
+    }
     (summary, replayed.divergence)
 }
 
@@ -460,6 +468,10 @@ impl<E: Executions> Subject for Replayed<'_, E> {
         self.recording
             .as_ref()
             .is_some_and(|recording| recording.is_cut && recording.len() == self.path.len())
+    }
+
+    fn is_stopped(&mut self) -> bool {
+        self.executions.is_stopped()
     }
 
     fn is_broken(&self) -> bool {

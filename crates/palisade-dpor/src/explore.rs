@@ -96,6 +96,11 @@ pub trait Subject {
         false
     }
 
+    /// Whether the search is to end as soon as it can. It is asked at every step.
+    fn is_stopped(&mut self) -> bool {
+        false
+    }
+
     /// Whether the subject is broken, so that the search cannot go on: it did not do the same again.
     fn is_broken(&self) -> bool {
         false
@@ -220,6 +225,10 @@ pub fn explore<S: Subject>(
     };
     loop {
         let ended = search.descend();
+        if search.subject.is_stopped() {
+            search.summary.stopped = true;
+            break;
+        }
         if search.subject.is_broken() {
             search.summary.broken = true;
             break;
@@ -235,6 +244,10 @@ pub fn explore<S: Subject>(
                     break;
                 }
                 search.turn_races_round();
+                if search.subject.is_stopped() {
+                    search.summary.stopped = true;
+                    break;
+                }
                 if search.subject.is_broken() {
                     search.summary.broken = true;
                     break;
@@ -251,7 +264,16 @@ pub fn explore<S: Subject>(
         }
     }
     search.subject.rewind(0);
-    search.summary
+    let Search { steps, nodes, summary, .. } = search;
+    if summary.stopped {
+        drop_elsewhere((steps, nodes));
+    }
+    summary
+}
+
+/// Frees what may be large on a thread of its own: whoever said stop does not wait for it.
+pub(crate) fn drop_elsewhere<T: Send + 'static>(what: T) {
+    std::thread::spawn(move || drop(what));
 }
 
 struct Search<'a, S> {
@@ -318,9 +340,12 @@ impl Node {
 }
 
 impl<S: Subject> Search<'_, S> {
-    /// Takes steps until the execution has ended; `None` if it is not worth going on.
+    /// Takes steps until the execution has ended; `None` if it is not worth going on, or the search is stopped.
     fn descend(&mut self) -> Option<Ended> {
         loop {
+            if self.subject.is_stopped() {
+                return None;
+            }
             let ready: Vec<(usize, Footprint)> = (0..self.subject.processes())
                 .filter_map(|process| match self.subject.next(process) {
                     Next::Ready(footprint) => Some((process, footprint)),
@@ -434,15 +459,21 @@ impl<S: Subject> Search<'_, S> {
         Step { process, outcome, footprint, number, clock, races }
     }
 
-    /// Puts what the races of the execution ask for into the trees.
+    /// Puts what the races of the execution ask for into the trees, unless the search is stopped.
     fn turn_races_round(&mut self) {
         for position in 0..self.steps.len() {
+            if self.subject.is_stopped() {
+                return;
+            }
             if self.steps[position].footprint.waits {
                 let step = &self.steps[position];
                 let (process, footprint) = (step.process, step.footprint.clone());
                 self.turn_waiting_round(process, &footprint, position);
             } else {
                 for race in self.steps[position].races.clone() {
+                    if self.subject.is_stopped() {
+                        return;
+                    }
                     let (process, footprint) =
                         (self.steps[position].process, self.steps[position].footprint.clone());
                     self.try_before(race, process, footprint, position);
@@ -504,6 +535,9 @@ impl<S: Subject> Search<'_, S> {
             let step = &self.steps[race];
             if knows(&known, step) || !step.footprint.conflicts(footprint) {
                 continue;
+            }
+            if self.subject.is_stopped() {
+                return;
             }
             let sequence = self.sequence(race, process, footprint.clone(), position);
             let choice = |process: usize, outcome: usize| Choice { process, outcome };

@@ -8,7 +8,7 @@
 //! depends on the bound, and a search that turns races round would lose schedules within the bound. Traces are counted; several schedules may have the same.
 
 use crate::executions::{Divergence, Executions, Recording, Request, Then};
-use crate::explore::Limits;
+use crate::explore::{Limits, drop_elsewhere};
 use crate::plan::Choice;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -64,6 +64,11 @@ pub fn explore_preemptions<E: Executions>(
         let request =
             Request { choices: &path, asleep: &[], steps: limits.steps.max(path.len()), then: Then::TheSame };
         let recording = executions.run(&request);
+        if executions.is_stopped() {
+            within.stopped = true;
+            drop_elsewhere((recording, before.take()));
+            break;
+        }
         let followed = recording.len() >= path.len() && recording.choices().zip(&path).all(|(a, b)| a == *b);
         let difference = before.as_ref().and_then(|before| before.difference(&recording));
         if !followed || difference.is_some() {
@@ -109,7 +114,12 @@ pub fn explore_preemptions<E: Executions>(
         }
         within.executions += 1;
         within.cut += u64::from(recording.is_cut || recording.len() >= limits.steps);
-        traces.insert(trace(&recording));
+        let Some(trace) = trace(&recording, || executions.is_stopped()) else {
+            within.stopped = true;
+            drop_elsewhere((recording, before.take()));
+            break;
+        };
+        traces.insert(trace);
         if visit(executions, &recording).is_break() {
             within.stopped = true;
             break;
@@ -147,11 +157,17 @@ fn cost(recording: &Recording, position: usize) -> usize {
     usize::from(ready && recording.steps[position].choice.process != last)
 }
 
-/// What makes the trace of an execution: every step, by process and number, with its outcome and what happens before it.
-fn trace(recording: &Recording) -> Vec<(usize, u32, usize, Vec<u32>)> {
+/// What makes the trace of an execution: every step, by process and number, with its outcome and what happens before it. `None` if the search is stopped.
+fn trace(
+    recording: &Recording,
+    mut is_stopped: impl FnMut() -> bool,
+) -> Option<Vec<(usize, u32, usize, Vec<u32>)>> {
     let mut clocks: Vec<Vec<u32>> = Vec::with_capacity(recording.len());
     let mut trace = Vec::with_capacity(recording.len());
     for (position, step) in recording.steps.iter().enumerate() {
+        if is_stopped() {
+            return None;
+        }
         let process = step.choice.process;
         let mut clock: Vec<u32> = Vec::new();
         for (earlier, other) in recording.steps[..position].iter().enumerate() {
@@ -170,5 +186,5 @@ fn trace(recording: &Recording) -> Vec<(usize, u32, usize, Vec<u32>)> {
         clocks.push(clock);
     }
     trace.sort();
-    trace
+    Some(trace)
 }

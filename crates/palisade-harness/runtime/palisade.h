@@ -10,6 +10,7 @@
  * - thread.c, lock.c, wait.c, c11.c: threads and what they wait for;
  * - memory.c, heap.c, clock.c, random.c: addresses, memory, time and random numbers that depend on the program's own steps only, so that a schedule can be repeated;
  * - limits.c: what cannot be followed;
+ * - reap.c: processes that an execution leaves behind;
  * - server.c: one execution after the other, each in a process of its own. */
 
 #ifndef PALISADE_H
@@ -112,6 +113,9 @@ struct shared {
     volatile uint32_t exited;
     volatile uint32_t running; /* the kernel thread that runs now */
     volatile uint32_t accesses; /* whether any instrumented access was seen */
+    volatile uint32_t late;           /* the execution is to end as soon as its log is written */
+    volatile uint32_t replaced;       /* another program was started in the place of this one */
+    volatile uint32_t forked_threads; /* a process that it forked wanted to start threads */
     unsigned char shares_stack[MOST_THREADS];  /* whose stacks others have touched, in any execution */
     unsigned char trusts_stack[MOST_THREADS];  /* whose writes to their own stacks were taken for nobody else's business, in any execution */
     uint32_t names;                           /* threads that have a number */
@@ -149,7 +153,7 @@ struct runtime {
     uint64_t steps, next_check;
     /* Those that can go on. */
     int ready_count;
-    /* Not followed now: before the start, in a handler of a signal, behind a fork. */
+    /* Not followed now: before the start, in a handler of a signal, after a fork. */
     int quiet;
     /* Whether every decision goes through `pal_choose`. */
     int careful;
@@ -173,6 +177,8 @@ struct runtime {
     uint64_t chosen;
     struct thread *zombies; /* detached threads that have ended */
     int is_served;          /* started by `palisade run` */
+    int in_handler;         /* handlers of signals that are running */
+    int is_forked;          /* a process that the program forked */
 };
 
 extern struct runtime pal;
@@ -259,6 +265,15 @@ void pal_fill(void *to, int byte, size_t size);
 /* limits.c */
 void pal_begin_limits(void);
 void *pal_next(const char *name);
+void pal_leaves_handler(const char *message);
+void pal_refuse_thread(void);
+int pal_limit_syscall(long number, const long *arguments, uint64_t place, long *result);
+
+/* reap.c */
+void pal_begin_reaping(void);
+void pal_expect_children(void);
+int pal_is_asked_to_end(void);
+void pal_reap(void);
 
 /* Writes a record. */
 static inline __attribute__((always_inline)) void pal_log(uint64_t first, uint64_t second)

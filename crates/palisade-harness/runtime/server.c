@@ -82,6 +82,9 @@ void pal_flush(void)
     shared->at = 0;
     shared->flushed++;
     shared->writing = 0;
+    if (unlikely(shared->late)) {
+        pal_stop(R_TIME, "");
+    }
 }
 
 void pal_text(enum text what, const char *text, size_t length)
@@ -175,9 +178,28 @@ static void real_time(struct timespec *time)
     pal_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)time, 0, 0, 0, 0);
 }
 
+/* Ends an execution that does not end by itself. Not while it writes to the log, or nobody could say how much of it was written: then 0, and the next time. */
+static int end_child(pid_t child, int *status, int is_stopped)
+{
+    if (!is_stopped) {
+        kill(child, SIGSTOP);
+        if (waitpid(child, status, WUNTRACED) == child && !WIFSTOPPED(*status)) {
+            return 1;
+        }
+    }
+    if (pal.shared->writing) {
+        kill(child, SIGCONT);
+        return 0;
+    }
+    kill(child, SIGKILL);
+    waitpid(child, status, 0);
+    return 1;
+}
+
 /* Watches an execution until it is over. */
 static int watch(pid_t child)
 {
+    pid_t parent = getppid();
     struct shared *shared = pal.shared;
     struct timespec start, now;
     real_time(&start);
@@ -188,9 +210,27 @@ static int watch(pid_t child)
     sigaddset(&signals, SIGCHLD);
     for (;;) {
         int status;
-        pid_t ended = waitpid(child, &status, WNOHANG);
-        if (ended == child) {
+        pid_t ended = waitpid(child, &status, WNOHANG | WUNTRACED);
+        if (ended == child && !WIFSTOPPED(status)) {
             return status;
+        }
+        if (ended == child) {
+            int signal = WSTOPSIG(status);
+            if (end_child(child, &status, 1)) {
+                char text[128];
+                snprintf(text, sizeof text, "the program was stopped by signal %d (%s), and waits to be continued from outside", signal,
+                         strsignal(signal));
+                if (!shared->reason) {
+                    shared->reason = R_UNSUPPORTED;
+                    pal_text(T_MESSAGE, text, strlen(text));
+                }
+                return status;
+            }
+        }
+        if (pal_is_asked_to_end() || getppid() != parent) {
+            kill(child, SIGKILL);
+            pal_reap();
+            pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
         }
         struct timespec tick = {0, 50 * 1000 * 1000};
         sigtimedwait(&signals, NULL, &tick);
@@ -203,6 +243,8 @@ static int watch(pid_t child)
         }
         int stalled = pal.command.stall && elapsed - last_change >= (int64_t)pal.command.stall;
         int late = pal.command.time && elapsed >= (int64_t)pal.command.time;
+        /* Whoever writes ends by itself when that is done. */
+        shared->late = (uint32_t)late;
         if ((stalled || late) && !shared->writing) {
             char path[64], text[256] = "";
             snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)child, (int)shared->running);
@@ -212,17 +254,30 @@ static int watch(pid_t child)
                 text[length > 0 ? length : 0] = 0;
                 close(fd);
             }
-            kill(child, SIGKILL);
+            if (!end_child(child, &status, 0)) {
+                continue;
+            }
             if (!shared->reason) {
                 shared->reason = stalled ? R_STALLED : R_TIME;
             }
-            waitpid(child, &status, 0);
-            if (stalled) {
+            if (shared->reason == R_STALLED) {
                 /* "running", or the number of a system call. */
                 pal_text(T_MESSAGE, text, strlen(text));
             }
             return status;
         }
+    }
+}
+
+/* What went on elsewhere, so that the end of the process says nothing about the program. */
+static void tell_unfollowed(void)
+{
+    const char *what = pal.shared->replaced         ? "another program took the place of this one (exec), which cannot be followed"
+                       : pal.shared->forked_threads ? "a process that the program forked starts threads, which cannot be followed"
+                                                    : NULL;
+    if (what && !pal.shared->reason) {
+        pal.shared->reason = R_UNSUPPORTED;
+        pal_text(T_MESSAGE, what, strlen(what));
     }
 }
 
@@ -274,6 +329,8 @@ static void begin_execution(void)
     stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
     sigaltstack(&stack, NULL);
     struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK, .sa_sigaction = crashed};
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigaction(SIGTERM, &usual, NULL);
     const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         sigaction(signals[i], &action, NULL);
@@ -329,6 +386,7 @@ static void serve(void)
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
     sigprocmask(SIG_BLOCK, &signals, NULL);
+    pal_begin_reaping();
     pid_t server = getpid();
     for (;;) {
         if (!read_all(command_fd, &pal.command, sizeof pal.command) || pal.command.magic != COMMAND_MAGIC) {
@@ -349,6 +407,8 @@ static void serve(void)
             /* An execution depends on its command only. In a search threads keep their numbers. */
             shared->names = 1;
         }
+        shared->late = shared->replaced = shared->forked_threads = 0;
+        pal_expect_children();
         pid_t child = fork();
         if (child == 0) {
             if (getppid() != server) {
@@ -364,6 +424,9 @@ static void serve(void)
             pal_text(T_MESSAGE, problem, sizeof problem - 1);
         } else {
             status = watch(child);
+            shared->late = 0;
+            pal_reap();
+            tell_unfollowed();
         }
         tell_end(status);
         if (pal.command.choices) {
@@ -458,6 +521,11 @@ void pal_at_exit(int code, void *nothing)
 {
     (void)nothing;
     if (pal.quiet || pal.shared->exited) {
+        if (pal.in_handler) {
+            /* It ends in the usual way, from where nothing is logged. */
+            pal.shared->steps = pal.steps;
+            pal.shared->exited = 1;
+        }
         return;
     }
     pal_event((uint64_t)(uint32_t)code, HEAD(K_EXIT, O_PLAIN, 0), 0);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -193,6 +194,9 @@ static void *kernel_thread(void *argument)
         pal_leave_stack(thread, &thread->kernel_stack_pointer, (void *)(((uint64_t)&here - 1024) & ~15ull), run);
         return thread->result;
     }
+    /* Handlers of signals run where the program runs, and there is no room for them here. */
+    uint64_t all = UINT64_MAX;
+    pal_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, sizeof all, 0, 0);
     pal_leave_stack(thread, &thread->kernel_stack_pointer,
                     (void *)((uint64_t)(thread->park_stack + sizeof thread->park_stack) & ~15ull), park);
     pal_is_leaving = 1;

@@ -56,6 +56,7 @@ static int not_started(int error, uint64_t second)
 int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument, int is_c11,
                uint64_t place)
 {
+    pal_refuse_thread();
     while (pal.zombies) {
         struct thread *zombie = pal.zombies;
         pal.zombies = zombie->next;
@@ -355,6 +356,7 @@ static __attribute__((noreturn)) void leave_thread(void *result, uint64_t place)
 
 EXPORT void pthread_exit(void *result)
 {
+    pal_leaves_handler("the program ends a thread from a signal handler, which cannot be followed");
     leave_thread(result, CALLER);
 }
 

@@ -456,7 +456,7 @@ EXPORT long syscall(long number, ...)
         result = arguments[1];
     } else if (number == SYS_gettid && pal.self) {
         result = pal.self->kernel_id;
-    } else {
+    } else if (!pal_limit_syscall(number, arguments, CALLER, &result)) {
         result = pal_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
     }
     if (result < 0 && result > -4096) {

@@ -1,12 +1,15 @@
 //! Inline assembly: what it does to memory is invisible to the compiler's calls, so the assembly that the compiler makes is rewritten.
 //!
 //! Compilers put `#APP` and `#NO_APP` around inline assembly. Within, an instruction is
-//! - left alone if it does not touch memory and is no fence (`pause`, `nop`, arithmetic on registers, or nothing at all: a compiler barrier);
+//! - left alone if it is known not to touch memory and is not a fence (`pause`, `nop`, jumps, arithmetic on registers, or nothing at all: a compiler barrier);
 //! - followed by a call of the runtime's fence if it is `mfence` or a `lock`ed operation on the own stack pointer, and of its store-store fence if it is `sfence`; `lfence` does nothing to memory;
-//! - preceded by a call that tells a locked access if it is `lock …` or `xchg` with memory;
-//! - otherwise told about, now and whenever it is executed: the program does something that cannot be followed.
+//! - preceded by a call that reports a locked access if it is `lock …` or `xchg` with memory;
+//! - otherwise reported, now and whenever it is executed: the program does something that cannot be followed. That holds for every instruction that is not listed here, for code that is written as
+//!   data (`.byte`), and for Intel syntax.
 //!
 //! Calls keep all registers and flags and the red zone; their stubs are in `runtime/asm.c`.
+//!
+//! *Invariant.* A prefix such as `lock` stays with its instruction, whatever stands between the two in the text: nothing is inserted after a prefix.
 
 use std::fmt::Write;
 
@@ -17,42 +20,45 @@ pub struct Rewritten {
     pub text: String,
     /// How many instructions got a call.
     pub followed: usize,
-    /// Instructions that touch memory and cannot be followed.
+    /// Instructions that touch memory, or may, and cannot be followed.
     pub unfollowed: Vec<String>,
 }
 
 /// Rewrites assembly of a compiler (AT&T syntax, x86-64).
 pub fn rewrite(text: &str) -> Rewritten {
-    let mut rewritten = Rewritten::default();
-    let mut inside = false;
-    let mut prefix = String::new();
+    let mut rewriter = Rewriter::default();
     for line in text.lines() {
         match line.trim() {
-            "#APP" => inside = true,
-            "#NO_APP" => inside = false,
-            code if inside => {
-                for statement in code.split(';') {
-                    // A prefix may be written like a statement of its own.
-                    let bare = statement.split('#').next().unwrap_or("").trim();
-                    if PREFIXES.contains(&bare) {
-                        prefix = format!("{bare} ");
-                    } else if !bare.is_empty() {
-                        instruction(&format!("{prefix}{}", statement.trim()), &mut rewritten);
-                        prefix.clear();
-                    }
-                }
-                continue;
+            "#APP" => {
+                rewriter.inside = true;
+                rewriter.put(line);
             }
-            _ => {}
+            "#NO_APP" => {
+                rewriter.flush_prefix();
+                (rewriter.inside, rewriter.is_bare) = (false, false);
+                rewriter.put(line);
+            }
+            code if rewriter.inside => rewriter.line(code),
+            _ => rewriter.put(line),
         }
-        rewritten.text.push_str(line);
-        rewritten.text.push('\n');
     }
-    rewritten
+    rewriter.flush_prefix();
+    rewriter.done
 }
 
-/// What stands in front of an instruction and is no instruction by itself.
-const PREFIXES: &[&str] = &["lock", "rep", "repe", "repne", "repz", "repnz"];
+/// What stands in front of an instruction and is not an instruction by itself.
+const PREFIXES: &[&str] = &[
+    "lock", "rep", "repe", "repne", "repz", "repnz", "data16", "data32", "addr32", "xacquire", "xrelease",
+    "bnd", "notrack", "cs", "ds", "es", "fs", "gs", "ss", "rex", "rex64", "rex.w", "rex.W",
+];
+
+/// Directives that put bytes where they stand; in code these are instructions that nobody can read.
+const DATA: &[&str] = &[
+    ".byte", ".2byte", ".4byte", ".8byte", ".word", ".hword", ".short", ".value", ".int", ".long", ".quad",
+    ".octa", ".ascii", ".asciz", ".string", ".fill", ".space", ".zero", ".skip", ".incbin", ".include",
+    ".insn", ".macro", ".rept", ".irp", ".irpc", ".float", ".single", ".double", ".uleb128", ".sleb128",
+    ".dc.b", ".dc.w", ".dc.l",
+];
 
 /// What an instruction is to us.
 enum Does {
@@ -63,41 +69,183 @@ enum Does {
     Unknown,
 }
 
-fn instruction(statement: &str, rewritten: &mut Rewritten) {
-    let code = statement.split('#').next().unwrap_or("").trim();
-    let put = |text: &mut String, line: &str| writeln!(text, "\t{line}").expect("writing to a string");
-    // A label and perhaps something behind it.
-    if let Some((label, rest)) = code.split_once(':')
-        && !label.is_empty()
-        && label.chars().all(|c| c.is_ascii_alphanumeric() || "._$".contains(c))
-    {
-        rewritten.text.push_str(&format!("{label}:\n"));
-        instruction(rest, rewritten);
-        return;
+#[derive(Default)]
+struct Rewriter {
+    done: Rewritten,
+    inside: bool,
+    in_comment: bool,
+    /// Prefixes that wait for their instruction.
+    prefix: String,
+    /// A prefix was put without its instruction: nothing may come between the two.
+    is_bare: bool,
+    /// Sections that were left by `.pushsection`: whether they hold code.
+    outer: Vec<bool>,
+    /// The section holds data. Compilers go back to code by themselves after inline assembly.
+    in_data: bool,
+    /// The last section that was left by `.section` and the like, for `.previous`.
+    was_in_data: bool,
+    is_intel: bool,
+}
+
+impl Rewriter {
+    fn put(&mut self, line: &str) {
+        self.done.text.push_str(line);
+        self.done.text.push('\n');
     }
-    match judge(code) {
-        Does::Nothing => put(&mut rewritten.text, statement.trim()),
-        Does::Fence => {
-            rewritten.followed += 1;
-            put(&mut rewritten.text, statement.trim());
-            call(&mut rewritten.text, "palisade_asm_fence", None);
+
+    /// A line of inline assembly: statements with semicolons between them, and comments.
+    fn line(&mut self, line: &str) {
+        if line.starts_with('#') && !self.in_comment {
+            // The compiler's own notes about source lines among them.
+            self.put(line);
+            return;
         }
-        Does::StoreFence => {
-            rewritten.followed += 1;
-            put(&mut rewritten.text, statement.trim());
-            call(&mut rewritten.text, "palisade_asm_store_fence", None);
+        let mut statement = String::new();
+        let mut quoted = false;
+        let mut characters = line.chars().peekable();
+        while let Some(c) = characters.next() {
+            if self.in_comment {
+                self.in_comment = !(c == '*' && characters.next_if_eq(&'/').is_some());
+                continue;
+            }
+            match c {
+                '\\' if quoted => {
+                    statement.push(c);
+                    statement.extend(characters.next());
+                }
+                '"' => {
+                    quoted = !quoted;
+                    statement.push(c);
+                }
+                '#' if !quoted => break,
+                '/' if !quoted && characters.next_if_eq(&'*').is_some() => {
+                    self.in_comment = true;
+                    statement.push(' ');
+                }
+                ';' if !quoted => self.statement(&std::mem::take(&mut statement)),
+                _ => statement.push(c),
+            }
         }
-        Does::Locked { operand, size } => {
-            rewritten.followed += 1;
-            call(&mut rewritten.text, &format!("palisade_asm_locked{size}"), Some(&operand));
-            put(&mut rewritten.text, statement.trim());
+        self.statement(&statement);
+    }
+
+    /// Labels, prefixes, and an instruction or a directive; each may be missing.
+    fn statement(&mut self, statement: &str) {
+        let mut code = statement.trim();
+        while let Some((label, rest)) = label(code) {
+            // A jump to this label would leave the prefix out, so the two stay apart.
+            self.flush_prefix();
+            self.put(&format!("{label}:"));
+            code = rest;
         }
-        Does::Unknown => {
-            rewritten.unfollowed.push(code.to_owned());
-            call(&mut rewritten.text, "palisade_asm_unknown", None);
-            put(&mut rewritten.text, statement.trim());
+        while !code.is_empty() {
+            let (word, rest) = split(code);
+            if !PREFIXES.contains(&word.to_ascii_lowercase().as_str()) {
+                break;
+            }
+            self.prefix.push_str(word);
+            self.prefix.push(' ');
+            code = rest;
+        }
+        if code.is_empty() {
+            return;
+        }
+        if code.starts_with('.') {
+            self.flush_prefix();
+            self.directive(code);
+        } else {
+            let prefix = std::mem::take(&mut self.prefix);
+            self.instruction(&format!("{prefix}{code}"));
         }
     }
+
+    /// A prefix without an instruction to go with.
+    fn flush_prefix(&mut self) {
+        let prefix = std::mem::take(&mut self.prefix);
+        if !prefix.is_empty() {
+            self.unknown(prefix.trim());
+            self.is_bare = true;
+        }
+    }
+
+    fn directive(&mut self, code: &str) {
+        let (word, rest) = split(code);
+        match word.to_ascii_lowercase().as_str() {
+            ".pushsection" => {
+                self.outer.push(self.in_data);
+                self.in_data = !is_code(rest);
+            }
+            ".popsection" => self.in_data = self.outer.pop().unwrap_or(false),
+            ".section" => self.was_in_data = std::mem::replace(&mut self.in_data, !is_code(rest)),
+            ".text" => self.was_in_data = std::mem::replace(&mut self.in_data, false),
+            ".data" | ".bss" => self.was_in_data = std::mem::replace(&mut self.in_data, true),
+            ".previous" => std::mem::swap(&mut self.in_data, &mut self.was_in_data),
+            ".intel_syntax" => self.is_intel = true,
+            ".att_syntax" => self.is_intel = false,
+            data if DATA.contains(&data) && !self.in_data => {
+                self.instruction(code);
+                return;
+            }
+            _ => {}
+        }
+        self.put(&format!("\t{code}"));
+    }
+
+    fn instruction(&mut self, code: &str) {
+        if self.in_data || std::mem::take(&mut self.is_bare) {
+            self.put(&format!("\t{code}"));
+            return;
+        }
+        let does = if self.is_intel || code.starts_with('.') { Does::Unknown } else { judge(code) };
+        match does {
+            Does::Nothing => self.put(&format!("\t{code}")),
+            Does::Fence => {
+                self.done.followed += 1;
+                self.put(&format!("\t{code}"));
+                call(&mut self.done.text, "palisade_asm_fence", None);
+            }
+            Does::StoreFence => {
+                self.done.followed += 1;
+                self.put(&format!("\t{code}"));
+                call(&mut self.done.text, "palisade_asm_store_fence", None);
+            }
+            Does::Locked { operand, size } => {
+                self.done.followed += 1;
+                call(&mut self.done.text, &format!("palisade_asm_locked{size}"), Some(&operand));
+                self.put(&format!("\t{code}"));
+            }
+            Does::Unknown => self.unknown(code),
+        }
+    }
+
+    /// Something that cannot be followed: it stays as it is, and is reported when it is reached.
+    fn unknown(&mut self, code: &str) {
+        self.done.unfollowed.push(code.to_owned());
+        if self.is_intel {
+            self.put("\t.att_syntax prefix");
+        }
+        call(&mut self.done.text, "palisade_asm_unknown", None);
+        if self.is_intel {
+            self.put("\t.intel_syntax noprefix");
+        }
+        self.put(&format!("\t{code}"));
+    }
+}
+
+/// A label at the beginning, and what comes after it.
+fn label(code: &str) -> Option<(&str, &str)> {
+    let (label, rest) = code.split_once(':')?;
+    let label = label.trim_end();
+    let is_name = |c: char| c.is_alphanumeric() || "._$@".contains(c);
+    let is_quoted = label.len() > 1 && label.starts_with('"') && label.ends_with('"');
+    (is_quoted || !label.is_empty() && label.chars().all(is_name)).then(|| (label, rest.trim_start()))
+}
+
+/// Whether a section holds code, by its name.
+fn is_code(section: &str) -> bool {
+    let name = section.split(',').next().unwrap_or("").trim().trim_matches('"');
+    let flags = section.split(',').nth(1).unwrap_or("");
+    name == ".text" || name.starts_with(".text.") || flags.contains('x')
 }
 
 /// A call that changes nothing: the red zone is jumped over, and the stub saves everything else. An operand's address is put where the stub looks for it.
@@ -123,50 +271,165 @@ fn call(text: &mut String, stub: &str, operand: Option<&str>) {
 }
 
 fn judge(code: &str) -> Does {
-    if code.is_empty() || code.starts_with('.') {
-        return Does::Nothing;
-    }
     let (mut word, mut rest) = split(code);
-    let locked = word == "lock";
-    if locked {
+    let mut locked = false;
+    let mut prefixed = false;
+    while PREFIXES.contains(&word.to_ascii_lowercase().as_str()) {
+        locked |= word.eq_ignore_ascii_case("lock");
+        prefixed |= !word.eq_ignore_ascii_case("lock");
         (word, rest) = split(rest);
     }
-    if PREFIXES.contains(&word) {
-        // `rep; nop` is `pause`; all others are string instructions.
-        return if matches!(split(rest).0, "nop" | "ret" | "") { Does::Nothing } else { Does::Unknown };
+    let word = word.to_ascii_lowercase();
+    let word = word.as_str();
+    let operands = operands(rest);
+    if prefixed {
+        // `rep; nop` is `pause`; `rep; ret` is `ret`. The others are string instructions, or memory in another segment.
+        return if matches!(word, "nop" | "ret" | "retq") && !locked { Does::Nothing } else { Does::Unknown };
     }
     match word {
         "mfence" => return Does::Fence,
         "sfence" => return Does::StoreFence,
-        "lfence" | "pause" | "nop" | "cpuid" | "rdtsc" | "rdtscp" | "serialize" => return Does::Nothing,
-        _ if word.starts_with("prefetch") || word.starts_with("lea") || word.starts_with("nop") => {
+        _ if FREE.contains(&word) || word.starts_with("prefetch") || is_stem(word, &["lea", "nop"]) => {
             return Does::Nothing;
         }
-        _ if word.starts_with("movs") && rest.is_empty()
-            || word.starts_with("stos")
-            || word.starts_with("call") =>
-        {
-            return Does::Unknown;
-        }
-        "syscall" | "int" | "push" | "pushq" | "pushfq" | "pop" | "popq" | "popfq" => {
-            return if word == "syscall" || word == "int" { Does::Unknown } else { Does::Nothing };
+        _ if is_jump(word) && !locked => {
+            // Only where it goes to could be in memory.
+            let direct =
+                operands.iter().all(|operand| !operand.starts_with('*') || !is_memory(&operand[1..]));
+            return if direct { Does::Nothing } else { Does::Unknown };
         }
         _ => {}
     }
-    let operands = operands(rest);
-    let Some(memory) = operands.iter().find(|operand| is_memory(operand)) else { return Does::Nothing };
-    if !locked && !word.starts_with("xchg") {
+    let Some(memory) = operands.iter().find(|operand| is_memory(operand)) else {
+        return if is_known(word, &operands) && !locked { Does::Nothing } else { Does::Unknown };
+    };
+    if !(locked && is_stem(word, LOCKABLE) || is_stem(word, &["xchg"])) {
         return Does::Unknown;
     }
     // The usual way to write a fence: to add nothing to the top of the stack.
     let nothing = operands.first().is_some_and(|operand| matches!(operand.as_str(), "$0" | "$0x0"));
-    if nothing && (memory.ends_with("(%rsp)") || memory.ends_with("(%esp)")) {
+    if nothing
+        && is_stem(word, &["add", "or", "sub", "xor"])
+        && (memory.ends_with("(%rsp)") || memory.ends_with("(%esp)"))
+    {
         return Does::Fence;
     }
+    if is_stem(word, &["btc", "btr", "bts"]) && operands.first().is_some_and(|bit| bit.starts_with('%')) {
+        // The bit may be anywhere, far from the operand.
+        return Does::Unknown;
+    }
     match size(word, &operands) {
-        Some(size) if !memory.starts_with('%') => Does::Locked { operand: memory.clone(), size },
+        Some(size) if is_address(memory) => Does::Locked { operand: memory.clone(), size },
         _ => Does::Unknown,
     }
+}
+
+/// Instructions without operands, or with any, that do nothing to memory that others can see.
+const FREE: &[&str] = &[
+    "lfence",
+    "pause",
+    "cpuid",
+    "rdtsc",
+    "rdtscp",
+    "serialize",
+    "xgetbv",
+    "emms",
+    "vzeroupper",
+    "vzeroall",
+    "ud2",
+    "int3",
+    "clc",
+    "stc",
+    "cmc",
+    "cld",
+    "std",
+    "lahf",
+    "sahf",
+    "cltd",
+    "cltq",
+    "cqto",
+    "cwtl",
+    "cbtw",
+    "cwtd",
+    "cdq",
+    "cqo",
+    "cdqe",
+    "cwde",
+    "cbw",
+    "cwd",
+    "pushf",
+    "pushfq",
+    "popf",
+    "popfq",
+    "ret",
+    "retq",
+    "leave",
+    "leaveq",
+    "endbr64",
+    "endbr32",
+    "fninit",
+    "fnclex",
+    "fwait",
+];
+
+/// Instructions that do nothing to memory if no operand is in memory, by the beginning of their names; what may follow is a suffix of size.
+const STEMS: &[&str] = &[
+    "mov", "movabs", "movz", "movzb", "movzw", "movs", "movsb", "movsw", "movsl", "movsx", "movzx", "movsxd",
+    "add", "sub", "adc", "sbb", "and", "or", "xor", "not", "neg", "inc", "dec", "cmp", "test", "shl", "shr",
+    "sal", "sar", "rol", "ror", "rcl", "rcr", "shld", "shrd", "mul", "imul", "div", "idiv", "bsf", "bsr",
+    "bswap", "bt", "bts", "btr", "btc", "popcnt", "lzcnt", "tzcnt", "xchg", "xadd", "cmpxchg", "push", "pop",
+    "crc32", "pext", "pdep", "andn", "bextr", "blsi", "blsr", "blsmsk", "bzhi", "mulx", "adcx", "adox",
+    "rorx", "sarx", "shlx", "shrx", "rdrand", "rdseed", "movbe",
+];
+
+/// Instructions that may be locked.
+const LOCKABLE: &[&str] = &[
+    "add",
+    "adc",
+    "and",
+    "btc",
+    "btr",
+    "bts",
+    "cmpxchg",
+    "cmpxchg8b",
+    "cmpxchg16b",
+    "dec",
+    "inc",
+    "neg",
+    "not",
+    "or",
+    "sbb",
+    "sub",
+    "xor",
+    "xadd",
+    "xchg",
+];
+
+/// Whether a word is one of these, with or without a suffix of size.
+fn is_stem(word: &str, stems: &[&str]) -> bool {
+    stems.iter().any(|stem| {
+        word.strip_prefix(stem).is_some_and(|suffix| matches!(suffix, "" | "b" | "w" | "l" | "q"))
+    })
+}
+
+fn is_jump(word: &str) -> bool {
+    // No other names begin with this letter.
+    word.starts_with('j') || word.starts_with("loop")
+}
+
+/// Whether an instruction on registers is known to do nothing to memory.
+fn is_known(word: &str, operands: &[String]) -> bool {
+    if operands.is_empty() {
+        // What has no operands has others in mind.
+        return false;
+    }
+    let vector = |operand: &String| {
+        ["%xmm", "%ymm", "%zmm", "%mm", "%k"].iter().any(|register| operand.starts_with(register))
+    };
+    is_stem(word, STEMS)
+        || word.starts_with("set")
+        || word.starts_with("cmov")
+        || operands.iter().any(vector) && !word.contains("maskmov")
 }
 
 fn split(code: &str) -> (&str, &str) {
@@ -200,6 +463,11 @@ fn operands(text: &str) -> Vec<String> {
 /// Neither a register nor a number. Thread-local storage has a segment in front, which `lea` would not heed.
 fn is_memory(operand: &str) -> bool {
     operand.contains('(') || operand.contains(':') || !(operand.starts_with('%') || operand.starts_with('$'))
+}
+
+/// Whether `lea` gives the address: neither a segment nor anything but an ordinary operand.
+fn is_address(operand: &str) -> bool {
+    !operand.contains(':') && !operand.starts_with('*') && !operand.starts_with('%')
 }
 
 /// How many bytes an instruction accesses: by its suffix, or by its other operand.
@@ -266,6 +534,32 @@ mod tests {
         check("xchgl %eax, %ebx", 0, 0, "");
         check("movl $1, (%rdi)", 0, 1, "");
         check("1: lock decl (%rdi)", 1, 0, "1:\n");
+        check("1: lock; decl (%rdi)", 1, 0, "\tlock decl (%rdi)\n");
+        check("1:\tlock; 2: decl (%rdi)", 0, 1, "\tlock\n2:\n\tdecl (%rdi)\n");
+        check("1: 2: rep; nop; jnz 1b; jmp *%rax", 0, 0, "1:\n2:\n");
+        check("lock; lock; incl (%rdi)", 1, 0, "\tlock lock incl (%rdi)\n");
+        check("LOCK; /* a; b */ INCL (%rdi) # c; d", 1, 0, "\tLOCK INCL (%rdi)\n");
+        check("jmp *(%rax)", 0, 1, "");
+        check("call f", 0, 1, "");
+        check("pushq (%rdi)", 0, 1, "");
+        check("pushq %rdi; popq %rdi", 0, 0, "");
+        check("stosb", 0, 1, "");
+        check("movsbl %al, %eax; movq %rax, %xmm0; vpaddd %ymm0, %ymm1, %ymm2", 0, 0, "");
+        check("maskmovdqu %xmm0, %xmm1", 0, 1, "");
+        check("wrfsbase %rax", 0, 1, "");
+        check("nonsense %rax", 0, 1, "");
+        check("lock btsq %rax, (%rdi)", 0, 1, "");
+        check("lock btsl $3, (%rdi)", 1, 0, "palisade_asm_locked4");
+        check(".byte 0xf0, 0xff, 0x07", 0, 1, "palisade_asm_unknown");
+        check("lock; .byte 0xff, 0x07", 0, 1, "\tlock\n\t.byte");
+        check(
+            ".pushsection .smp_locks,\"a\"; .long 671f; .popsection; 671: lock; decl (%rdi)",
+            1,
+            0,
+            "671:\n",
+        );
+        check(".string \"a; mov (%rdi), %rax\"", 0, 1, "");
+        check(".intel_syntax noprefix; mov eax, [rdi]; .att_syntax", 0, 1, "\t.att_syntax prefix\n");
         check("lock\n\tincl x(%rip)", 1, 0, "lock incl x(%rip)");
         check("addl %eax, %ebx", 0, 0, "");
         check("rep stosb", 0, 1, "");

@@ -199,6 +199,7 @@ fn sort(arguments: &[String]) -> Result<Sorted, PlanError> {
                 return refuse(word, "the runtime takes the place of functions of shared libraries");
             }
             "-m32" | "-mx32" => return refuse(word, "the runtime is for x86-64"),
+            "-masm=intel" => return refuse(word, "inline assembly is read in AT&T syntax"),
             "-fsanitize=thread" => {}
             _ if word.starts_with("-fsanitize=") => {
                 return refuse(word, "other sanitizers have runtimes of their own");
@@ -425,7 +426,9 @@ mod tests {
 
     #[test]
     fn refusals() {
-        for wrong in ["-static a.c", "-m32 a.c", "-fsanitize=address a.c", "-c a.c b.c -o c.o"] {
+        for wrong in
+            ["-static a.c", "-m32 a.c", "-masm=intel a.c", "-fsanitize=address a.c", "-c a.c b.c -o c.o"]
+        {
             assert!(planned(wrong).is_err(), "{wrong}");
         }
     }

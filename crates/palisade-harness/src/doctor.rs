@@ -2,6 +2,7 @@
 //!
 //! Nothing is guessed: each compiler compiles, links and runs a small program with a violation, which must be found.
 
+use crate::cache::Cache;
 use crate::driver;
 use crate::process::{Program, Scheduling};
 use crate::session::{Options, Session};
@@ -65,7 +66,7 @@ int main(void)
 ";
 
 /// Looks at everything. `cache` is where the runtime is kept, `work` a folder for what is made on the way.
-pub fn examine(cache: &Path, work: &Path) -> Vec<Finding> {
+pub fn examine(cache: &Cache, work: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut scheduling = None;
     for (name, compiler, package) in [
@@ -99,7 +100,7 @@ fn compiler_finding(
     what: &'static str,
     compiler: &str,
     package: &str,
-    cache: &Path,
+    cache: &Cache,
     work: &Path,
     scheduling: &mut Option<String>,
 ) -> Finding {
@@ -133,7 +134,7 @@ fn version(program: &str) -> Option<String> {
 }
 
 /// Compiles and runs a program with a violation; the answer is how its threads were switched.
-fn probe(compiler: &str, cache: &Path, work: &Path) -> Result<String, String> {
+fn probe(compiler: &str, cache: &Cache, work: &Path) -> Result<String, String> {
     let said = |problem: &dyn std::fmt::Display| problem.to_string();
     fs::create_dir_all(work).map_err(|error| said(&error))?;
     let language = if compiler.ends_with("++") { "cpp" } else { "c" };
@@ -141,8 +142,7 @@ fn probe(compiler: &str, cache: &Path, work: &Path) -> Result<String, String> {
     let program = work.join(format!("probe-{}", compiler.replace('+', "x")));
     fs::write(&source, PROBE).map_err(|error| said(&error))?;
     let arguments = [source.display().to_string(), "-o".to_owned(), program.display().to_string()];
-    let compiled =
-        driver::compile(compiler, &arguments, cache, &work.join("objects")).map_err(|error| said(&error))?;
+    let compiled = driver::compile(compiler, &arguments, cache).map_err(|error| said(&error))?;
     if !compiled.success {
         return Err("it does not compile a small program with -fsanitize=thread".to_owned());
     }

@@ -1,6 +1,7 @@
 //! Carries out what [`compile`](crate::compile) plans: starts the compiler, rewrites assembly, cleans up.
 
 use crate::asm;
+use crate::cache::{Cache, temporary_folder};
 use crate::compile::{Family, PlanError, Step, Tools, plan};
 use crate::runtime::{self, RuntimeError};
 use std::fs;
@@ -36,31 +37,26 @@ pub struct Compiled {
     pub unfollowed: Vec<(String, String)>,
 }
 
-/// Compiles as a compiler with these arguments would; what the compiler prints goes where our output goes. `cache` is a folder for the runtime, `work` one for what is made on the
-/// way, which is removed at the end.
-pub fn compile(
-    compiler: &str,
-    arguments: &[String],
-    cache: &Path,
-    work: &Path,
-) -> Result<Compiled, DriverError> {
-    let runtime = runtime::object(compiler, cache)?;
+/// Compiles as a compiler with these arguments would; what the compiler prints goes where our output goes. `cache` is where the runtime is kept. What is made on the way is in a new folder of
+/// the user's own, which is removed at the end.
+pub fn compile(compiler: &str, arguments: &[String], cache: &Cache) -> Result<Compiled, DriverError> {
+    let io = |file: &Path| {
+        let file = file.display().to_string();
+        move |error| DriverError::Io { file, error }
+    };
+    let object = runtime::object(compiler, cache)?;
+    let work = temporary_folder("palisade-cc-").map_err(io(&std::env::temp_dir()))?;
+    // Linked is what was checked, whatever happens to the cache meanwhile.
+    let runtime = work.path().join("runtime.o");
+    fs::write(&runtime, &object.content).map_err(io(&runtime))?;
     let version = Command::new(compiler)
         .arg("--version")
         .output()
         .map_err(|error| RuntimeError::NoCompiler { compiler: compiler.to_owned(), error })?;
     let family = Family::of(&String::from_utf8_lossy(&version.stdout));
-    let tools = Tools { compiler: compiler.to_owned(), family, runtime, work: work.to_owned() };
+    let tools = Tools { compiler: compiler.to_owned(), family, runtime, work: work.path().to_owned() };
     let steps = plan(arguments, &tools)?;
-    let io = |file: &Path| {
-        let file = file.display().to_string();
-        move |error| DriverError::Io { file, error }
-    };
-    fs::create_dir_all(work).map_err(io(work))?;
-    let done = carry_out(&steps, compiler);
-    // What is left there does no harm.
-    let _ = fs::remove_dir_all(work);
-    done
+    carry_out(&steps, compiler)
 }
 
 fn carry_out(steps: &[Step], compiler: &str) -> Result<Compiled, DriverError> {

@@ -13,7 +13,8 @@ use palisade_monitor::{
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
@@ -95,7 +96,7 @@ pub struct PlacedViolation {
 /// What happened that cannot be followed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Unfollowed {
-    /// A new process (`fork`): what it does is not seen.
+    /// A new process (`fork`, `system`, `popen`, `posix_spawn`): what it does is not seen.
     Fork,
     /// A handler of a signal was set: what it does is not seen.
     Handler,
@@ -150,19 +151,22 @@ const HANDED_OVER: usize = 1 << 12;
 const WAITING: usize = 16;
 
 impl Monitored {
-    fn take_all(self, batch: &mut Vec<Event>) -> Monitored {
+    fn take_all(self, batch: &mut Vec<Event>, full: &Arc<AtomicBool>) -> Monitored {
         match self {
             Monitored::Here(mut monitor) => {
                 monitor.take_all(batch);
+                full.fetch_or(monitor.is_full(), Ordering::Relaxed);
                 batch.clear();
                 if monitor.events() < LONG {
                     return Monitored::Here(monitor);
                 }
                 let (events, receiver) = sync_channel::<Vec<Event>>(WAITING);
                 let (back, empty) = channel();
+                let full = full.clone();
                 let handle = std::thread::spawn(move || {
                     for mut events in receiver {
                         monitor.take_all(&events);
+                        full.fetch_or(monitor.is_full(), Ordering::Relaxed);
                         events.clear();
                         // At the end nobody wants it any more.
                         let _ = back.send(events);
@@ -205,6 +209,8 @@ pub struct Recorder<'a> {
     places: &'a mut Places,
     /// Taken out only while it is handed events.
     monitor: Option<Monitored>,
+    /// Set when the monitors have no room left.
+    full: Arc<AtomicBool>,
     batch_size: usize,
     races: Races,
     batch: Vec<Event>,
@@ -262,11 +268,18 @@ pub struct Execution {
 }
 
 impl<'a> Recorder<'a> {
-    /// Nothing has happened yet. At most so many turns are kept.
-    pub fn new(places: &'a mut Places, interlocked: Interlocked, most_turns: usize) -> Recorder<'a> {
+    /// Nothing has happened yet. At most so many turns are kept, and the monitors may use so many bytes.
+    pub fn new(
+        places: &'a mut Places,
+        interlocked: Interlocked,
+        most_turns: usize,
+        room: u64,
+    ) -> Recorder<'a> {
+        let monitor = Monitor::new(interlocked).with_memory(room);
         Recorder {
             places,
-            monitor: Some(Monitored::Here(Box::new(Monitor::new(interlocked)))),
+            monitor: Some(Monitored::Here(Box::new(monitor))),
+            full: Arc::default(),
             batch_size: BATCH,
             races: Races::default(),
             batch: Vec::with_capacity(BATCH),
@@ -281,6 +294,11 @@ impl<'a> Recorder<'a> {
             last: Vec::new(),
             most_turns,
         }
+    }
+
+    /// A flag that is set when the monitors have no room left: the execution is not taken in to its end then.
+    pub fn full(&self) -> Arc<AtomicBool> {
+        self.full.clone()
     }
 
     /// Takes in a record.
@@ -321,7 +339,7 @@ impl<'a> Recorder<'a> {
     #[inline(never)]
     fn flush(&mut self) {
         if let Some(monitor) = self.monitor.take() {
-            let monitor = monitor.take_all(&mut self.batch);
+            let monitor = monitor.take_all(&mut self.batch, &self.full);
             self.batch_size = monitor.batch();
             self.monitor = Some(monitor);
         }
@@ -479,7 +497,8 @@ impl Execution {
         let place = |thread: u16| self.last.get(usize::from(thread)).copied().unwrap_or(0);
         let signal = self.end.status & 0x7f;
         let code = (self.end.status >> 8) & 0xff;
-        let message = || self.messages.first().cloned().unwrap_or_default();
+        // The last one is about the end.
+        let message = || self.messages.last().cloned().unwrap_or_default();
         let crash_place = || self.end.crash.map_or(0, |(place, _, _)| place + 1);
         match self.end.reason {
             Reason::Deadlock => return Some(Failure::Deadlock { threads: self.left.clone() }),
@@ -611,7 +630,14 @@ impl Failure {
 
     /// Whether it says nothing about the program being wrong, only that the execution could not be followed to its end.
     pub fn is_inconclusive(&self) -> bool {
-        matches!(self, Failure::Endless | Failure::Late | Failure::Internal { .. })
+        use Failure::{Endless, Internal, Late, Stalled, Unsupported, Vanished};
+        matches!(self, Endless | Late | Stalled { .. } | Unsupported { .. } | Vanished | Internal { .. })
+    }
+
+    /// The same where something could not be followed: a process, a handler or assembly that nobody has seen may wake threads that wait.
+    pub fn is_inconclusive_with(&self, unfollowed: &BTreeSet<(Unfollowed, u64)>) -> bool {
+        let waits = matches!(self, Failure::Deadlock { .. } | Failure::Spins { .. });
+        self.is_inconclusive() || waits && !unfollowed.is_empty()
     }
 }
 

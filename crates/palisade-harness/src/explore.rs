@@ -20,6 +20,7 @@ use palisade_dpor::{
     explore_preemptions,
 };
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 /// How a search ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +31,8 @@ pub struct Searched {
     pub executions: u64,
     /// Times the program was run.
     pub runs: u64,
+    /// Whether what the search does with one execution took longer than an execution may take.
+    pub late: bool,
     /// Whether the program did not do the same again when its threads took the same turns.
     pub broken: bool,
 }
@@ -66,7 +69,16 @@ impl Session {
         tell: &mut impl FnMut(&Findings) -> bool,
     ) -> (Searched, bool) {
         let first_only = self.options().first_only;
-        let mut runner = Runner { session: self, last: None, runs: 0, is_lost: false, begins_again: false };
+        let mut runner = Runner {
+            session: self,
+            last: None,
+            runs: 0,
+            is_lost: false,
+            begins_again: false,
+            asked: 0,
+            since: None,
+            is_late: false,
+        };
         let mut visit = |runner: &mut Runner<'_>, behind: Option<f64>| {
             let Some((command, execution)) = runner.last.take() else { return ControlFlow::Break(()) };
             if runner.begins_again {
@@ -94,12 +106,16 @@ impl Session {
                 (all, within.executions, within.broken, divergence)
             }
         };
-        let Runner { session, last, runs, is_lost: lost, begins_again } = runner;
+        let Runner { session, last, runs, is_lost: lost, begins_again, is_late: late, .. } = runner;
         let broken = broken && !lost;
         if let Some(divergence) = divergence.filter(|_| broken && !begins_again) {
             session.name_divergence(&divergence, last.as_ref().map(|(_, execution)| execution));
         }
-        (Searched { complete: complete && !lost, executions, runs, broken }, begins_again && !lost)
+        if let Some((command, execution)) = last.filter(|_| late && !begins_again) {
+            // It was run, and what it shows counts, though the search did not get to its end.
+            session.take_in(&command, &execution);
+        }
+        (Searched { complete: complete && !lost, executions, runs, late, broken }, begins_again && !lost)
     }
 }
 
@@ -112,9 +128,24 @@ struct Runner<'a> {
     is_lost: bool,
     /// What was taken for granted about stacks does not hold.
     begins_again: bool,
+    /// How often it was asked whether to go on.
+    asked: u32,
+    /// When the last run ended, and whether that was too long ago.
+    since: Option<Instant>,
+    is_late: bool,
 }
 
+/// As often as this somebody asks whether to go on, memory is looked at: a power of two.
+const LOOKS_AT_MEMORY: u32 = 1 << 10;
+
 impl Executions for Runner<'_> {
+    fn is_stopped(&mut self) -> bool {
+        self.asked = self.asked.wrapping_add(1);
+        let time = self.session.options().time;
+        self.is_late |= self.since.zip(time).is_some_and(|(since, time)| since.elapsed() > time);
+        self.is_lost || self.is_late || self.session.is_over(self.asked % LOOKS_AT_MEMORY == 0)
+    }
+
     fn run(&mut self, request: &Request<'_>) -> Recording {
         let mut recording = Recording::new();
         if self.is_lost || self.begins_again {
@@ -141,6 +172,7 @@ impl Executions for Runner<'_> {
         });
         self.runs += 1;
         self.begins_again |= begins_again;
+        self.since = Some(Instant::now());
         let Some(execution) = execution else {
             self.is_lost = true;
             return recording;

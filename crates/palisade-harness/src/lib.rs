@@ -1,12 +1,13 @@
 //! Runs C, C++ and Rust programs under a scheduler of its own and records what they do to memory.
 //!
 //! - [`compile`], [`asm`], [`driver`]: how programs are compiled;
-//! - [`runtime`]: what is linked into programs, as C sources;
+//! - [`runtime`]: what is linked into programs, as C sources; [`cache`]: where it is kept;
 //! - [`rust`]: instrumented builds by cargo;
 //! - [`log`], [`stream`]: what the runtime tells;
 //! - [`process`]: the program as a process that forks for every execution;
 //! - [`schedule`]: how threads take turns, and the files that schedules are kept in;
 //! - [`execution`], [`races`]: what one execution shows;
+//! - [`allowance`]: time and memory;
 //! - [`session`]: many executions, and everything that was found once;
 //! - [`explore`]: all partial orders;
 //! - [`shorten`]: schedules with fewer switches;
@@ -16,7 +17,9 @@
 //!
 //! What is absent: nothing here prints. Violations are found by `palisade-monitor`.
 
+pub mod allowance;
 pub mod asm;
+pub mod cache;
 pub mod compile;
 pub mod divergence;
 pub mod doctor;

@@ -3,9 +3,11 @@
 //! Its standard input takes commands, its standard output brings the log, and its standard error everything that the program prints. So no file has to be handed over, and
 //! a program that knows nothing of this is soon found out.
 
+use crate::allowance::{Allowance, Over};
 use crate::log::Record;
 use crate::schedule::Command;
 use crate::stream::{End, Hello, Item, LogReader};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -31,6 +33,10 @@ pub const KEPT_OUTPUT: usize = 1 << 14;
 
 /// How often the guard looks whether somebody said stop.
 const TICK: Duration = Duration::from_millis(50);
+
+/// How long the server may take to end what it has started, and how often we look.
+const GRACE: Duration = Duration::from_millis(150);
+const GLANCE: Duration = Duration::from_millis(1);
 
 /// How long a program may take to get to its start.
 const START: Duration = Duration::from_secs(20);
@@ -80,6 +86,9 @@ pub enum Lost {
     /// Somebody said stop, or the time is up.
     #[error("stopped")]
     Stopped,
+    /// There is no memory left.
+    #[error("out of memory")]
+    Memory,
     /// The server died, or said what makes no sense.
     #[error("the program's process was lost: {0}")]
     Broken(io::Error),
@@ -133,12 +142,8 @@ impl Output {
 }
 
 impl Server {
-    /// Starts a program. It is ended as soon as `stop` is set or the deadline has passed.
-    pub fn start(
-        program: &Program,
-        stop: &Arc<AtomicBool>,
-        deadline: Option<Instant>,
-    ) -> Result<Server, StartError> {
+    /// Starts a program. It is ended as soon as it may use no more.
+    pub fn start(program: &Program, allowance: &Allowance) -> Result<Server, StartError> {
         let [file, arguments @ ..] = program.command.as_slice() else { return Err(StartError::Nothing) };
         if is_instrumented(Path::new(file)) == Some(false) {
             return Err(StartError::NotInstrumented);
@@ -168,7 +173,7 @@ impl Server {
         let printed = child.stderr.take().expect("standard error is a pipe");
         let (sender, output) = channel();
         let reader = std::thread::spawn(move || read_output(printed, mark.as_bytes(), &sender));
-        let guard = Guard::new(child, stop.clone(), deadline);
+        let guard = Guard::new(child, allowance.clone());
         let mut server = Server {
             guard,
             commands,
@@ -207,13 +212,23 @@ impl Server {
         sent.map_err(|error| self.lost(error))
     }
 
-    /// Reads the log of the next execution that was asked for.
+    /// Reads the log of the next execution that was asked for. Every so often `go_on` is asked whether to.
     pub fn read(
         &mut self,
         take: impl FnMut(&Record),
         message: impl FnMut(String),
+        mut go_on: impl FnMut() -> Result<(), Over>,
     ) -> Result<(End, Output), Lost> {
-        let end = self.log.read_execution(take, message).map_err(|error| self.lost(error))?;
+        let mut over = None;
+        let end = self.log.read_execution(take, message, || {
+            over = go_on().err();
+            over.is_none()
+        });
+        let end = end.map_err(|error| match over {
+            Some(Over::Memory) => Lost::Memory,
+            Some(Over::Stopped | Over::Time) => Lost::Stopped,
+            None => self.lost(error),
+        })?;
         let output = self.last_output();
         Ok((end, output))
     }
@@ -331,19 +346,17 @@ impl Killer {
 #[derive(Debug)]
 struct GuardState {
     child: Mutex<Child>,
-    stop: Arc<AtomicBool>,
-    deadline: Option<Instant>,
+    allowance: Allowance,
     limit: Mutex<Option<Instant>>,
     stopped: AtomicBool,
     over: AtomicBool,
 }
 
 impl Guard {
-    fn new(child: Child, stop: Arc<AtomicBool>, deadline: Option<Instant>) -> Guard {
+    fn new(child: Child, allowance: Allowance) -> Guard {
         let shared = Arc::new(GuardState {
             child: Mutex::new(child),
-            stop,
-            deadline,
+            allowance,
             limit: Mutex::new(None),
             stopped: AtomicBool::new(false),
             over: AtomicBool::new(false),
@@ -377,7 +390,7 @@ impl GuardState {
         while !self.over.load(Ordering::Relaxed) {
             let now = Instant::now();
             let late = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
-            if self.stop.load(Ordering::Relaxed) || late(self.deadline) {
+            if self.allowance.check_time().is_err() {
                 self.stopped.store(true, Ordering::Relaxed);
                 self.kill();
                 return;
@@ -386,13 +399,29 @@ impl GuardState {
                 self.kill();
                 return;
             }
-            std::thread::park_timeout(TICK);
+            let left = self.allowance.deadline.map(|deadline| deadline.saturating_duration_since(now));
+            std::thread::park_timeout(left.unwrap_or(TICK).min(TICK));
         }
     }
 
+    /// Ends the program and all processes that it has started. They are asked to the server, who knows them; if it does not answer, its process group is ended.
     fn kill(&self) {
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
-        // It may be gone already.
+        if matches!(child.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        if let Some(server) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            // It may be gone already, here and below.
+            let _ = kill_process(server, Signal::TERM);
+            let end = Instant::now() + GRACE;
+            while Instant::now() < end {
+                if matches!(child.try_wait(), Ok(Some(_))) {
+                    return;
+                }
+                std::thread::sleep(GLANCE);
+            }
+            let _ = kill_process_group(server, Signal::KILL);
+        }
         let _ = child.kill();
         let _ = child.wait();
     }

@@ -1,11 +1,10 @@
 //! The runtime that is linked into programs: its sources are part of this crate and are compiled by the user's own compiler when they are needed.
 
+use crate::cache::{Cache, digest, temporary_folder};
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Sources, by file name.
 pub const SOURCES: &[(&str, &str)] = &[
@@ -21,6 +20,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("lock.c", include_str!("../runtime/lock.c")),
     ("memory.c", include_str!("../runtime/memory.c")),
     ("random.c", include_str!("../runtime/random.c")),
+    ("reap.c", include_str!("../runtime/reap.c")),
     ("schedule.c", include_str!("../runtime/schedule.c")),
     ("server.c", include_str!("../runtime/server.c")),
     ("spin.c", include_str!("../runtime/spin.c")),
@@ -83,29 +83,54 @@ fn for_c(compiler: &str) -> String {
     if folder.is_empty() { name } else { format!("{folder}/{name}") }
 }
 
-/// The object file of the runtime, compiled if it is not there yet. Objects are kept in `folder`, by what they are made of.
-pub fn object(compiler: &str, folder: &Path) -> Result<PathBuf, RuntimeError> {
+/// The runtime as an object file.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// What is in it.
+    pub content: Vec<u8>,
+    /// Where it is kept, if it could be kept.
+    pub path: Option<PathBuf>,
+}
+
+/// The object file of the runtime, compiled if it is not in the cache.
+pub fn object(compiler: &str, cache: &Cache) -> Result<Object, RuntimeError> {
     let compiler = for_c(compiler);
     let compiler = compiler.as_str();
     let version = Command::new(compiler)
         .arg("--version")
         .output()
         .map_err(|error| RuntimeError::NoCompiler { compiler: compiler.to_owned(), error })?;
-    let mut hasher = DefaultHasher::new();
-    (compiler, version.stdout, SOURCES, FLAGS).hash(&mut hasher);
-    let object = folder.join(format!("runtime-{:016x}.o", hasher.finish()));
-    if object.exists() {
-        return Ok(object);
+    let name = format!("runtime-{}", &key(compiler, &version.stdout)[..32]);
+    if let Some((path, content)) = cache.get(&name) {
+        return Ok(Object { content, path: Some(path) });
     }
+    let content = compiled(compiler)?;
+    // Where nothing can be kept, on a full disk for instance, it is made again the next time.
+    let path = cache.put(&name, &content).ok();
+    Ok(Object { content, path })
+}
+
+/// What an object is made of.
+fn key(compiler: &str, version: &[u8]) -> String {
+    let mut parts: Vec<&[u8]> = vec![compiler.as_bytes(), version];
+    parts.extend(SOURCES.iter().flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]));
+    parts.extend(FLAGS.iter().map(|flag| flag.as_bytes()));
+    let mut all = Vec::new();
+    for part in parts {
+        all.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        all.extend_from_slice(part);
+    }
+    digest(&all)
+}
+
+/// Compiles the runtime in a folder that nobody else can write to.
+fn compiled(compiler: &str) -> Result<Vec<u8>, RuntimeError> {
     let io = |path: &Path| {
         let path = path.to_owned();
         move |error| RuntimeError::Io { path, error }
     };
-    // Somebody else may be doing the same: everybody works in a folder of their own, and the last one wins.
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let work = folder.join(format!("work-{}-{number}", std::process::id()));
-    fs::create_dir_all(&work).map_err(io(&work))?;
+    let folder = temporary_folder("palisade-runtime-").map_err(io(&std::env::temp_dir()))?;
+    let work = folder.path();
     for (name, text) in SOURCES {
         let path = work.join(name);
         fs::write(&path, text).map_err(io(&path))?;
@@ -113,8 +138,10 @@ pub fn object(compiler: &str, folder: &Path) -> Result<PathBuf, RuntimeError> {
     let made = work.join("runtime.o");
     let sources = SOURCES.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".c"));
     let output = Command::new(compiler)
-        .current_dir(&work)
+        .current_dir(work)
         .args(FLAGS)
+        // The same object, wherever it was compiled.
+        .arg(format!("-fdebug-prefix-map={}=palisade-runtime", work.display()))
         .args(["-r", "-nostdlib", "-o"])
         .arg("runtime.o")
         .args(sources)
@@ -122,22 +149,9 @@ pub fn object(compiler: &str, folder: &Path) -> Result<PathBuf, RuntimeError> {
         .map_err(|error| RuntimeError::NoCompiler { compiler: compiler.to_owned(), error })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        // What is left there does no harm.
-        let _ = fs::remove_dir_all(&work);
         return Err(RuntimeError::DoesNotCompile { compiler: compiler.to_owned(), said });
     }
-    fs::rename(&made, &object).map_err(io(&object))?;
-    let _ = fs::remove_dir_all(&work);
-    Ok(object)
-}
-
-/// Where objects are kept: in the user's cache, or with other temporary files.
-pub fn cache_folder(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> PathBuf {
-    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    set("PALISADE_CACHE")
-        .or_else(|| set("XDG_CACHE_HOME").map(|folder| folder.join("palisade")))
-        .or_else(|| set("HOME").map(|folder| folder.join(".cache/palisade")))
-        .unwrap_or_else(|| std::env::temp_dir().join("palisade"))
+    fs::read(&made).map_err(io(&made))
 }
 
 #[cfg(test)]

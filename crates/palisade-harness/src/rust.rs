@@ -6,6 +6,7 @@
 //!
 //! Build scripts and procedural macros run while the program is built and must stay as they are: cargo leaves them alone when it is told a target, be it the host.
 
+use crate::cache::Cache;
 use crate::runtime::{self, RuntimeError};
 use std::ffi::OsString;
 use std::path::Path;
@@ -24,6 +25,9 @@ pub enum RustError {
     /// There is no runtime.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
+    /// The runtime could not be written.
+    #[error("the runtime cannot be written to the cache: is the disk full?")]
+    NotKept,
     /// rustc does not tell what it compiles for.
     #[error("`rustc -vV` does not tell its host: is Rust installed?")]
     NoHost,
@@ -47,11 +51,11 @@ pub fn flags(runtime: &Path) -> Vec<String> {
 /// The environment of a cargo that builds programs for `palisade run`, and runs them by it. `flags` are those that the user has set already, one per line of `\x1f`; `palisade` is the
 /// program to run them by.
 pub fn environment(
-    cache: &Path,
+    cache: &Cache,
     palisade: &Path,
     user_flags: Option<&str>,
 ) -> Result<Vec<(String, OsString)>, RustError> {
-    let runtime = runtime::object("gcc", cache)?;
+    let runtime = runtime::object("gcc", cache)?.path.ok_or(RustError::NotKept)?;
     let host = host().ok_or(RustError::NoHost)?;
     let mut all: Vec<String> =
         user_flags.into_iter().flat_map(|flags| flags.split('\x1f')).map(str::to_owned).collect();

@@ -1,5 +1,6 @@
 //! Many executions of one program: every violation, race and failure once, with the schedule that showed it first.
 
+use crate::allowance::{Allowance, Over};
 use crate::divergence::Diverged;
 use crate::execution::{Execution, Failure, Left, PlacedViolation, Unfollowed};
 use crate::log::Record;
@@ -35,11 +36,18 @@ pub struct Options {
     pub interlocked: Interlocked,
     /// End at the first thing that is found.
     pub first_only: bool,
+    /// How many bytes we may use; what the program uses is not counted. Without a limit if not given.
+    pub memory: Option<u64>,
     /// How many processes of the program run at the same time, unless the executions depend on each other. What is found does not depend on it.
     pub jobs: usize,
 }
 
 impl Options {
+    /// How many bytes the monitors of one execution may use.
+    fn room(&self) -> u64 {
+        self.memory.map_or(u64::MAX, |memory| memory / self.jobs.max(1) as u64)
+    }
+
     fn command(&self, strategy: Strategy, seed: u64, length: u64, turns: Turns) -> Command {
         let milliseconds = |time: Duration| time.as_millis().min(u128::from(u64::MAX)) as u64;
         Command {
@@ -67,6 +75,7 @@ impl Default for Options {
             time: None,
             interlocked: Interlocked::WholeBuffer,
             first_only: false,
+            memory: None,
             jobs: 1,
         }
     }
@@ -176,6 +185,8 @@ pub struct Findings {
     pub searched: Option<f64>,
     /// Whether it was stopped before its end.
     pub stopped: bool,
+    /// Whether it ended because the memory was used up.
+    pub out_of_memory: bool,
     /// Why the program was lost, if it was.
     pub lost: Option<String>,
     /// The longest execution, in steps.
@@ -193,6 +204,7 @@ impl Findings {
     fn lose(&mut self, lost: &Lost) {
         match lost {
             Lost::Stopped => self.stopped = true,
+            Lost::Memory => self.out_of_memory = true,
             Lost::Broken(_) => self.lost = Some(lost.to_string()),
         }
     }
@@ -204,8 +216,7 @@ pub struct Session {
     worker: Worker,
     program: Program,
     options: Options,
-    stop: Arc<AtomicBool>,
-    deadline: Option<Instant>,
+    allowance: Allowance,
     symbols: Symbols,
     threads: Threads,
     /// Everything that was found so far.
@@ -221,14 +232,14 @@ impl Session {
         stop: &Arc<AtomicBool>,
         deadline: Option<Instant>,
     ) -> Result<Session, StartError> {
-        let worker = Worker::start(program, options.interlocked, stop, deadline)?;
+        let allowance = Allowance { stop: stop.clone(), deadline, memory: options.memory };
+        let worker = Worker::start(program, options.interlocked, &allowance, options.room())?;
         let symbols = Symbols::new(worker.server.hello.modules.clone(), folder);
         Ok(Session {
             worker,
             program: program.clone(),
             options: options.clone(),
-            stop: stop.clone(),
-            deadline,
+            allowance,
             symbols,
             threads: Threads::default(),
             findings: Findings::default(),
@@ -251,11 +262,11 @@ impl Session {
                 None => return,
             }
         }
-        let Session { worker, program, options, stop, deadline, symbols, threads, findings } = self;
+        let Session { worker, program, options, allowance, symbols, threads, findings } = self;
         // Places are known by their addresses: all processes must have the same.
         let modules = worker.server.hello.modules.clone();
         let another = || {
-            let worker = Worker::start(program, options.interlocked, stop, *deadline).ok()?;
+            let worker = Worker::start(program, options.interlocked, allowance, options.room()).ok()?;
             (worker.server.hello.modules == modules).then_some(worker)
         };
         let count = options.schedules.min(u64::MAX - options.seed);
@@ -323,6 +334,17 @@ impl Session {
         let numbers = execution.map(|execution| threads.numbers(execution)).unwrap_or_default();
         let thread = numbers.get(divergence.process).copied().unwrap_or(divergence.process as u16);
         findings.divergence = Some(Diverged::new(divergence, thread, |place| symbols.name(place)));
+    }
+
+    /// Whether the search is to end; the findings then say why. Every so often the memory is looked at as well.
+    pub(crate) fn is_over(&mut self, looks_at_memory: bool) -> bool {
+        let allowed = if looks_at_memory { self.allowance.check() } else { self.allowance.check_time() };
+        match allowed {
+            Ok(()) => {}
+            Err(Over::Memory) => self.findings.out_of_memory = true,
+            Err(Over::Stopped | Over::Time) => self.findings.stopped = true,
+        }
+        self.findings.stopped || self.findings.out_of_memory
     }
 
     /// The options it was started with.
@@ -496,13 +518,13 @@ fn name_failure(
         Failure::Stalled { call: Some(call), place } => {
             places.push((symbols.name(*place), "this was the last event before it".to_owned()));
             format!(
-                "the program waits in system call {call} ({}), and all of its threads with it",
+                "the program waited in system call {call} ({}), and all of its threads with it, until --patience was over",
                 call_name(*call)
             )
         }
         Failure::Stalled { call: None, place } => {
             places.push((symbols.name(*place), "this was the last event before it".to_owned()));
-            "the program runs without any access to memory that the compiler made visible: a loop for ever, perhaps over a plain variable that optimisation keeps in a register".to_owned()
+            "the program ran without any access to memory that could be seen until --patience was over: a long computation, or a loop without accesses, perhaps over a plain variable that optimisation keeps in a register".to_owned()
         }
         Failure::Late => "the execution was ended at the limit of its time".to_owned(),
         Failure::Leaked { threads: left } => {
@@ -522,14 +544,16 @@ fn name_failure(
             format!("thread {thread} ended the program while the first thread was still running")
         }
         Failure::Unsupported { what } => what.clone(),
-        Failure::Vanished => "the program ended without `exit`".to_owned(),
+        Failure::Vanished => {
+            "the program ended without `exit`, so that what its threads were doing is not known".to_owned()
+        }
         Failure::Internal { what } => what.clone(),
     };
     NamedFailure {
         name: failure.name(),
         message,
         places,
-        is_inconclusive: failure.is_inconclusive(),
+        is_inconclusive: failure.is_inconclusive_with(&execution.unfollowed),
         output: Printed(execution.output.text()),
     }
 }

@@ -92,6 +92,8 @@ const REASONS: [Reason; 9] = [
 /// The longest text there may be; more is a broken log.
 const LONGEST_TEXT: u64 = 1 << 20;
 const BUFFER: usize = 1 << 18;
+/// After so many records somebody is asked whether to go on: a power of two.
+const CHECKED: u32 = 1 << 12;
 
 /// Reads a log.
 #[derive(Debug)]
@@ -108,13 +110,19 @@ impl<R: Read> LogReader<R> {
         LogReader { input, buffer: vec![0; BUFFER], from: 0, to: 0 }
     }
 
-    /// Reads until the execution is over: `take` sees records, and everything else comes back with the end. An input that ends early is an error.
+    /// Reads until the execution is over: `take` sees records, and everything else comes back with the end. An input that ends early is an error, and so is it if `go_on`, which is asked every so often, says no.
     pub fn read_execution(
         &mut self,
         mut take: impl FnMut(&Record),
         mut message: impl FnMut(String),
+        mut go_on: impl FnMut() -> bool,
     ) -> io::Result<End> {
+        let mut records = 0u32;
         loop {
+            if records % CHECKED == 0 && !go_on() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            records = records.wrapping_add(1);
             // Only one call of `take`, so that it becomes part of this loop.
             self.fill(RECORD)?;
             let record = self.peek()?;
@@ -274,7 +282,7 @@ mod tests {
         };
         assert_eq!(reader.next_item().expect("a hello"), Item::Hello(hello));
         let (mut records, mut messages) = (Vec::new(), Vec::new());
-        let end = reader.read_execution(|record| records.push(*record), |text| messages.push(text));
+        let end = reader.read_execution(|record| records.push(*record), |text| messages.push(text), || true);
         let expected = End {
             status: 9,
             reason: Reason::Deadlock,
@@ -291,7 +299,7 @@ mod tests {
     #[test]
     fn what_is_no_log_is_refused() {
         for bytes in [&b"Hello, world, this is not a log"[..], &[0xff; 64]] {
-            let read = LogReader::new(bytes).read_execution(|_| (), |_| ());
+            let read = LogReader::new(bytes).read_execution(|_| (), |_| (), || true);
             assert!(read.is_err(), "{bytes:?}");
         }
     }

@@ -3,16 +3,16 @@
 //! Executions are numbered and are handed on in the order of their numbers, whichever worker has run them and however long it took. An execution depends on its command only. So what is found is the
 //! same with any number of workers.
 
+use crate::allowance::{Allowance, Over};
 use crate::execution::{Execution, Places, Recorder};
 use crate::log::Record;
 use crate::process::{Killer, Lost, Program, Server, StartError};
 use crate::schedule::Command;
 use palisade_memory::Interlocked;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Schedules of more turns are not kept: their seed is.
 const MOST_TURNS: usize = 1 << 18;
@@ -27,6 +27,9 @@ pub(crate) struct Worker {
     pub(crate) server: Server,
     places: Places,
     interlocked: Interlocked,
+    allowance: Allowance,
+    /// How many bytes the monitors of an execution may use.
+    room: u64,
 }
 
 impl Worker {
@@ -34,11 +37,12 @@ impl Worker {
     pub(crate) fn start(
         program: &Program,
         interlocked: Interlocked,
-        stop: &Arc<AtomicBool>,
-        deadline: Option<Instant>,
+        allowance: &Allowance,
+        room: u64,
     ) -> Result<Worker, StartError> {
-        let server = Server::start(program, stop, deadline)?;
-        Ok(Worker { server, places: Places::default(), interlocked })
+        let server = Server::start(program, allowance)?;
+        let (places, allowance) = (Places::default(), allowance.clone());
+        Ok(Worker { server, places, interlocked, allowance, room })
     }
 
     /// Runs one execution and shows its records to `also`.
@@ -49,7 +53,8 @@ impl Worker {
 
     /// Reads the next execution that was asked for.
     fn read(&mut self, mut also: impl FnMut(&Record)) -> Result<Execution, Lost> {
-        let mut recorder = Recorder::new(&mut self.places, self.interlocked, MOST_TURNS);
+        let mut recorder = Recorder::new(&mut self.places, self.interlocked, MOST_TURNS, self.room);
+        let (full, allowance) = (recorder.full(), &self.allowance);
         let mut messages = Vec::new();
         let (end, output) = self.server.read(
             |record| {
@@ -57,8 +62,10 @@ impl Worker {
                 also(record);
             },
             |text| messages.push(text),
+            || if full.load(Ordering::Relaxed) { Err(Over::Memory) } else { allowance.check() },
         )?;
-        Ok(recorder.finish(end, messages, output))
+        let execution = recorder.finish(end, messages, output);
+        if full.load(Ordering::Relaxed) { Err(Lost::Memory) } else { Ok(execution) }
     }
 
     /// Runs executions as long as there are any.

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{program, random, start, violations};
+use palisade_harness::cache::Cache;
 use palisade_harness::{runtime, rust};
 use palisade_memory::Model;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ use std::process::Command;
 fn compile(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust");
     std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
-    let runtime = runtime::object("gcc", &folder)
+    let cache = Cache::in_folder(&folder.join("cache")).expect("a cache can be made");
+    let runtime = runtime::object("gcc", &cache)
         .unwrap_or_else(|error| panic!("gcc is needed (Debian package gcc; `./test` installs it): {error}"));
     let output = folder.join(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(format!("{name}.rs"));
@@ -20,7 +22,7 @@ fn compile(name: &str) -> PathBuf {
         .args(["--edition=2021", "-o"])
         .arg(&output)
         .arg(&source)
-        .args(rust::flags(&runtime))
+        .args(rust::flags(&runtime.path.expect("it is kept")))
         .output()
         .expect("rustc is there, as cargo is");
     let said = String::from_utf8_lossy(&compiled.stderr);

@@ -63,8 +63,7 @@ fn programs_without_the_runtime_are_refused() {
     use palisade_harness::process::{Program, Server, StartError};
     let start = |command: &str| {
         let program = Program { command: vec![command.to_owned()], scheduling: Default::default() };
-        let stop = Default::default();
-        Server::start(&program, &stop, None).map(|_| ())
+        Server::start(&program, &Default::default()).map(|_| ())
     };
     assert!(matches!(start("/bin/true"), Err(StartError::NotInstrumented)));
     assert!(matches!(start("/nowhere/at/all"), Err(StartError::Io(_))));

@@ -98,11 +98,12 @@ impl<const WIDTH: usize> Bank<WIDTH> {
 
     /// Makes room for more lanes.
     pub fn widen(&mut self, lanes: usize) {
-        let old = std::mem::take(&mut self.moments);
-        self.moments.reserve(old.len() / self.lanes * lanes);
-        for vector in old.chunks_exact(self.lanes) {
-            self.moments.extend_from_slice(vector);
-            self.moments.resize(self.moments.len() + lanes - self.lanes, 0);
+        let (old, vectors) = (self.lanes, self.moments.len() / self.lanes);
+        // In place, from the last vector to the first, so that there are never two of all.
+        self.moments.resize(vectors * lanes, 0);
+        for vector in (0..vectors).rev() {
+            self.moments.copy_within(vector * old..(vector + 1) * old, vector * lanes);
+            self.moments[vector * lanes + old..(vector + 1) * lanes].fill(0);
         }
         self.lanes = lanes;
     }
@@ -114,6 +115,6 @@ impl<const WIDTH: usize> Bank<WIDTH> {
 
     /// Bytes in use.
     pub fn bytes(&self) -> usize {
-        self.moments.capacity() * size_of::<Moment>()
+        self.moments.len() * size_of::<Moment>()
     }
 }

@@ -52,6 +52,9 @@ pub struct Monitor {
     joined: Vec<u32>,
     violations: Violations,
     events: u64,
+    /// So many bytes may be used, and whether that was not enough.
+    most: u64,
+    is_full: bool,
     /// When moments of a process reach this, old ones are forgotten.
     latest: Moment,
     /// Room for the pieces of an event, and which of their last stores happen before `prev`.
@@ -87,6 +90,8 @@ impl Monitor {
             joined: Vec::new(),
             violations: Violations::default(),
             events: 0,
+            most: u64::MAX,
+            is_full: false,
             latest,
             touched: Vec::new(),
             ordered: Vec::new(),
@@ -94,7 +99,18 @@ impl Monitor {
         }
     }
 
-    /// Takes in the next event.
+    /// Limits the memory for what is known of addresses and processes, in bytes. When it is used up, no more events are taken in: what was found is about those before.
+    pub fn with_memory(mut self, bytes: u64) -> Monitor {
+        self.most = bytes;
+        self
+    }
+
+    /// Whether the memory was used up, so that events were left out.
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Takes in the next event, whatever memory it takes.
     ///
     /// # Panics
     /// If a process number is not below [`MOST_PROCESSES`]. Readers of traces see to it.
@@ -112,6 +128,10 @@ impl Monitor {
     /// waits for its memory overlap.
     pub fn take_all(&mut self, events: &[Event]) {
         for events in events.chunks(AT_A_TIME) {
+            self.is_full = self.is_full || !self.has_room_for(events);
+            if self.is_full {
+                return;
+            }
             // With few processes, whose number is known to the compiler, there are no loops over vectors.
             const FEW: usize = LANE_STEP;
             const SOME: usize = 2 * LANE_STEP;
@@ -121,6 +141,22 @@ impl Monitor {
                 lanes => self.take_some(events, lanes),
             }
         }
+    }
+
+    /// Whether some events can be taken in within the memory. Each takes little, unless there are more processes than there is room for in vectors: then these grow.
+    fn has_room_for(&self, events: &[Event]) -> bool {
+        let bytes = self.bytes() as u64;
+        if bytes > self.most {
+            return false;
+        }
+        let is_new = |process: Process| self.slots.get(process.0 as usize).is_none_or(|&slot| slot == NONE);
+        let starts = |event: &Event| match event.action {
+            Action::Spawn(other) | Action::Start(other) | Action::Join(other) => is_new(other),
+            _ => false,
+        };
+        bytes <= self.most / 2
+            || self.threads.len() + 2 * events.len() <= self.lanes
+            || !events.iter().any(|event| is_new(event.process) || starts(event))
     }
 
     #[inline(always)]
@@ -642,6 +678,30 @@ mod tests {
             put(2 * pair + 1, Access::Load, x, 4 * pair + 3);
         }
         assert_eq!(monitor.violations().len(), 100, "one per pair and model");
+    }
+
+    #[test]
+    fn memory_is_limited() {
+        // Many addresses, and then more and more processes: both need room.
+        let store = |process: u32, address: u64| Event {
+            process: Process(process),
+            instruction: Instruction(0),
+            action: Action::Access(Access::Store, Bytes { address: 8 * address, size: 8 }),
+        };
+        let addresses: Vec<Event> = (0..20_000).map(|address| store(0, address)).collect();
+        let processes: Vec<Event> = (0..200).map(|process| store(process, 0)).collect();
+        let taken = |memory: u64, events: &[&[Event]]| {
+            let mut monitor = Monitor::new(Interlocked::WholeBuffer).with_memory(memory);
+            events.iter().for_each(|events| monitor.take_all(events));
+            assert!(monitor.bytes() as u64 <= memory + memory / 10, "{memory}: {}", monitor.bytes());
+            (monitor.is_full(), monitor.events())
+        };
+        let all = (addresses.len() + processes.len()) as u64;
+        assert_eq!(taken(u64::MAX, &[&addresses, &processes]), (false, all));
+        let (full, events) = taken(1 << 20, &[&addresses]);
+        assert!(full && (1_000..10_000).contains(&events), "{events}");
+        let (full, events) = taken(8 << 20, &[&addresses, &processes]);
+        assert!(full && (20_000..20_050).contains(&events), "{events}");
     }
 
     #[test]

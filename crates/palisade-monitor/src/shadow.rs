@@ -393,6 +393,6 @@ impl Shadow {
 
     /// Bytes in use.
     pub fn bytes(&self) -> usize {
-        self.words.bytes() + self.pieces.capacity() * size_of::<Piece>() + self.clocks.bytes()
+        self.words.bytes() + self.pieces.len() * size_of::<Piece>() + self.clocks.bytes()
     }
 }

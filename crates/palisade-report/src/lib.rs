@@ -37,7 +37,7 @@ pub use robustness::{
     RaceFinding, RobustFinding, race_details, race_headline, race_json, robust_details, robust_headline,
     robust_json,
 };
-pub use run::{RunFinding, run_headline, run_json, run_sarif, run_text, run_verdict};
+pub use run::{RunFinding, run_headline, run_json, run_sarif, run_text, run_verdict, unfollowed_name};
 pub use sarif::{Problem, Scanned, check_sarif};
 pub use story::{StepInWords, step_in_words};
 pub use summary::{Compared, Disagreement, FileResult, summary};

@@ -56,11 +56,19 @@ pub fn run_verdict(finding: &RunFinding<'_>) -> &'static str {
         "failed"
     } else if !finding.findings.races.is_empty() {
         "races"
-    } else if finding.problem.is_some() || !finding.findings.failures.is_empty() {
+    } else if finding.problem.is_some()
+        || !finding.findings.failures.is_empty()
+        || !followed_all(finding.findings)
+    {
         "unknown"
     } else {
         "clean"
     }
+}
+
+/// Whether there was something to see, and everything was seen.
+fn followed_all(findings: &Findings) -> bool {
+    findings.unfollowed.is_empty() && findings.events > 0
 }
 
 /// One line: verdict, program, how many of what. Without a line break.
@@ -99,6 +107,16 @@ pub fn run_headline(finding: &RunFinding<'_>, colour: Colour) -> String {
     });
     counts.push(format!("{} events", finding.findings.events));
     format!("{}  {}: {}", colour.paint(style, verdict), crate::visible(finding.program), counts.join(", "))
+}
+
+/// What could not be followed, in a word, for programs.
+pub fn unfollowed_name(what: Unfollowed) -> &'static str {
+    match what {
+        Unfollowed::Fork => "fork",
+        Unfollowed::Handler => "signal-handler",
+        Unfollowed::Assembly => "inline-assembly",
+        Unfollowed::Time => "timed-wait",
+    }
 }
 
 /// How to see something again.
@@ -161,7 +179,9 @@ pub fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> Strin
             Unfollowed::Fork => "a new process is started; what it does is not followed",
             Unfollowed::Handler => "a handler of a signal is set; what it does to memory is not followed",
             Unfollowed::Assembly => "inline assembly touches memory; what it does is not followed",
-            Unfollowed::Time => "a wait with an end was taken to end only when nobody else can go on",
+            Unfollowed::Time => {
+                "a wait with a time limit was taken to end only when no other thread can go on"
+            }
         };
         writeln!(text, "\n{}: {what}", colour.paint("1", "not followed")).expect("writing to a string");
         places(&mut text, finding, vec![(place.clone(), "here".to_owned())], width);
@@ -282,13 +302,7 @@ pub fn run_json(finding: &RunFinding<'_>) -> String {
         .unfollowed
         .iter()
         .map(|((what, place), schedules)| {
-            let what = match what {
-                Unfollowed::Fork => "fork",
-                Unfollowed::Handler => "signal-handler",
-                Unfollowed::Assembly => "inline-assembly",
-                Unfollowed::Time => "timed-wait",
-            };
-            json!({ "what": what, "place": name(place), "schedules": schedules })
+            json!({ "what": unfollowed_name(*what), "place": name(place), "schedules": schedules })
         })
         .collect();
     let mut record = json!({

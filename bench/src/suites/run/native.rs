@@ -2,6 +2,7 @@
 
 use crate::watch::stop;
 use anyhow::{Context, Result, ensure};
+use palisade_harness::cache::{Cache, TempDir, temporary_folder};
 use palisade_harness::driver;
 use palisade_harness::process::{Program, Scheduling};
 use palisade_harness::session::{Options, Session};
@@ -28,27 +29,27 @@ pub struct Settings {
 }
 
 /// A folder with the sources, which is removed at the end.
-pub struct Folder(PathBuf);
+pub struct Folder(TempDir);
 
 impl Folder {
     pub fn new() -> Result<Folder> {
-        let path = std::env::temp_dir().join(format!("palisade-bench-run-{}", std::process::id()));
-        std::fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        let folder = temporary_folder("palisade-bench-run-").context("cannot make a temporary folder")?;
+        let path = folder.path();
         for (name, text) in SOURCES {
             std::fs::write(path.join(name), text).with_context(|| format!("cannot write {name}"))?;
         }
-        Ok(Folder(path))
+        Ok(Folder(folder))
     }
 
     fn arguments(&self, name: &str, settings: Settings, as_file: &str) -> (Vec<String>, PathBuf) {
-        let output = self.0.join(as_file);
+        let output = self.0.path().join(as_file);
         let mut arguments = vec![
             format!("-DTHREADS={}", settings.threads),
             format!("-DOPS={}", settings.ops),
             "-std=c11".to_owned(),
         ];
         arguments.extend(settings.fenced.then(|| "-DFENCED".to_owned()));
-        let source = self.0.join(format!("{name}.c")).display().to_string();
+        let source = self.0.path().join(format!("{name}.c")).display().to_string();
         arguments.extend([source, "-o".to_owned(), output.display().to_string()]);
         (arguments, output)
     }
@@ -56,8 +57,8 @@ impl Folder {
     /// Compiles a program as `palisade cc` does.
     pub fn compile(&self, name: &str, settings: Settings) -> Result<PathBuf> {
         let (arguments, output) = self.arguments(name, settings, name);
-        let work = self.0.join("work");
-        let compiled = driver::compile("gcc", &arguments, &self.0, &work)
+        let cache = Cache::in_folder(&self.0.path().join("cache")).context("no cache can be made")?;
+        let compiled = driver::compile("gcc", &arguments, &cache)
             .context("gcc is needed (Debian package gcc; `./test` installs it)")?;
         ensure!(compiled.success, "{name}.c does not compile");
         Ok(output)
@@ -74,13 +75,6 @@ impl Folder {
             String::from_utf8_lossy(&done.stderr)
         );
         Ok(output)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left there does no harm.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -100,6 +100,28 @@ clean  run.trace: 3 events
 }
 
 #[test]
+fn memory_is_limited() {
+    use std::fmt::Write;
+    let mut text = "palisade trace 1\n".to_owned();
+    for process in 0..64 {
+        writeln!(text, "p{process} store 8 a.c:1").expect("writing to a string");
+    }
+    for event in 0..200_000 {
+        writeln!(text, "p{} store {} a.c:1", event % 64, 4096 + 8 * event).expect("writing to a string");
+    }
+    text += "end\n";
+    let scratch = Scratch::new("monitor_memory").file("run.trace", text);
+    let ran = scratch.run(&["monitor", "run.trace", "--memory", "0.0625", "--format", "json"]).exits(3);
+    let json: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(json["verdict"], "unknown");
+    assert!(ran.stderr.contains("the reading was stopped: out of memory (0.06 GiB)"), "{}", ran.stderr);
+    let peak = json["peak_memory_bytes"].as_u64().expect("Linux says");
+    assert!(peak <= (64 + 32) << 20, "{peak}");
+    // With enough of it the whole trace is read.
+    scratch.run(&["monitor", "-q", "run.trace", "--memory", "2"]).exits(0);
+}
+
+#[test]
 fn the_papers_interlocked_instructions() {
     let text = "p store d\np lock f\nq load f\nq load d\nend\n";
     let scratch = Scratch::new("monitor_interlocked").file("run.trace", text);

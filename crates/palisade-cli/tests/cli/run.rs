@@ -274,6 +274,228 @@ fn ctrl_c_tells_what_is_known_and_leaves_nothing_behind() {
     );
 }
 
+/// A program with two threads whose first one does this.
+fn doing(name: &str, what: &str) -> Scratch {
+    let source = format!(
+        "#define _GNU_SOURCE\n#include <pthread.h>\n#include <signal.h>\n#include <stdatomic.h>\n#include <stdlib.h>\n\
+         atomic_int x; int y;\nstatic void handle(int number) {{ x = number; }}\n\
+         static void *run(void *nothing) {{ x = 1; return nothing; }}\n\
+         int main(void)\n{{\n    pthread_t thread;\n    pthread_create(&thread, 0, run, 0);\n    {what}\n    pthread_join(thread, 0);\n    return handle == 0;\n}}\n"
+    );
+    compiled(name, &source)
+}
+
+#[test]
+fn clean_means_that_everything_was_followed() {
+    let run = |scratch: &Scratch| scratch.run(&["run", "--schedules", "3", "--no-save", "--", "./t"]);
+    run(&doing("run_follows_all", "x = 2;")).exits(0);
+    let check = |name: &str, what: &str, reason: &str| {
+        let scratch = doing(name, what);
+        let ran = run(&scratch).exits(3);
+        assert!(ran.stdout.starts_with("unknown  ./t: ") && ran.stdout.contains(reason), "{}", ran.stdout);
+        let json = scratch.run(&["run", "--format", "json", "--schedules", "3", "--no-save", "--", "./t"]);
+        let json: serde_json::Value = serde_json::from_str(&json.exits(3).stdout).expect("JSON");
+        assert_eq!(json["verdict"], "unknown");
+        assert!(json["reason"].as_str().is_some_and(|told| told.contains(reason)), "{json}");
+    };
+    check("run_system", "if (system(\"true\")) abort();", "Not everything could be followed (fork)");
+    check("run_handler", "signal(SIGUSR1, handle);", "Not everything could be followed (signal-handler)");
+    check(
+        "run_assembly",
+        "__asm__ volatile(\"incl %0\" : \"+m\"(y));",
+        "Not everything could be followed (inline-assembly)",
+    );
+    check(
+        "run_bytes",
+        "__asm__ volatile(\".byte 0x90\");",
+        "Not everything could be followed (inline-assembly)",
+    );
+    check("run_kill", "signal(SIGUSR1, handle); pthread_kill(thread, SIGUSR1);", "pthread_kill");
+    check("run_stop", "raise(SIGSTOP);", "stopped by signal 19");
+}
+
+#[test]
+fn runs_without_events_are_unknown() {
+    let scratch = compiled("run_nothing", "int main(void) { return 0; }\n");
+    let ran = scratch.run(&["run", "--schedules", "2", "--no-save", "--", "./t"]).exits(3);
+    // The end of the program is no event for the monitors.
+    assert!(ran.stdout.contains("No event was seen in 2 schedules"), "{}", ran.stdout);
+    scratch.run(&["run", "--schedules", "0", "--no-save", "--", "./t"]).exits(3);
+}
+
+#[test]
+fn a_lock_prefix_after_a_label() {
+    let lock = "__asm__ volatile(\"1: lock; decl %0\\n\\tjs 1b\" : \"+m\"(y));";
+    let scratch = doing("run_label", &format!("y = 5; {lock} if (y != 4) abort();"));
+    scratch.run(&["run", "--schedules", "3", "--no-save", "--", "./t"]).exits(0);
+}
+
+/// The cache and temporary folders belong to the user, wherever they are.
+#[test]
+fn nobody_elses_cache_is_used() {
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    let scratch = Scratch::new("run_cache_trust").file("t.c", BUFFERING);
+    let compile = |set: &[(&str, &Path)]| {
+        let mut command = scratch.command(&["cc", "-o", "t", "t.c"]);
+        command.env_remove("PALISADE_CACHE").env_remove("XDG_CACHE_HOME").env_remove("HOME");
+        command.envs(set.iter().copied());
+        let ran = Ran::new(command.output().expect("the command can be started"));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        scratch.run(&["run", "-q", "--schedules", "50", "--no-save", "--", "./t"]).exits(1);
+        ran.stderr
+    };
+    // Where the tests are may be open to everybody; this folder is not.
+    let private = std::env::temp_dir().join(format!("palisade-cache-test-{}", std::process::id()));
+    let folder = |name: &str, mode: u32| {
+        let path = private.join(name);
+        std::fs::create_dir_all(&path).expect("a folder can be made");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("a mode can be set");
+        path
+    };
+    let entries = |path: &Path| -> Vec<std::path::PathBuf> {
+        std::fs::read_dir(path)
+            .map_or_else(|_| Vec::new(), |all| all.flatten().map(|entry| entry.path()).collect())
+    };
+    std::fs::DirBuilder::new().mode(0o700).create(&private).expect("a new folder can be made");
+    // Without a home: nothing is left among the temporary files, which had something with the old name in it.
+    let temporary = folder("tmp", 0o700);
+    std::fs::create_dir(temporary.join("palisade")).expect("a folder can be made");
+    assert_eq!(compile(&[("TMPDIR", &temporary)]), "");
+    assert_eq!(entries(&temporary), [temporary.join("palisade")]);
+    assert_eq!(entries(&temporary.join("palisade")), [""; 0].map(std::path::PathBuf::from));
+    // A home that cannot be written to, at least not by everybody.
+    let home = folder("home", 0o500);
+    assert_eq!(compile(&[("HOME", &home)]), "");
+    // A home: the runtime is there once, and made again when it is damaged.
+    let home = folder("home2", 0o755);
+    let cache = home.join(".cache/palisade");
+    assert_eq!(compile(&[("HOME", &home)]), "");
+    let [entry] = entries(&cache).try_into().expect("one runtime");
+    let content = std::fs::read(&entry).expect("it can be read");
+    std::fs::write(&entry, b"damaged").expect("it can be damaged");
+    assert_eq!(compile(&[("HOME", &home)]), "");
+    assert_eq!(entries(&cache), std::slice::from_ref(&entry));
+    assert_eq!(std::fs::read(&entry).expect("it can be read"), content);
+    let mode = std::fs::metadata(&cache).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    // A folder above it that everybody can write to.
+    let open = folder("open", 0o777);
+    let told = compile(&[("XDG_CACHE_HOME", &open)]);
+    assert!(told.starts_with("warning[cache-not-used]: cache: the cache is not used: "), "{told}");
+    std::fs::remove_dir_all(private).expect("the folder can be removed");
+}
+
+#[test]
+fn two_compilers_at_once() {
+    let scratch = Scratch::new("run_cache_twice").file("t.c", BUFFERING);
+    let children: Vec<_> = ["a", "b", "c"]
+        .into_iter()
+        .map(|name| {
+            let mut command = scratch.command(&["cc", "-o", name, "t.c"]);
+            command.env("PALISADE_CACHE", scratch.path("cache")).spawn().expect("the command can be started")
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().expect("it ends").success());
+    }
+    for program in ["./a", "./b", "./c"] {
+        scratch.run(&["run", "-q", "--schedules", "50", "--no-save", "--", program]).exits(1);
+    }
+}
+
+/// Executions of very many steps.
+const LONG: &str = "\
+#include <pthread.h>
+volatile long x, y;
+static void *p(void *a) { for (long i = 0; i < 1000000000; i++) { x = i; } return a; }
+static void *q(void *a) { for (long i = 0; i < 1000000000; i++) { y = i; x; } return a; }
+int main(void)
+{
+    pthread_t t[2];
+    pthread_create(&t[0], 0, p, 0);
+    pthread_create(&t[1], 0, q, 0);
+    pthread_join(t[0], 0);
+    pthread_join(t[1], 0);
+    return 0;
+}
+";
+
+/// How much later than asked for it may be: far less than without the limit, far more than on a machine of one's own.
+const SLACK: Duration = Duration::from_secs(20);
+
+#[test]
+fn limits_hold_within_executions_and_between() {
+    let scratch = compiled("run_limits", LONG);
+    let run = |args: &[&str], reason: &str| {
+        let fixed = ["run", "--no-save", "--max-steps", "1000000000000"];
+        let all: Vec<&str> = fixed.iter().chain(args).chain(&["--", "./t"]).copied().collect();
+        let start = Instant::now();
+        let ran = scratch.run(&all).exits(3);
+        assert!(start.elapsed() < SLACK, "{args:?}: {:?}", start.elapsed());
+        assert!(
+            ran.stdout.starts_with("unknown  ./t: ") && ran.stdout.contains(reason),
+            "{args:?}: {}",
+            ran.stdout
+        );
+    };
+    let strategies: [&[&str]; 5] = [
+        &["--strategy", "random", "--jobs", "1"],
+        &["--strategy", "random", "--jobs", "3"],
+        &["--strategy", "pct"],
+        &["--strategy", "exhaustive"],
+        &["--strategy", "exhaustive", "--preemptions", "2"],
+    ];
+    for strategy in strategies {
+        run(&[strategy, &["--timeout", "0.5"]].concat(), "The run ran out of time");
+    }
+    run(&["--strategy", "exhaustive", "--execution-timeout", "0.3"], "--execution-timeout");
+    run(&["--strategy", "exhaustive", "--memory", "0.06"], "The run ran out of memory (0.06 GiB)");
+    run(&["--timeout", "0"], "The run ran out of time");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn ctrl_c_within_a_search() {
+    let scratch = compiled("run_search_interrupted", LONG);
+    for strategy in [&["--strategy", "exhaustive"][..], &["--strategy", "exhaustive", "--preemptions", "1"]] {
+        let fixed = ["run", "--no-save", "--max-steps", "1000000000000"];
+        let all: Vec<&str> = fixed.iter().chain(strategy).chain(&["--", "./t"]).copied().collect();
+        let child = common::start(&mut scratch.command(&all));
+        interrupt(&child);
+        let start = Instant::now();
+        let ran = Ran::new(child.wait_with_output().expect("it ends")).exits(3);
+        assert!(start.elapsed() < SLACK, "{:?}", start.elapsed());
+        assert!(ran.stdout.contains("The run was stopped"), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn memory_of_many_threads_and_addresses() {
+    let scratch = compiled(
+        "run_memory",
+        "#include <pthread.h>\n#include <stdlib.h>\nstatic long *a;\n\
+         static void *p(void *n) { for (long i = 0; i < 1000000; i++) a[i] = 1; return n; }\n\
+         int main(void)\n{\n    a = malloc(8000000);\n    pthread_t t[64];\n    for (int i = 0; i < 64; i++) pthread_create(&t[i], 0, p, 0);\n    for (int i = 0; i < 64; i++) pthread_join(t[i], 0);\n    return 0;\n}\n",
+    );
+    for jobs in ["1", "3"] {
+        let ran = scratch
+            .run(&[
+                "run",
+                "--no-save",
+                "--memory",
+                "0.0625",
+                "--jobs",
+                jobs,
+                "--max-steps",
+                "1000000000",
+                "--",
+                "./t",
+            ])
+            .exits(3);
+        assert!(ran.stdout.contains("The run ran out of memory (0.06 GiB)"), "{}", ran.stdout);
+    }
+}
+
 #[test]
 fn what_is_not_instrumented_is_refused() {
     let scratch = compiled("run_refused", BUFFERING);

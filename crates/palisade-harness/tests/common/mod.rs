@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
+use palisade_harness::cache::Cache;
 use palisade_harness::driver;
 use palisade_harness::process::{Program, Scheduling};
 use palisade_harness::session::{Findings, Options, Session};
@@ -21,6 +22,11 @@ fn scratch() -> PathBuf {
     folder
 }
 
+/// Where the runtime is kept: made once for all tests of a program.
+pub fn cache() -> Cache {
+    Cache::in_folder(&scratch().join("cache")).expect("a cache can be made")
+}
+
 /// Compiles a program; the name of the result must be the test's own.
 pub fn compile_with(compiler: &str, source: &str, name: &str, flags: &[&str]) -> PathBuf {
     let output = scratch().join(name);
@@ -30,8 +36,7 @@ pub fn compile_with(compiler: &str, source: &str, name: &str, flags: &[&str]) ->
         "-o".into(),
         output.display().to_string(),
     ]);
-    let work = scratch().join(format!("work-{name}"));
-    let compiled = driver::compile(compiler, &arguments, &scratch(), &work).unwrap_or_else(|error| {
+    let compiled = driver::compile(compiler, &arguments, &cache()).unwrap_or_else(|error| {
         panic!(
             "gcc, g++ and clang are needed (Debian packages of these names; `./test` installs them): {error}"
         )
@@ -50,14 +55,14 @@ pub fn compile(source: &str, name: &str, flags: &[&str]) -> PathBuf {
 pub fn rust_program(source: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust");
     std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
-    let runtime = runtime::object("gcc", &folder)
+    let runtime = runtime::object("gcc", &cache())
         .unwrap_or_else(|error| panic!("gcc is needed (Debian package gcc; `./test` installs it): {error}"));
     let output = folder.join(source.replace('/', "-"));
     let compiled = std::process::Command::new("rustc")
         .args(["--edition=2021", "-o"])
         .arg(&output)
         .arg(programs().join(format!("{source}.rs")))
-        .args(rust::flags(&runtime))
+        .args(rust::flags(&runtime.path.expect("it is kept")))
         .output()
         .expect("rustc is there, as cargo is");
     let said = String::from_utf8_lossy(&compiled.stderr);

@@ -1,0 +1,136 @@
+/* Processes that an execution leaves behind: those that the program forked, and those that these forked in turn. They end with the execution.
+ *
+ * The server adopts orphans (PR_SET_CHILD_SUBREAPER): when the execution is over, whoever is left of it is a child of the server, or becomes one when its parent is ended. So no process group or
+ * session that a program makes for itself hides it. */
+
+#include "palisade.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t asked_to_end, has_children;
+
+/* Somebody wants the server to end: at once if there is nobody to be ended before. */
+static void asked(int signal)
+{
+    (void)signal;
+    asked_to_end = 1;
+    if (!has_children) {
+        pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+    }
+}
+
+void pal_begin_reaping(void)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    struct sigaction action = {.sa_handler = asked};
+    sigaction(SIGTERM, &action, NULL);
+}
+
+void pal_expect_children(void)
+{
+    has_children = 1;
+}
+
+int pal_is_asked_to_end(void)
+{
+    return asked_to_end;
+}
+
+/* Ends the children that the kernel lists. 0 if it does not list them. */
+static int end_listed(void)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/self/task/%ld/children", pal_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0));
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    ssize_t length = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[length > 0 ? length : 0] = 0;
+    /* What does not fit comes in the next round; a number that is cut would be another process. */
+    char *end = strrchr(text, ' ');
+    if (end) {
+        *end = 0;
+    }
+    for (char *at = text; *at;) {
+        char *next;
+        long pid = strtol(at, &next, 10);
+        if (next == at) {
+            break;
+        }
+        at = next;
+        if (pid > 1) {
+            kill((pid_t)pid, SIGKILL);
+        }
+    }
+    return 1;
+}
+
+/* The same, on kernels that do not list children: by looking at all processes. */
+static void end_searched(void)
+{
+    DIR *processes = opendir("/proc");
+    if (!processes) {
+        return;
+    }
+    pid_t self = getpid();
+    for (struct dirent *entry; (entry = readdir(processes));) {
+        char path[300], text[1024];
+        long pid = strtol(entry->d_name, NULL, 10);
+        if (pid <= 1) {
+            continue;
+        }
+        snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0) {
+            continue;
+        }
+        ssize_t length = read(fd, text, sizeof text - 1);
+        close(fd);
+        text[length > 0 ? length : 0] = 0;
+        /* The parent is the second field after the name, which may have anything in it but ends with the last parenthesis. */
+        char *name_end = strrchr(text, ')');
+        if (name_end && strlen(name_end) > 4 && strtol(name_end + 4, NULL, 10) == self) {
+            kill((pid_t)pid, SIGKILL);
+        }
+    }
+    closedir(processes);
+}
+
+/* Ends all processes that are left of an execution. */
+void pal_reap(void)
+{
+    for (;;) {
+        int status;
+        pid_t ended = waitpid(-1, &status, WNOHANG | __WALL);
+        if (ended > 0) {
+            continue;
+        }
+        if (ended < 0 && errno != EINTR) {
+            break;
+        }
+        if (!end_listed()) {
+            end_searched();
+        }
+        /* They end soon; and if one was not listed, it is looked for again. */
+        sigset_t signals;
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGCHLD);
+        struct timespec tick = {0, 5 * 1000 * 1000};
+        sigtimedwait(&signals, NULL, &tick);
+    }
+    has_children = 0;
+    if (asked_to_end) {
+        pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+    }
+}

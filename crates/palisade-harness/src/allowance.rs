@@ -1,0 +1,89 @@
+//! What a session may use: time, memory, and a way to stop it.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+/// Limits. Clones share the flag.
+#[derive(Clone, Debug, Default)]
+pub struct Allowance {
+    /// Somebody says stop.
+    pub stop: Arc<AtomicBool>,
+    /// When the time is up.
+    pub deadline: Option<Instant>,
+    /// How many bytes this process may have in memory. The processes of the program are not counted: what they need is theirs.
+    pub memory: Option<u64>,
+}
+
+/// What is used up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Over {
+    /// Somebody said stop.
+    Stopped,
+    /// The time.
+    Time,
+    /// The memory.
+    Memory,
+}
+
+impl Allowance {
+    /// Whether to go on: all limits. Some microseconds.
+    pub fn check(&self) -> Result<(), Over> {
+        self.check_time()?;
+        match (self.memory, resident_bytes()) {
+            (Some(most), Some(used)) if used > most => Err(Over::Memory),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether to go on, as far as that can be said at next to no cost.
+    pub fn check_time(&self) -> Result<(), Over> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Over::Stopped);
+        }
+        match self.deadline {
+            Some(deadline) if deadline <= Instant::now() => Err(Over::Time),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How much memory this process has now, if the host says.
+pub fn resident_bytes() -> Option<u64> {
+    static FILE: OnceLock<Option<File>> = OnceLock::new();
+    let file = FILE.get_or_init(|| File::open("/proc/self/statm").ok()).as_ref()?;
+    let mut text = [0; 128];
+    let length = file.read_at(&mut text, 0).ok()?;
+    let text = std::str::from_utf8(&text[..length]).ok()?;
+    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits() {
+        let check =
+            |allowance: &Allowance, expected: Result<(), Over>| assert_eq!(allowance.check(), expected);
+        check(&Allowance::default(), Ok(()));
+        check(&Allowance { memory: Some(1 << 40), ..Allowance::default() }, Ok(()));
+        check(&Allowance { memory: Some(1), ..Allowance::default() }, Err(Over::Memory));
+        check(&Allowance { deadline: Some(Instant::now()), ..Allowance::default() }, Err(Over::Time));
+        let stopped = Allowance::default();
+        stopped.stop.store(true, Ordering::Relaxed);
+        check(&stopped, Err(Over::Stopped));
+    }
+
+    #[test]
+    fn memory_that_is_used_is_counted() {
+        let before = resident_bytes().expect("Linux says");
+        let much = vec![1u8; 64 << 20];
+        let after = resident_bytes().expect("Linux says");
+        assert!(after >= before + (48 << 20), "{before} {after}");
+        drop(much);
+    }
+}

@@ -1,0 +1,364 @@
+//! Where compiled runtimes are kept: a folder that belongs to the user and to nobody else.
+//!
+//! *Problem.* What is taken from the cache is linked into the user's programs. Somebody else must not be able to put it there.
+//!
+//! *How.*
+//! 1. The folder is the user's, has mode 0700, and nobody else can put another one in its place: every folder above it belongs to the user or to root, and cannot be
+//!    written by everybody unless it is sticky. A folder of ours that others could write to is closed to them first, and then nothing in it is believed that fails the next test.
+//! 2. An entry is a plain file of the user's, without links and not writable by others, whose name has the SHA-256 of its content. A file that fails this is removed and made anew.
+//! 3. What was checked is what is used: the bytes are read once.
+//! 4. New entries are written to a file of their own and renamed, so two builds at once do not meet.
+//!
+//! Without a folder that can be used, a private temporary one is made, which is removed at the end: nothing is kept then, and everything works.
+
+use sha2::{Digest, Sha256};
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+pub use tempfile::TempDir;
+use tempfile::{Builder, NamedTempFile};
+
+/// Nobody but the owner.
+const PRIVATE: u32 = 0o700;
+/// Others may write.
+const OTHERS_WRITE: u32 = 0o022;
+/// Everybody may write.
+const ALL_WRITE: u32 = 0o002;
+/// What is in the folder can be renamed by its owner only.
+const STICKY: u32 = 0o1000;
+const ROOT: u32 = 0;
+/// No runtime is as large as that.
+const LARGEST: u64 = 64 << 20;
+
+/// A folder for what is made once.
+#[derive(Debug)]
+pub struct Cache {
+    folder: PathBuf,
+    /// The folder, if it is only for now.
+    temporary: Option<TempDir>,
+    /// Why the user's own folder is not used, if it is there and was refused.
+    refused: Option<String>,
+}
+
+impl Cache {
+    /// The user's cache, by these variables of the environment: `PALISADE_CACHE`, or a folder in `XDG_CACHE_HOME` or in `HOME`.
+    pub fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<Cache> {
+        match user_folder(variable) {
+            Some(folder) => Cache::in_folder(&folder),
+            None => Cache::private(None),
+        }
+    }
+
+    /// A cache in this folder, which is made if it is not there. If it cannot be trusted, or not be made, it is not used.
+    pub fn in_folder(folder: &Path) -> io::Result<Cache> {
+        match secured(folder) {
+            Ok(folder) => Ok(Cache { folder, temporary: None, refused: None }),
+            // A home that cannot be written to is nothing to complain about.
+            Err(Refused::Unusable) => Cache::private(None),
+            Err(Refused::Because(why)) => Cache::private(Some(format!("{}: {why}", folder.display()))),
+        }
+    }
+
+    fn private(refused: Option<String>) -> io::Result<Cache> {
+        let temporary = temporary_folder("palisade-cache-")?;
+        Ok(Cache { folder: temporary.path().to_owned(), temporary: Some(temporary), refused })
+    }
+
+    /// Why the user's own folder is not used, if it is there and cannot be trusted.
+    pub fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether it is gone when it is dropped.
+    pub fn is_temporary(&self) -> bool {
+        self.temporary.is_some()
+    }
+
+    /// The entry with a name, and what is in it. Entries that are not what they were when they were made are removed.
+    pub fn get(&self, name: &str) -> Option<(PathBuf, Vec<u8>)> {
+        let mut entries: Vec<PathBuf> = fs::read_dir(&self.folder)
+            .ok()?
+            .flatten()
+            .filter(|entry| entry.file_name().to_str().is_some_and(|file| digest_in(file, name).is_some()))
+            .map(|entry| entry.path())
+            .collect();
+        // The same one every time.
+        entries.sort();
+        entries.into_iter().find_map(|path| match read_own(&path) {
+            Ok(content) if path.file_name()?.to_str()? == file_name(name, &content) => Some((path, content)),
+            _ => {
+                // If it cannot be removed it is not used all the same.
+                let _ = fs::remove_file(&path);
+                None
+            }
+        })
+    }
+
+    /// Keeps an entry. Its path, or why it could not be kept.
+    pub fn put(&self, name: &str, content: &[u8]) -> io::Result<PathBuf> {
+        let path = self.folder.join(file_name(name, content));
+        let mut file = NamedTempFile::new_in(&self.folder)?;
+        file.write_all(content)?;
+        file.as_file().sync_all()?;
+        file.persist(&path).map_err(|error| error.error)?;
+        Ok(path)
+    }
+}
+
+/// A new folder for the user alone, with other temporary files.
+pub fn temporary_folder(prefix: &str) -> io::Result<TempDir> {
+    Builder::new().prefix(prefix).permissions(Permissions::from_mode(PRIVATE)).tempdir()
+}
+
+/// The SHA-256 of something, in hexadecimal.
+pub fn digest(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn file_name(name: &str, content: &[u8]) -> String {
+    format!("{name}-{}.o", digest(content))
+}
+
+fn digest_in<'a>(file: &'a str, name: &str) -> Option<&'a str> {
+    file.strip_prefix(name)?.strip_prefix('-')?.strip_suffix(".o")
+}
+
+/// Where the user wants it. Paths must be absolute, as the specification of these variables says.
+fn user_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let absolute = |name: &str| set(name).filter(|path| path.is_absolute());
+    set("PALISADE_CACHE")
+        .or_else(|| absolute("XDG_CACHE_HOME").map(|folder| folder.join("palisade")))
+        .or_else(|| absolute("HOME").map(|folder| folder.join(".cache/palisade")))
+}
+
+/// Why a folder is not used.
+#[derive(Debug)]
+enum Refused {
+    /// It cannot be made or written to.
+    Unusable,
+    /// It cannot be trusted.
+    Because(String),
+}
+
+impl From<io::Error> for Refused {
+    fn from(_: io::Error) -> Refused {
+        Refused::Unusable
+    }
+}
+
+/// The folder, made if need be and closed to others, by its real path.
+fn secured(folder: &Path) -> Result<PathBuf, Refused> {
+    let me = rustix::process::geteuid().as_raw();
+    let because = |why: String| Err(Refused::Because(why));
+    let folder = std::path::absolute(folder)?;
+    // Links on the way there are followed if the user made them, or the administrator.
+    for part in folder.ancestors() {
+        if let Ok(found) = fs::symlink_metadata(part)
+            && found.is_symlink()
+            && !is_trusted(&found, me)
+        {
+            return because(format!("{} is a link that user {} made", part.display(), found.uid()));
+        }
+    }
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(PRIVATE).create(&folder)?;
+    let folder = folder.canonicalize()?;
+    let found = fs::symlink_metadata(&folder)?;
+    if found.uid() != me {
+        return because(format!("it belongs to user {}, not to user {me}", found.uid()));
+    }
+    for above in folder.ancestors().skip(1) {
+        let found = fs::symlink_metadata(above)?;
+        if !is_trusted(&found, me) {
+            return because(format!("{} belongs to user {}", above.display(), found.uid()));
+        }
+        if found.mode() & ALL_WRITE != 0 && found.mode() & STICKY == 0 {
+            return because(format!("everybody can write to {}", above.display()));
+        }
+    }
+    if found.mode() & 0o777 != PRIVATE {
+        fs::set_permissions(&folder, Permissions::from_mode(PRIVATE))?;
+    }
+    // A folder that cannot be written to, on a read-only disk for instance, cannot keep anything.
+    NamedTempFile::new_in(&folder)?;
+    Ok(folder)
+}
+
+fn is_trusted(found: &Metadata, me: u32) -> bool {
+    found.uid() == me || found.uid() == ROOT
+}
+
+/// Reads a plain file of the user's that nobody else can have written.
+fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    let foreign = || io::Error::other("this is not a plain file of the user's");
+    let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
+    let mut file: File = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)?;
+    let found = file.metadata()?;
+    let me = rustix::process::geteuid().as_raw();
+    let is_own =
+        found.is_file() && found.uid() == me && found.nlink() == 1 && found.mode() & OTHERS_WRITE == 0;
+    if !is_own || found.len() > LARGEST {
+        return Err(foreign());
+    }
+    let mut content = Vec::new();
+    Read::by_ref(&mut file).take(LARGEST).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{chown, symlink};
+
+    /// A folder for one test. Where the tests run may be open to others; this one is not.
+    fn scratch() -> TempDir {
+        temporary_folder("palisade-test-").expect("a scratch folder can be made")
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).expect("it is there").mode() & 0o777
+    }
+
+    fn keeps(folder: &Path) -> bool {
+        !Cache::in_folder(folder).expect("a cache").is_temporary()
+    }
+
+    #[test]
+    fn folders_by_the_environment() {
+        let check = |set: &[(&str, &str)], expected: Option<&str>| {
+            let variable =
+                |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
+            assert_eq!(user_folder(variable), expected.map(PathBuf::from), "{set:?}");
+        };
+        check(&[("PALISADE_CACHE", "/p"), ("XDG_CACHE_HOME", "/x"), ("HOME", "/h")], Some("/p"));
+        check(&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")], Some("/x/palisade"));
+        check(&[("XDG_CACHE_HOME", ""), ("HOME", "/h")], Some("/h/.cache/palisade"));
+        check(&[("XDG_CACHE_HOME", "x"), ("HOME", "h")], None);
+        check(&[], None);
+    }
+
+    #[test]
+    fn entries_are_what_they_were() {
+        let scratch = scratch();
+        let cache = Cache::in_folder(&scratch.path().join("a/b")).expect("a cache");
+        assert!(!cache.is_temporary());
+        assert_eq!((mode(cache.folder()), mode(&scratch.path().join("a"))), (PRIVATE, PRIVATE));
+        assert_eq!(cache.get("r"), None);
+        let path = cache.put("r", b"code").expect("it can be kept");
+        assert_eq!(cache.get("r"), Some((path.clone(), b"code".to_vec())));
+        assert_eq!(cache.get("other"), None);
+        for damaged in [&b"cod"[..], b"", b"codx", b"code and more"] {
+            fs::write(&path, damaged).expect("the file can be damaged");
+            assert_eq!(cache.get("r"), None, "{damaged:?}");
+            assert!(!path.exists(), "what is damaged is removed");
+            cache.put("r", b"code").expect("it can be made anew");
+            assert_eq!(cache.get("r").expect("an entry").1, b"code");
+        }
+    }
+
+    #[test]
+    fn what_others_could_have_put_there_is_not_used() {
+        let scratch = scratch();
+        let cache = Cache::in_folder(&scratch.path().join("c")).expect("a cache");
+        let path = cache.put("r", b"code").expect("it can be kept");
+        // Writable by others.
+        fs::set_permissions(&path, Permissions::from_mode(0o666)).expect("a mode can be set");
+        assert_eq!(cache.get("r"), None);
+        // A link, be it to the right content.
+        let elsewhere = scratch.path().join("elsewhere");
+        fs::write(&elsewhere, b"code").expect("a file can be written");
+        symlink(&elsewhere, &path).expect("a link can be made");
+        assert_eq!(cache.get("r"), None);
+        assert!(elsewhere.exists(), "only the link is removed");
+        // A file with two names.
+        fs::hard_link(&elsewhere, &path).expect("a link can be made");
+        assert_eq!(cache.get("r"), None);
+        // Somebody else's, if we may give files away.
+        cache.put("r", b"code").expect("it can be kept");
+        if chown(&path, Some(4711), None).is_ok() {
+            assert_eq!(cache.get("r"), None);
+        }
+        // A pipe that nobody writes to keeps nobody waiting.
+        let _ = fs::remove_file(&path);
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.expect("`mkfifo` can be run").success());
+        assert_eq!(cache.get("r"), None);
+        // A folder in the place of a file.
+        fs::create_dir(&path).expect("a folder can be made");
+        assert_eq!(cache.get("r"), None);
+    }
+
+    #[test]
+    fn folders_are_closed_or_refused() {
+        let scratch = scratch();
+        let folder = scratch.path().join("open");
+        fs::create_dir(&folder).expect("a folder can be made");
+        fs::set_permissions(&folder, Permissions::from_mode(0o777)).expect("a mode can be set");
+        assert!(keeps(&folder));
+        assert_eq!(mode(&folder), PRIVATE, "an own folder is closed");
+        // A folder above it that everybody can write to.
+        let above = scratch.path().join("above");
+        fs::create_dir(&above).expect("a folder can be made");
+        fs::set_permissions(&above, Permissions::from_mode(0o777)).expect("a mode can be set");
+        let refused = Cache::in_folder(&above.join("cache")).expect("a cache");
+        assert!(refused.is_temporary());
+        assert!(refused.refused().is_some_and(|why| why.contains("everybody can write to")));
+        fs::set_permissions(&above, Permissions::from_mode(0o1777)).expect("a mode can be set");
+        assert!(keeps(&above.join("cache")), "where only owners can rename it is fine");
+        // The user's own link is followed, somebody else's is not.
+        let link = scratch.path().join("link");
+        symlink(&folder, &link).expect("a link can be made");
+        assert!(keeps(&link));
+        if std::os::unix::fs::lchown(&link, Some(4711), None).is_ok() {
+            assert!(!keeps(&link));
+            assert!(!keeps(&link.join("below")));
+            chown(&folder, Some(4711), None).expect("a folder can be given away");
+            assert!(!keeps(&folder));
+            assert!(!keeps(&folder.join("below")));
+        }
+    }
+
+    #[test]
+    fn without_a_place_to_keep_things() {
+        let cache = Cache::of_user(|_| None).expect("a cache");
+        assert!(cache.is_temporary() && cache.refused().is_none());
+        assert_eq!(mode(cache.folder()), PRIVATE);
+        let folder = cache.folder().to_owned();
+        cache.put("r", b"code").expect("it can be kept for now");
+        assert_eq!(cache.get("r").expect("an entry").1, b"code");
+        drop(cache);
+        assert!(!folder.exists());
+        // A home that is a file, as for users who may not log in.
+        let cache = Cache::of_user(|name| (name == "HOME").then(|| "/dev/null".into())).expect("a cache");
+        assert!(cache.is_temporary() && cache.refused().is_none());
+    }
+
+    #[test]
+    fn two_at_once() {
+        let scratch = scratch();
+        let folder = scratch.path().join("c");
+        std::thread::scope(|scope| {
+            for content in [b"one", b"two"] {
+                let folder = &folder;
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        let cache = Cache::in_folder(folder).expect("a cache");
+                        cache.put("r", content).expect("it can be kept");
+                        let (_, found) = cache.get("r").expect("an entry");
+                        assert!(
+                            [b"one", b"two"].contains(&found.as_slice().try_into().expect("three bytes"))
+                        );
+                    }
+                });
+            }
+        });
+    }
+}
