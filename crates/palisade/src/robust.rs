@@ -149,11 +149,8 @@ pub fn robust(
         }
     };
     match asked {
-        Ok(asked) => ask(&asked, None, &task, budget, progress, start),
-        Err(what) => {
-            let ran_out = unknown(Reason::Exhausted(what), "auto");
-            ask(&[], Some(ran_out), &task, budget, progress, start)
-        }
+        Ok(asked) => ask(&asked, &task, budget, progress, start),
+        Err(what) => Ok(answer(unknown(Reason::Exhausted(what), "auto"), None, &task, start)),
     }
 }
 
@@ -164,12 +161,12 @@ fn unknown(why: Reason, engine: &'static str) -> RobustnessOutcome {
 /// Asks the engines one after the other until one knows the answer. A bug that shows is the answer.
 fn ask(
     engines: &[&dyn RobustnessEngine],
-    mut first: Option<RobustnessOutcome>,
     task: &Task<'_>,
     budget: &Budget,
     progress: &dyn Progress,
     start: Instant,
 ) -> Result<RobustAnswer, RobustError> {
+    let mut first = None;
     for engine in engines {
         // Inside out: running out is not a panic.
         let outcome = unless_it_panics(|| budget.within(|| engine.check(task, budget, progress)))
@@ -212,14 +209,18 @@ fn ask(
         }
         Robustness::Robust | Robustness::Unknown(_) => None,
     };
-    Ok(RobustAnswer {
+    Ok(answer(outcome, shown, task, start))
+}
+
+fn answer(outcome: RobustnessOutcome, shown: Option<Shown>, task: &Task<'_>, start: Instant) -> RobustAnswer {
+    RobustAnswer {
         outcome,
         model: task.model,
         interlocked: task.interlocked,
         seconds: start.elapsed().as_secs_f64(),
         peak_memory_bytes: peak_memory_bytes(),
         shown,
-    })
+    }
 }
 
 /// Why a run counts for nothing that there was no time to replay.
