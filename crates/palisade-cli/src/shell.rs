@@ -30,7 +30,10 @@ pub fn man(args: &ManArgs, output: &Output) -> Exit {
         }
         Some(folder) => match write_pages(&command, folder) {
             Ok(count) => {
-                output.print(&format!("{count} pages written to {}\n", report::visible(&folder.display().to_string())));
+                output.print(&format!(
+                    "{count} pages written to {}\n",
+                    report::visible(&folder.display().to_string())
+                ));
                 Exit::Fine
             }
             Err((file, error)) => {

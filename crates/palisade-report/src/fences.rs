@@ -82,7 +82,12 @@ pub fn fences_headline(finding: &FencesFinding<'_>, colour: Colour) -> String {
         FencesEnd::WrongUnderSc(_) | FencesEnd::NotAllowed(_) | FencesEnd::NotKnownUnderSc(..) => "1;31",
         FencesEnd::Unknown(_) => "1;33",
     };
-    format!("{}  {}: {}", colour.paint(style, finding.word), crate::visible(finding.file), fences_why(finding))
+    format!(
+        "{}  {}: {}",
+        colour.paint(style, finding.word),
+        crate::visible(finding.file),
+        fences_why(finding)
+    )
 }
 
 /// What is needed, or why nothing helps.

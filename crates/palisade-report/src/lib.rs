@@ -29,7 +29,9 @@ pub use fences::{
 };
 pub use json::{SCHEMA_VERSION, check_json, refused_json};
 pub use junit::{TestCase, TestResult, junit};
-pub use monitor::{MonitorFinding, Place, monitor_headline, monitor_json, monitor_sarif, monitor_text, monitor_verdict};
+pub use monitor::{
+    MonitorFinding, Place, monitor_headline, monitor_json, monitor_sarif, monitor_text, monitor_verdict,
+};
 pub use notes::notes;
 pub use robustness::{
     RaceFinding, RobustFinding, race_details, race_headline, race_json, robust_details, robust_headline,

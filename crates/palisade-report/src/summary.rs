@@ -1,7 +1,7 @@
 //! The table below a run over many files: counts per verdict, the slowest, disagreements with what was expected.
 
-use crate::visible;
 use crate::table::{self, Align, Column};
+use crate::visible;
 use std::fmt::Write;
 
 /// How one file of many went.

@@ -207,8 +207,10 @@ impl Tally<'_> {
             self.exit = self.exit.worst(Exit::Unknown);
         }
         if let Some(path) = &asked.args.tsv {
-            let rows =
-                self.results.iter().map(|(index, r)| format!("{}\t{}\n", report::visible(&self.found[*index].key), r.verdict));
+            let rows = self
+                .results
+                .iter()
+                .map(|(index, r)| format!("{}\t{}\n", report::visible(&self.found[*index].key), r.verdict));
             let table = "file\tverdict\n".to_owned() + &rows.collect::<String>();
             if let Err(error) = files::write(path, &table) {
                 self.output.complain_about(&path.display().to_string(), error);
@@ -232,7 +234,12 @@ impl Tally<'_> {
         } else if let Some(compared) = &compared {
             // Programs that read the output look at the exit code; people who wonder why look here.
             for d in &compared.disagreements {
-                self.output.complain(&format!("{}: expected {}, got {}\n", report::visible(&d.file), d.expected, d.verdict));
+                self.output.complain(&format!(
+                    "{}: expected {}, got {}\n",
+                    report::visible(&d.file),
+                    d.expected,
+                    d.verdict
+                ));
             }
             self.output.complain(&format!("{}\n", compared.in_words()));
         }

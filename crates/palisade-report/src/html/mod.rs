@@ -11,8 +11,8 @@ mod run;
 mod text;
 mod timeline;
 
-use crate::visible;
 use crate::verdict::{grouped, mebibytes, why};
+use crate::visible;
 use crate::{Evidence, FencesFinding, Finding, RaceFinding, RobustFinding, explain};
 use listing::{Marks, lines_of, listing};
 use palisade_base::{Diagnostic, Severity, Source};
