@@ -354,7 +354,7 @@ impl Job<'_> {
 
 const MADE_WITH: &str = "Either the program was built anew since the schedule was made, or it depends on something that the scheduler does not decide, such as its process id or a file.";
 const NOT_THE_SAME: &str = "The program did not do the same again when its threads took the same turns.";
-const WHAT_TO_DO: &str = "It depends on something that the scheduler does not decide, such as its process id, a file or the network: make that the same in every run, or use random schedules.";
+const WHAT_TO_DO: &str = "It depends on something that the scheduler does not decide or see: the process id, a file, the network, or code that was compiled without Palisade and changes memory that threads share. Make it the same in every run, or use random schedules.";
 
 /// Whether more executions can tell more.
 fn worth_going_on(findings: &Findings) -> bool {

@@ -199,7 +199,7 @@ void pal_first_stack(struct thread *thread, char **arguments)
     thread->stack_low = thread->stack_end - (limit.rlim_cur > LARGE_STACK ? LARGE_STACK : limit.rlim_cur);
 }
 
-/* What a thread is told about its stack. The C library takes our stacks for the program's own, which have no guard; ours have: nothing is below them. */
+/* What a thread can ask about its stack. The C library takes our stacks for the program's own, which have no guard; ours have: nothing is below them. */
 EXPORT int pthread_getattr_np(pthread_t pthread, pthread_attr_t *attributes)
 {
     static int (*next)(pthread_t, pthread_attr_t *);

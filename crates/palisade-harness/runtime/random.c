@@ -1,5 +1,5 @@
 /* Random numbers. What the operating system would give is different every time, and then no schedule could be repeated: here a thread gets numbers that depend on how many it has had. The numbers of `rand`
- * and its relatives come from a state that all threads share, which the C library changes behind a lock; so these calls are steps at one address. */
+ * and its relatives come from a state that all threads share, which the C library guards with a lock; so these calls are steps at one address. */
 
 #include "palisade.h"
 #include <errno.h>

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_are_told_with_their_places() {
+    fn both_sides_are_described_with_their_places() {
         let step = |kind, place, ready| Foreseen::Step {
             footprint: Footprint::nothing(),
             label: Some(label(&record(kind, place))),

@@ -131,7 +131,7 @@ fn a_loop_on_a_stack_that_others_look_at_is_not_cut_short() {
 }
 
 #[test]
-fn what_does_not_repeat_is_told_with_the_first_event_that_differed() {
+fn what_does_not_repeat_is_reported_with_the_first_event_that_differed() {
     let path = compile_with("gcc", "repeat/process_id.c", "repeat-process-id", &[]);
     let mut session = start(&program_at(&path, ":"), &Options::default());
     let searched = session.explore(None, u64::MAX, |_| true);

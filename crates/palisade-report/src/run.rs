@@ -189,6 +189,13 @@ pub fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> Strin
     if let Some(problem) = finding.problem {
         writeln!(text, "\n{problem}").expect("writing to a string");
     }
+    if let Some(diverged) = &finding.findings.divergence {
+        let sides = [("expected", &diverged.expected), ("happened", &diverged.happened)];
+        let lines = sides
+            .into_iter()
+            .filter_map(|(side, doing)| Some((doing.place.clone()?, format!("{side}: {}", doing.what))));
+        places(&mut text, finding, lines.collect(), width);
+    }
     if let Some(saved) = finding.saved.map(crate::visible) {
         writeln!(text, "\nThe schedule is in {saved}: repeat it with `palisade run --replay {saved}`.")
             .expect("writing to a string");

@@ -133,6 +133,51 @@ violations  ./t: [..] under TSO, [..] under PSO, 1 schedule, [..] events
     assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "tso-violation");
 }
 
+/// Touches another cell in every process.
+const PROCESS_ID: &str = "\
+#include <pthread.h>
+#include <unistd.h>
+volatile int cells[64];
+static void *run(void *nothing)
+{
+    cells[0] = 1;
+    cells[getpid() % 63 + 1] = 1;
+    return nothing;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, run, 0);
+    cells[0] = 2;
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+
+#[test]
+fn a_program_that_does_not_repeat_is_unknown_with_the_first_event_that_differed() {
+    let scratch = compiled("run_process_id", PROCESS_ID);
+    scratch.run(&["run", "--no-save", "--strategy", "exhaustive", "--", "./t"]).exits(3).prints(str![[r#"
+unknown  ./t: [..] partial orders, not all, [..] events
+
+The program did not do the same again when its threads took the same turns. After [..] steps, thread 1 was expected to store 4 bytes at [..] (t.c:7[..] in run), but was about to store 4 bytes at [..] (t.c:7[..] in run). It depends on something that the scheduler does not decide or see: [..]
+  t.c:7[..]  cells[getpid() % 63 + 1] = 1;  expected: store 4 bytes at [..]
+  t.c:7[..]  cells[getpid() % 63 + 1] = 1;  happened: store 4 bytes at [..]
+
+"#]]);
+    let arguments = ["run", "--format", "json", "--no-save", "--strategy", "exhaustive", "--", "./t"];
+    let json = scratch.run(&arguments).exits(3);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
+    let divergence = &json["divergence"];
+    assert_eq!(divergence["thread"], 1, "{divergence}");
+    for side in ["expected", "happened"] {
+        let side = &divergence[side];
+        assert_eq!((&side["place"]["file"], &side["place"]["line"]), (&"t.c".into(), &7.into()), "{side}");
+        assert!(side["action"].as_str().is_some_and(|action| action.starts_with("store 4 bytes")), "{side}");
+    }
+    assert_ne!(divergence["expected"], divergence["happened"]);
+}
+
 #[test]
 fn all_partial_orders() {
     let scratch = compiled(

@@ -15,6 +15,23 @@ fn root() -> PathBuf {
 }
 
 /// Store buffering, with a race of plain accesses.
+/// Does not repeat itself.
+const PROCESS_ID: &str = "\
+#include <pthread.h>
+#include <unistd.h>
+volatile int cells[64];
+static void *run(void *nothing) { cells[getpid() % 63 + 1] = 1; return nothing; }
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, run, 0);
+    cells[0] = 2;
+    pthread_join(thread, 0);
+    for (int i = 0; i < 64; i++) cells[i]++;
+    return 0;
+}
+";
+
 const PROGRAM: &str = "\
 #include <pthread.h>
 #include <stdatomic.h>
@@ -108,6 +125,7 @@ fn all_that_is_printed_fits() {
         .file("grows.pal", "shared x: 0..1; process P { loop { x = 1 - x; } }")
         .file("plain.pal", "shared x: 0..1; process P { x = 1; }")
         .file("program.c", PROGRAM)
+        .file("process_id.c", PROCESS_ID)
         .file("wrong.pal", "shared x: 0..1;\nprocess P { x = ; }\n")
         .file(
             "run.trace",
@@ -156,6 +174,8 @@ fn all_that_is_printed_fits() {
     scratch.run(&["cc", "-o", "program", "program.c"]).exits(0);
     check(&["run", "--schedules", "20", "--", "./program"]);
     check(&["run", "--strategy", "exhaustive", "--", "./program"]);
+    scratch.run(&["cc", "-o", "process_id", "process_id.c"]).exits(0);
+    check(&["run", "--strategy", "exhaustive", "--", "./process_id"]);
     check(&["run", "--", "./missing"]);
     check(&["translate", "sb.pal", "--rounds", "1", "--to", "c"]);
     check(&["translate", "sb.pal", "--age", "1", "--to", "promela", "-o", "sb.pml"]);

@@ -1,4 +1,4 @@
-/* Two threads move overlapping parts of a string: what is left depends on who comes first with each piece. */
+/* Two threads work on overlapping parts of a string: the result depends on the order of the pieces. */
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What gives threads memory: stacks, the heap, buffers of streams, thread-local storage, mappings, `pthread_exit`. Whoever comes first gets none of it from where the other one would have. */
+/* All the ways in which threads get memory: stacks, the heap, buffers of streams, thread-local storage, mappings, `pthread_exit`. Addresses must not depend on which thread asks first. */
 
 #include <pthread.h>
 #include <stdatomic.h>
