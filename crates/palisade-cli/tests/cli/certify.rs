@@ -16,11 +16,11 @@ fn scratch(name: &str) -> Scratch {
 fn a_good_certificate() {
     let scratch = scratch("certify_good");
     scratch.run(&["certify", "proof.json"]).exits(0).complains("").prints(str![[r#"
-valid  proof.json: sb.pal is safe under TSO ([..] elements, [..] steps checked)
+valid  proof.json: sb.pal is safe under TSO with the threads it declares, by load buffers ([..] elements, [..] steps checked) [fnv1a64:[..]]
 
 "#]]);
     scratch.run(&["certify", "--format", "json", "proof.json"]).exits(0).prints(str![[r#"
-{"command":"certify","elements":[..],"file":"proof.json","model":"tso","predecessors":[..],"program":"sb.pal","schema_version":1,"verdict":"valid"}
+{"command":"certify","elements":[..],"file":"proof.json","interlocked":"whole-buffer","kind":"load-buffers","model":"tso","predecessors":[..],"program":"sb.pal","program_hash":"fnv1a64:[..]","schema_version":1,"threads":"declared","verdict":"valid"}
 
 "#]]);
     std::fs::rename(scratch.path("sb.pal"), scratch.path("moved.pal")).expect("the program can be moved");
@@ -51,7 +51,7 @@ fn recursion_and_processes_without_end() {
         scratch.run(&[&["check", "-q", "p.pal"][..], &options].concat()).exits(0);
         assert!(scratch.read("proof.json").contains(kind), "{kind}");
         scratch.run(&["certify", "proof.json"]).exits(0).complains("").prints(str![[r#"
-valid  proof.json: p.pal is safe under SC ([..] elements, [..] steps checked)
+valid  proof.json: p.pal is safe under SC with the threads it declares, by [..] ([..] elements, [..] steps checked) [fnv1a64:[..]]
 
 "#]]);
         let json =
@@ -100,12 +100,66 @@ warning[another-program]: proof.json: other.pal is not the program that the proo
 #[test]
 fn the_time_is_up() {
     let scratch = Scratch::new("certify_time").file("endless.pal", common::ENDLESS);
-    let proof = r#"{"schema_version":1,"kind":"all-states","program":{"file":"endless.pal","language":"pal","hash":""},"model":"tso","threads":"declared","engine":"explicit","digest":"DIGEST","proof":{}}"#;
-    let scratch = scratch.file("proof.json", proof.replace("DIGEST", &palisade::trace::text_hash("{}")));
+    let proof = r#"{"schema_version":2,"kind":"all-states","program":{"file":"endless.pal","language":"pal","hash":""},"model":"tso","threads":"declared","engine":"explicit","digest":"","proof":{}}"#;
+    let digest = format!("\"digest\":\"{}\"", palisade::trace::text_hash(proof));
+    let scratch = scratch.file("proof.json", proof.replace("\"digest\":\"\"", &digest));
     scratch.run(&["certify", "proof.json", "--timeout", "0.2"]).exits(3).prints(str![[r#"
 unknown  proof.json: the check did not finish: out of time (0.2 s)
 
 "#]]);
+}
+
+/// A certificate says what it proves: for how many threads, for which integers, under which model, and how.
+#[test]
+fn the_question_is_repeated() {
+    let check = |name: &str, text: &str, options: &[&str], said: &str, json: &[&str]| {
+        let scratch = Scratch::new("certify_question").file(name, text);
+        scratch.run(&[&["check", "-q", name, "--certificate", "proof.json"], options].concat()).exits(0);
+        let valid = scratch.run(&["certify", "proof.json"]).exits(0).complains("").stdout;
+        assert!(valid.starts_with(&format!("valid  proof.json: {name} is safe under {said}")), "{valid}");
+        let record = scratch.run(&["certify", "proof.json", "--format", "json"]).exits(0).stdout;
+        for part in json {
+            assert!(record.contains(part), "{part}: {record}");
+        }
+    };
+    // One worker never meets another: this says nothing about more of them.
+    let workers = "shared x: bool; process W[*] { x = true; cs: skip; } forbid count(W@cs) >= 2;";
+    check(
+        "w.pal",
+        workers,
+        &["--threads", "1"],
+        "TSO with 1 thread of each process, by ",
+        &["\"threads\":\"1\""],
+    );
+    let locked = "shared l: bool; process W[*] { while xchg(l, true) {} cs: skip; l = false; } forbid count(W@cs) >= 2;";
+    check(
+        "w.pal",
+        locked,
+        &[],
+        "TSO with any number of threads where it declares `[*]`, by load buffers (",
+        &["\"threads\":\"declared\"", "\"kind\":\"load-buffers\""],
+    );
+    check(
+        "w.pal",
+        locked,
+        &["--threads", "any"],
+        "TSO with any number of threads of each process, by load buffers (",
+        &["\"threads\":\"any\""],
+    );
+    check(
+        "w.pal",
+        locked,
+        &["--threads", "2", "--engine", "explicit", "--model", "pso", "--interlocked", "own-address"],
+        "PSO with 2 threads of each process, with locked instructions that wait for their own address only, by visiting all states (",
+        &["\"threads\":\"2\"", "\"interlocked\":\"own-address\"", "\"kind\":\"all-states\""],
+    );
+    check(
+        "n.pal",
+        "shared n; process P { loop { n = n + 1; } } process Q { let r = n; assert(r == 0); }",
+        &["--int-range", "0..0"],
+        "TSO with the threads it declares, with integers in 0..0, by ",
+        &["\"int_range\":[0,0]"],
+    );
 }
 
 #[test]
@@ -126,17 +180,23 @@ fn damaged_certificates() {
         2,
         "was changed since it was written",
     );
-    check("\"model\":\"tso\"", "\"model\":\"rmo\"", 1, "there is no memory model `rmo`");
-    check("\"model\":\"tso\"", "\"model\":\"pso\"", 1, "nothing under PSO");
-    check("\"language\":\"pal\"", "\"language\":\"tex\"", 2, "there is no input language `tex`");
-    check("\"schema_version\":1", "\"schema_version\":9", 2, "version 9");
-    check("{", "", 2, "not a certificate");
+    for (from, to) in [
+        ("\"model\":\"tso\"", "\"model\":\"pso\""),
+        ("\"threads\":\"declared\"", "\"threads\":\"any\""),
+        ("\"language\":\"pal\"", "\"language\":\"rmm\""),
+        ("\"hash\":\"", "\"hash\":\"0"),
+    ] {
+        check(from, to, 2, "was changed since it was written");
+    }
+    check("\"schema_version\":2", "\"schema_version\":9", 2, "version 9");
     check(
-        "\"kind\":\"load-buffers\"",
-        "\"kind\":\"single-buffer\"",
+        "\"schema_version\":2",
+        "\"schema_version\":1",
         2,
-        "says that its proof is of the kind `single-buffer`, but it is of the kind `load-buffers`",
+        "version 1, which does not seal what it proves; this Palisade reads version 2. Make it again with `palisade check --certificate`",
     );
+    check("{", "", 2, "not a certificate");
+    check("\"kind\":\"load-buffers\"", "\"kind\":\"single-buffer\"", 2, "was changed since it was written");
     check("\"kind\":\"load-buffers\"", "\"kind\":\"magic\"", 2, "`magic`, which nobody understands");
 }
 
