@@ -370,7 +370,7 @@ mod tests {
                 vec![&broken as &dyn RobustnessEngine, &palisade_robust::Attacks],
                 vec![&knows_nothing, &broken, &palisade_robust::Attacks],
             ] {
-                let answer = ask(&engines, None, &task, &budget, &Silent, Instant::now());
+                let answer = ask(&engines, &task, &budget, &Silent, Instant::now());
                 let error = answer.expect_err("a bug is no verdict").to_string();
                 assert!(error.contains(part) && error.contains("This is a bug in Palisade"), "{error}");
             }
