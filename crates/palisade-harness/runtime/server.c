@@ -68,6 +68,9 @@ static int read_all(int fd, void *bytes, size_t size)
     return 1;
 }
 
+/* A text is being written, which must be whole. */
+static int in_text;
+
 void pal_flush(void)
 {
     struct shared *shared = pal.shared;
@@ -82,7 +85,7 @@ void pal_flush(void)
     shared->at = 0;
     shared->flushed++;
     shared->writing = 0;
-    if (unlikely(shared->late)) {
+    if (unlikely(shared->late) && !in_text) {
         pal_stop(R_TIME, "");
     }
 }
@@ -92,6 +95,7 @@ void pal_text(enum text what, const char *text, size_t length)
     if (!pal.is_served) {
         return;
     }
+    in_text++;
     pal_log((uint64_t)length | HEAD(K_TEXT, O_PLAIN, what), pal.self->tag);
     for (size_t at = 0; at < length; at += 16) {
         uint64_t words[2] = {0, 0};
@@ -101,6 +105,7 @@ void pal_text(enum text what, const char *text, size_t length)
         }
         pal_log(words[0], words[1]);
     }
+    in_text--;
 }
 
 /* Ends the execution: it cannot go on, or it is not wanted that it does. */
