@@ -89,7 +89,12 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     }
     drop(meter);
     let problem = job.problem(&session.findings, exhaustive);
-    if session.findings.accesses == 0 && session.findings.executions > 0 && session.findings.threads > 1 {
+    let ended_well = session.findings.failures.is_empty() && session.findings.unfollowed.is_empty();
+    if session.findings.accesses == 0
+        && session.findings.executions > 0
+        && session.findings.threads > 1
+        && ended_well
+    {
         let diagnostic = Diagnostic::error("not-instrumented", "no access to memory was seen")
             .help("link and compile with `palisade cc` or `palisade c++`; objects of other compilers are not followed");
         return output.refuse_about(&name, diagnostic);

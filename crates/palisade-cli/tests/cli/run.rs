@@ -495,7 +495,7 @@ fn limits_hold_within_executions_and_between() {
     }
     run(&["--strategy", "exhaustive", "--execution-timeout", "0.3"], "--execution-timeout");
     run(&["--strategy", "exhaustive", "--memory", "0.06"], "The run ran out of memory (0.06 GiB)");
-    run(&["--timeout", "0"], "The run ran out of time");
+    run(&["--timeout", "0.000001"], "The run ran out of time");
 }
 
 #[test]
