@@ -157,11 +157,11 @@ fn cost(recording: &Recording, position: usize) -> usize {
     usize::from(ready && recording.steps[position].choice.process != last)
 }
 
+/// A step of a trace: its process and number, its outcome, and what happens before it.
+type Event = (usize, u32, usize, Vec<u32>);
+
 /// What makes the trace of an execution: every step, by process and number, with its outcome and what happens before it. `None` if the search is stopped.
-fn trace(
-    recording: &Recording,
-    mut is_stopped: impl FnMut() -> bool,
-) -> Option<Vec<(usize, u32, usize, Vec<u32>)>> {
+fn trace(recording: &Recording, mut is_stopped: impl FnMut() -> bool) -> Option<Vec<Event>> {
     let mut clocks: Vec<Vec<u32>> = Vec::with_capacity(recording.len());
     let mut trace = Vec::with_capacity(recording.len());
     for (position, step) in recording.steps.iter().enumerate() {

@@ -143,7 +143,7 @@ impl Executions for Runner<'_> {
         self.asked = self.asked.wrapping_add(1);
         let time = self.session.options().time;
         self.is_late |= self.since.zip(time).is_some_and(|(since, time)| since.elapsed() > time);
-        self.is_lost || self.is_late || self.session.is_over(self.asked % LOOKS_AT_MEMORY == 0)
+        self.is_lost || self.is_late || self.session.is_over(self.asked.is_multiple_of(LOOKS_AT_MEMORY))
     }
 
     fn run(&mut self, request: &Request<'_>) -> Recording {

@@ -119,7 +119,7 @@ impl<R: Read> LogReader<R> {
     ) -> io::Result<End> {
         let mut records = 0u32;
         loop {
-            if records % CHECKED == 0 && !go_on() {
+            if records.is_multiple_of(CHECKED) && !go_on() {
                 return Err(io::ErrorKind::Interrupted.into());
             }
             records = records.wrapping_add(1);
