@@ -225,7 +225,7 @@ impl Recording {
     }
 
     /// Where another run of the same program does not agree with this one: as long as they make the same choices, processes are about to do the same.
-    pub(crate) fn difference(&self, other: &Recording) -> Option<Divergence> {
+    pub fn difference(&self, other: &Recording) -> Option<Divergence> {
         let common = self.choices().zip(other.choices()).take_while(|(a, b)| a == b).count();
         let ended = self.is_cut || other.is_cut;
         let last = common.min(if ended { self.len().min(other.len()).saturating_sub(1) } else { common });

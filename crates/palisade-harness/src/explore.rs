@@ -16,7 +16,7 @@ use crate::schedule::{Command, Strategy, Turns};
 use crate::session::{Findings, Session};
 use crate::stream::Reason;
 use palisade_dpor::{
-    Choice, Executions, Footprint, Limits, Mode, Recording, Request, Then, explore_executions,
+    Choice, Divergence, Executions, Footprint, Limits, Mode, Recording, Request, Then, explore_executions,
     explore_preemptions,
 };
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ pub struct Searched {
     pub complete: bool,
     /// Executions that count: one per partial order, or one per schedule if preemptions are bounded.
     pub executions: u64,
-    /// Times the program was run.
+    /// Times the program was run, apart from the run that the first is compared with.
     pub runs: u64,
     /// Whether what the search does with one execution took longer than an execution may take.
     pub late: bool,
@@ -75,6 +75,8 @@ impl Session {
             runs: 0,
             is_lost: false,
             begins_again: false,
+            is_compared: false,
+            difference: None,
             asked: 0,
             since: None,
             is_late: false,
@@ -87,7 +89,8 @@ impl Session {
             runner.session.take_in(&command, &execution);
             runner.session.findings.searched = behind;
             let enough = first_only && runner.session.findings.distinct() > 0;
-            if runner.is_lost || enough || !tell(&runner.session.findings) {
+            let differs = runner.difference.is_some();
+            if runner.is_lost || differs || enough || !tell(&runner.session.findings) {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
@@ -106,9 +109,10 @@ impl Session {
                 (all, within.executions, within.broken, divergence)
             }
         };
-        let Runner { session, last, runs, is_lost: lost, begins_again, is_late: late, .. } = runner;
-        let broken = broken && !lost;
-        if let Some(divergence) = divergence.filter(|_| broken && !begins_again) {
+        let Runner { session, last, runs, is_lost: lost, begins_again, is_late: late, difference, .. } =
+            runner;
+        let broken = (broken || difference.is_some()) && !lost;
+        if let Some(divergence) = difference.or(divergence).filter(|_| broken && !begins_again) {
             session.name_divergence(&divergence, last.as_ref().map(|(_, execution)| execution));
         }
         if let Some((command, execution)) = last.filter(|_| late && !begins_again) {
@@ -128,6 +132,9 @@ struct Runner<'a> {
     is_lost: bool,
     /// What was taken for granted about stacks does not hold.
     begins_again: bool,
+    /// Whether the first run was taken again, and where it differed then.
+    is_compared: bool,
+    difference: Option<Divergence>,
     /// How often it was asked whether to go on.
     asked: u32,
     /// When the last run ended, and whether that was too long ago.
@@ -147,6 +154,29 @@ impl Executions for Runner<'_> {
     }
 
     fn run(&mut self, request: &Request<'_>) -> Recording {
+        let recording = self.run_once(request);
+        let ended = self.last.as_ref().is_some_and(|(_, execution)| {
+            matches!(execution.end.reason, Reason::None | Reason::Deadlock | Reason::Spun)
+        });
+        if self.is_compared || self.is_lost || self.begins_again || !ended {
+            self.is_compared = true;
+            return recording;
+        }
+        // The search compares runs as far as they make the same choices, which may not be far. So the first run is taken again to its end.
+        self.is_compared = true;
+        let choices: Vec<Choice> = recording.choices().collect();
+        let again = self.run_once(&Request { choices: &choices, ..*request });
+        self.runs -= 1;
+        if self.is_lost || self.begins_again {
+            return recording;
+        }
+        self.difference = recording.difference(&again);
+        again
+    }
+}
+
+impl Runner<'_> {
+    fn run_once(&mut self, request: &Request<'_>) -> Recording {
         let mut recording = Recording::new();
         if self.is_lost || self.begins_again {
             return recording;

@@ -169,3 +169,13 @@ fn all_pieces_of_an_overlapping_move_count() {
 fn codes(findings: &Findings) -> BTreeSet<String> {
     findings.failures.iter().map(|found| found.what.message.clone()).collect()
 }
+
+/// A regression test: threads that have nothing in common take no turns again, so that the search itself compares nothing.
+#[test]
+fn what_does_not_repeat_is_noticed_where_the_search_compares_nothing() {
+    let path = compile_with("gcc", "repeat/process_id.c", "repeat-alone", &["-DTHREADS=1"]);
+    let mut session = start(&program_at(&path, ":"), &Options::default());
+    let searched = session.explore(None, u64::MAX, |_| true);
+    assert!(searched.broken && !searched.complete, "{searched:?}");
+    assert!(session.findings.divergence.is_some());
+}

@@ -137,11 +137,11 @@ violations  ./t: [..] under TSO, [..] under PSO, 1 schedule, [..] events
 const PROCESS_ID: &str = "\
 #include <pthread.h>
 #include <unistd.h>
-volatile int cells[64];
+volatile int cells[1 << 16];
 static void *run(void *nothing)
 {
     cells[0] = 1;
-    cells[getpid() % 63 + 1] = 1;
+    cells[getpid() % 65521 + 1] = 1;
     return nothing;
 }
 int main(void)
@@ -161,8 +161,8 @@ fn a_program_that_does_not_repeat_is_unknown_with_the_first_event_that_differed(
 unknown  ./t: [..] partial orders, not all, [..] events
 
 The program did not do the same again when its threads took the same turns. After [..] steps, thread 1 was expected to store 4 bytes at [..] (t.c:7[..] in run), but was about to store 4 bytes at [..] (t.c:7[..] in run). It depends on something that the scheduler does not decide or see: [..]
-  t.c:7[..]  cells[getpid() % 63 + 1] = 1;  expected: store 4 bytes at [..]
-  t.c:7[..]  cells[getpid() % 63 + 1] = 1;  happened: store 4 bytes at [..]
+  t.c:7[..]  cells[getpid() % 65521 + 1] = 1;  expected: store 4 bytes at [..]
+  t.c:7[..]  cells[getpid() % 65521 + 1] = 1;  happened: store 4 bytes at [..]
 
 "#]]);
     let arguments = ["run", "--format", "json", "--no-save", "--strategy", "exhaustive", "--", "./t"];

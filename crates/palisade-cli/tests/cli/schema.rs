@@ -19,8 +19,8 @@ fn root() -> PathBuf {
 const PROCESS_ID: &str = "\
 #include <pthread.h>
 #include <unistd.h>
-volatile int cells[64];
-static void *run(void *nothing) { cells[getpid() % 63 + 1] = 1; return nothing; }
+volatile int cells[1 << 16];
+static void *run(void *nothing) { cells[getpid() % 65521 + 1] = 1; return nothing; }
 int main(void)
 {
     pthread_t thread;

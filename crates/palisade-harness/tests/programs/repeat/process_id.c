@@ -5,23 +5,27 @@
 #include <stddef.h>
 #include <unistd.h>
 
-static atomic_int cells[64];
+#ifndef THREADS
+#define THREADS 2
+#endif
+
+static atomic_int cells[1 << 16];
 
 static void *work(void *argument)
 {
     (void)argument;
     atomic_store(&cells[0], 1);
-    atomic_store(&cells[getpid() % 63 + 1], 1); /* here */
+    atomic_store(&cells[getpid() % 65521 + 1], 1); /* here */
     return NULL;
 }
 
 int main(void)
 {
-    pthread_t threads[2];
-    for (int i = 0; i < 2; i++) {
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
         pthread_create(&threads[i], NULL, work, NULL);
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
     }
     return 0;
