@@ -157,7 +157,7 @@ impl LastWords {
 /// How often the backstop looks.
 const LOOK: Duration = Duration::from_millis(5);
 /// How long after the time is up the work may still come to an answer by itself, at least.
-const LATE: Duration = Duration::from_millis(220);
+const LATE: Duration = Duration::from_millis(180);
 /// How long after Ctrl-C.
 const STOPPING: Duration = Duration::from_secs(1);
 /// How much memory it may take above the limit, at least.
