@@ -25,7 +25,7 @@ pub enum Exhausted {
     Memory(u64),
     /// The states or configurations given.
     Work(u64),
-    /// Somebody asked to stop.
+    /// A request to stop, such as Ctrl-C.
     Stopped,
 }
 
@@ -161,7 +161,7 @@ pub fn leave(what: Exhausted) -> ! {
     resume_unwind(Box::new(Left(what)))
 }
 
-/// What a panic left behind, for code that catches panics inside work under limits. Work that is being left goes on leaving.
+/// The payload of a panic, for code that catches panics inside work under limits. Work that is being left goes on leaving.
 pub fn unless_leaving(payload: Box<dyn Any + Send>) -> Box<dyn Any + Send> {
     if payload.is::<Left>() { resume_unwind(payload) } else { payload }
 }
@@ -169,7 +169,7 @@ pub fn unless_leaving(payload: Box<dyn Any + Send>) -> Box<dyn Any + Send> {
 #[cold]
 fn ask(bytes: u64) {
     let limits = LIMITS.with_borrow(Clone::clone);
-    // Somebody who is cleaning up must come to the end.
+    // Clean-up code that runs during a panic must finish.
     if let Some(limits) = limits.filter(|_| !std::thread::panicking())
         && let Err(what) = limits.allows(bytes)
     {

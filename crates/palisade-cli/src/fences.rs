@@ -125,7 +125,7 @@ fn file(
     let ask = AssertUnwindSafe(|| palisade::fences(&input, &options, budget, &meter));
     let answer = catch_unwind(ask);
     drop(meter);
-    // What follows takes as long as those who read need, and asks by itself.
+    // Printing takes as long as its readers need. Writing a program asks the budget itself.
     drop(backstop);
     let answer = match answer {
         Ok(Ok(answer)) => answer,

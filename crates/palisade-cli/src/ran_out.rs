@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Who answers if no engine did.
+/// The engine in answers that no engine gave.
 const NOBODY: &str = "none";
 
 /// What a command says about a file when it has run out.
@@ -157,7 +157,7 @@ impl LastWords {
 /// How often the backstop looks.
 const LOOK: Duration = Duration::from_millis(5);
 /// How long after the time is up the work may still come to an answer by itself, at least.
-const LATE: Duration = Duration::from_millis(220);
+const LATE: Duration = Duration::from_millis(180);
 /// How long after Ctrl-C.
 const STOPPING: Duration = Duration::from_secs(1);
 /// How much memory it may take above the limit, at least.
@@ -232,7 +232,7 @@ impl Watch {
                 _ if self.process.measured_now() > most => Exhausted::Memory(self.memory),
                 _ => continue,
             };
-            // Nobody is left to answer if this cannot be written.
+            // If this cannot be written, the exit code is all there is.
             let mut stdout = io::stdout().lock();
             let _ = stdout.write_all(self.last_words.say(what).as_bytes()).and_then(|()| stdout.flush());
             std::process::exit(Exit::Unknown.code().into());

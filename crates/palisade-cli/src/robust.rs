@@ -99,7 +99,7 @@ fn file(
     let answer = catch_unwind(ask);
     drop(meter);
     let name = input.source.name();
-    // Printing and writing take as long as those who read need.
+    // Printing takes as long as its readers need.
     drop(backstop);
     Ok(match answer {
         Ok(Ok(Told::Robust(answer))) => tell(&input, &answer, args, single, output, page),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 pub use palisade_base::limits::Exhausted;
 
 /// The least time for what makes an answer of something that was found in time.
-const GRACE: Duration = Duration::from_millis(120);
+const GRACE: Duration = Duration::from_millis(100);
 
 /// A budget. Clones share the same stop flag.
 #[derive(Clone, Debug)]

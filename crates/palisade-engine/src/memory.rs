@@ -2,7 +2,7 @@
 //!
 //! *Problem.* Engines know how large their tables are, but not what the allocator adds, what is on its way between tables, and what is taken before and after the search.
 //!
-//! *How.* The host is asked about once per millisecond how much private memory the process has ([`in_use`]). Where the host does not tell, what the holders report is all that is known.
+//! *How.* The host is asked about once per millisecond how much private memory the process has ([`in_use`]). Where the host does not report it, only the sizes of the engines' tables are known.
 //! Several questions may be answered at a time. Each has a [`Share`] in which it reports its tables. When the process exceeds the limit, the question with the largest tables gives up; above
 //! [`Process::emergency`] every question that asks does.
 //!
@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// The limit on the memory of this process, for all who share it.
+/// The limit on the memory of this process, shared by all its budgets.
 #[derive(Debug)]
 pub struct Process {
     limit: u64,
     measure: fn() -> Option<u64>,
     last: Mutex<Option<(Instant, u64)>>,
-    /// The last measurement; 0 before the first, and where there is none.
+    /// The last measurement; 0 before the first one, and where the host does not report it.
     now: AtomicU64,
     /// What the process may take now: the limit, or a little more if the allocator keeps freed memory.
     allowed: AtomicU64,
@@ -37,9 +37,9 @@ pub(crate) struct Share {
 pub(crate) enum Pressure {
     /// There is room.
     None,
-    /// Whoever holds most gives up.
+    /// The question with the largest tables gives up.
     Full,
-    /// Everybody gives up.
+    /// Every question gives up.
     Emergency,
 }
 
@@ -75,9 +75,9 @@ impl Process {
         Share { process: self.clone(), bytes }
     }
 
-    /// What the process takes, at most a millisecond ago; 0 if the host does not tell.
+    /// What the process takes, at most a millisecond ago; 0 if the host does not report it.
     pub fn measured_now(&self) -> u64 {
-        // Somebody else is measuring: the last result will do.
+        // Another thread is measuring: the last result will do.
         if let Ok(mut last) = self.last.try_lock()
             && last.is_none_or(|(when, _)| when.elapsed() >= BETWEEN)
         {
@@ -97,7 +97,7 @@ impl Process {
         self.limit.saturating_add(self.limit / 10)
     }
 
-    /// Somebody has freed memory: what the allocator still keeps may be used again.
+    /// Called after memory was freed: what the allocator still keeps may be used again.
     pub(crate) fn give_way(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let kept = self.measured_now();
@@ -117,7 +117,7 @@ impl Share {
         self.bytes.store(bytes, Ordering::Relaxed);
         let process = &self.process;
         let now = process.measured_now();
-        // Where the host does not tell, only the share is known.
+        // Where the host does not report it, only the share is known.
         let wanted = now.max(bytes).saturating_add(more);
         if wanted <= process.allowed.load(Ordering::Relaxed) {
             Pressure::None
@@ -134,14 +134,14 @@ impl Share {
     }
 }
 
-/// The private memory that this process has resident, if the host tells: without the pages of its files, which the host can drop at any time.
+/// The private memory that this process has resident, if the host reports it: without the pages of its files, which the host can drop at any time.
 #[cfg(target_os = "linux")]
 pub fn in_use() -> Option<u64> {
     use std::fs::File;
     use std::os::unix::fs::FileExt;
     use std::sync::OnceLock;
 
-    /// Kept open: it is read often. The host counts in pages, and does not tell their size.
+    /// Kept open: it is read often. The host counts in pages without giving their size.
     static STATM: OnceLock<Option<(File, u64)>> = OnceLock::new();
     let (statm, page) = STATM
         .get_or_init(|| {
@@ -157,7 +157,7 @@ pub fn in_use() -> Option<u64> {
     Some(resident.saturating_sub(of_files) * page)
 }
 
-/// The private memory that this process has resident, if the host tells.
+/// The private memory that this process has resident, if the host reports it.
 #[cfg(not(target_os = "linux"))]
 pub fn in_use() -> Option<u64> {
     None
@@ -179,9 +179,9 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn what_is_taken_is_seen() {
-        let before = in_use().expect("Linux tells");
+        let before = in_use().expect("Linux reports it");
         let taken = vec![1u8; 256 << 20];
-        let after = in_use().expect("Linux tells");
+        let after = in_use().expect("Linux reports it");
         // Other tests may free memory at the same time, but not so much.
         assert!(
             after >= before + (128 << 20),

@@ -40,11 +40,11 @@ pub(crate) struct Room<'b> {
     pub(crate) deadline: Option<Instant>,
 }
 
-/// Whether those are still there who have been told to give up their memory.
+/// Whether seats that were asked to give up their memory are still there.
 enum Leaving {
-    /// Nobody has been told to, or they left before.
+    /// No seat was asked to, or all have left before.
     Nobody,
-    /// They have left just now, or somebody else is to leave.
+    /// They have left just now, or another seat is to leave.
     Left,
     /// They are still there.
     Stays,
@@ -220,7 +220,7 @@ impl Turns {
 }
 
 impl Seat {
-    /// Whether to go on, given the bytes in use, if they are known, and what all may use. Waits if it is somebody else's turn.
+    /// Whether to go on, given the bytes in use, if they are known, and what all may use. Waits if it is another seat's turn.
     pub(crate) fn check(&self, bytes: Option<u64>, room: Room<'_>) -> Result<(), Exhausted> {
         let shared = &*self.shared;
         if let Some(bytes) = bytes {
@@ -267,7 +267,7 @@ impl Seat {
             let holders = held.iter().filter(|&&bytes| bytes > 0).count().max(1) as u64;
             let others = all - held[self.index];
             let measured = room.share.map_or(0, |share| share.process().measured());
-            // What is in no table belongs to somebody who does not count.
+            // Memory in no table belongs to work that does not count its own.
             let uncounted = !is_counted && measured.saturating_sub(others) > all / holders;
             let last = held.iter().rposition(|&bytes| bytes > all / holders / 2).filter(|_| !uncounted);
             let last = last.unwrap_or(self.index);
@@ -284,7 +284,7 @@ impl Seat {
         }
     }
 
-    /// Waits for those who have been told to give up.
+    /// Waits for the seats that were asked to give up.
     fn await_leaving(&self, share: Option<&Share>) -> Leaving {
         let is_evicted = |seat: usize| self.shared.evicted[seat].load(Ordering::Relaxed);
         let leaving = |turns: &Turns| {
@@ -314,7 +314,7 @@ impl Seat {
         Leaving::Left
     }
 
-    /// What each seat holds that has not been told to give up.
+    /// What each seat holds, unless it was asked to give up.
     fn held(&self) -> Vec<u64> {
         let held = self.shared.bytes.iter().zip(&self.shared.evicted).map(|(bytes, evicted)| {
             if evicted.load(Ordering::Relaxed) { 0 } else { bytes.load(Ordering::Relaxed) }
@@ -322,7 +322,7 @@ impl Seat {
         held.collect()
     }
 
-    /// Whether nobody else than this seat is at work.
+    /// Whether no other seat is at work.
     fn is_alone(&self, seat: usize) -> bool {
         let turns = self.shared.lock();
         turns.seats.iter().enumerate().all(|(other, (place, _))| other == seat || *place == Place::Away)

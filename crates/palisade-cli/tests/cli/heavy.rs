@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// What a test run allows beyond the memory given.
 const SPARE: u64 = 96 << 20;
-/// What ends within this is killed, and has failed.
+/// A command that takes longer than this is killed, and has failed.
 const NEVER: Duration = Duration::from_secs(60);
 
 /// A program that is heavy in one phase.
@@ -272,7 +272,7 @@ struct Answered {
 fn ask(scratch: &Scratch, file: &str, question: &[&str], timeout: &str, memory: &str) -> Answered {
     let mut args = question.to_vec();
     args.extend([file, "--timeout", timeout, "--memory", memory, "--format", "json"]);
-    let told = format!("palisade {}", args.join(" "));
+    let command = format!("palisade {}", args.join(" "));
     let start = Instant::now();
     let mut child = scratch
         .command(&args)
@@ -285,19 +285,19 @@ fn ask(scratch: &Scratch, file: &str, question: &[&str], timeout: &str, memory: 
     std::thread::spawn(move || {
         let mut text = String::new();
         let read = stdout.read_to_string(&mut text);
-        // Nobody listens any more if it took too long.
+        // The receiver is gone if this took too long.
         let _ = sender.send(read.map(|_| text));
     });
     let Ok(printed) = receiver.recv_timeout(NEVER) else {
         child.kill().expect("a child can be killed");
-        panic!("{told}: does not end");
+        panic!("{command}: does not end");
     };
     let status = child.wait().expect("the child ends");
     let seconds = start.elapsed().as_secs_f64();
     let printed = printed.expect("the child prints text");
-    assert!(matches!(status.code(), Some(0..=3)), "{told}: {status}\n{printed}");
+    assert!(matches!(status.code(), Some(0..=3)), "{command}: {status}\n{printed}");
     let answer: Value = serde_json::from_str(&printed).unwrap_or_else(|error| {
-        panic!("{told}: {error}\n{}", printed.chars().take(1000).collect::<String>())
+        panic!("{command}: {error}\n{}", printed.chars().take(1000).collect::<String>())
     });
     let verdict = match (&answer["verdict"], &answer["reason"], &answer["error"]) {
         (Value::String(verdict), Value::String(reason), _) => format!("{verdict}: {reason}"),
@@ -306,16 +306,16 @@ fn ask(scratch: &Scratch, file: &str, question: &[&str], timeout: &str, memory: 
         _ => "done".to_owned(),
     };
     let code = status.code().expect("it ended by itself");
-    assert_eq!(code == 3, verdict.starts_with("unknown"), "{told}: {code}, {verdict}");
+    assert_eq!(code == 3, verdict.starts_with("unknown"), "{command}: {code}, {verdict}");
     Answered { seconds, peak: answer["peak_memory_bytes"].as_u64(), verdict }
 }
 
 /// Asks with half a second and 64 MiB, and is generous.
 fn check(scratch: &Scratch, file: &str, question: &[&str]) {
     let Answered { seconds, peak, verdict } = ask(scratch, file, question, "0.5", "0.0625");
-    let told = format!("{} {file}: {verdict}", question.join(" "));
-    assert!(seconds < 0.5 + PATIENCE.as_secs_f64(), "{told}: {seconds} s");
-    assert!(peak.is_none_or(|peak| peak < (64 << 20) + SPARE), "{told}: {peak:?} bytes");
+    let command = format!("{} {file}: {verdict}", question.join(" "));
+    assert!(seconds < 0.5 + PATIENCE.as_secs_f64(), "{command}: {seconds} s");
+    assert!(peak.is_none_or(|peak| peak < (64 << 20) + SPARE), "{command}: {peak:?} bytes");
 }
 
 /// Every program is asked about with `check` and a few other questions, so that all of them have their turn.
