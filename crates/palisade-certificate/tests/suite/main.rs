@@ -2,6 +2,7 @@
 
 mod certificates;
 mod forge;
+mod rules;
 mod sc;
 mod single;
 mod states;

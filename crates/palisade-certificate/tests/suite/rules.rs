@@ -1,0 +1,373 @@
+//! Rule by rule: for small programs that need it, a proof that is closed step by step ends at an initial state if the program is unsafe, and convinces if it is safe. A checker that leaves out a rule
+//! would believe one of the unsafe ones.
+
+use palisade_base::Source;
+use palisade_certificate::{Missing, Refusal, verify};
+use palisade_engine::proof::{
+    Crowds, Held, LoadBuffers, Part, Pending, Piece, SingleBuffer, StackSet, Stacks,
+};
+use palisade_engine::{Bound, Budget, Engine, Options, Proof, Silent, Task, Threads};
+use palisade_memory::{Interlocked, Model};
+use palisade_program::written::Program;
+use palisade_pushdown::Pushdown;
+use palisade_syntax::{Language, parse};
+use std::path::Path;
+
+fn read(text: &str) -> Program {
+    parse(Language::Pal, &Source::new("p", text)).unwrap_or_else(|_| panic!("not a program: {text}")).program
+}
+
+fn task(program: &Program, model: Model) -> Task<'_> {
+    let options = Options { rounds: Bound::Auto, ..Options::default() };
+    let (threads, interlocked) = (Threads::Declared, Interlocked::WholeBuffer);
+    Task { program, threads, model, interlocked, options }
+}
+
+fn judge(task: &Task<'_>, proof: &Proof) -> Result<(), Refusal> {
+    verify(task, proof, &Budget::unlimited(1), &Silent).map(|_| ())
+}
+
+/// The number of states of each automaton and of cells, as refusals tell them.
+fn shape(task: &Task<'_>) -> (Vec<usize>, u32) {
+    let system = task.system(1);
+    let population = |role| match task.is_parameterized() {
+        true => palisade_automata::Population::Any,
+        false => palisade_automata::Population::Fixed(
+            system.instances.iter().filter(|instance| instance.role == role).count() as u32,
+        ),
+    };
+    let automata = palisade_automata::Automata::build(&system, population, || true).expect("it has automata");
+    (automata.automata.iter().map(|automaton| automaton.states.len()).collect(), system.cells.len() as u32)
+}
+
+fn numbers(message: &str) -> Vec<u32> {
+    let digits = message.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
+    digits.filter_map(|part| part.parse().ok()).collect()
+}
+
+/// Adds what is missing until nothing is, or something else is wrong.
+fn close_load_buffers(task: &Task<'_>, with_held: bool) -> (LoadBuffers, Result<(), Refusal>) {
+    let (states, cells) = shape(task);
+    let held = (0..cells).flat_map(|cell| {
+        let claim = |(kind, &states): (usize, &usize)| Held {
+            cell,
+            kind: kind as u32,
+            values: vec![Vec::new(); states],
+        };
+        states.iter().enumerate().map(claim).filter(|_| with_held).collect::<Vec<_>>()
+    });
+    let mut proof = LoadBuffers {
+        classes: states.iter().map(|&states| (0..states as u32).collect()).collect(),
+        held: held.collect(),
+        parts: vec![Part::default()],
+        ..LoadBuffers::default()
+    };
+    loop {
+        match judge(task, &Proof::LoadBuffers(proof.clone())) {
+            Err(
+                Refusal::BadMissing(Missing::LoadBuffers(element))
+                | Refusal::NotClosed { predecessor: Missing::LoadBuffers(element), .. },
+            ) => {
+                assert!(!proof.parts[0].elements.contains(&element), "{element:?} is missing again");
+                proof.parts[0].elements.push(element);
+            }
+            Err(Refusal::NotInductive(message)) => match numbers(&message)[..] {
+                [kind, state, cell, value] => proof.pending.push(Pending { kind, state, cell, value }),
+                [cell, value, state] => {
+                    let claim = proof.held.iter_mut().find(|held| held.cell == cell);
+                    claim.expect("it was claimed").values[state as usize].push(value);
+                }
+                _ => panic!("{message}"),
+            },
+            // The claims are looked at in order: the first about this cell is wrong.
+            Err(Refusal::Unfit(message)) if message.contains("other writers") => {
+                let cell = numbers(&message)[0];
+                let wrong = proof
+                    .held
+                    .iter()
+                    .position(|held| held.cell == cell && held.values.iter().all(Vec::is_empty));
+                proof.held.remove(wrong.expect("it was claimed"));
+            }
+            judged => return (proof, judged),
+        }
+    }
+}
+
+fn close_single_buffer(task: &Task<'_>) -> (SingleBuffer, Result<(), Refusal>) {
+    let mut proof = SingleBuffer::default();
+    loop {
+        match judge(task, &Proof::SingleBuffer(proof.clone())) {
+            Err(
+                Refusal::BadMissing(Missing::SingleBuffer(element))
+                | Refusal::NotClosed { predecessor: Missing::SingleBuffer(element), .. },
+            ) => {
+                assert!(!proof.elements.contains(&element), "{element:?} is missing again");
+                proof.elements.push(element);
+            }
+            judged => return (proof, judged),
+        }
+    }
+}
+
+const SC: &[Model] = &[Model::Sc, Model::Tso, Model::Pso];
+const TSO: &[Model] = &[Model::Tso, Model::Pso];
+const PSO: &[Model] = &[Model::Pso];
+const NONE: &[Model] = &[];
+
+/// Programs, and the models under which they are unsafe.
+const PROGRAMS: &[(&str, &[Model])] = &[
+    // Store buffering: plain, with fences, with one, and with reads of one's own stores.
+    (
+        "shared x, y: bool; process P { x = true; if !y { cs: skip; } } process Q { y = true; if !x { cs: skip; } } forbid P@cs && Q@cs;",
+        TSO,
+    ),
+    (
+        "shared x, y: bool; process P { x = true; fence; if !y { cs: skip; } } process Q { y = true; fence; if !x { cs: skip; } } forbid P@cs && Q@cs;",
+        NONE,
+    ),
+    (
+        "shared x, y: bool; process P { x = true; fence; if !y { cs: skip; } } process Q { y = true; if !x { cs: skip; } } forbid P@cs && Q@cs;",
+        TSO,
+    ),
+    (
+        "shared x, y: bool; process P { x = true; sfence; if x { if !y { cs: skip; } } } process Q { y = true; sfence; if y { if !x { cs: skip; } } } forbid P@cs && Q@cs;",
+        TSO,
+    ),
+    (
+        "shared x, y: bool; process P { x = true; if x { if !y { cs: skip; } } } process Q { y = true; if y { if !x { cs: skip; } } } forbid P@cs && Q@cs;",
+        TSO,
+    ),
+    // Messages: stores may change places under PSO only.
+    (
+        "shared x, y: bool; process W { x = true; y = true; } process R { let a = y; let b = x; assert(!a || b); }",
+        PSO,
+    ),
+    (
+        "shared x, y: bool; process W { x = true; sfence; y = true; } process R { let a = y; let b = x; assert(!a || b); }",
+        NONE,
+    ),
+    (
+        "shared x, y: bool; process W { x = true; y = true; } process R { let a = x; let b = y; assert(!a || b); }",
+        SC,
+    ),
+    // One cell: in order, and one's own stores.
+    ("shared x: 0..2; process P { x = 1; x = 2; } process Q { let a = x; let b = x; assert(a <= b); }", NONE),
+    ("shared x: 0..2; process P { x = 1; x = 2; } process Q { let a = x; let b = x; assert(a >= b); }", SC),
+    ("shared x: 0..1; process P { x = 1; let a = x; assert(a == 1); }", NONE),
+    ("shared x: 0..1; process P { x = 1; let a = x; assert(a == 0); }", SC),
+    ("shared x: 0..2; process P { x = 1; let a = x; assert(a == 1); } process Q { x = 2; }", SC),
+    // Initial values.
+    ("shared x: 0..1 = *; process P { let a = x; assert(a == 0); }", SC),
+    ("shared x: 0..1; process P { let a = x; assert(a == 0); }", NONE),
+    // A process that no property names.
+    ("shared x: 0..1; process P { let a = x; assert(a == 0); } process R { x = 1; }", SC),
+    (
+        "shared x, y: bool; process P { let a = y; assert(!a); } process R { await x; y = true; } process S { x = true; }",
+        SC,
+    ),
+    // Locked instructions and sections.
+    (
+        "shared l: bool; process P[2] { while xchg(l, true) {} cs: skip; l = false; } forbid count(P@cs) >= 2;",
+        NONE,
+    ),
+    (
+        "shared l: bool; process P[2] { while l {} l = true; cs: skip; l = false; } forbid count(P@cs) >= 2;",
+        SC,
+    ),
+    (
+        "shared x, y: 0..1; process P { let r = xchg(x, 1); let s = y; assert(r == 1 || s == 1); } process Q { y = 1; let t = x; }",
+        SC,
+    ),
+    (
+        "shared x, y: bool; process P { let r = xchg(x, true); if !y { cs: skip; } } process Q { let r = xchg(y, true); if !x { cs: skip; } } forbid P@cs && Q@cs;",
+        NONE,
+    ),
+    (
+        "shared x: 0..1; process P { let a = cas(x, 0, 1); assert(a); } process Q { let b = cas(x, 0, 1); }",
+        SC,
+    ),
+    (
+        "shared x, y: bool; process P { atomic { x = true; y = true; } } process Q { atomic { let a = x; let b = y; assert(a == b); } }",
+        NONE,
+    ),
+    (
+        "shared x, y: bool; process P { atomic { x = true; y = true; } } process Q { let a = x; let b = y; assert(a == b); }",
+        SC,
+    ),
+    // Any number of threads.
+    (
+        "shared l: bool; process P[*] { while xchg(l, true) {} cs: skip; l = false; } forbid count(P@cs) >= 2;",
+        NONE,
+    ),
+    (
+        "shared l: bool; process P[*] { while l {} l = true; cs: skip; l = false; } forbid count(P@cs) >= 3;",
+        SC,
+    ),
+    ("process P[*] { a: skip; } forbid count(P@a) == 2;", SC),
+    // Bad states: each choice for one thread, cell or count is combined with each for the next.
+    (
+        "shared x, p: 0..1; process Q { await p == 1; let s = x; } process P { let r = x; p = 1; } process W { x = 1; } final Q.s + P.r != 1;",
+        SC,
+    ),
+    ("shared x, y: 0..1; process P { x = 1; choose { y = 1; } or {} } final x + y != 1;", SC),
+    ("shared x, y: 0..1; process P { x = 1; fence; y = 1; } final x + y != 1;", NONE),
+    ("process P[2] { a: skip; } process Q[2] { skip; b: skip; } forbid count(P@a) + count(Q@b) == 3;", SC),
+];
+
+#[test]
+fn sets_that_are_closed_step_by_step_end_at_an_initial_state_of_what_is_unsafe() {
+    for &(text, breaks) in PROGRAMS {
+        let program = read(text);
+        for model in Model::ALL {
+            let task = task(&program, model);
+            let any_final = task.is_parameterized() && text.contains("final");
+            assert!(!any_final, "{text}");
+            let judged = match model {
+                Model::Pso => vec![close_single_buffer(&task).1],
+                Model::Sc | Model::Tso => {
+                    vec![close_load_buffers(&task, false).1, close_load_buffers(&task, true).1]
+                }
+            };
+            for judged in judged {
+                match breaks.contains(&model) {
+                    true => {
+                        assert!(
+                            matches!(judged, Err(Refusal::Initial(_))),
+                            "{}: {judged:?}\n{text}",
+                            model.name()
+                        );
+                    }
+                    false => assert_eq!(judged, Ok(()), "{}\n{text}", model.name()),
+                }
+            }
+            if !task.is_parameterized() {
+                let judged = judge(&task, &Proof::AllStates);
+                let expected = if breaks.contains(&model) { Err(Refusal::BadReached) } else { Ok(()) };
+                assert_eq!(judged, expected, "{}\n{text}", model.name());
+            }
+        }
+    }
+}
+
+/// No claim of an invariant that was closed step by step can be left out.
+#[test]
+fn claims_that_are_needed_cannot_be_left_out() {
+    let mut left_out = [0, 0];
+    for &(text, _) in PROGRAMS {
+        let program = read(text);
+        let task = task(&program, Model::Tso);
+        let (proof, _) = close_load_buffers(&task, true);
+        for at in 0..proof.pending.len() {
+            let mut less = proof.clone();
+            less.pending.remove(at);
+            let judged = judge(&task, &Proof::LoadBuffers(less));
+            assert!(matches!(judged, Err(Refusal::NotInductive(_))), "{judged:?}\n{text}");
+            left_out[0] += 1;
+        }
+        for claim in 0..proof.held.len() {
+            for state in 0..proof.held[claim].values.len() {
+                for value in 0..proof.held[claim].values[state].len() {
+                    let mut less = proof.clone();
+                    less.held[claim].values[state].remove(value);
+                    let judged = judge(&task, &Proof::LoadBuffers(less));
+                    assert!(matches!(judged, Err(Refusal::NotInductive(_))), "{judged:?}\n{text}");
+                    left_out[1] += 1;
+                }
+            }
+        }
+    }
+    assert!(left_out.iter().all(|&left_out| left_out > 20), "{left_out:?}");
+}
+
+/// A proof that has no classes for an automaton would leave its processes out.
+#[test]
+fn an_automaton_cannot_be_left_out() {
+    let program = read("shared x: 0..1; process P { let a = x; assert(a == 0); } process R { x = 1; }");
+    for model in [Model::Sc, Model::Tso] {
+        let task = task(&program, model);
+        let (proof, _) = close_load_buffers(&task, false);
+        for classes in [0, 1, 3] {
+            let mut other = proof.clone();
+            other.classes.resize(classes, vec![0]);
+            other.parts[0].elements.clear();
+            let judged = judge(&task, &Proof::LoadBuffers(other));
+            assert!(matches!(judged, Err(Refusal::Unfit(_))), "{classes}: {judged:?}");
+        }
+        let mut other = proof.clone();
+        other.classes[1].pop();
+        assert!(matches!(judge(&task, &Proof::LoadBuffers(other)), Err(Refusal::Unfit(_))));
+    }
+}
+
+/// Sets without stacks are closed under everything, but hold no initial state.
+#[test]
+fn pieces_without_stacks_hold_no_initial_state() {
+    let program = read(
+        "shared x: 0..1; proc f() { choose { f(); } or { x = 1; } } process P { f(); assert(x == 0); } process Q { f(); }",
+    );
+    let task = task(&program, Model::Sc);
+    let system = task.system(1);
+    let every: Vec<Vec<u32>> =
+        system.codes.iter().map(|code| (0..code.location_count() as u32).collect()).collect();
+    let roles: Vec<(u32, u32)> = system.instances.iter().map(|instance| (instance.role.0, 0)).collect();
+    let forged = Stacks {
+        stops: every.clone(),
+        memories: vec![vec![0], vec![1]],
+        frames: Vec::new(),
+        sets: vec![StackSet { states: vec![Vec::new()] }],
+        pieces: (0..2).map(|memory| Piece { memory, threads: roles.clone() }).collect(),
+    };
+    assert_eq!(judge(&task, &Proof::Stacks(forged.clone())), Err(Refusal::InitialMissing));
+    let nothing = Stacks { pieces: Vec::new(), ..forged };
+    assert_eq!(judge(&task, &Proof::Stacks(nothing)), Err(Refusal::InitialMissing));
+    let nobody = Crowds { stops: every, ..Crowds::default() };
+    assert_eq!(judge(&task, &Proof::Crowds(nobody)), Err(Refusal::InitialMissing));
+}
+
+/// No piece, and no edge at the top of a set that holds the start of a process, can be left out.
+#[test]
+fn stacks_at_the_start_cannot_be_left_out() {
+    let program = read(
+        "shared x: 0..1; proc f() { choose { f(); } or { x = 1; } } process P { f(); assert(x == 1); } process Q { f(); }",
+    );
+    let task = task(&program, Model::Sc);
+    let (_, Some(Proof::Stacks(proof))) = Pushdown.prove(&task, &Budget::unlimited(1), &Silent) else {
+        panic!("it is proved by sets of stacks");
+    };
+    assert_eq!(judge(&task, &Proof::Stacks(proof.clone())), Ok(()));
+    let mut empty = proof.clone();
+    empty.sets.iter_mut().for_each(|set| set.states[0].clear());
+    assert_eq!(judge(&task, &Proof::Stacks(empty)), Err(Refusal::InitialMissing));
+    let mut none = proof;
+    none.pieces.clear();
+    assert_eq!(judge(&task, &Proof::Stacks(none)), Err(Refusal::InitialMissing));
+}
+
+/// The table of what has to be right names all files, and its counts are about right.
+#[test]
+fn the_trusted_base_is_as_large_as_the_docs_say() {
+    fn count(folder: &Path, files: &mut usize, lines: &mut usize) {
+        for entry in std::fs::read_dir(folder).expect("the folder is there") {
+            let path = entry.expect("it can be read").path();
+            if path.is_dir() {
+                count(&path, files, lines);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                *files += 1;
+                *lines += std::fs::read_to_string(&path).expect("it is text").lines().count();
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("docs/certify.md")).expect("the page is there");
+    let mut rows = 0;
+    for line in page.lines().filter(|line| line.starts_with("| `crates/")) {
+        let columns: Vec<&str> = line.split('|').map(str::trim).collect();
+        let number = |column: usize| columns[column].parse::<usize>().expect("a number");
+        let (mut files, mut lines) = (0, 0);
+        count(&root.join(columns[1].trim_matches('`')), &mut files, &mut lines);
+        assert!(files.abs_diff(number(2)) <= 2, "{line}: {files} files");
+        assert!(10 * lines.abs_diff(number(3)) <= lines, "{line}: {lines} lines");
+        rows += 1;
+    }
+    assert_eq!(rows, 6);
+}
