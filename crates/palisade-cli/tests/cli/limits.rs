@@ -55,7 +55,8 @@ fn sigterm_and_sighup_stop_like_control_c() {
         let child = start(&mut scratch.command(&["check", "endless.pal", "--model", "sc"]));
         signal(&child, name);
         let ran = Ran::new(child.wait_with_output().expect("the child ends")).exits(3);
-        let expected = "unknown  endless.pal: stopped\nSC, engine explicit,";
+        // How far the engine got by then depends on the machine.
+        let expected = "unknown  endless.pal: stopped\n";
         assert!(ran.stdout.starts_with(expected), "{name}: {}", ran.stdout);
     }
     let mut command = scratch.command(&["monitor", "-q", "-"]);
