@@ -137,6 +137,15 @@ const PROGRAMS: &[(&str, &[Model])] = &[
         "shared x, y: bool; process P { x = true; if x { if !y { cs: skip; } } } process Q { y = true; if y { if !x { cs: skip; } } } forbid P@cs && Q@cs;",
         TSO,
     ),
+    // Stores that are still pending some steps later.
+    (
+        "shared x, y, z, w: bool; process P { x = true; z = true; if x { if !y { cs: skip; } } } process Q { y = true; w = true; if y { if !x { cs: skip; } } } forbid P@cs && Q@cs;",
+        TSO,
+    ),
+    (
+        "shared x, y, z: bool; process P { x = true; let r = z; if x { if !y { cs: skip; } } } process Q { y = true; let r = z; if y { if !x { cs: skip; } } } forbid P@cs && Q@cs;",
+        TSO,
+    ),
     // Messages: stores may change places under PSO only.
     (
         "shared x, y: bool; process W { x = true; y = true; } process R { let a = y; let b = x; assert(!a || b); }",
