@@ -168,7 +168,7 @@ pub enum CheckError {
         /// The engine.
         engine: &'static str,
         /// What is wrong with the proof.
-        refusal: Refusal,
+        refusal: Box<Refusal>,
     },
 }
 

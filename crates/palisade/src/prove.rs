@@ -77,6 +77,6 @@ pub(crate) fn checked(
             outcome.verdict = Verdict::Unknown(Reason::exhausted(what, Some(Reason::Unsupported(reached))));
             Ok(None)
         }
-        Err(refusal) => Err(CheckError::ProofRefused { engine, refusal }),
+        Err(refusal) => Err(CheckError::ProofRefused { engine, refusal: Box::new(refusal) }),
     }
 }

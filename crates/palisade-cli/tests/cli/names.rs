@@ -34,7 +34,7 @@ fn control_characters_in_names_are_escaped() {
         .file(&format!("safe{ODD}"), FENCED)
         .file(&format!("bad{ODD}"), "process P { x = 1; }\nprocess Q { y = 1; }\n")
         .file(&format!("trace{ODD}"), "p store x\nend\n")
-        .file("run.trace", format!("p load\u{1b}[2J x\n"));
+        .file("run.trace", "p load\u{1b}[2J x\n");
     let safe = format!("safe{ODD}");
     let (bad, trace) = (format!("bad{ODD}"), format!("trace{ODD}"));
     for args in [
