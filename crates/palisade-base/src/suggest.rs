@@ -1,5 +1,7 @@
 //! "Did you mean …?": the known word nearest to an unknown one.
 
+use crate::limits;
+
 /// The candidate nearest to `word`, if any is near enough to be a likely slip: at most one edit per three letters. An edit
 /// inserts, deletes or replaces a letter, or swaps two neighbours; the case of letters does not count.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -11,7 +13,10 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates
         .into_iter()
         .filter(|candidate| *candidate != word)
-        .map(|candidate| (distance(&wanted, candidate), candidate))
+        .map(|candidate| {
+            limits::go_on();
+            (distance(&wanted, candidate), candidate)
+        })
         .filter(|&(distance, candidate)| distance <= allowed && distance < candidate.chars().count())
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)

@@ -14,7 +14,7 @@ use palisade::certificate::{Certificate, Refusal, Summary, kind};
 use palisade::engine::{Proof, Threads};
 use palisade::program::written::{Count, Program, Start};
 use palisade::trace::text_hash;
-use palisade::{Budget, Diagnostic, Interlocked, report};
+use palisade::{Budget, Diagnostic, Interlocked, Model, report};
 use serde_json::json;
 
 /// Runs the command.
@@ -101,10 +101,18 @@ fn question(certificate: &Certificate, program: &Program) -> String {
     if let Some((lo, hi)) = certificate.int_range {
         question.push_str(&format!(", with integers in {lo}..{hi}"));
     }
-    if certificate.interlocked == Interlocked::OwnAddress {
+    if interlocked(certificate) == Interlocked::OwnAddress {
         question.push_str(", with locked instructions that wait for their own address only");
     }
     question
+}
+
+/// What locked instructions wait for. Only PSO leaves a choice.
+fn interlocked(certificate: &Certificate) -> Interlocked {
+    match certificate.model {
+        Model::Pso => certificate.interlocked,
+        Model::Sc | Model::Tso => Interlocked::WholeBuffer,
+    }
 }
 
 /// How it is proved, and what was looked at to see it.
@@ -133,7 +141,7 @@ fn record(
     verdict: &str,
     judged: &Result<Summary, Refusal>,
 ) -> String {
-    let interlocked = match certificate.interlocked {
+    let interlocked = match interlocked(certificate) {
         Interlocked::WholeBuffer => "whole-buffer",
         Interlocked::OwnAddress => "own-address",
     };

@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::ran_out::{LastWords, Question};
 use palisade::report::{self, Colour};
 use palisade::{Diagnostic, Input, Refused, Source};
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -83,6 +84,10 @@ impl Output {
         if self.is_closed() {
             return;
         }
+        let text = match self.format {
+            Format::Text => Cow::Borrowed(text),
+            Format::Json => report::visible_json(text),
+        };
         let mut stdout = io::stdout().lock();
         if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             self.closed.store(true, Ordering::Relaxed);

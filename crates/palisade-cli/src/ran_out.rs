@@ -10,6 +10,7 @@ use palisade::engine::{Exhausted, Process, RaceOutcome, RobustnessOutcome};
 use palisade::report::{self, Colour, FencesEnd, FencesFinding, Finding, RaceFinding, RobustFinding};
 use palisade::{Model, Outcome, Races, Reason, Robustness, Source, Stats, Verdict};
 use serde_json::json;
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -136,7 +137,7 @@ impl LastWords {
                 }
             }
             Question::Other(command) => match is_text {
-                true => format!("unknown  {file}: {reason}\n"),
+                true => format!("unknown  {}: {reason}\n", report::visible(file)),
                 false => {
                     let record = json!({
                         "schema_version": report::SCHEMA_VERSION,
@@ -234,7 +235,12 @@ impl Watch {
             };
             // If this cannot be written, the exit code is all there is.
             let mut stdout = io::stdout().lock();
-            let _ = stdout.write_all(self.last_words.say(what).as_bytes()).and_then(|()| stdout.flush());
+            let words = self.last_words.say(what);
+            let words = match self.last_words.format {
+                Format::Text => Cow::Borrowed(words.as_str()),
+                Format::Json => report::visible_json(&words),
+            };
+            let _ = stdout.write_all(words.as_bytes()).and_then(|()| stdout.flush());
             std::process::exit(Exit::Unknown.code().into());
         }
     }

@@ -6,7 +6,8 @@
 //! Several questions may be answered at a time. Each has a [`Share`] in which it reports its tables. When the process exceeds the limit, the question with the largest tables gives up; above
 //! [`Process::emergency`] every question that asks does.
 //!
-//! *Why not only what is in use.* Allocators keep freed memory. So that the next file of many is not refused what the last one has freed, the limit gives way a little, by at most a sixteenth.
+//! *Why not only what is in use.* Allocators keep freed memory. So that the next file of many is not refused what the last one has freed, the limit gives way by what the
+//! allocator still holds, at most a fifth of the limit or [`KEPT`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -43,6 +44,8 @@ pub(crate) enum Pressure {
     Emergency,
 }
 
+/// What the allocator may keep beyond the limit when it has to give way.
+const KEPT: u64 = 24 << 20;
 /// Time between two measurements.
 const BETWEEN: Duration = Duration::from_millis(1);
 
@@ -94,14 +97,15 @@ impl Process {
     }
 
     fn emergency(&self) -> u64 {
-        self.limit.saturating_add(self.limit / 10)
+        let allowed = self.allowed.load(Ordering::Relaxed);
+        self.limit.saturating_add(self.limit / 10).max(allowed.saturating_add(self.limit / 64))
     }
 
     /// Called after memory was freed: what the allocator still keeps may be used again.
     pub(crate) fn give_way(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let kept = self.measured_now();
-        let most = self.limit.saturating_add(self.limit / 16);
+        let most = self.limit.saturating_add(KEPT.max(self.limit / 5));
         let allowed = kept.saturating_add(self.limit / 32).clamp(self.limit, most);
         self.allowed.store(allowed, Ordering::Relaxed);
     }
@@ -216,13 +220,14 @@ mod tests {
     #[test]
     fn what_the_allocator_keeps_may_be_used_again() {
         let check = |kept: fn() -> Option<u64>, allowed: u64| {
-            let process = Process::measured_by(160, kept);
+            let process = Process::measured_by(320 << 20, kept);
             process.give_way();
-            assert_eq!(process.allowed.load(Ordering::Relaxed), allowed);
+            assert_eq!(process.allowed.load(Ordering::Relaxed), allowed << 20);
         };
-        check(|| Some(100), 160);
-        check(|| Some(160), 165);
-        check(|| Some(1000), 170);
-        check(|| None, 160);
+        check(|| Some(100 << 20), 320);
+        check(|| Some(320 << 20), 330);
+        check(|| Some(360 << 20), 370);
+        check(|| Some(1000 << 20), 384);
+        check(|| None, 320);
     }
 }

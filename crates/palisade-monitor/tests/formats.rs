@@ -104,7 +104,7 @@ fn a_text_trace_that_is_cut_off_is_recognised() {
         assert_eq!(result.is_ok(), !cut, "{text}");
     };
     check("palisade trace 1\np load x\nend\n", 1, false);
-    check("palisade trace 1\np load x\nend", 1, false);
+    check("palisade trace 1\np load x\nend", 1, true);
     check("palisade trace 1\np load x\n", 1, true);
     check("palisade trace 1\np load x\nq lo", 1, true);
     check("palisade trace 1\n", 0, true);
@@ -113,6 +113,8 @@ fn a_text_trace_that_is_cut_off_is_recognised() {
     check("p load x", 1, false);
     // Half an event is not an event.
     check("palisade trace 1\np load x\nq load xy", 1, true);
+    // The beginning of a process's name looks like the end mark.
+    check("palisade trace 1\np load x\nend1 load x\n", 2, true);
     check("palisade trace 1\nend1 load x\nend", 1, true);
     check("palisade trace 1\nend1 load x\nend\n", 1, false);
 }
@@ -121,7 +123,7 @@ fn a_text_trace_that_is_cut_off_is_recognised() {
 fn only_a_text_trace_with_an_end_mark_is_known_to_be_complete() {
     for start in ["", "palisade trace 1\n"] {
         let whole = format!("{start}p store x a.c:1\nq load flag b.c:2\n# done\nend\n# more\n");
-        let marked = whole.find("end").expect("there is a mark") + "end".len();
+        let marked = whole.find("end").expect("there is a mark") + "end\n".len();
         for length in 0..=whole.len() {
             let (_, result) = read(&whole.as_bytes()[..length]);
             let is_marked = matches!(result, Ok(Ending::Marked));

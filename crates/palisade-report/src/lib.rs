@@ -42,7 +42,7 @@ pub use sarif::{Problem, Scanned, check_sarif};
 pub use story::{StepInWords, step_in_words};
 pub use summary::{Compared, Disagreement, FileResult, summary};
 pub use verdict::{counter, details, headline, mebibytes};
-pub use visible::visible;
+pub use visible::{visible, visible_json};
 pub use witness::{LocalSteps, witness};
 
 use palisade_base::Source;
@@ -139,5 +139,5 @@ fn fit(text: &str, width: usize) -> String {
 fn one_line(text: &str) -> String {
     let start: String = text.chars().take(2000).collect();
     let words: Vec<&str> = start.split_whitespace().collect();
-    words.join(" ").chars().filter(|c| !c.is_control()).collect()
+    words.join(" ").chars().filter(|&c| !visible::is_hidden(c)).collect()
 }

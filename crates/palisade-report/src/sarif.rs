@@ -101,7 +101,8 @@ pub fn check_sarif(scanned: &[Scanned], version: &str) -> String {
 
 /// A file's text.
 pub(crate) fn written(sarif: &Value) -> String {
-    serde_json::to_string_pretty(sarif).expect("the record has only string keys") + "\n"
+    let text = serde_json::to_string_pretty(sarif).expect("the record has only string keys");
+    crate::visible_json(&text).into_owned() + "\n"
 }
 
 /// A file with one run of the tool.

@@ -27,8 +27,20 @@ pub(crate) fn visible_source(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
+/// JSON with such characters escaped. JSON itself escapes only those below 32; the others can only stand inside strings.
+pub fn visible_json(json: &str) -> Cow<'_, str> {
+    let needs_escape = |c: char| is_hidden(c) && c >= '\u{7f}';
+    if json.contains(needs_escape) {
+        let shown =
+            |c: char| if needs_escape(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+        Cow::Owned(json.chars().map(shown).collect())
+    } else {
+        Cow::Borrowed(json)
+    }
+}
+
 /// Control characters, line separators, and characters that turn the direction of the text around them.
-fn is_hidden(c: char) -> bool {
+pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
@@ -57,6 +69,7 @@ mod tests {
             (shown.as_str(), shown.len()),
             ("a\t\u{bf}31m \u{fffd}\u{bf}\u{e4}\u{4e2d}", source.len())
         );
+        assert_eq!(visible_json("{\"a\u{9b}\u{e4}\"}\n\u{202e}"), "{\"a\\u009b\u{e4}\"}\n\\u202e");
         assert_eq!(visible_lines("a\nb\u{1b}"), "a\nb\\u{1b}");
     }
 }

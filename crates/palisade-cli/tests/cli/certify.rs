@@ -153,6 +153,14 @@ fn the_question_is_repeated() {
         "PSO with 2 threads of each process, with locked instructions that wait for their own address only, by visiting all states (",
         &["\"threads\":\"2\"", "\"interlocked\":\"own-address\"", "\"kind\":\"all-states\""],
     );
+    // Under TSO locked instructions always wait for the whole buffer.
+    check(
+        "w.pal",
+        locked,
+        &["--threads", "2", "--interlocked", "own-address"],
+        "TSO with 2 threads of each process, by ",
+        &["\"interlocked\":\"whole-buffer\""],
+    );
     check(
         "n.pal",
         "shared n; process P { loop { n = n + 1; } } process Q { let r = n; assert(r == 0); }",

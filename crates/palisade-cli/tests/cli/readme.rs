@@ -64,6 +64,6 @@ fn continuous_integration_runs_the_tests_of_the_readme() {
     let (command, _) = *console_blocks(&readme).last().expect("the README has commands");
     let script = read(".ci/run");
     assert_eq!(command, "./test");
-    assert_eq!(read("test").trim_end().lines().last(), Some("cargo test --workspace"));
+    assert_eq!(read("test").trim_end().lines().last(), Some("cargo test --workspace --no-fail-fast"));
     assert_eq!(script.trim_end().lines().last(), Some(command));
 }

@@ -2,7 +2,7 @@
 //!
 //! `PROCESS load|store|lock|lock-load ADDRESS[/SIZE] [INSTRUCTION]`, `PROCESS fence|sfence [INSTRUCTION]`, `PROCESS spawn|start|join PROCESS [INSTRUCTION]`,
 //! `PROCESS free ADDRESS[/SIZE]`. An address is a number, or a name with an optional `+OFFSET`. Empty lines and lines that begin with `#` say nothing. A trace
-//! ends with the line `end`, so that one that was cut off is recognised. If it begins with the line `palisade trace 1`, it must end so; if not, and it does not end so, the
+//! ends with the line `end` and its newline, so that one that was cut off is recognised. If it begins with the line `palisade trace 1`, it must end so; if not, and it does not end so, the
 //! reader says that too.
 
 use super::{Ending, Instructions, TraceError};
@@ -115,7 +115,9 @@ impl<R: Read> Lines<R> {
                 line if line.is_empty() || line.starts_with('#') => {}
                 _ if ended => return Err(wrong("something follows the end".to_owned())),
                 HEADER if number == 1 => must_end = true,
-                END if is_whole || !self.has_process_like_end() => ended = true,
+                END if is_whole => ended = true,
+                // The name of a process may begin like the end mark.
+                END => {}
                 // Half a line may read like an event that did not happen.
                 _ if must_end && !is_whole => return Err(TraceError::CutOff),
                 line => match self.event(line, instructions) {
@@ -124,11 +126,6 @@ impl<R: Read> Lines<R> {
                 },
             }
         }
-    }
-
-    /// Whether the last line of a trace that was cut off could be the beginning of an event, and look like the end mark.
-    fn has_process_like_end(&self) -> bool {
-        self.processes.keys().any(|name| name.starts_with(END))
     }
 
     fn event(&mut self, line: &str, instructions: &mut Instructions) -> Result<Event, String> {

@@ -95,6 +95,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         let mut seen: IdVec<StateId, bool> = sections.outside.clone();
         for (number, section) in sections.sections.iter().enumerate() {
             for &state in &section.states {
+                limits::go_on();
                 let name = thread.states[state].name.text;
                 let first = !std::mem::replace(&mut seen[state], true);
                 let label = if first { names.fresh(name) } else { names.fresh(&format!("{name}_locked")) };
