@@ -30,3 +30,26 @@ impl Taken<'_> {
         self.index == index || self.before.is_some_and(|before| before.holds(index))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All ways in which three may fit three, against the definition.
+    #[test]
+    fn each_needs_one_that_nobody_else_has() {
+        for (few, many) in (0..=3).flat_map(|few| (0..=3usize).map(move |many| (few, many))) {
+            for table in 0..1u32 << 9 {
+                let fits = |a: usize, b: usize| table >> (3 * a + b) & 1 == 1;
+                let ways = (0..many.pow(few as u32))
+                    .map(|way| (0..few).map(move |a| way / many.pow(a as u32) % many));
+                let expected = ways.into_iter().any(|way| {
+                    let given: Vec<usize> = way.collect();
+                    let different = given.iter().enumerate().all(|(a, b)| !given[..a].contains(b));
+                    different && given.iter().enumerate().all(|(a, &b)| fits(a, b))
+                });
+                assert_eq!(each_has_its_own(few, many, &fits), expected, "{few} of {many}: {table:09b}");
+            }
+        }
+    }
+}

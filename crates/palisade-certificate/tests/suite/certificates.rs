@@ -4,7 +4,7 @@ use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal, Summary, verify};
 use palisade_conformance::{Profile, generate};
 use palisade_cover::Dual;
-use palisade_engine::proof::{Element, LoadBuffers, Message, Part, Process, Proof};
+use palisade_engine::proof::{Element, Held, LoadBuffers, Message, Part, Process, Proof};
 use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
@@ -183,6 +183,45 @@ fn nonsense_is_refused() {
     ] {
         check(&|proof| proof.parts[0].elements.push(wrong.clone()));
     }
+    // What is just beyond the last one, twice there, or too often.
+    let own = |cell, value| Message { own: true, cell, value };
+    let classes = proof.classes[0].iter().max().expect("there is a class") + 1;
+    for wrong in [
+        Element { memory: vec![(1, 0)], processes: vec![] },
+        Element { memory: vec![(0, 2)], processes: vec![] },
+        Element { memory: vec![(0, 0), (0, 1)], processes: vec![] },
+        Element { memory: vec![(0, 1), (0, 1)], processes: vec![process(0, 0, vec![])] },
+        Element { memory: vec![], processes: vec![process(1, 0, vec![])] },
+        Element { memory: vec![], processes: vec![process(0, classes, vec![])] },
+        Element { memory: vec![], processes: vec![process(0, 0, vec![message(0, 2)])] },
+        Element { memory: vec![], processes: vec![process(0, 0, vec![own(0, 1), own(0, 1)])] },
+        Element { memory: vec![], processes: vec![process(0, 0, vec![own(0, 1), message(0, 1)])] },
+        Element { memory: vec![], processes: vec![process(0, 0, vec![]); 1025] },
+    ] {
+        let mut changed = proof.clone();
+        changed.parts[0].elements.push(wrong.clone());
+        let judged = judge(&task, &changed);
+        assert!(matches!(judged, Err(Refusal::Unfit(_))), "{wrong:?}: {judged:?}");
+    }
+    let mut many = proof.clone();
+    many.parts[0].elements.push(Element { memory: vec![], processes: vec![process(0, 0, vec![]); 1024] });
+    assert!(judge(&task, &many).is_ok(), "an element with more processes than there are holds nothing");
+    for states in [0, classes as usize - 1, classes as usize + 1] {
+        let mut changed = proof.clone();
+        changed.held = vec![Held { cell: 0, kind: 0, values: vec![vec![0, 1]; states] }];
+        let judged = judge(&task, &changed);
+        assert!(matches!(judged, Err(Refusal::Unfit(_))), "{states}: {judged:?}");
+    }
+    let mut changed = proof.clone();
+    changed.held = vec![Held { cell: 1, kind: 0, values: vec![vec![0]; classes as usize] }];
+    let refusal = judge(&task, &changed).expect_err("there is one cell").to_string();
+    assert!(refusal.contains("there is no such cell"), "{refusal}");
+    // Elements are numbered through all parts.
+    let mut changed = proof.clone();
+    let start = Element { memory: vec![], processes: vec![] };
+    changed.parts.push(Part { tracked: None, elements: vec![start] });
+    let before = proof.parts.iter().map(|part| part.elements.len()).sum();
+    assert_eq!(judge(&task, &changed), Err(Refusal::Initial(before)));
     check(&|proof| proof.parts[0].tracked = Some(vec![1, 1]));
     let wrong_model = Task { model: Model::Pso, ..task.clone() };
     assert!(matches!(judge(&wrong_model, &proof), Err(Refusal::Unsuited(_))));
