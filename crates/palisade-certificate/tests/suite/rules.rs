@@ -265,7 +265,70 @@ const PROGRAMS: &[(&str, &[Model])] = &[
         "shared x, y: bool; process P { x = true; if x { if x { if !y { cs: skip; } } } } process Q { y = true; if y { if y { if !x { cs: skip; } } } } forbid P@cs && Q@cs;",
         TSO,
     ),
+    (
+        "shared x, y: bool; process P { x = true; sfence; if x { if x { if !y { cs: skip; } } } } process Q { y = true; sfence; if y { if y { if !x { cs: skip; } } } } forbid P@cs && Q@cs;",
+        TSO,
+    ),
+    // Several stores to one cell.
+    (
+        "shared x: 0..2; shared y: bool; process P { x = 1; x = 2; if x == 2 { if !y { cs: skip; } } } process Q { y = true; fence; if x == 0 { cs: skip; } } forbid P@cs && Q@cs;",
+        TSO,
+    ),
+    ("shared x: 0..2; process P { x = 1; x = 2; let a = x; assert(a == 2); }", NONE),
+    (
+        "shared x: 0..2; process P { x = 1; x = 2; x = 1; } process Q { let a = x; let b = x; let c = x; assert(a != 1 || b != 2 || c != 1); }",
+        SC,
+    ),
+    (
+        "shared x: 0..2; process P { x = 1; x = 2; x = 1; } process Q { let a = x; let b = x; let c = x; assert(a != 2 || b != 1 || c != 2); }",
+        NONE,
+    ),
+    // Two reads of one of several initial values.
+    ("shared x: 0..1 = *; process P { let a = x; let b = x; assert(a == b); }", NONE),
+    // Locked instructions and sections of processes that no property names.
+    ("shared y: 0..1; process P { let a = y; assert(a == 0); } process R { let r = xchg(y, 1); }", SC),
+    (
+        "shared x, y: 0..1; process P { let a = y; assert(a == 0); } process R { atomic { await x == 1; y = 1; } } process S { x = 1; }",
+        SC,
+    ),
+    (
+        "shared x, y: 0..1; process P { let a = y; assert(a == 0); } process R { atomic { await x == 1; y = 1; } } process S { await y == 1; x = 1; }",
+        NONE,
+    ),
+    // Locked instructions wait for stores.
+    (
+        "shared x, y, z: 0..1; process W { x = 1; let r = xchg(z, 1); y = 1; } process R { let a = y; let b = x; assert(a == 0 || b == 1); }",
+        NONE,
+    ),
+    (
+        "shared x, y: 0..1; process W { x = 1; let r = xchg(y, 1); } process R { let a = y; let b = x; assert(a == 0 || b == 1); }",
+        NONE,
+    ),
+    (
+        "shared x, y: 0..1; process W { x = 1; atomic { let r = y; y = 1; } } process R { let a = y; let b = x; assert(a == 0 || b == 1); }",
+        NONE,
+    ),
+    ("shared x: 0..2; process P { x = 1; let r = xchg(x, 2); assert(r == 1); }", NONE),
 ];
+
+/// Locked instructions that wait for the stores to their own address only: what is unsafe then is not proved.
+#[test]
+fn locked_instructions_that_wait_for_their_own_address() {
+    let mut differ = 0;
+    for &(text, breaks) in PROGRAMS {
+        let program = read(text);
+        let own = Task { interlocked: Interlocked::OwnAddress, ..task(&program, Model::Pso) };
+        if own.is_parameterized() {
+            continue;
+        }
+        let is_unsafe = judge(&own, &Proof::AllStates) == Err(Refusal::BadReached);
+        let judged = close_single_buffer(&own).1;
+        assert_eq!(matches!(judged, Err(Refusal::Initial(_))), is_unsafe, "{judged:?}\n{text}");
+        assert_eq!(judged.is_ok(), !is_unsafe, "{judged:?}\n{text}");
+        differ += u32::from(is_unsafe != breaks.contains(&Model::Pso));
+    }
+    assert_eq!(differ, 2);
+}
 
 /// Properties that such sets say nothing about: those that name and count the same threads; the end of any number of threads, and arithmetic with that number.
 #[test]
