@@ -181,7 +181,7 @@ fn holds_queue(flow: &Flow, queue: &Queue, other: &Config, candidate: &Viewer) -
 fn holds_word(flow: &Flow, process: &Viewer, other: &Config, candidate: &Viewer) -> bool {
     let word = &candidate.word;
     let mut from = 0;
-    for (index, letter) in process.word.iter().enumerate() {
+    for letter in &process.word {
         if letter.own {
             match (from..word.len()).find(|&place| word[place] == *letter) {
                 Some(place) => from = place,
@@ -189,12 +189,7 @@ fn holds_word(flow: &Flow, process: &Viewer, other: &Config, candidate: &Viewer)
             }
             continue;
         }
-        let is_first = process.word[..index].iter().all(|older| older.cell != letter.cell);
-        if is_first && flow.kinds[process.kind as usize].stores_to(letter.cell) {
-            // The candidate's own stores to the cell are not behind its first letter on it.
-            let first = word.iter().position(|other| other.cell == letter.cell);
-            from = from.max(first.unwrap_or(word.len()));
-        }
+        // The candidate's own stores to the cell are not behind its first letter on it, so that a letter found serves.
         let same = |place: &usize| (word[*place].cell, word[*place].value) == (letter.cell, letter.value);
         match (from..word.len()).find(same) {
             Some(place) => from = place,
@@ -208,4 +203,109 @@ fn holds_word(flow: &Flow, process: &Viewer, other: &Config, candidate: &Viewer)
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palisade_automata::{Automata, Population};
+    use palisade_base::Source;
+    use palisade_memory::Interlocked;
+    use palisade_program::{Instantiation, lower};
+    use palisade_syntax::{Language, parse};
+
+    const X: u32 = 0;
+    const Y: u32 = 1;
+
+    fn flow() -> Flow {
+        let text = "shared x, y: 0..2; process P { x = 1; x = 2; y = 1; y = 2; a: let r = x; x = r; }
+            process Q { x = 1; x = 2; y = 1; y = 2; a: let r = x; x = r; } final x == 2;";
+        let program = parse(Language::Pal, &Source::new("p", text)).expect("a program").program;
+        let system = lower(&program, Instantiation { any: 1, every: None });
+        let automata = Automata::build(&system, |_| Population::Fixed(1), || true).expect("it has automata");
+        Flow::new(&automata, Interlocked::WholeBuffer)
+    }
+
+    fn letter(own: bool, cell: u32, value: u32) -> Message {
+        Message { own, cell, value }
+    }
+
+    fn queue(cell: u32, closed: bool, values: &[u32]) -> Queue {
+        Queue { cell, closed, values: values.to_vec() }
+    }
+
+    /// Whether the first process holds the second beside such memory.
+    fn check(process: Viewer, memory: [Option<(u32, bool)>; 2], candidate: Viewer, expected: bool) {
+        let text = format!("{process:?}\n{memory:?} {candidate:?}");
+        let element = Config { memory: vec![None; 2], processes: vec![process] };
+        let other = Config { memory: memory.to_vec(), processes: vec![candidate] };
+        assert_eq!(element.holds(&flow(), &other), expected, "{text}");
+    }
+
+    #[test]
+    fn processes_at_states_or_anywhere() {
+        let flow = flow();
+        let start = (0..flow.kinds[0].is_start.len()).position(|state| flow.kinds[0].is_start[state]);
+        let start = start.expect("there is a start") as u32;
+        let full = (0..flow.kinds[0].is_start.len() as u32)
+            .find(|&state| [X, Y].iter().all(|&cell| flow.kinds[0].may_queue(Some(state), cell)))
+            .expect("stores may wait there");
+        let at = |kind, state| Viewer { kind, state, word: Vec::new(), queues: Vec::new() };
+        let open = [None; 2];
+        check(at(0, None), open, at(0, Some(full)), true);
+        check(at(0, None), open, at(0, None), true);
+        check(at(0, None), open, at(1, None), false);
+        check(at(0, Some(full)), open, at(0, None), false);
+        check(at(0, Some(full)), open, at(0, Some(full)), true);
+        check(at(0, Some(full)), open, at(0, Some(start)), false);
+        check(at(0, Some(full)), open, at(1, Some(full)), false);
+        // An empty queue: nothing can be in it at the start, elsewhere something must say so.
+        let queues = |state, queues: &[Queue]| Viewer { queues: queues.to_vec(), ..at(0, Some(state)) };
+        let words = |word: &[Message]| Viewer { word: word.to_vec(), ..at(0, Some(full)) };
+        let empty = || queues(full, &[queue(X, true, &[])]);
+        check(queues(start, &[queue(X, true, &[])]), open, at(0, Some(start)), true);
+        check(empty(), open, at(0, Some(full)), false);
+        check(empty(), [Some((1, true)), None], at(0, Some(full)), true);
+        check(empty(), [Some((1, false)), None], at(0, Some(full)), false);
+        check(empty(), [None, Some((1, true))], at(0, Some(full)), false);
+        check(empty(), open, words(&[letter(false, X, 1)]), true);
+        check(empty(), open, words(&[letter(false, Y, 1)]), false);
+        check(empty(), open, empty(), true);
+        check(empty(), open, queues(full, &[queue(Y, true, &[])]), false);
+        check(empty(), open, queues(full, &[queue(X, false, &[])]), false);
+        check(empty(), open, queues(full, &[queue(X, true, &[1])]), false);
+        check(queues(full, &[queue(X, false, &[])]), open, at(0, Some(full)), true);
+        // What is in a queue, in order, and what is newest.
+        let ones = |closed, values: &[u32]| queues(full, &[queue(X, closed, values)]);
+        check(ones(false, &[1]), open, at(0, Some(full)), false);
+        check(ones(false, &[1]), open, ones(false, &[2, 1, 2]), true);
+        check(ones(false, &[1]), open, queues(full, &[queue(Y, false, &[1])]), false);
+        check(ones(false, &[1, 2]), open, ones(true, &[1, 2]), true);
+        check(ones(false, &[1, 2]), open, ones(true, &[2, 1]), false);
+        check(ones(true, &[1]), open, ones(true, &[2, 1]), true);
+        check(ones(true, &[1]), open, ones(false, &[2, 1]), false);
+        check(ones(true, &[1]), open, ones(true, &[1, 2]), false);
+        // Own letters are found as such, in order.
+        let (own_x, own_y) = (letter(true, X, 1), letter(true, Y, 1));
+        check(words(&[own_x, own_y]), open, words(&[own_x, own_y]), true);
+        check(words(&[own_x, own_y]), open, words(&[own_y, own_x]), false);
+        check(words(&[own_x]), open, words(&[own_y, own_x]), true);
+        check(words(&[own_x]), open, words(&[letter(false, X, 1)]), false);
+        check(words(&[own_x]), open, words(&[letter(true, X, 2)]), false);
+        check(words(&[own_x]), [Some((1, true)), None], at(0, Some(full)), false);
+        // Plain ones also at the end, where nothing may be in the queue; and then all that come later.
+        let (x, y) = (letter(false, X, 1), letter(false, Y, 1));
+        check(words(&[x, y]), open, words(&[x, y]), true);
+        check(words(&[x, y]), open, words(&[y, x]), false);
+        check(words(&[x, y]), [None, Some((1, true))], words(&[y, x]), true);
+        check(words(&[x]), open, words(&[own_x]), true);
+        check(words(&[x]), open, words(&[letter(true, X, 2), x]), true);
+        check(words(&[x]), open, words(&[letter(false, X, 2)]), false);
+        check(words(&[x]), [Some((1, true)), None], at(0, Some(full)), true);
+        check(words(&[x]), [Some((2, true)), None], at(0, Some(full)), false);
+        check(words(&[x]), [Some((1, false)), None], at(0, Some(full)), false);
+        check(words(&[x]), [Some((1, false)), None], empty(), true);
+        check(words(&[x, y]), [Some((1, true)), None], words(&[y]), false);
+        check(words(&[x, y]), [Some((1, true)), Some((1, true))], words(&[y]), true);
+    }
 }

@@ -4,7 +4,7 @@ use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal, Summary, verify};
 use palisade_conformance::{Profile, generate};
 use palisade_cover::Single;
-use palisade_engine::proof::{Message, Proof, Queue, SingleBuffer, Snapshot, Viewer};
+use palisade_engine::proof::{Cell, Message, Proof, Queue, SingleBuffer, Snapshot, Viewer};
 use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
@@ -159,6 +159,37 @@ fn nonsense_is_refused() {
         changed.elements.push(Snapshot { memory: Vec::new(), processes: vec![process.clone()] });
         assert!(judge(&task, &Proof::SingleBuffer(changed)).is_err(), "{process:?}");
     }
+    // What is just beyond the last one, twice there, or too often.
+    let states = (0..).find(|&state| {
+        let mut changed = proof.clone();
+        changed.elements.push(Snapshot { memory: Vec::new(), processes: vec![viewer(0, Some(state))] });
+        matches!(judge(&task, &Proof::SingleBuffer(changed)), Err(Refusal::Unfit(_)))
+    });
+    assert!(states.is_some_and(|states| states < 10), "{states:?}");
+    let cell = |cell, value, settled| Cell { cell, value, settled };
+    let memory = |memory: &[Cell]| Snapshot { memory: memory.to_vec(), processes: Vec::new() };
+    let alone = |process: Viewer| Snapshot { memory: Vec::new(), processes: vec![process] };
+    for wrong in [
+        memory(&[cell(1, 0, false)]),
+        memory(&[cell(0, 2, false)]),
+        memory(&[cell(0, 1, false), cell(0, 1, false)]),
+        alone(viewer(1, None)),
+        alone(Viewer { word: vec![letter(false, 0, 2)], ..viewer(0, Some(0)) }),
+        alone(Viewer { queues: vec![queue(1, &[])], ..viewer(0, Some(0)) }),
+        alone(Viewer { queues: vec![queue(0, &[2])], ..viewer(0, Some(0)) }),
+        alone(Viewer { word: vec![letter(true, 0, 1); 2], ..viewer(0, Some(0)) }),
+        alone(Viewer { word: vec![letter(false, 0, 1), letter(true, 0, 1)], ..viewer(0, Some(0)) }),
+        alone(Viewer { queues: vec![queue(0, &[]), queue(0, &[])], ..viewer(0, Some(0)) }),
+        Snapshot { memory: Vec::new(), processes: vec![viewer(0, Some(0)); 1025] },
+    ] {
+        let mut changed = proof.clone();
+        changed.elements.push(wrong.clone());
+        let judged = judge(&task, &Proof::SingleBuffer(changed));
+        assert!(matches!(judged, Err(Refusal::Unfit(_))), "{wrong:?}: {judged:?}");
+    }
+    let mut many = proof.clone();
+    many.elements.push(Snapshot { memory: Vec::new(), processes: vec![viewer(0, Some(0)); 1024] });
+    assert!(judge(&task, &Proof::SingleBuffer(many)).is_ok(), "more processes than there are hold nothing");
     let mut everything = proof.clone();
     everything.elements.push(Snapshot::default());
     assert!(matches!(judge(&task, &Proof::SingleBuffer(everything)), Err(Refusal::Initial(_))));
