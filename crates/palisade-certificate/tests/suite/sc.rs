@@ -5,7 +5,7 @@ use palisade_certificate::{Certificate, Refusal, verify};
 use palisade_conformance::generate::{Recursion, generate_recursive, generate_spawning};
 use palisade_conformance::random::Random;
 use palisade_conformance::{Profile, generate};
-use palisade_engine::proof::Number;
+use palisade_engine::proof::{Crowds, Number, Stacks};
 use palisade_engine::{Bound, Budget, Engine, Options, Proof, Reduction, Silent, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::print;
@@ -304,4 +304,113 @@ fn loops_have_stops() {
     proof.stops.iter_mut().for_each(Vec::clear);
     let judged = judge(&task, &Proof::Crowds(proof));
     assert!(matches!(judged, Err(Refusal::NotInductive(_))), "{judged:?}");
+}
+
+/// Proofs that are needed as they are, by numbers of threads.
+const CROWDS: &[&str] = &[
+    "shared lock: bool; process Main { loop { spawn W; } }
+     process W on spawn { while xchg(lock, true) {} cs: skip; lock = false; } forbid count(W@cs) >= 2;",
+    "shared x: 0..2; process Main { let r: 0..1 = 0; choose { r = 1; } or { r = 0; } loop { x = r; spawn W(r); } }
+     process W(i: 0..1) on spawn { let s: 0..1 = 0; choose { s = i; } or { s = 1; } x = s; } process Q { let t = x; assert(t < 2); }",
+    "shared x: 0..2; process Main { loop { atomic { x = 1; spawn W; x = 0; } } }
+     process W on spawn { let r = x; assert(r != 1); }",
+    "shared x: 0..1; process Main { spawn W; spawn W; } process W on spawn { x = 1; a: skip; } forbid count(W@a) >= 3;",
+];
+
+/// No element can be left out, and none can ask for fewer threads, or for many.
+#[test]
+fn numbers_of_threads_cannot_be_changed() {
+    for text in CROWDS {
+        let program = read(text);
+        let task = task(&program, Reduction::Full);
+        let (_, Some(Proof::Crowds(proof))) = prove(&task) else { panic!("it is proved by numbers: {text}") };
+        assert_eq!(judge(&task, &Proof::Crowds(proof.clone())), Ok(()), "{text}");
+        let mut reversed = proof.clone();
+        reversed.elements.iter_mut().for_each(|element| element.started.reverse());
+        assert_eq!(judge(&task, &Proof::Crowds(reversed)), Ok(()), "{text}");
+        let check = |change: &dyn Fn(&mut Crowds)| {
+            let mut changed = proof.clone();
+            change(&mut changed);
+            assert!(judge(&task, &Proof::Crowds(changed.clone())).is_err(), "{text}\n{changed:?}");
+        };
+        for (at, element) in proof.elements.iter().enumerate() {
+            check(&|proof| drop(proof.elements.remove(at)));
+            for (place, number) in element.started.iter().enumerate() {
+                let most = number.most.map_or(3, |most| most.saturating_sub(1));
+                check(&|proof| proof.elements[at].started[place].most = Some(most));
+                if number.most.is_none() {
+                    check(&|proof| proof.elements[at].started[place].least = 3);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let program = read(CROWDS[1]);
+    let task_of = task(&program, Reduction::Full);
+    let (_, Some(Proof::Crowds(proof))) = prove(&task_of) else { panic!("it is proved by numbers") };
+    let at = proof.elements.iter().position(|element| !element.started.is_empty()).expect("threads start");
+    let unfit = |change: &dyn Fn(&mut Crowds)| {
+        let mut changed = proof.clone();
+        change(&mut changed);
+        let judged = judge(&task_of, &Proof::Crowds(changed));
+        assert!(matches!(judged, Err(Refusal::Unfit(_))), "{judged:?}");
+    };
+    unfit(&|proof| proof.stops.clear());
+    unfit(&|proof| proof.stops[0].push(1000));
+    unfit(&|proof| proof.memories[0].push(0));
+    unfit(&|proof| proof.threads[0].role = 99);
+    unfit(&|proof| proof.threads[0].role ^= 1);
+    unfit(&|proof| proof.threads[0].frames.clear());
+    unfit(&|proof| proof.threads[0].frames[0].code = 99);
+    unfit(&|proof| proof.threads[0].frames[0].location = 1000);
+    unfit(&|proof| proof.threads[0].frames[0].registers.push(0));
+    unfit(&|proof| proof.elements[at].memory = 1000);
+    unfit(&|proof| proof.elements[at].named[0] = 100_000);
+    unfit(&|proof| drop(proof.elements[at].named.pop()));
+    unfit(&|proof| proof.elements[at].named.reverse());
+    unfit(&|proof| proof.elements[at].started[0].thread = 100_000);
+    unfit(&|proof| {
+        let again = proof.elements[at].started[0];
+        proof.elements[at].started.push(again);
+    });
+    unfit(&|proof| {
+        let number = &mut proof.elements[at].started[0];
+        (number.least, number.most) = (2, Some(1));
+    });
+    unfit(&|proof| {
+        let number = &mut proof.elements[at].started[0];
+        (number.least, number.most) = (u32::MAX, None);
+    });
+    let program = read(
+        "shared x: 0..1; proc f() { choose { f(); } or { x = 1; } } process P { f(); assert(x == 1); } process Q { f(); let r = x; }",
+    );
+    let task_of = task(&program, Reduction::Full);
+    let (_, Some(Proof::Stacks(proof))) = prove(&task_of) else { panic!("it is proved by sets of stacks") };
+    let unfit = |change: &dyn Fn(&mut Stacks)| {
+        let mut changed = proof.clone();
+        change(&mut changed);
+        let judged = judge(&task_of, &Proof::Stacks(changed));
+        assert!(matches!(judged, Err(Refusal::Unfit(_))), "{judged:?}");
+    };
+    unfit(&|proof| proof.memories[0].push(0));
+    unfit(&|proof| proof.frames[0].frame.code = 99);
+    unfit(&|proof| proof.sets[0].states.clear());
+    unfit(&|proof| proof.sets[0].states[0].push((100_000, None)));
+    unfit(&|proof| {
+        let states = proof.sets[0].states.len() as u32;
+        proof.sets[0].states[0].push((0, Some(states)));
+    });
+    unfit(&|proof| proof.pieces[0].memory = 1000);
+    unfit(&|proof| drop(proof.pieces[0].threads.pop()));
+    unfit(&|proof| proof.pieces[0].threads[0].0 = 99);
+    unfit(&|proof| proof.pieces[0].threads[0].1 = 1000);
+    unfit(&|proof| proof.pieces[0].threads.swap(0, 1));
+    unfit(&|proof| {
+        let other = proof.pieces[0].threads[1].1;
+        proof.pieces[0].threads[0].1 = other;
+    });
+    unfit(&|proof| proof.pieces[0].threads.push((99, 0)));
 }
