@@ -175,6 +175,7 @@ impl<'a> Question<'a> {
     ) -> Result<(), Refusal> {
         match condition {
             Condition::Const(_) => {}
+            // What is named twice is chosen once; to list it twice would only cost time. So it is with counts.
             Condition::Cell(cell) if self.cells.contains(cell) => {}
             Condition::Cell(cell) => self.cells.push(*cell),
             Condition::Register(thread, register) => named.entry(*thread).or_default().1.push(*register),
@@ -228,6 +229,7 @@ impl<'a> Question<'a> {
         let mut found: BTreeMap<Looks, BTreeSet<At>> = BTreeMap::new();
         for (state, local) in self.look.automata.automata[kind].states.iter_enumerated() {
             limits::go_on();
+            // A fault is bad by itself, so nothing is lost or won by these states here; nor in `covered`.
             if local.fault.is_none() && self.is_judged(local) {
                 let at = locations.iter().copied().filter(|&location| local.thread.is_at(location)).collect();
                 let bottom = &local.thread.frames[0].registers;
@@ -246,6 +248,7 @@ impl<'a> Question<'a> {
     }
 
     fn answer(&mut self) -> Result<(), Refusal> {
+        // To choose the other threads as well for a `forbid` would split the same states further.
         let all_named =
             self.property.kind == PropertyKind::Forbid || self.chosen_threads.len() == self.threads.len();
         match self.value(&self.property.bad) {

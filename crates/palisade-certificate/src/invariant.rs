@@ -137,6 +137,7 @@ fn check_pending(flow: &Flow, pending: &FxHashSet<Pending>) -> Result<(), Refusa
 
 fn check_held(flow: &Flow, claim: &Held) -> Result<(), Refusal> {
     let unfit = |what: &str| Err(Refusal::Unfit(format!("the content of cell {}: {what}", claim.cell)));
+    // Nobody writes such a cell: the next condition would refuse it, but say less.
     if claim.cell as usize >= flow.values.len() {
         return unfit("there is no such cell");
     }

@@ -159,6 +159,7 @@ pub fn verify(
 }
 
 fn automata(task: &Task<'_>, system: &System, watch: &Watch<'_>) -> Result<Automata, Refusal> {
+    // No program is known for which this fails: it guards against a fault in the analysis.
     dead::checked(system)?;
     let mut exhausted = Ok(());
     let go_on = || {

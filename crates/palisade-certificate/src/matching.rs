@@ -16,6 +16,7 @@ pub(crate) fn each_has_its_own(few: usize, many: usize, fits: &dyn Fn(usize, usi
                     && place(from + 1, few, many, fits, Some(&Taken { index, before: taken }))
             })
     }
+    // The first condition only saves the search, which would fail as well.
     few <= many && place(0, few, many, fits, None)
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct Set {
     /// With their numbers in the proof. What is in here is checked, and nothing else holds anything: an element that contradicts the invariant, or names more processes than are
     /// followed, is left out of both.
     elements: Vec<(usize, Config)>,
-    /// Elements by the automata and classes of their processes: a tree with one level per process.
+    /// Elements by the automata and classes of their processes: a tree with one level per process. It only saves comparisons, which look at all of this again.
     index: Vec<Node>,
 }
 
@@ -64,6 +64,7 @@ impl Node {
             let values: Option<Vec<u32>> = cells.iter().map(|&cell| memory[cell]).collect();
             by_values.get(&values?)
         });
+        // Whatever passes is compared in full: this only saves time.
         lists.flatten().filter(move |(asked, _)| asked & !letters == 0).map(|&(_, number)| number)
     }
 }
@@ -125,6 +126,7 @@ impl Set {
             return true;
         }
         (0..keys.len()).any(|place| {
+            // Equal keys lead to the same node: to go there once is enough.
             let seen = place > 0 && keys[place] == keys[place - 1];
             let next = if seen { None } else { node.next.get(&keys[place]) };
             next.is_some_and(|&next| self.covers_from(next, &keys[place + 1..], memory, letters, config))

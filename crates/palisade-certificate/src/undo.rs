@@ -56,6 +56,7 @@ impl Undo<'_> {
         let known =
             element.memory.iter().enumerate().filter_map(|(cell, value)| Some((cell as u32, (*value)?)));
         let plain = |process: &Process| -> Vec<(u32, u32)> {
+            // An older letter adds edges here, but no predecessors: `choose` drops none behind an own letter.
             let newest = process.word.iter().take_while(|message| !message.own);
             newest.map(|message| (message.cell, message.value)).collect()
         };
@@ -68,6 +69,7 @@ impl Undo<'_> {
                 Act::Locked { guard, effect } => (guard, effect.clone()),
                 act => (&[], act.writes()),
             };
+            // Without either, the predecessor asks for all that the element does: the element itself is below it.
             let asked = effect.iter().any(|&(cell, _)| element.memory[cell as usize].is_some());
             self.with_effect(element, &effect, None, &mut |mut draft, dropped| {
                 if (asked || dropped) && self.locked(&mut draft, guard, &effect) {
@@ -174,6 +176,7 @@ impl Undo<'_> {
         // The oldest message was read, and deleted unless it is still asked for.
         let plain = Message { own: false, cell, value };
         let mut longer = word.clone();
+        // (A value that is propagated once can be propagated twice, so a second letter would only make words longer.)
         if longer.last() != Some(&plain) {
             longer.push(plain);
         }
@@ -193,6 +196,7 @@ impl Undo<'_> {
             let Message { own, value: asked, .. } = word[oldest];
             // What is newer than the own message was propagated since, and so was the last plain message on the cell.
             let since = if own { oldest } else { oldest + 1 };
+            // Of a plain one with another value, `drop_newest` finds that memory does not hold it.
             if own && asked != value || !self.drop_newest(draft, actor, since) {
                 return false;
             }

@@ -237,6 +237,8 @@ const PROGRAMS: &[(&str, &[Model])] = &[
     ("process P[2] { a: skip; } process Q[2] { skip; b: skip; } forbid count(P@a) - count(Q@b) == 1;", SC),
     ("process P[2] { a: skip; } process Q { skip; b: skip; } forbid count(P@a) == 1 && Q@b;", SC),
     ("process P { a: skip; } process Q[*] { b: skip; } forbid P@a && count(Q@b) >= 1;", SC),
+    // Exactly one: at least one is no reason.
+    ("shared x: 0..1; process P[2] { a: let r = xchg(x, 1); } forbid count(P@a) == 1 && x == 0;", NONE),
     // Nobody is judged within a section.
     ("shared x: 0..1; process P[2] { atomic { x = 1; a: await x == 0; } } forbid count(P@a) >= 1;", NONE),
     // Counts beside something else, with any number of threads.
