@@ -5,7 +5,7 @@ use palisade_certificate::{Certificate, Refusal, verify};
 use palisade_conformance::generate::{Recursion, generate_recursive, generate_spawning};
 use palisade_conformance::random::Random;
 use palisade_conformance::{Profile, generate};
-use palisade_engine::proof::{Crowds, Number, Stacks};
+use palisade_engine::proof::{Crowds, Number, StackSet, Stacks};
 use palisade_engine::{Bound, Budget, Engine, Options, Proof, Reduction, Silent, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::print;
@@ -413,4 +413,60 @@ fn nonsense_is_refused() {
         proof.pieces[0].threads[0].1 = other;
     });
     unfit(&|proof| proof.pieces[0].threads.push((99, 0)));
+}
+
+/// Every way in which the threads can begin has to be in the set.
+#[test]
+fn each_choice_at_the_start_is_needed() {
+    let program = read(CROWDS[1]);
+    let task = task(&program, Reduction::Full);
+    let (_, Some(Proof::Crowds(proof))) = prove(&task) else { panic!("it is proved by numbers") };
+    for value in 0..2 {
+        let mut less = proof.clone();
+        let threads = &proof.threads;
+        less.elements.retain(|element| {
+            let main = &threads[element.named[0] as usize];
+            main.frames[0].registers.iter().all(|&held| held == value)
+        });
+        assert!(less.elements.len() < proof.elements.len());
+        assert_eq!(judge(&task, &Proof::Crowds(less)), Err(Refusal::InitialMissing), "{value}");
+    }
+}
+
+/// All combinations of what the threads of a piece look like are judged.
+#[test]
+fn states_of_sets_of_stacks_are_judged_one_by_one() {
+    let text = |bad: &str| {
+        format!(
+            "shared x: 0..1; proc f() {{ choose {{ f(); }} or {{ x = 1; }} }}
+             process P {{ f(); a: x = 0; c: x = 1; }} process Q {{ f(); b: x = 1; d: x = 0; }} forbid {bad};"
+        )
+    };
+    let all = "x == 2 && (P@a || P@c || Q@b || Q@d)";
+    for bad in
+        ["P@a && Q@b", "P@a && Q@d", "P@c && Q@b", "P@c && Q@d", "P@c && !Q@b && !Q@d", "!P@a && !P@c && Q@d"]
+    {
+        check_refusal(&text(all), &text(&format!("{bad} && x < 2 || {all}")), "leads to a bad state");
+    }
+}
+
+/// The sets of a thread cannot be replaced by one without stacks, with any memory.
+#[test]
+fn the_sets_of_the_other_threads_matter() {
+    let program = read(
+        "shared x: 0..2; proc f() { choose { f(); } or { x = 1; } } process P { f(); x = 0; } process Q { f(); x = 1; let r = x; assert(r < 2); }",
+    );
+    let task = task(&program, Reduction::Full);
+    let (_, Some(Proof::Stacks(proof))) = prove(&task) else { panic!("it is proved by sets of stacks") };
+    for memory in 0..proof.memories.len() as u32 {
+        for thread in 0..2 {
+            let mut other = proof.clone();
+            let empty = other.sets.len() as u32;
+            other.sets.push(StackSet { states: vec![Vec::new()] });
+            let pieces = other.pieces.iter_mut().filter(|piece| piece.memory == memory);
+            pieces.for_each(|piece| piece.threads[thread].1 = empty);
+            let judged = judge(&task, &Proof::Stacks(other));
+            assert!(judged.is_err(), "thread {thread} with memory {memory}");
+        }
+    }
 }
