@@ -249,10 +249,10 @@ const PROGRAMS: &[(&str, &[Model])] = &[
     ("shared x: 0..1; process P { a: skip; x = 1; } forbid P@a && x == 1 || x == 2;", NONE),
     // Two registers, and a process that never ends.
     (
-        "shared x, y: 0..1; process P { let r = x; let s = y; } process Q { x = 1; } final P.r == 1 && P.s == 0;",
+        "shared x, y: 0..1; process P { let r = x; let s = y; } process Q { x = 1; } final P.r != 1 || P.s != 0;",
         SC,
     ),
-    ("shared x: 0..1; process P { let r = x; } process Q { x = 1; loop { skip; } } final P.r == 1;", NONE),
+    ("shared x: 0..1; process P { let r = x; } process Q { x = 1; loop { skip; } } final P.r == 0;", NONE),
     // A cell that nobody writes.
     ("shared x, z: 0..1; process P { x = 1; } forbid z == 0 && x == 1;", SC),
     // One writer, which reads another cell or its own.

@@ -450,23 +450,43 @@ fn states_of_sets_of_stacks_are_judged_one_by_one() {
     }
 }
 
-/// The sets of a thread cannot be replaced by one without stacks, with any memory.
+/// The sets of a thread cannot be replaced by one without stacks, with any memory, whoever leaves that memory behind.
 #[test]
 fn the_sets_of_the_other_threads_matter() {
-    let program = read(
+    let texts = [
         "shared x: 0..2; proc f() { choose { f(); } or { x = 1; } } process P { f(); x = 0; } process Q { f(); x = 1; let r = x; assert(r < 2); }",
-    );
-    let task = task(&program, Reduction::Full);
-    let (_, Some(Proof::Stacks(proof))) = prove(&task) else { panic!("it is proved by sets of stacks") };
-    for memory in 0..proof.memories.len() as u32 {
-        for thread in 0..2 {
-            let mut other = proof.clone();
-            let empty = other.sets.len() as u32;
-            other.sets.push(StackSet { states: vec![Vec::new()] });
-            let pieces = other.pieces.iter_mut().filter(|piece| piece.memory == memory);
-            pieces.for_each(|piece| piece.threads[thread].1 = empty);
-            let judged = judge(&task, &Proof::Stacks(other));
-            assert!(judged.is_err(), "thread {thread} with memory {memory}");
+        "shared x: 0..2; proc f() { choose { f(); } or { skip; } } process P { f(); x = 1; f(); } process Q { f(); let r = x; assert(r < 2); f(); }",
+    ];
+    for text in texts {
+        let program = read(text);
+        let task = task(&program, Reduction::Full);
+        let (_, Some(Proof::Stacks(proof))) = prove(&task) else { panic!("it is proved by sets of stacks") };
+        for memory in 0..proof.memories.len() as u32 {
+            for thread in 0..2 {
+                let mut other = proof.clone();
+                let empty = other.sets.len() as u32;
+                other.sets.push(StackSet { states: vec![Vec::new()] });
+                let pieces = other.pieces.iter_mut().filter(|piece| piece.memory == memory);
+                pieces.for_each(|piece| piece.threads[thread].1 = empty);
+                let judged = judge(&task, &Proof::Stacks(other));
+                assert!(judged.is_err(), "thread {thread} with memory {memory}: {text}");
+            }
+        }
+        for model in [Model::Tso, Model::Pso] {
+            let judged = judge(&Task { model, ..task.clone() }, &Proof::Stacks(proof.clone()));
+            assert!(matches!(judged, Err(Refusal::Unsuited(_))), "{judged:?}");
         }
     }
+}
+
+/// Registers of a process body are seen while procedures run above it.
+#[test]
+fn callers_are_seen() {
+    let text = |value: u32| {
+        format!(
+            "shared x: 0..1; proc f() -> 0..1 {{ choose {{ let s = f(); return 0; }} or {{ x = 1; return 0; }} }}
+             process P {{ let r: 0..2 = 1; r = f(); }} forbid P.r == {value} && x == 1;"
+        )
+    };
+    check_refusal(&text(2), &text(1), "leads to a bad state");
 }
