@@ -369,7 +369,7 @@ fn nonsense_is_refused() {
     unfit(&|proof| proof.threads[0].frames[0].registers.push(0));
     unfit(&|proof| proof.elements[at].memory = 1000);
     unfit(&|proof| proof.elements[at].named[0] = 100_000);
-    unfit(&|proof| drop(proof.elements[at].named.pop()));
+    unfit(&|proof| _ = proof.elements[at].named.pop());
     unfit(&|proof| proof.elements[at].named.reverse());
     unfit(&|proof| proof.elements[at].started[0].thread = 100_000);
     unfit(&|proof| {
@@ -404,7 +404,7 @@ fn nonsense_is_refused() {
         proof.sets[0].states[0].push((0, Some(states)));
     });
     unfit(&|proof| proof.pieces[0].memory = 1000);
-    unfit(&|proof| drop(proof.pieces[0].threads.pop()));
+    unfit(&|proof| _ = proof.pieces[0].threads.pop());
     unfit(&|proof| proof.pieces[0].threads[0].0 = 99);
     unfit(&|proof| proof.pieces[0].threads[0].1 = 1000);
     unfit(&|proof| proof.pieces[0].threads.swap(0, 1));
