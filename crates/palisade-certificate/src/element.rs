@@ -94,3 +94,22 @@ pub(crate) fn processes_embed(a: &[Process], b: &[Process]) -> bool {
             && embeds(&process.word, &candidate.word)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_found_in_order_with_the_same_state() {
+        let process = |kind, state, cells: &[u32]| {
+            let word = cells.iter().map(|&cell| Message { own: false, cell, value: 0 }).collect();
+            vec![Process { kind, state, word }]
+        };
+        assert!(processes_embed(&process(0, 0, &[1, 2]), &process(0, 0, &[1, 3, 2])));
+        assert!(!processes_embed(&process(0, 0, &[1, 2]), &process(0, 0, &[2, 1])));
+        assert!(!processes_embed(&process(0, 0, &[1, 1]), &process(0, 0, &[1, 2])));
+        assert!(!processes_embed(&process(0, 0, &[1]), &process(0, 0, &[])));
+        assert!(!processes_embed(&process(0, 0, &[]), &process(0, 1, &[])));
+        assert!(!processes_embed(&process(0, 0, &[]), &process(1, 0, &[])));
+    }
+}
