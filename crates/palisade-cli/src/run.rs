@@ -213,18 +213,19 @@ impl Job<'_> {
     /// Why the answer is not all that was asked for.
     fn problem(&self, findings: &Findings, searched: Option<Searched>) -> Option<String> {
         let done = findings.executions;
+        let schedules = format!("{done} schedule{}", if done == 1 { "" } else { "s" });
         if findings.stopped {
             let why = if self.stop.load(Ordering::Relaxed) { "was stopped" } else { "ran out of time" };
-            return Some(format!("The run {why}; what was found in {done} schedules is told."));
+            return Some(format!("The run {why}; what was found in {schedules} is told."));
         }
         if findings.out_of_memory {
             let gib = self.options.memory.unwrap_or(0) as f64 / (1u64 << 30) as f64;
             return Some(format!(
-                "The run ran out of memory ({gib:.2} GiB); what was found in {done} schedules is told."
+                "The run ran out of memory ({gib:.2} GiB); what was found in {schedules} is told."
             ));
         }
         if let Some(lost) = &findings.lost {
-            return Some(format!("{lost}; what was found in {done} schedules is told."));
+            return Some(format!("{lost}; what was found in {schedules} is told."));
         }
         if findings.diverged > 0 && self.args.replay.is_some() {
             let first =
@@ -241,18 +242,21 @@ impl Job<'_> {
                 "The search through one execution took longer than --execution-timeout allows.".to_owned(),
             );
         }
+        if let Some(found) = findings.failures.iter().find(|found| found.what.is_inconclusive) {
+            let message = &found.what.message;
+            if done == 1 {
+                return Some(format!("The one schedule could not be followed to its end: {message}."));
+            }
+            let given_up = if worth_going_on(findings) { "" } else { ", and no more were tried" };
+            return Some(format!(
+                "Not all of {done} schedules could be followed to their end{given_up}: {message}."
+            ));
+        }
         if searched.is_some_and(|searched| !searched.complete)
             && worth_going_on(findings)
             && !self.args.stop_at_first
         {
             return Some(format!("There are more executions than the {done} that were run."));
-        }
-        if let Some(found) = findings.failures.iter().find(|found| found.what.is_inconclusive) {
-            let message = &found.what.message;
-            let given_up = if worth_going_on(findings) { "" } else { ", and no more were tried" };
-            return Some(format!(
-                "Not all of {done} schedules could be followed to their end{given_up}: {message}."
-            ));
         }
         if !findings.unfollowed.is_empty() {
             let what: BTreeSet<&str> =
@@ -263,7 +267,7 @@ impl Job<'_> {
             ));
         }
         (findings.events == 0).then(|| {
-            format!("No event was seen in {done} schedules: there is nothing to judge the program by.")
+            format!("No event was seen in {schedules}: there is nothing to judge the program by.")
         })
     }
 

@@ -158,7 +158,7 @@ int main(void)
 fn a_program_that_does_not_repeat_is_unknown_with_the_first_event_that_differed() {
     let scratch = compiled("run_process_id", PROCESS_ID);
     scratch.run(&["run", "--no-save", "--strategy", "exhaustive", "--", "./t"]).exits(3).prints(str![[r#"
-unknown  ./t: [..] partial orders, not all, [..] events
+unknown  ./t: [..] partial order[..], not all, [..] events
 
 The program did not do the same again when its threads took the same turns. After [..] steps, thread 1 was expected to store 4 bytes at [..] (t.c:7[..] in run), but was about to store 4 bytes at [..] (t.c:7[..] in run). It depends on something that the scheduler does not decide or see: [..]
   t.c:7[..]  cells[getpid() % 65521 + 1] = 1;  expected: store 4 bytes at [..]
@@ -192,7 +192,7 @@ clean  ./t: all 3 partial orders, [..] events
 "#]]);
     scratch.run(&["run", "--strategy", "exhaustive", "--preemptions", "0", "--", "./t"]).exits(0).prints(
         str![[r#"
-clean  ./t: all [..] schedules with at most 0 preemptions, [..] events
+clean  ./t: [..] with at most 0 preemptions, [..] events
 
 "#]],
     );
@@ -260,10 +260,31 @@ the execution was ended at the limit of its time (in [..] schedules, first with 
         .exits(3);
     scratch.run(&["run", "--strategy", "exhaustive", "--no-save", "-q", "--", "./t"]).exits(4).prints(str![
         [r#"
-failed  ./t: endless loop, all 1 partial orders, [..] events
+failed  ./t: endless loop, the only partial order, [..] events
 
 "#]
     ]);
+}
+
+#[test]
+fn one_execution_without_an_end_is_told_as_what_it_is() {
+    let check = |name: &str, what: &str, reason: &str| {
+        let source = format!(
+            "#include <signal.h>\n#include <stdatomic.h>\n#include <unistd.h>\natomic_int x;\n\
+             int main(void)\n{{\n    x = 1;\n    {what}\n    return 0;\n}}\n"
+        );
+        let scratch = compiled(name, &source);
+        let fixed = ["run", "--no-save", "--strategy", "exhaustive", "--patience", "0.3", "--", "./t"];
+        let ran = scratch.run(&fixed).exits(3);
+        let told = ran.stdout.contains("1 partial order, not all")
+            && ran.stdout.contains("The one schedule could not be followed to its end: ")
+            && ran.stdout.contains(reason)
+            && !ran.stdout.contains("There are more executions");
+        assert!(told, "{}", ran.stdout);
+    };
+    check("run_one_stops", "raise(SIGSTOP);", "stopped by signal 19");
+    check("run_one_stalls", "for (;;) {}", "until --patience was over");
+    check("run_one_execs", "execl(\"/bin/true\", \"true\", (char *)0);", "exec");
 }
 
 /// Interrupts a run once its program has been started so many times.
