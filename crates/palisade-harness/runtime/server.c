@@ -478,8 +478,9 @@ __attribute__((constructor(101))) static void begin(int count, char **arguments,
     const char *mode = getenv("PALISADE_SCHEDULING");
     enum { FSGSBASE = 2 };
     pal.token_mode = !(getauxval(AT_HWCAP2) & FSGSBASE) || (mode && !strcmp(mode, "token"));
-    if (run && strncmp(run, "again", 5)) {
-        setenv("PALISADE_RUN", "again", 1);
+    if (run && !strcmp(run, "1")) {
+        /* In place: `setenv` would take memory from the heap of the program, and its addresses would depend on whether it was started once more. */
+        *(char *)run = 'a';
         without_randomisation(arguments, environ);
     }
     const char *end = getenv("PALISADE_END_OF_OUTPUT");
