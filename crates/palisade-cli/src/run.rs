@@ -89,7 +89,10 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     }
     drop(meter);
     let problem = job.problem(&session.findings, exhaustive);
-    let ended_well = session.findings.failures.is_empty() && session.findings.unfollowed.is_empty();
+    let ended_well = session.findings.failures.is_empty()
+        && session.findings.unfollowed.is_empty()
+        && !session.findings.stopped
+        && !session.findings.out_of_memory;
     if session.findings.accesses == 0
         && session.findings.executions > 0
         && session.findings.threads > 1

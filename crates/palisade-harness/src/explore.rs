@@ -115,7 +115,8 @@ impl Session {
         if let Some(divergence) = difference.or(divergence).filter(|_| broken && !begins_again) {
             session.name_divergence(&divergence, last.as_ref().map(|(_, execution)| execution));
         }
-        if let Some((command, execution)) = last.filter(|_| late && !begins_again) {
+        let is_over = late || session.findings.stopped || session.findings.out_of_memory;
+        if let Some((command, execution)) = last.filter(|_| is_over && !begins_again) {
             // It was run, and what it shows counts, though the search did not get to its end.
             session.take_in(&command, &execution);
         }
@@ -211,7 +212,7 @@ impl Runner<'_> {
             Reason::None => (0..threads).for_each(|thread| recording.ends(thread)),
             // Those that wait are known to wait; those that could have gone on were not wanted to.
             Reason::Deadlock | Reason::Spun | Reason::Turns | Reason::Steps => {}
-            Reason::Stalled | Reason::Unsupported | Reason::Time | Reason::Internal => {
+            Reason::Stalled | Reason::Unsupported | Reason::Time | Reason::Internal | Reason::Stopped => {
                 recording.cut();
             }
         }

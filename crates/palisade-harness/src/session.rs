@@ -7,7 +7,7 @@ use crate::log::Record;
 use crate::process::{Lost, Program, StartError};
 use crate::schedule::{Command, Schedule, Strategy, Turns};
 use crate::symbols::Symbols;
-use crate::worker::{Worker, run_together};
+use crate::worker::{Cut, Worker, run_together};
 use palisade_dpor::Divergence;
 use palisade_memory::{Interlocked, Model};
 use palisade_monitor::{Instructions, Violation};
@@ -169,7 +169,7 @@ pub struct Findings {
     pub failures: Vec<Found<NamedFailure>>,
     /// What could not be followed, and where.
     pub unfollowed: BTreeMap<(Unfollowed, String), u64>,
-    /// Executions that were run to their end.
+    /// Executions that were run, be it that the last ones were cut off.
     pub executions: u64,
     /// Steps of all of them.
     pub steps: u64,
@@ -276,9 +276,13 @@ impl Session {
         run_together(worker, another, options.jobs, count, command, |command, result| {
             match result {
                 Ok(execution) => notes.take_in(&command, &execution),
-                Err(lost) => {
+                Err(Cut { lost, so_far }) => {
+                    if let Some(execution) = so_far {
+                        notes.take_in(&command, &execution);
+                    }
                     notes.findings.lose(&lost);
-                    return false;
+                    // All others end as well then, and what they have shown counts.
+                    return matches!(lost, Lost::Stopped);
                 }
             }
             let enough = options.first_only && notes.findings.distinct() > 0;
@@ -298,11 +302,14 @@ impl Session {
         Some(execution)
     }
 
-    /// Runs one execution, shows its records to `also`, and leaves it to the caller whether it counts.
+    /// Runs one execution, shows its records to `also`, and leaves it to the caller whether it counts. If it is cut off, what it has shown counts.
     pub(crate) fn try_out(&mut self, command: &Command, also: impl FnMut(&Record)) -> Option<Execution> {
         match self.worker.run(command, also) {
             Ok(execution) => Some(execution),
-            Err(lost) => {
+            Err(Cut { lost, so_far }) => {
+                if let Some(execution) = so_far {
+                    self.take_in(command, &execution);
+                }
                 self.findings.lose(&lost);
                 None
             }

@@ -333,11 +333,66 @@ fn ctrl_c_tells_what_is_known_and_leaves_nothing_behind() {
     let scratch = compiled("run_interrupted_once", &noting(ENDLESS));
     let ran = interrupted(&scratch, 1).exits(3);
     assert!(ran.stdout.starts_with("unknown  ./t: "), "{}", ran.stdout);
-    assert!(
-        ran.stdout.contains("The run was stopped; what was found in 0 schedules is told."),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.contains("The run was stopped; what was found in "), "{}", ran.stdout);
+}
+
+/// Shows a violation and a race in its first steps, and then has no end.
+const EARLY: &str = "\
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+atomic_int flag[2], x;
+int race;
+static void *run(void *argument)
+{
+    long me = (long)argument;
+    race = (int)me;
+    atomic_store_explicit(&flag[me], 1, memory_order_release);
+    (void)atomic_load_explicit(&flag[1 - me], memory_order_acquire);
+    for (;;) atomic_fetch_add(&x, 1);
+    return 0;
+}
+int main(void)
+{
+    pthread_t threads[2];
+    for (long i = 0; i < 2; i++) pthread_create(&threads[i], 0, run, (void *)i);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+";
+
+#[test]
+fn what_an_execution_shows_before_it_is_cut_off_counts() {
+    let scratch = compiled("run_early", EARLY);
+    let fixed = ["run", "--no-save", "--max-steps", "1000000000000", "--timeout", "1.5"];
+    let check = |strategy: &[&str], what: &str| {
+        let all: Vec<&str> = fixed.iter().chain(strategy).chain(&["--", "./t"]).copied().collect();
+        let ran = scratch.run(&all);
+        assert!(ran.stdout.contains(what), "{strategy:?}: {}", ran.stdout);
+        assert!(ran.stdout.contains("The run ran out of time; what was found in "), "{}", ran.stdout);
+        assert!(!ran.stdout.contains(" 0 events"), "{strategy:?}: {}", ran.stdout);
+    };
+    check(&["--jobs", "1"], "data race");
+    check(&["--jobs", "3"], "data race");
+    check(&["--strategy", "random", "--jobs", "2"], "violations  ./t: ");
+    // Ctrl-C, once something has been shown.
+    let noting = EARLY.replace("    pthread_t", "    fclose(fopen(\"starts\", \"a\"));\n    pthread_t");
+    let scratch = compiled("run_early_interrupted", &noting);
+    let fixed = ["run", "--no-save", "--max-steps", "1000000000000", "--", "./t"];
+    let child = scratch
+        .command(&fixed)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command can be started");
+    while !scratch.path("starts").exists() {
+        std::thread::yield_now();
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    interrupt(&child);
+    let ran = Ran::new(child.wait_with_output().expect("the child ends"));
+    assert!(ran.stdout.contains("The run was stopped; what was found in "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("data race"), "{}", ran.stdout);
 }
 
 /// A program with two threads whose first one does this.
