@@ -376,7 +376,10 @@ fn what_an_execution_shows_before_it_is_cut_off_counts() {
     check(&["--jobs", "3"], "data race");
     check(&["--strategy", "random", "--jobs", "2"], "violations  ./t: ");
     // Ctrl-C, once something has been shown.
-    let noting = EARLY.replace("    pthread_t", "    fclose(fopen(\"starts\", \"a\"));\n    pthread_t");
+    let noting = EARLY.replace(
+        "atomic_fetch_add(&x, 1);",
+        "if (atomic_fetch_add(&x, 1) == 100000) fclose(fopen(\"starts\", \"a\"));",
+    );
     let scratch = compiled("run_early_interrupted", &noting);
     let fixed = ["run", "--no-save", "--max-steps", "1000000000000", "--", "./t"];
     let child = scratch
@@ -388,7 +391,6 @@ fn what_an_execution_shows_before_it_is_cut_off_counts() {
     while !scratch.path("starts").exists() {
         std::thread::yield_now();
     }
-    std::thread::sleep(Duration::from_millis(500));
     interrupt(&child);
     let ran = Ran::new(child.wait_with_output().expect("the child ends"));
     assert!(ran.stdout.contains("The run was stopped; what was found in "), "{}", ran.stdout);
