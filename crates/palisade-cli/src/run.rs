@@ -242,7 +242,8 @@ impl Job<'_> {
         }
         if searched.is_some_and(|searched| searched.late) {
             return Some(
-                "The search through one execution took longer than --execution-timeout allows.".to_owned(),
+                "One execution, with the search through it, took longer than --execution-timeout allows."
+                    .to_owned(),
             );
         }
         if let Some(found) = findings.failures.iter().find(|found| found.what.is_inconclusive) {
@@ -269,9 +270,8 @@ impl Job<'_> {
                 "Not everything could be followed ({what}): nothing is known about what was not seen."
             ));
         }
-        (findings.events == 0).then(|| {
-            format!("No event was seen in {schedules}: there is nothing to judge the program by.")
-        })
+        (findings.events == 0)
+            .then(|| format!("No event was seen in {schedules}: there is nothing to judge the program by."))
     }
 
     /// Where the schedule of the most important finding is kept, if it is.

@@ -6,6 +6,7 @@ use crate::execution::{Execution, Failure, Left, PlacedViolation, Unfollowed};
 use crate::log::Record;
 use crate::process::{Lost, Program, StartError};
 use crate::schedule::{Command, Schedule, Strategy, Turns};
+use crate::stream::Reason;
 use crate::symbols::Symbols;
 use crate::worker::{Cut, Worker, run_together};
 use palisade_dpor::Divergence;
@@ -253,13 +254,22 @@ impl Session {
 
     /// Runs as many executions as the options say. `tell` is called behind each, and ends the session if it says so.
     pub fn run(&mut self, mut tell: impl FnMut(&Findings) -> bool) {
-        let mut length = 0;
-        if let Strategy::Pct { .. } = self.options.strategy {
+        let (mut length, mut counted) = (0, 0);
+        if let Strategy::Pct { .. } = self.options.strategy
+            && self.options.schedules > 0
+        {
             // How long executions are is found out by one that is the same whenever the program is run.
             let command = self.command(Strategy::Stay, 0, 0, Turns::default());
-            match self.try_out(&command, |_| ()) {
-                Some(execution) => length = execution.end.steps,
-                None => return,
+            let Some(execution) = self.try_out(&command, |_| ()) else { return };
+            length = execution.end.steps;
+            if matches!(execution.end.reason, Reason::Time | Reason::Stalled) {
+                // It has taken all the time that there is for one, so it is the first.
+                self.take_in(&command, &execution);
+                counted = 1;
+                let enough = self.options.first_only && self.findings.distinct() > 0;
+                if !tell(&self.findings) || enough {
+                    return;
+                }
             }
         }
         let Session { worker, program, options, allowance, symbols, threads, findings } = self;
@@ -269,7 +279,7 @@ impl Session {
             let worker = Worker::start(program, options.interlocked, allowance, options.room()).ok()?;
             (worker.server.hello.modules == modules).then_some(worker)
         };
-        let count = options.schedules.min(u64::MAX - options.seed);
+        let count = (options.schedules - counted).min(u64::MAX - options.seed);
         let command =
             |number: u64| options.command(options.strategy, options.seed + number, length, Turns::default());
         let mut notes = Notes { symbols, threads, findings };

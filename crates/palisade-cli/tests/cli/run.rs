@@ -287,6 +287,27 @@ fn one_execution_without_an_end_is_told_as_what_it_is() {
     check("run_one_execs", "execl(\"/bin/true\", \"true\", (char *)0);", "exec");
 }
 
+#[test]
+fn the_time_of_an_execution_is_given_once() {
+    let source = "#include <stdatomic.h>\n#include <stdio.h>\natomic_int x;\n\
+         int main(void)\n{\n    FILE *file = fopen(\"starts\", \"a\");\n    fputc('.', file);\n    fclose(file);\n    x = 1;\n    for (;;) {}\n}\n";
+    let scratch = compiled("run_time_once", source);
+    let check = |strategy: &[&str], reason: &str| {
+        let _ = std::fs::remove_file(scratch.path("starts"));
+        let fixed =
+            ["run", "--no-save", "--patience", "60", "--execution-timeout", "0.3", "--schedules", "1"];
+        let all: Vec<&str> = fixed.iter().chain(strategy).chain(&["--", "./t"]).copied().collect();
+        let ran = scratch.run(&all).exits(3);
+        assert!(ran.stdout.contains("time limit") && ran.stdout.contains(reason), "{}", ran.stdout);
+        assert_eq!(scratch.read("starts"), ".", "{strategy:?}: it was run once");
+    };
+    check(&["--strategy", "pct"], "The one schedule could not be followed to its end");
+    check(
+        &["--strategy", "exhaustive"],
+        "One execution, with the search through it, took longer than --execution-timeout allows.",
+    );
+}
+
 /// Interrupts a run once its program has been started so many times.
 fn interrupted(scratch: &Scratch, started: u64) -> Ran {
     let args = ["run", "--schedules", "1000000000", "--max-steps", "1000000000000", "--no-save", "--", "./t"];
