@@ -89,7 +89,10 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     }
     drop(meter);
     let problem = job.problem(&session.findings, exhaustive);
-    let ended_well = session.findings.failures.is_empty() && session.findings.unfollowed.is_empty();
+    let ended_well = session.findings.failures.is_empty()
+        && session.findings.unfollowed.is_empty()
+        && !session.findings.stopped
+        && !session.findings.out_of_memory;
     if session.findings.accesses == 0
         && session.findings.executions > 0
         && session.findings.threads > 1
@@ -213,18 +216,19 @@ impl Job<'_> {
     /// Why the answer is not all that was asked for.
     fn problem(&self, findings: &Findings, searched: Option<Searched>) -> Option<String> {
         let done = findings.executions;
+        let schedules = format!("{done} schedule{}", if done == 1 { "" } else { "s" });
         if findings.stopped {
             let why = if self.stop.load(Ordering::Relaxed) { "was stopped" } else { "ran out of time" };
-            return Some(format!("The run {why}; what was found in {done} schedules is told."));
+            return Some(format!("The run {why}; what was found in {schedules} is told."));
         }
         if findings.out_of_memory {
             let gib = self.options.memory.unwrap_or(0) as f64 / (1u64 << 30) as f64;
             return Some(format!(
-                "The run ran out of memory ({gib:.2} GiB); what was found in {done} schedules is told."
+                "The run ran out of memory ({gib:.2} GiB); what was found in {schedules} is told."
             ));
         }
         if let Some(lost) = &findings.lost {
-            return Some(format!("{lost}; what was found in {done} schedules is told."));
+            return Some(format!("{lost}; what was found in {schedules} is told."));
         }
         if findings.diverged > 0 && self.args.replay.is_some() {
             let first =
@@ -238,21 +242,25 @@ impl Job<'_> {
         }
         if searched.is_some_and(|searched| searched.late) {
             return Some(
-                "The search through one execution took longer than --execution-timeout allows.".to_owned(),
+                "One execution, with the search through it, took longer than --execution-timeout allows."
+                    .to_owned(),
             );
+        }
+        if let Some(found) = findings.failures.iter().find(|found| found.what.is_inconclusive) {
+            let message = &found.what.message;
+            if done == 1 {
+                return Some(format!("The one schedule could not be followed to its end: {message}."));
+            }
+            let given_up = if worth_going_on(findings) { "" } else { ", and no more were tried" };
+            return Some(format!(
+                "Not all of {done} schedules could be followed to their end{given_up}: {message}."
+            ));
         }
         if searched.is_some_and(|searched| !searched.complete)
             && worth_going_on(findings)
             && !self.args.stop_at_first
         {
             return Some(format!("There are more executions than the {done} that were run."));
-        }
-        if let Some(found) = findings.failures.iter().find(|found| found.what.is_inconclusive) {
-            let message = &found.what.message;
-            let given_up = if worth_going_on(findings) { "" } else { ", and no more were tried" };
-            return Some(format!(
-                "Not all of {done} schedules could be followed to their end{given_up}: {message}."
-            ));
         }
         if !findings.unfollowed.is_empty() {
             let what: BTreeSet<&str> =
@@ -262,9 +270,8 @@ impl Job<'_> {
                 "Not everything could be followed ({what}): nothing is known about what was not seen."
             ));
         }
-        (findings.events == 0).then(|| {
-            format!("No event was seen in {done} schedules: there is nothing to judge the program by.")
-        })
+        (findings.events == 0)
+            .then(|| format!("No event was seen in {schedules}: there is nothing to judge the program by."))
     }
 
     /// Where the schedule of the most important finding is kept, if it is.

@@ -273,6 +273,7 @@ int pal_limit_syscall(long number, const long *arguments, uint64_t place, long *
 void pal_begin_reaping(void);
 void pal_expect_children(void);
 int pal_is_asked_to_end(void);
+void pal_end_children(void);
 void pal_reap(void);
 
 /* Writes a record. */

@@ -108,7 +108,7 @@ static void end_searched(void)
 }
 
 /* Ends all processes that are left of an execution. */
-void pal_reap(void)
+void pal_end_children(void)
 {
     for (;;) {
         int status;
@@ -129,6 +129,12 @@ void pal_reap(void)
         struct timespec tick = {0, 5 * 1000 * 1000};
         sigtimedwait(&signals, NULL, &tick);
     }
+}
+
+/* The same, and the server as well if somebody wants that. */
+void pal_reap(void)
+{
+    pal_end_children();
     has_children = 0;
     if (asked_to_end) {
         pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);

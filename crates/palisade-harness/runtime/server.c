@@ -201,6 +201,36 @@ static int end_child(pid_t child, int *status, int is_stopped)
     return 1;
 }
 
+static void tell_end(int status);
+
+/* How often it is tried to end an execution that writes to the log, and how long is waited in between: together less than we are given. */
+enum { TRIES = 20, BETWEEN_TRIES = 5 * 1000 * 1000 };
+
+/* Somebody wants all to end. What the execution has shown is told, unless nobody reads it. */
+static void end_all(pid_t child, const sigset_t *signals)
+{
+    int status = 0, is_over = 0;
+    for (int i = 0; i < TRIES && !is_over; i++) {
+        is_over = end_child(child, &status, 0);
+        if (!is_over) {
+            struct timespec tick = {0, BETWEEN_TRIES};
+            sigtimedwait(signals, NULL, &tick);
+        }
+    }
+    if (!is_over) {
+        kill(child, SIGKILL);
+    }
+    pal_end_children();
+    if (is_over) {
+        if (!pal.shared->reason && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
+            pal.shared->reason = R_STOPPED;
+        }
+        pal.shared->late = 0;
+        tell_end(status);
+    }
+    pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+}
+
 /* Watches an execution until it is over. */
 static int watch(pid_t child)
 {
@@ -232,7 +262,10 @@ static int watch(pid_t child)
                 return status;
             }
         }
-        if (pal_is_asked_to_end() || getppid() != parent) {
+        if (pal_is_asked_to_end()) {
+            end_all(child, &signals);
+        }
+        if (getppid() != parent) {
             kill(child, SIGKILL);
             pal_reap();
             pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
@@ -478,8 +511,9 @@ __attribute__((constructor(101))) static void begin(int count, char **arguments,
     const char *mode = getenv("PALISADE_SCHEDULING");
     enum { FSGSBASE = 2 };
     pal.token_mode = !(getauxval(AT_HWCAP2) & FSGSBASE) || (mode && !strcmp(mode, "token"));
-    if (run && strncmp(run, "again", 5)) {
-        setenv("PALISADE_RUN", "again", 1);
+    if (run && !strcmp(run, "1")) {
+        /* In place: `setenv` would take memory from the heap of the program, and its addresses would depend on whether it was started once more. */
+        *(char *)run = 'a';
         without_randomisation(arguments, environ);
     }
     const char *end = getenv("PALISADE_END_OF_OUTPUT");

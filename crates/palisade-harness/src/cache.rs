@@ -95,7 +95,7 @@ impl Cache {
             Ok(content) if path.file_name()?.to_str()? == file_name(name, &content) => Some((path, content)),
             _ => {
                 // If it cannot be removed it is not used all the same.
-                let _ = fs::remove_file(&path);
+                let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
                 None
             }
         })
@@ -293,7 +293,11 @@ mod tests {
         assert_eq!(cache.get("r"), None);
         // A folder in the place of a file.
         fs::create_dir(&path).expect("a folder can be made");
+        fs::write(path.join("something"), b"code").expect("a file can be written");
         assert_eq!(cache.get("r"), None);
+        assert!(!path.exists(), "the folder is removed");
+        cache.put("r", b"code").expect("it can be made anew");
+        assert_eq!(cache.get("r").expect("an entry").1, b"code");
     }
 
     #[test]

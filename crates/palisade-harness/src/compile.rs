@@ -32,6 +32,10 @@ impl Family {
                 "--param=tsan-instrument-func-entry-exit=0",
                 "-U__SANITIZE_THREAD__",
                 "-Wno-tsan",
+                // Expanded inline, they would be accesses that nobody sees.
+                "-fno-builtin-memcpy",
+                "-fno-builtin-memmove",
+                "-fno-builtin-memset",
             ],
             Family::Clang => &[
                 "-fsanitize=thread",

@@ -415,6 +415,11 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// How many steps were taken in.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// The execution is over.
     pub fn finish(mut self, end: End, messages: Vec<String>, output: Output) -> Execution {
         self.flush();
@@ -513,7 +518,7 @@ impl Execution {
             Reason::Time => return Some(Failure::Late),
             Reason::Unsupported => return Some(Failure::Unsupported { what: message() }),
             Reason::Internal => return Some(Failure::Internal { what: message() }),
-            Reason::Turns => return None,
+            Reason::Turns | Reason::Stopped => return None,
             Reason::Spun => {
                 let spins = |left: &Left| left.how == How::Spins;
                 let threads = self.left.iter().any(spins).then(|| self.left.clone());

@@ -31,7 +31,7 @@ pub struct Searched {
     pub executions: u64,
     /// Times the program was run, apart from the run that the first is compared with.
     pub runs: u64,
-    /// Whether what the search does with one execution took longer than an execution may take.
+    /// Whether one execution, and what the search does with it, took longer than an execution may take.
     pub late: bool,
     /// Whether the program did not do the same again when its threads took the same turns.
     pub broken: bool,
@@ -115,7 +115,8 @@ impl Session {
         if let Some(divergence) = difference.or(divergence).filter(|_| broken && !begins_again) {
             session.name_divergence(&divergence, last.as_ref().map(|(_, execution)| execution));
         }
-        if let Some((command, execution)) = last.filter(|_| late && !begins_again) {
+        let is_over = late || session.findings.stopped || session.findings.out_of_memory;
+        if let Some((command, execution)) = last.filter(|_| is_over && !begins_again) {
             // It was run, and what it shows counts, though the search did not get to its end.
             session.take_in(&command, &execution);
         }
@@ -137,7 +138,7 @@ struct Runner<'a> {
     difference: Option<Divergence>,
     /// How often it was asked whether to go on.
     asked: u32,
-    /// When the last run ended, and whether that was too long ago.
+    /// When the last run began, and whether that was too long ago.
     since: Option<Instant>,
     is_late: bool,
 }
@@ -154,6 +155,7 @@ impl Executions for Runner<'_> {
     }
 
     fn run(&mut self, request: &Request<'_>) -> Recording {
+        self.since = Some(Instant::now());
         let recording = self.run_once(request);
         let ended = self.last.as_ref().is_some_and(|(_, execution)| {
             matches!(execution.end.reason, Reason::None | Reason::Deadlock | Reason::Spun)
@@ -165,9 +167,13 @@ impl Executions for Runner<'_> {
         // The search compares runs as far as they make the same choices, which may not be far. So the first run is taken again to its end.
         self.is_compared = true;
         let choices: Vec<Choice> = recording.choices().collect();
+        let first = self.last.take();
         let again = self.run_once(&Request { choices: &choices, ..*request });
         self.runs -= 1;
-        if self.is_lost || self.begins_again {
+        let is_late = self.last.as_ref().is_some_and(|(_, execution)| execution.end.reason == Reason::Time);
+        if self.is_lost || self.begins_again || is_late {
+            self.is_late |= is_late;
+            self.last = first;
             return recording;
         }
         self.difference = recording.difference(&again);
@@ -187,12 +193,17 @@ impl Runner<'_> {
             Then::Anybody => Strategy::Round,
             Then::TheSame => Strategy::Stay,
         };
-        let command = Command {
+        let mut command = Command {
             asleep: request.asleep.iter().map(|sleeper| sleeper.process as u16).collect(),
             steps: request.steps as u64,
             explores: true,
             ..self.session.command(strategy, 0, 0, turns)
         };
+        if let Some((since, time)) = self.since.zip(self.session.options().time) {
+            // What is left of it, if this is not the first run.
+            let left = time.saturating_sub(since.elapsed()).as_millis();
+            command.time = command.time.min(u64::try_from(left).unwrap_or(u64::MAX)).max(1);
+        }
         let mut threads = 0;
         let mut begins_again = false;
         let execution = self.session.try_out(&command, |record| {
@@ -202,7 +213,6 @@ impl Runner<'_> {
         });
         self.runs += 1;
         self.begins_again |= begins_again;
-        self.since = Some(Instant::now());
         let Some(execution) = execution else {
             self.is_lost = true;
             return recording;
@@ -211,7 +221,7 @@ impl Runner<'_> {
             Reason::None => (0..threads).for_each(|thread| recording.ends(thread)),
             // Those that wait are known to wait; those that could have gone on were not wanted to.
             Reason::Deadlock | Reason::Spun | Reason::Turns | Reason::Steps => {}
-            Reason::Stalled | Reason::Unsupported | Reason::Time | Reason::Internal => {
+            Reason::Stalled | Reason::Unsupported | Reason::Time | Reason::Internal | Reason::Stopped => {
                 recording.cut();
             }
         }

@@ -6,7 +6,7 @@
 use crate::allowance::{Allowance, Over};
 use crate::log::Record;
 use crate::schedule::Command;
-use crate::stream::{End, Hello, Item, LogReader};
+use crate::stream::{End, Hello, Item, LogReader, Reason};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -212,7 +212,7 @@ impl Server {
         sent.map_err(|error| self.lost(error))
     }
 
-    /// Reads the log of the next execution that was asked for. Every so often `go_on` is asked whether to.
+    /// Reads the log of the next execution that was asked for. Every so often `go_on` is asked whether to. When the time is up the program is ended from elsewhere, and what it has logged is read.
     pub fn read(
         &mut self,
         take: impl FnMut(&Record),
@@ -221,15 +221,11 @@ impl Server {
     ) -> Result<(End, Output), Lost> {
         let mut over = None;
         let end = self.log.read_execution(take, message, || {
-            over = go_on().err();
+            over = go_on().err().filter(|&over| over == Over::Memory);
             over.is_none()
         });
-        let end = end.map_err(|error| match over {
-            Some(Over::Memory) => Lost::Memory,
-            Some(Over::Stopped | Over::Time) => Lost::Stopped,
-            None => self.lost(error),
-        })?;
-        let output = self.last_output();
+        let end = end.map_err(|error| if over.is_some() { Lost::Memory } else { self.lost(error) })?;
+        let output = if end.reason == Reason::Stopped { Output::default() } else { self.last_output() };
         Ok((end, output))
     }
 

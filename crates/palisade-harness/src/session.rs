@@ -6,8 +6,9 @@ use crate::execution::{Execution, Failure, Left, PlacedViolation, Unfollowed};
 use crate::log::Record;
 use crate::process::{Lost, Program, StartError};
 use crate::schedule::{Command, Schedule, Strategy, Turns};
+use crate::stream::Reason;
 use crate::symbols::Symbols;
-use crate::worker::{Worker, run_together};
+use crate::worker::{Cut, Worker, run_together};
 use palisade_dpor::Divergence;
 use palisade_memory::{Interlocked, Model};
 use palisade_monitor::{Instructions, Violation};
@@ -169,7 +170,7 @@ pub struct Findings {
     pub failures: Vec<Found<NamedFailure>>,
     /// What could not be followed, and where.
     pub unfollowed: BTreeMap<(Unfollowed, String), u64>,
-    /// Executions that were run to their end.
+    /// Executions that were run, be it that the last ones were cut off.
     pub executions: u64,
     /// Steps of all of them.
     pub steps: u64,
@@ -253,13 +254,22 @@ impl Session {
 
     /// Runs as many executions as the options say. `tell` is called behind each, and ends the session if it says so.
     pub fn run(&mut self, mut tell: impl FnMut(&Findings) -> bool) {
-        let mut length = 0;
-        if let Strategy::Pct { .. } = self.options.strategy {
+        let (mut length, mut counted) = (0, 0);
+        if let Strategy::Pct { .. } = self.options.strategy
+            && self.options.schedules > 0
+        {
             // How long executions are is found out by one that is the same whenever the program is run.
             let command = self.command(Strategy::Stay, 0, 0, Turns::default());
-            match self.try_out(&command, |_| ()) {
-                Some(execution) => length = execution.end.steps,
-                None => return,
+            let Some(execution) = self.try_out(&command, |_| ()) else { return };
+            length = execution.end.steps;
+            if matches!(execution.end.reason, Reason::Time | Reason::Stalled) {
+                // It has taken all the time that there is for one, so it is the first.
+                self.take_in(&command, &execution);
+                counted = 1;
+                let enough = self.options.first_only && self.findings.distinct() > 0;
+                if !tell(&self.findings) || enough {
+                    return;
+                }
             }
         }
         let Session { worker, program, options, allowance, symbols, threads, findings } = self;
@@ -269,16 +279,20 @@ impl Session {
             let worker = Worker::start(program, options.interlocked, allowance, options.room()).ok()?;
             (worker.server.hello.modules == modules).then_some(worker)
         };
-        let count = options.schedules.min(u64::MAX - options.seed);
+        let count = (options.schedules - counted).min(u64::MAX - options.seed);
         let command =
             |number: u64| options.command(options.strategy, options.seed + number, length, Turns::default());
         let mut notes = Notes { symbols, threads, findings };
         run_together(worker, another, options.jobs, count, command, |command, result| {
             match result {
                 Ok(execution) => notes.take_in(&command, &execution),
-                Err(lost) => {
+                Err(Cut { lost, so_far }) => {
+                    if let Some(execution) = so_far {
+                        notes.take_in(&command, &execution);
+                    }
                     notes.findings.lose(&lost);
-                    return false;
+                    // All others end as well then, and what they have shown counts.
+                    return matches!(lost, Lost::Stopped);
                 }
             }
             let enough = options.first_only && notes.findings.distinct() > 0;
@@ -298,11 +312,14 @@ impl Session {
         Some(execution)
     }
 
-    /// Runs one execution, shows its records to `also`, and leaves it to the caller whether it counts.
+    /// Runs one execution, shows its records to `also`, and leaves it to the caller whether it counts. If it is cut off, what it has shown counts.
     pub(crate) fn try_out(&mut self, command: &Command, also: impl FnMut(&Record)) -> Option<Execution> {
         match self.worker.run(command, also) {
             Ok(execution) => Some(execution),
-            Err(lost) => {
+            Err(Cut { lost, so_far }) => {
+                if let Some(execution) = so_far {
+                    self.take_in(command, &execution);
+                }
                 self.findings.lose(&lost);
                 None
             }

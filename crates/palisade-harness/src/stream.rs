@@ -75,9 +75,11 @@ pub enum Reason {
     Turns,
     /// All threads that are left go round in loops that change nothing.
     Spun,
+    /// The session was ended.
+    Stopped,
 }
 
-const REASONS: [Reason; 9] = [
+const REASONS: [Reason; 10] = [
     Reason::None,
     Reason::Deadlock,
     Reason::Steps,
@@ -87,6 +89,7 @@ const REASONS: [Reason; 9] = [
     Reason::Internal,
     Reason::Turns,
     Reason::Spun,
+    Reason::Stopped,
 ];
 
 /// The longest text there may be; more is a broken log.

@@ -6,8 +6,9 @@
 use crate::allowance::{Allowance, Over};
 use crate::execution::{Execution, Places, Recorder};
 use crate::log::Record;
-use crate::process::{Killer, Lost, Program, Server, StartError};
+use crate::process::{Killer, Lost, Output, Program, Server, StartError};
 use crate::schedule::Command;
+use crate::stream::{End, Reason};
 use palisade_memory::Interlocked;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
@@ -32,6 +33,21 @@ pub(crate) struct Worker {
     room: u64,
 }
 
+/// An execution that was not run to its end.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    /// Why.
+    pub(crate) lost: Lost,
+    /// What it has shown before.
+    pub(crate) so_far: Option<Box<Execution>>,
+}
+
+impl From<Lost> for Cut {
+    fn from(lost: Lost) -> Cut {
+        Cut { lost, so_far: None }
+    }
+}
+
 impl Worker {
     /// Starts the program.
     pub(crate) fn start(
@@ -46,26 +62,42 @@ impl Worker {
     }
 
     /// Runs one execution and shows its records to `also`.
-    pub(crate) fn run(&mut self, command: &Command, also: impl FnMut(&Record)) -> Result<Execution, Lost> {
+    pub(crate) fn run(&mut self, command: &Command, also: impl FnMut(&Record)) -> Result<Execution, Cut> {
         self.server.ask(command)?;
         self.read(also)
     }
 
     /// Reads the next execution that was asked for.
-    fn read(&mut self, mut also: impl FnMut(&Record)) -> Result<Execution, Lost> {
+    fn read(&mut self, mut also: impl FnMut(&Record)) -> Result<Execution, Cut> {
         let mut recorder = Recorder::new(&mut self.places, self.interlocked, MOST_TURNS, self.room);
         let (full, allowance) = (recorder.full(), &self.allowance);
         let mut messages = Vec::new();
-        let (end, output) = self.server.read(
+        let read = self.server.read(
             |record| {
                 recorder.take(record);
                 also(record);
             },
             |text| messages.push(text),
             || if full.load(Ordering::Relaxed) { Err(Over::Memory) } else { allowance.check() },
-        )?;
+        );
+        let (end, output, lost) = match read {
+            Ok((end, output)) => {
+                let lost = (end.reason == Reason::Stopped).then_some(Lost::Stopped);
+                (end, output, lost)
+            }
+            Err(lost @ (Lost::Stopped | Lost::Memory)) => {
+                let end = End { reason: Reason::Stopped, steps: recorder.steps(), ..End::default() };
+                (end, Output::default(), Some(lost))
+            }
+            Err(lost) => return Err(lost.into()),
+        };
+        let has_begun = recorder.steps() > 0;
         let execution = recorder.finish(end, messages, output);
-        if full.load(Ordering::Relaxed) { Err(Lost::Memory) } else { Ok(execution) }
+        let lost = if full.load(Ordering::Relaxed) { Some(Lost::Memory) } else { lost };
+        match lost {
+            Some(lost) => Err(Cut { lost, so_far: has_begun.then(|| Box::new(execution)) }),
+            None => Ok(execution),
+        }
     }
 
     /// Runs executions as long as there are any.
@@ -98,18 +130,18 @@ impl Worker {
 struct Done {
     number: u64,
     command: Command,
-    result: Result<Execution, Lost>,
+    result: Result<Execution, Cut>,
 }
 
-/// Runs so many executions on a worker and on others that are started for it, and hands them to `take` in order, until it says that these were enough or one is lost. If there are executions left then, the
-/// worker is of no use any more.
+/// Runs so many executions on a worker and on others that are started for it, and hands them to `take` in order, until it says that these were enough. If there are executions left then, the
+/// worker is of no use any more. If one is lost and `take` wants to go on, no more are begun, and those that were are handed on.
 pub(crate) fn run_together(
     own: &mut Worker,
     another: impl Fn() -> Option<Worker> + Sync,
     workers: usize,
     count: u64,
     command: impl Fn(u64) -> Command + Sync,
-    mut take: impl FnMut(Command, Result<Execution, Lost>) -> bool,
+    mut take: impl FnMut(Command, Result<Execution, Cut>) -> bool,
 ) {
     let workers = workers.min(usize::try_from(count).unwrap_or(usize::MAX)).max(1);
     let line = Line::new(count, WINDOW * workers as u64);
@@ -134,12 +166,21 @@ pub(crate) fn run_together(
                 next += 1;
                 line.taken();
                 let is_lost = result.is_err();
-                if !take(command, result) || is_lost {
+                if !take(command, result) {
                     if next < count {
                         line.close();
                     }
                     return;
                 }
+                if is_lost {
+                    line.end();
+                }
+            }
+        }
+        // Some before them were not run any more.
+        for Done { command, result, .. } in early.into_values() {
+            if !take(command, result) {
+                return;
             }
         }
     });
@@ -202,6 +243,12 @@ impl Line {
             worker.kill();
         }
         state.workers.push(worker);
+    }
+
+    /// No more are begun.
+    fn end(&self) {
+        self.state().is_closed = true;
+        self.moved.notify_all();
     }
 
     /// Enough was seen.

@@ -119,6 +119,25 @@ fn programs_in_rust() {
 }
 
 #[test]
+fn the_heap_is_the_same_if_randomisation_is_off_already() {
+    let path = compile_with("gcc", "repeat/heap.c", "repeat-heap", &[]);
+    let printed = |before: &[&str]| {
+        let command = before.iter().copied().map(str::to_owned).chain([path.display().to_string()]);
+        let program = Program { command: command.collect(), scheduling: Scheduling::Best };
+        let mut session = start(&program, &random(1));
+        let command = session.command(Strategy::Random, 0, 0, Turns::default());
+        session.execute(&command).expect("an execution").output.text()
+    };
+    let usual = printed(&[]);
+    assert!(usual.starts_with("0x"), "{usual}");
+    assert_eq!(printed(&["env", "PALISADE_RUN=again"]), usual, "randomised addresses");
+    // Containers may forbid it.
+    if Command::new("setarch").args(["-R", "true"]).status().is_ok_and(|status| status.success()) {
+        assert_eq!(printed(&["setarch", "-R"]), usual, "no randomisation from the start");
+    }
+}
+
+#[test]
 fn a_loop_on_a_stack_that_others_look_at_is_not_cut_short() {
     let path = compile_with("gcc", "repeat/stacks.c", "repeat-stacks", &[]);
     let options = Options { steps: 60, ..random(1) };

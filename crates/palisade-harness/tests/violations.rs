@@ -47,6 +47,20 @@ fn fences_in_inline_assembly_count() {
 }
 
 #[test]
+fn what_compilers_expand_inline_is_followed() {
+    for compiler in ["gcc", "clang"] {
+        for what in ["-DSET", "-DCOPY", "-DMOVE"] {
+            for optimisation in ["-O0", "-O2", "-O3"] {
+                let name = format!("copies_{compiler}{what}{optimisation}");
+                let path = compile_with(compiler, "copies.c", &name, &[what, optimisation]);
+                let findings = run(&program(&path), &random(100));
+                assert!(violations(&findings, Model::Tso) > 0, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
 fn data_races_are_told_apart() {
     let findings = run(&program(&compile("races.c", "races", &[])), &random(50));
     assert!(!findings.races.is_empty());

@@ -96,12 +96,19 @@ pub fn run_headline(finding: &RunFinding<'_>, colour: Colour) -> String {
     }
     let executions = finding.findings.executions;
     counts.push(match finding.exhaustive {
+        Some((true, 1, None)) => "the only partial order".to_owned(),
+        Some((false, 1, None)) => "1 partial order, not all".to_owned(),
         Some((true, orders, None)) => format!("all {orders} partial orders"),
         Some((false, orders, None)) => format!("{orders} partial orders, not all"),
         Some((complete, schedules, Some(preemptions))) => {
-            let all = if complete { "all " } else { "" };
-            let plural = if preemptions == 1 { "" } else { "s" };
-            format!("{all}{schedules} schedules with at most {preemptions} preemption{plural}")
+            let plural = |count: usize| if count == 1 { "" } else { "s" };
+            let counted = match (complete, schedules) {
+                (true, 1) => "the only schedule".to_owned(),
+                (false, 1) => "1 schedule".to_owned(),
+                (true, _) => format!("all {schedules} schedules"),
+                (false, _) => format!("{schedules} schedules"),
+            };
+            format!("{counted} with at most {preemptions} preemption{}", plural(preemptions))
         }
         None => format!("{executions} schedule{}", if executions == 1 { "" } else { "s" }),
     });

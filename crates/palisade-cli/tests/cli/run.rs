@@ -158,7 +158,7 @@ int main(void)
 fn a_program_that_does_not_repeat_is_unknown_with_the_first_event_that_differed() {
     let scratch = compiled("run_process_id", PROCESS_ID);
     scratch.run(&["run", "--no-save", "--strategy", "exhaustive", "--", "./t"]).exits(3).prints(str![[r#"
-unknown  ./t: [..] partial orders, not all, [..] events
+unknown  ./t: [..] partial order[..], not all, [..] events
 
 The program did not do the same again when its threads took the same turns. After [..] steps, thread 1 was expected to store 4 bytes at [..] (t.c:7[..] in run), but was about to store 4 bytes at [..] (t.c:7[..] in run). It depends on something that the scheduler does not decide or see: [..]
   t.c:7[..]  cells[getpid() % 65521 + 1] = 1;  expected: store 4 bytes at [..]
@@ -192,7 +192,7 @@ clean  ./t: all 3 partial orders, [..] events
 "#]]);
     scratch.run(&["run", "--strategy", "exhaustive", "--preemptions", "0", "--", "./t"]).exits(0).prints(
         str![[r#"
-clean  ./t: all [..] schedules with at most 0 preemptions, [..] events
+clean  ./t: [..] with at most 0 preemptions, [..] events
 
 "#]],
     );
@@ -260,10 +260,52 @@ the execution was ended at the limit of its time (in [..] schedules, first with 
         .exits(3);
     scratch.run(&["run", "--strategy", "exhaustive", "--no-save", "-q", "--", "./t"]).exits(4).prints(str![
         [r#"
-failed  ./t: endless loop, all 1 partial orders, [..] events
+failed  ./t: endless loop, the only partial order, [..] events
 
 "#]
     ]);
+}
+
+#[test]
+fn one_execution_without_an_end_is_told_as_what_it_is() {
+    let check = |name: &str, what: &str, reason: &str| {
+        let source = format!(
+            "#include <signal.h>\n#include <stdatomic.h>\n#include <unistd.h>\natomic_int x;\n\
+             int main(void)\n{{\n    x = 1;\n    {what}\n    return 0;\n}}\n"
+        );
+        let scratch = compiled(name, &source);
+        let fixed = ["run", "--no-save", "--strategy", "exhaustive", "--patience", "0.3", "--", "./t"];
+        let ran = scratch.run(&fixed).exits(3);
+        let told = ran.stdout.contains("1 partial order, not all")
+            && ran.stdout.contains("The one schedule could not be followed to its end: ")
+            && ran.stdout.contains(reason)
+            && !ran.stdout.contains("There are more executions");
+        assert!(told, "{}", ran.stdout);
+    };
+    check("run_one_stops", "raise(SIGSTOP);", "stopped by signal 19");
+    check("run_one_stalls", "for (;;) {}", "until --patience was over");
+    check("run_one_execs", "execl(\"/bin/true\", \"true\", (char *)0);", "exec");
+}
+
+#[test]
+fn the_time_of_an_execution_is_given_once() {
+    let source = "#include <stdatomic.h>\n#include <stdio.h>\natomic_int x;\n\
+         int main(void)\n{\n    FILE *file = fopen(\"starts\", \"a\");\n    fputc('.', file);\n    fclose(file);\n    x = 1;\n    for (;;) {}\n}\n";
+    let scratch = compiled("run_time_once", source);
+    let check = |strategy: &[&str], reason: &str| {
+        let _ = std::fs::remove_file(scratch.path("starts"));
+        let fixed =
+            ["run", "--no-save", "--patience", "60", "--execution-timeout", "0.3", "--schedules", "1"];
+        let all: Vec<&str> = fixed.iter().chain(strategy).chain(&["--", "./t"]).copied().collect();
+        let ran = scratch.run(&all).exits(3);
+        assert!(ran.stdout.contains("time limit") && ran.stdout.contains(reason), "{}", ran.stdout);
+        assert_eq!(scratch.read("starts"), ".", "{strategy:?}: it was run once");
+    };
+    check(&["--strategy", "pct"], "The one schedule could not be followed to its end");
+    check(
+        &["--strategy", "exhaustive"],
+        "One execution, with the search through it, took longer than --execution-timeout allows.",
+    );
 }
 
 /// Interrupts a run once its program has been started so many times.
@@ -312,11 +354,68 @@ fn ctrl_c_tells_what_is_known_and_leaves_nothing_behind() {
     let scratch = compiled("run_interrupted_once", &noting(ENDLESS));
     let ran = interrupted(&scratch, 1).exits(3);
     assert!(ran.stdout.starts_with("unknown  ./t: "), "{}", ran.stdout);
-    assert!(
-        ran.stdout.contains("The run was stopped; what was found in 0 schedules is told."),
-        "{}",
-        ran.stdout
+    assert!(ran.stdout.contains("The run was stopped; what was found in "), "{}", ran.stdout);
+}
+
+/// Shows a violation and a race in its first steps, and then has no end.
+const EARLY: &str = "\
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+atomic_int flag[2], x;
+int race;
+static void *run(void *argument)
+{
+    long me = (long)argument;
+    race = (int)me;
+    atomic_store_explicit(&flag[me], 1, memory_order_release);
+    (void)atomic_load_explicit(&flag[1 - me], memory_order_acquire);
+    for (;;) atomic_fetch_add(&x, 1);
+    return 0;
+}
+int main(void)
+{
+    pthread_t threads[2];
+    for (long i = 0; i < 2; i++) pthread_create(&threads[i], 0, run, (void *)i);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+";
+
+#[test]
+fn what_an_execution_shows_before_it_is_cut_off_counts() {
+    let scratch = compiled("run_early", EARLY);
+    let fixed = ["run", "--no-save", "--max-steps", "1000000000000", "--timeout", "1.5"];
+    let check = |strategy: &[&str], what: &str| {
+        let all: Vec<&str> = fixed.iter().chain(strategy).chain(&["--", "./t"]).copied().collect();
+        let ran = scratch.run(&all);
+        assert!(ran.stdout.contains(what), "{strategy:?}: {}", ran.stdout);
+        assert!(ran.stdout.contains("The run ran out of time; what was found in "), "{}", ran.stdout);
+        assert!(!ran.stdout.contains(" 0 events"), "{strategy:?}: {}", ran.stdout);
+    };
+    check(&["--jobs", "1"], "data race");
+    check(&["--jobs", "3"], "data race");
+    check(&["--strategy", "random", "--jobs", "2"], "violations  ./t: ");
+    // Ctrl-C, once something has been shown.
+    let noting = EARLY.replace(
+        "atomic_fetch_add(&x, 1);",
+        "if (atomic_fetch_add(&x, 1) == 100000) fclose(fopen(\"starts\", \"a\"));",
     );
+    let scratch = compiled("run_early_interrupted", &noting);
+    let fixed = ["run", "--no-save", "--max-steps", "1000000000000", "--", "./t"];
+    let child = scratch
+        .command(&fixed)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command can be started");
+    while !scratch.path("starts").exists() {
+        std::thread::yield_now();
+    }
+    interrupt(&child);
+    let ran = Ran::new(child.wait_with_output().expect("the child ends"));
+    assert!(ran.stdout.contains("The run was stopped; what was found in "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("data race"), "{}", ran.stdout);
 }
 
 /// A program with two threads whose first one does this.
