@@ -202,6 +202,8 @@ impl Search<'_> {
                 Some((own, point)) if own == thread && point.is(instr, effect) => node.done + 1,
                 // Whoever is next gets there by local steps; an open section is in everyone's way.
                 Some((own, _)) if local && (own == thread || holder == Some(thread)) => node.done,
+                // The last access, call or return of a script may be the one that faults. Any fault is a bad state.
+                Some((own, _)) if own == thread && matches!(effect, Effect::Faulted(_)) => node.done,
                 None if local || matches!(effect, Effect::Faulted(_)) => node.done,
                 _ => continue,
             };

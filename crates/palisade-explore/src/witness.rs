@@ -38,6 +38,8 @@ pub(crate) fn unfold(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec
 /// All threads ever started, told apart; those that left no trace are `NONE`.
 struct Threads {
     locals: Vec<LocalId>,
+    /// Where each has its field in a packed state. One that is `NONE` has no field any more.
+    places: Vec<usize>,
     schedules: Vec<Schedule>,
     instances: usize,
 }
@@ -46,7 +48,8 @@ impl Threads {
     fn at_start(automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> Threads {
         let instances = automaton.machine.machine.system.instances.len();
         let locals = (0..instances).map(|thread| layout.thread(state, thread)).collect();
-        Threads { locals, schedules: vec![Schedule::default(); instances], instances }
+        let places = (0..instances).collect();
+        Threads { locals, places, schedules: vec![Schedule::default(); instances], instances }
     }
 
     /// Adds the next steps of a thread to a run.
@@ -79,10 +82,11 @@ impl Threads {
                 for target in targets {
                     let mut next = self.locals.clone();
                     next[thread] = target.local;
+                    let place = self.free_place(&next);
                     if child.is_some() {
                         next.push(target.child);
                     }
-                    if self.pack(layout, from, &next, mv.cell, target.write).as_deref() != Some(to) {
+                    if self.pack(layout, from, &next, place, mv.cell, target.write).as_deref() != Some(to) {
                         continue;
                     }
                     let cell = CellId(mv.cell);
@@ -91,6 +95,7 @@ impl Threads {
                     let actions = std::iter::once(mv.action).chain(stop.steps).collect();
                     self.take(thread, actions, stop.armed, steps);
                     if let Some(child) = child {
+                        self.places.push(place);
                         self.schedules.push(Schedule::default());
                         if let Child::RunsOn(role) = child {
                             let stop = automaton.steps_from_start(role, target.child);
@@ -105,12 +110,22 @@ impl Threads {
         panic!("a state of the path is no successor of the one before it");
     }
 
-    /// The packed state with these threads; `None` if they do not fit.
+    /// Where the search puts a thread that is started: the first place after the initial instances that no thread has.
+    fn free_place(&self, locals: &[LocalId]) -> usize {
+        let taken = |place: usize| {
+            let mut alive = self.places.iter().zip(locals).skip(self.instances);
+            alive.any(|(&own, &local)| own == place && local != LocalId::NONE)
+        };
+        (self.instances..).find(|&place| !taken(place)).expect("there are finitely many threads")
+    }
+
+    /// The packed state with these threads, a new one at the place given; `None` if they do not fit.
     fn pack(
         &self,
         layout: &Layout,
         from: &[u64],
         threads: &[LocalId],
+        new: usize,
         cell: u32,
         write: u32,
     ) -> Option<Vec<u64>> {
@@ -118,14 +133,12 @@ impl Threads {
         if write != NOTHING {
             layout.cells.as_slice()[cell as usize].set(&mut state, write);
         }
-        let (initial, spawned) = threads.split_at(self.instances);
-        let alive = spawned.iter().copied().filter(|&local| local != LocalId::NONE);
-        let mut locals = initial.iter().copied().chain(alive);
-        for field in &layout.threads {
-            field.set(&mut state, locals.next().unwrap_or(LocalId::NONE).0);
-        }
-        if locals.next().is_some() {
-            return None;
+        layout.threads[self.instances..].iter().for_each(|field| field.set(&mut state, LocalId::NONE.0));
+        for (thread, &local) in threads.iter().enumerate() {
+            if thread < self.instances || local != LocalId::NONE {
+                let place = self.places.get(thread).copied().unwrap_or(new);
+                layout.threads.get(place)?.set(&mut state, local.0);
+            }
         }
         layout.normalise(&mut state);
         Some(state)
