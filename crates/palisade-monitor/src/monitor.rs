@@ -693,7 +693,11 @@ mod tests {
         let taken = |memory: u64, events: &[&[Event]]| {
             let mut monitor = Monitor::new(Interlocked::WholeBuffer).with_memory(memory);
             events.iter().for_each(|events| monitor.take_all(events));
-            assert!(monitor.bytes() as u64 <= memory + memory / 10, "{memory}: {}", monitor.bytes());
+            assert!(
+                monitor.bytes() as u64 <= memory.saturating_add(memory / 10),
+                "{memory}: {}",
+                monitor.bytes()
+            );
             (monitor.is_full(), monitor.events())
         };
         let all = (addresses.len() + processes.len()) as u64;
