@@ -40,6 +40,8 @@ pub struct Stop {
     /// How many of the last steps (counting the first step too, in front of all others) belong to an atomic section that is not entered yet. A run
     /// of the machine takes them together with the thread's next step; see [`Schedule`].
     pub armed: usize,
+    /// Whether it stops here only because of the work that was done: its next steps are local, too.
+    pub cut: bool,
 }
 
 /// The steps of one thread for a run of the machine: those of a section not entered yet are put off to the thread's next step, so that the section
@@ -96,19 +98,24 @@ pub fn run_on(
         if visit.next.is_none() {
             state.insert(visit.local.clone(), Colour::OnPath);
             match search.local_steps(&visit.local, like_source(&visit.local)) {
-                None => {
-                    search.stop(&path);
+                Ahead::Waits => {
+                    search.stop(&path, false);
                     visit_done(&mut state, &mut path);
                     continue;
                 }
-                Some(steps) if steps.is_empty() => {
+                Ahead::Cut => {
+                    search.stop(&path, true);
+                    visit_done(&mut state, &mut path);
+                    continue;
+                }
+                Ahead::Steps(steps) if steps.is_empty() => {
                     if !like_source(&visit.local) {
-                        search.stop(&path);
+                        search.stop(&path, false);
                     }
                     visit_done(&mut state, &mut path);
                     continue;
                 }
-                Some(steps) => visit.next = Some(steps),
+                Ahead::Steps(steps) => visit.next = Some(steps),
             }
         }
         let visit = &mut path[depth];
@@ -120,7 +127,7 @@ pub fn run_on(
                 Some(Colour::OnPath) => {
                     if !like_source(&local) {
                         let end = path.iter().position(|visit| visit.local == local).expect("on the path");
-                        search.stop(&path[..=end]);
+                        search.stop(&path[..=end], false);
                     }
                 }
             },
@@ -151,6 +158,16 @@ fn visit_done(state: &mut FxHashMap<Local, Colour>, path: &mut Vec<Visit>) {
     state.insert(visit.local, Colour::Done);
 }
 
+/// What a thread state does next.
+enum Ahead {
+    /// Local steps; if there are none, it is stuck.
+    Steps(Vec<(Action, Local)>),
+    /// It has to stop here.
+    Waits,
+    /// It could go on, but enough work was done.
+    Cut,
+}
+
 struct Search<'m, 'a> {
     machine: &'m ThreadMachine<'a>,
     observer: &'m Observer,
@@ -159,22 +176,25 @@ struct Search<'m, 'a> {
 }
 
 impl Search<'_, '_> {
-    /// The local steps of a thread state (none: it is stuck), or `None` if it has to stop here. Visible steps are among them only if nobody can tell the
-    /// thread state from the one before the run.
-    fn local_steps(&mut self, local: &Local, like_source: bool) -> Option<Vec<(Action, Local)>> {
+    /// The local steps of a thread state. Visible steps are among them only if nobody can tell the thread state from the one before the run.
+    fn local_steps(&mut self, local: &Local, like_source: bool) -> Ahead {
         let ended = local.thread.has_ended(self.machine.machine.system);
         let registers: usize = local.thread.frames.iter().map(|frame| frame.registers.len()).sum();
         self.work += 16 + registers + local.thread.buffer.len();
-        if local.fault.is_some() || ended || self.work > MOST_WORK {
-            return None;
+        if local.fault.is_some() || ended {
+            return Ahead::Waits;
         }
-        if local.thread.frames.len() > MOST_FRAMES {
+        let enough = self.work > MOST_WORK;
+        if local.thread.frames.len() > MOST_FRAMES && !enough {
             self.runs.too_deep = true;
-            return Some(Vec::new());
+            return Ahead::Steps(Vec::new());
         }
         let edges: Vec<_> = self.machine.edges(local).collect();
         if edges.iter().any(|&edge| self.machine.kind(local, edge) != Kind::Local) {
-            return None;
+            return Ahead::Waits;
+        }
+        if enough {
+            return Ahead::Cut;
         }
         let view = self.observer.view(local);
         let mut steps = Vec::new();
@@ -182,17 +202,17 @@ impl Search<'_, '_> {
             for action in self.machine.actions(local, edge) {
                 if let Some(after) = self.machine.step(local, action, None) {
                     if !like_source && self.observer.view(&after.local) != view {
-                        return None;
+                        return Ahead::Waits;
                     }
                     steps.push((action, after.local));
                 }
             }
         }
         // Fences and sections that wait for pending stores.
-        if steps.is_empty() && !local.thread.buffer.is_empty() { None } else { Some(steps) }
+        if steps.is_empty() && !local.thread.buffer.is_empty() { Ahead::Waits } else { Ahead::Steps(steps) }
     }
 
-    fn stop(&mut self, path: &[Visit]) {
+    fn stop(&mut self, path: &[Visit], cut: bool) {
         let local = path.last().expect("a path has a start").local.clone();
         let steps: Vec<Action> = path.iter().filter_map(|visit| visit.by).collect();
         let outside = path.iter().rposition(|visit| visit.local.hold == Hold::Outside);
@@ -200,7 +220,7 @@ impl Search<'_, '_> {
             Hold::Armed(_) => outside.map_or(steps.len() + 1, |position| steps.len() - position),
             Hold::Outside | Hold::Entered(_) => 0,
         };
-        self.runs.stops.push(Stop { local, steps, armed });
+        self.runs.stops.push(Stop { local, steps, armed, cut });
     }
 }
 

@@ -56,6 +56,8 @@ pub(crate) struct Info {
     /// Whether it is at a location a `forbid` looks at.
     pub at_seen: bool,
     pub faulted: bool,
+    /// How often in a row the local steps of the thread were cut off, up to here, when it came here first. 0: it waits for something here.
+    pub cuts: u32,
     /// Whether it has run to its end and its buffer is empty.
     pub finished: bool,
     pub buffer_empty: bool,
@@ -80,6 +82,7 @@ impl Info {
             unjudged: false,
             at_seen: false,
             faulted: false,
+            cuts: 0,
             finished: false,
             buffer_empty: true,
             only_loads: true,
@@ -202,7 +205,7 @@ impl<'a> Automaton<'a> {
     pub fn starts(&mut self, role: RoleId) -> Vec<LocalId> {
         let local = self.machine.start(role);
         let stops = self.settle(None, After { local, write: None, child: None });
-        stops.into_iter().map(|stop| self.number(stop.local)).collect()
+        stops.into_iter().map(|stop| self.number_stop(stop, 0)).collect()
     }
 
     /// How many thread states there are.
@@ -331,11 +334,12 @@ impl<'a> Automaton<'a> {
         };
         let writes_seen = after.write.is_some_and(|(cell, _)| self.observer.cells.contains(&cell));
         let view = self.observer.view(&source);
+        let cuts = self.infos[self.moves[number as usize].local.0 as usize].cuts;
         let stops = self.settle(Some(&source), after);
         let mut targets = Vec::new();
         for stop in stops {
             let visible = writes_seen || self.observer.view(&stop.local) != view;
-            let local = self.number(stop.local);
+            let local = self.number_stop(stop, cuts);
             targets.extend(children.iter().map(|&child| Target { local, write, child, visible }));
         }
         self.set_outcome(number, code, &targets);
@@ -357,7 +361,7 @@ impl<'a> Automaton<'a> {
         if !self.collapse {
             let too_deep = after.local.thread.frames.len() > MOST_FRAMES;
             self.too_deep |= too_deep;
-            let stop = Stop { local: after.local, steps: Vec::new(), armed: 0 };
+            let stop = Stop { local: after.local, steps: Vec::new(), armed: 0, cut: false };
             return if too_deep { Vec::new() } else { vec![stop] };
         }
         let Runs { stops, too_deep } = run_on(&self.machine, &self.observer, source, after);
@@ -389,6 +393,16 @@ impl<'a> Automaton<'a> {
         let stops = self.settle(source, after);
         let found = stops.into_iter().find(|stop| self.number(stop.local.clone()) == target);
         found.expect("the target was reached during the search")
+    }
+
+    /// The number of a thread state where a thread stops, after its local steps were cut off so many times in a row.
+    fn number_stop(&mut self, stop: Stop, cuts: u32) -> LocalId {
+        let known = self.locals.len();
+        let id = self.number(stop.local);
+        if self.locals.len() > known {
+            self.infos[id.0 as usize].cuts = if stop.cut { cuts + 1 } else { 0 };
+        }
+        id
     }
 
     /// The number of a thread state.

@@ -8,7 +8,9 @@
 //!   enable, disable or change any of them (the buffer is empty, or all are loads; a load of an own pending store reads the same value from memory later if
 //!   nobody else writes the cell).
 //!
-//! Threads in front of an atomic section are left out: a section is more than its first access.
+//! Threads in front of an atomic section are left out: a section is more than its first access. So are threads whose local steps
+//! were [cut off](Info::cuts) once, twice, four times, eight times … in a row. Such a thread may go on forever, and each of its steps stands for very
+//! many of the machine, so the others get their turn early. If the thread does come to an end, they get it only a few times.
 //!
 //! *Conditions.* No step of such a set is visible to properties, and no thread is ignored forever: see [`crate::search`], which checks the latter and asks for all successors where it fails.
 //!
@@ -180,7 +182,7 @@ impl<'s> Expander<'s, '_> {
         for thread in 0..locals.len() {
             let info = self.automaton.info(locals[thread]);
             let (first, moves) = self.automaton.moves(info).expect("checked");
-            if moves.is_empty() {
+            if moves.is_empty() || info.cuts.is_power_of_two() {
                 continue;
             }
             let others = self.others(locals, thread);

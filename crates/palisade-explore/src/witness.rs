@@ -26,8 +26,7 @@ pub(crate) fn unfold(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec
     let mut steps = Vec::new();
     for (thread, &local) in threads.locals.clone().iter().enumerate() {
         let role = system.instances.as_slice()[thread].role;
-        let stop = automaton.steps_from_start(role, local);
-        threads.take(thread, stop.steps, stop.armed, &mut steps);
+        threads.begin(automaton, thread, role, local, &mut steps);
     }
     for pair in path.windows(2) {
         threads.follow(automaton, layout, &pair[0], &pair[1], &mut steps);
@@ -50,6 +49,21 @@ impl Threads {
         let locals = (0..instances).map(|thread| layout.thread(state, thread)).collect();
         let places = (0..instances).collect();
         Threads { locals, places, schedules: vec![Schedule::default(); instances], instances }
+    }
+
+    /// Adds the first local steps of a thread to a run. Very many of them are put off to its next step, which need not come:
+    /// nobody sees whether they were taken.
+    fn begin(
+        &mut self,
+        automaton: &mut Automaton<'_>,
+        thread: usize,
+        role: RoleId,
+        local: LocalId,
+        steps: &mut Vec<Step>,
+    ) {
+        let stop = automaton.steps_from_start(role, local);
+        let put_off = if stop.cut { stop.steps.len() } else { stop.armed };
+        self.take(thread, stop.steps, put_off, steps);
     }
 
     /// Adds the next steps of a thread to a run.
@@ -98,8 +112,7 @@ impl Threads {
                         self.places.push(place);
                         self.schedules.push(Schedule::default());
                         if let Child::RunsOn(role) = child {
-                            let stop = automaton.steps_from_start(role, target.child);
-                            self.take(next.len() - 1, stop.steps, stop.armed, steps);
+                            self.begin(automaton, next.len() - 1, role, target.child, steps);
                         }
                     }
                     self.locals = next;
