@@ -33,6 +33,7 @@ use crate::event::{Access, Action, Bytes, Event, Instruction, MOST_PROCESSES, Pr
 use crate::shadow::{NONE, Piece, Shadow, Stored, View};
 use crate::violations::Violations;
 use palisade_memory::Interlocked;
+use std::iter;
 
 /// For how many events addresses are looked up at a time.
 const AT_A_TIME: usize = 16;
@@ -146,17 +147,21 @@ impl Monitor {
     /// Whether some events can be taken in within the memory. Each takes little, unless there are more processes than there is room for in vectors: then these grow.
     fn has_room_for(&self, events: &[Event]) -> bool {
         let bytes = self.bytes() as u64;
-        if bytes > self.most {
-            return false;
-        }
-        let is_new = |process: Process| self.slots.get(process.0 as usize).is_none_or(|&slot| slot == NONE);
-        let starts = |event: &Event| match event.action {
-            Action::Spawn(other) | Action::Start(other) | Action::Join(other) => is_new(other),
-            _ => false,
-        };
-        bytes <= self.most / 2
-            || self.threads.len() + 2 * events.len() <= self.lanes
-            || !events.iter().any(|event| is_new(event.process) || starts(event))
+        let is_new = |process: &Process| self.slots.get(process.0 as usize).is_none_or(|&slot| slot == NONE);
+        let processes = events.iter().flat_map(|event| {
+            let other = match event.action {
+                Action::Spawn(other) | Action::Start(other) | Action::Join(other) => Some(other),
+                _ => None,
+            };
+            iter::once(event.process).chain(other)
+        });
+        let mut new: Vec<u32> = processes.filter(is_new).map(|process| process.0).collect();
+        new.sort_unstable();
+        new.dedup();
+        let new = new.len().saturating_sub(self.joined.len());
+        let lanes = (self.threads.len() + new).next_multiple_of(LANE_STEP).max(self.lanes);
+        // Not everything grows with the vectors: this is an upper bound.
+        bytes / self.lanes as u64 * lanes as u64 <= self.most
     }
 
     #[inline(always)]
