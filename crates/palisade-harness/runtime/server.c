@@ -207,14 +207,14 @@ static void tell_end(int status);
 enum { TRIES = 20, BETWEEN_TRIES = 5 * 1000 * 1000 };
 
 /* Somebody wants all to end. What the execution has shown is told, unless nobody reads it. */
-static void end_all(pid_t child, const sigset_t *signals)
+static void end_all(pid_t child)
 {
     int status = 0, is_over = 0;
     for (int i = 0; i < TRIES && !is_over; i++) {
         is_over = end_child(child, &status, 0);
         if (!is_over) {
             struct timespec tick = {0, BETWEEN_TRIES};
-            sigtimedwait(signals, NULL, &tick);
+            pal_syscall(SYS_nanosleep, (long)&tick, 0, 0, 0, 0, 0);
         }
     }
     if (!is_over) {
@@ -263,7 +263,7 @@ static int watch(pid_t child)
             }
         }
         if (pal_is_asked_to_end()) {
-            end_all(child, &signals);
+            end_all(child);
         }
         if (getppid() != parent) {
             kill(child, SIGKILL);

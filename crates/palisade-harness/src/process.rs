@@ -35,7 +35,7 @@ pub const KEPT_OUTPUT: usize = 1 << 14;
 const TICK: Duration = Duration::from_millis(50);
 
 /// How long the server may take to end what it has started, and how often we look.
-const GRACE: Duration = Duration::from_millis(150);
+const GRACE: Duration = Duration::from_millis(300);
 const GLANCE: Duration = Duration::from_millis(1);
 
 /// How long a program may take to get to its start.
