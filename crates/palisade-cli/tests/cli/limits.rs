@@ -40,11 +40,8 @@ fn interrupted() {
     let child = start(&mut scratch.command(&["check", "d/endless.pal", "--model", "sc"]));
     interrupt(&child);
     let ran = Ran::new(child.wait_with_output().expect("the child ends")).exits(3);
-    assert!(
-        ran.stdout.starts_with("unknown  d/endless.pal: stopped\nSC, engine explicit,"),
-        "{}",
-        ran.stdout
-    );
+    // How far the engine got by then depends on the machine.
+    assert!(ran.stdout.starts_with("unknown  d/endless.pal: stopped\n"), "{}", ran.stdout);
 }
 
 #[test]
