@@ -7,7 +7,7 @@
 //! [`Process::emergency`] every question that asks does.
 //!
 //! *Why not only what is in use.* Allocators keep freed memory. So that the next file of many is not refused what the last one has freed, the limit gives way by what the
-//! allocator still holds: by a fifth of the limit or [`KEPT`], or up to the most that the process ever took, which refusing the next file would not undo.
+//! allocator still holds, at most a fifth of the limit or [`KEPT`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -21,8 +21,6 @@ pub struct Process {
     last: Mutex<Option<(Instant, u64)>>,
     /// The last measurement; 0 before the first one, and where the host does not report it.
     now: AtomicU64,
-    /// The largest measurement.
-    peak: AtomicU64,
     /// What the process may take now: the limit, or a little more if the allocator keeps freed memory.
     allowed: AtomicU64,
     shares: Mutex<Vec<Weak<AtomicU64>>>,
@@ -64,7 +62,6 @@ impl Process {
             measure,
             last,
             now,
-            peak: AtomicU64::new(0),
             allowed: AtomicU64::new(limit),
             shares: Mutex::default(),
         })
@@ -90,7 +87,6 @@ impl Process {
             let now = (self.measure)().unwrap_or(0);
             *last = Some((Instant::now(), now));
             self.now.store(now, Ordering::Relaxed);
-            self.peak.fetch_max(now, Ordering::Relaxed);
         }
         self.now.load(Ordering::Relaxed)
     }
@@ -109,7 +105,7 @@ impl Process {
     pub(crate) fn give_way(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let kept = self.measured_now();
-        let most = self.limit.saturating_add(KEPT.max(self.limit / 5)).max(self.peak.load(Ordering::Relaxed));
+        let most = self.limit.saturating_add(KEPT.max(self.limit / 5));
         let allowed = kept.saturating_add(self.limit / 32).clamp(self.limit, most);
         self.allowed.store(allowed, Ordering::Relaxed);
     }
@@ -231,7 +227,7 @@ mod tests {
         check(|| Some(100 << 20), 320);
         check(|| Some(320 << 20), 330);
         check(|| Some(360 << 20), 370);
-        check(|| Some(1000 << 20), 1000);
+        check(|| Some(1000 << 20), 384);
         check(|| None, 320);
     }
 }
