@@ -10,7 +10,7 @@ use crate::measure::machine;
 use crate::table::{Table, judged};
 use crate::watch::{measuring, say, stop};
 use anyhow::Result;
-use palisade::{Answer, Budget, CheckOptions, EngineChoice, Input, Model, Silent, engines};
+use palisade::{Answer, Limits, CheckOptions, EngineChoice, Input, Model, Silent, engines};
 use palisade_corpus::expectations;
 use std::time::{Duration, Instant};
 
@@ -97,8 +97,8 @@ fn least(input: &Input, options: &CheckOptions, limit: Duration, most: usize) ->
     let mut rounds = 0;
     loop {
         let start = Instant::now();
-        let budget = Budget::unlimited(jobs).with_timeout(limit).with_memory(4 << 30).with_stop(stop());
-        let answer = palisade::check(&input.program, options, &budget, &Silent)?;
+        let limits = Limits::unlimited(jobs).with_timeout(limit).with_memory(4 << 30).with_stop(stop());
+        let answer = palisade::check(&input.program, options, &limits)?;
         least = least.min(start.elapsed().as_secs_f64());
         rounds += 1;
         // Long runs are not disturbed by much.

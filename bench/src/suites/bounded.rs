@@ -10,7 +10,7 @@ use crate::plot::Chart;
 use crate::table::{Table, judged, thousands};
 use crate::watch::{measuring, say, stop};
 use anyhow::{Context, Result, anyhow};
-use palisade::{Bound, Budget, Options, Silent, Threads};
+use palisade::{Bound, Limits, Options, Silent, Threads};
 use palisade_corpus::Fences;
 use palisade_corpus::mutex::{burns, filter_lock, lamport_fast, szymanski};
 use palisade_engine::{Reason, Task, Verdict};
@@ -296,8 +296,8 @@ fn measure(program: &Program, engine: &str, bound: u32, limit: Duration) -> Resu
     let mut times = Vec::new();
     loop {
         let start = Instant::now();
-        let budget = Budget::unlimited(1).with_timeout(limit).with_memory(2 << 30).with_stop(stop());
-        let outcome = engine.check(&task, &budget, &Silent);
+        let limits = Limits::unlimited(1).with_timeout(limit).with_memory(2 << 30).with_stop(stop());
+        let outcome = engine.check(&task.analysis(), &limits);
         times.push(start.elapsed().as_secs_f64());
         if times.len() == ROUNDS || times[0] > 2.0 {
             let states = outcome.stats.get("states").unwrap_or(0);

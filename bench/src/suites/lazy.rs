@@ -12,7 +12,7 @@ use crate::watch::{measuring, say, stop};
 use anyhow::{Context, Result, anyhow};
 use palisade_corpus::figures::{delayed_loop, diamond};
 use palisade_corpus::mutex::lamport_fast_1;
-use palisade_engine::{Budget, Engine, Options, Outcome, Silent, Task, Threads};
+use palisade_engine::{Limits, Engine, Options, Outcome, Task, Threads};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
@@ -140,7 +140,7 @@ fn measure(text: &str, limit: Duration) -> Result<Measured> {
         let start = Instant::now();
         last = Some(LAZY.check(
             &task(&program),
-            &Budget::unlimited(1).with_timeout(limit).with_memory(2 << 30).with_stop(stop()),
+            &Limits::unlimited(1).with_timeout(limit).with_memory(2 << 30).with_stop(stop()),
             &Silent,
         ));
         times.push(start.elapsed().as_secs_f64());

@@ -13,7 +13,7 @@ use crate::table::{Table, judged, megabytes, thousands};
 use crate::watch::{measuring, say};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use palisade_engine::{Budget, Options, Robustness, RobustnessEngine, Silent, Task, Threads};
+use palisade_engine::{Limits, Options, Robustness, Engine<Robustness>, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_monitor::{
     Access, Action, BinaryWriter, ByMonitors, Bytes, Event, Instruction, Monitor, Process, TraceReader,
@@ -283,14 +283,14 @@ fn partial_orders() -> Result<()> {
             interlocked: Interlocked::WholeBuffer,
             options: Options::default(),
         };
-        let check = || ByMonitors.check(&task, &Budget::unlimited(1), &Silent);
+        let check = || ByMonitors.check(&task.analysis(), &Limits::unlimited(1));
         let (outcome, seconds) = timed(check);
         let executions = outcome.stats.get("executions").unwrap_or(0);
         table.row(vec![
             name.to_owned(),
             thousands(executions),
             thousands(expected),
-            judged(executions == expected && outcome.answer == Robustness::Robust),
+            judged(executions == expected && outcome.answer == Verdict::Holds),
             format!("{seconds:.2}"),
             thousands((executions as f64 / seconds.max(0.01)) as u64),
         ]);

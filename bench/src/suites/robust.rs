@@ -10,7 +10,7 @@ use crate::measure::{machine, timed};
 use crate::table::{Table, judged, thousands};
 use crate::watch::{measuring, say, stop};
 use anyhow::{Context, Result, anyhow};
-use palisade::{Budget, Input, Language, Model, RobustOptions, Silent, Source};
+use palisade::{Limits, Input, Language, Model, RobustOptions, Silent, Source};
 use palisade_corpus::expectations;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -80,8 +80,8 @@ fn row(
 ) -> Result<()> {
     measuring(&format!("{name} under {}", model.name()))?;
     let options = RobustOptions { model, ..RobustOptions::default() };
-    let budget = Budget::unlimited(1).with_timeout(limit).with_memory(2 << 30).with_stop(stop());
-    let (answer, _) = timed(|| palisade::robust(&input.program, &options, &budget, &Silent));
+    let limits = Limits::unlimited(1).with_timeout(limit).with_memory(2 << 30).with_stop(stop());
+    let (answer, _) = timed(|| palisade::robust(&input.program, &options, &limits));
     let answer = answer.map_err(|error| anyhow!("{name}: {error}"))?;
     let count = |name: &str| answer.outcome.stats.get(name).unwrap_or(0);
     let word = answer.outcome.answer.word();

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, anyhow};
 use palisade_base::Source;
 use palisade_corpus::{Safety, Verdicts, expectations};
 use palisade_cover::{Dual, Single};
-use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
+use palisade_engine::{Limits, Engine, Options, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
 use palisade_syntax::Language;
@@ -101,8 +101,8 @@ struct Run {
 fn ask(engine: &dyn Engine, program: &Program, model: Model, limit: Duration) -> Run {
     let (options, interlocked) = (Options::default(), Interlocked::default());
     let task = Task { program, threads: Threads::Declared, model, interlocked, options };
-    let budget = Budget::unlimited(1).with_timeout(limit).with_memory(2 << 30).with_stop(stop());
-    let (outcome, seconds) = timed(|| engine.check(&task, &budget, &Silent));
+    let limits = Limits::unlimited(1).with_timeout(limit).with_memory(2 << 30).with_stop(stop());
+    let (outcome, seconds) = timed(|| engine.check(&task.analysis(), &limits));
     let verdict = match &outcome.verdict {
         Verdict::Unknown(_) => "unknown",
         verdict => verdict.word(),

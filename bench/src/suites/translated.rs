@@ -12,7 +12,7 @@ use crate::table::{Table, judged, thousands};
 use crate::watch::{measuring, say, stop};
 use anyhow::{Result, anyhow, ensure};
 use palisade::export::{Export, Target};
-use palisade::{Budget, Input, Interlocked, Model, Options, Silent, Threads, Verdict};
+use palisade::{Limits, Input, Interlocked, Model, Options, Silent, Threads, Verdict};
 use palisade_engine::{Engine, Task};
 use palisade_explore::Explicit;
 use palisade_program::written::Program;
@@ -136,13 +136,13 @@ fn search(input: &Input, bound: Within) -> Result<Found> {
             interlocked: Interlocked::default(),
             options: Options::default(),
         };
-        let budget = Budget::unlimited(1).with_timeout(Duration::from_secs(120)).with_stop(stop());
-        anyhow::Ok(Explicit.check(&task, &budget, &Silent))
+        let limits = Limits::unlimited(1).with_timeout(Duration::from_secs(120)).with_stop(stop());
+        anyhow::Ok(Explicit.check(&task.analysis(), &limits))
     });
     let outcome = outcome?;
     let safe = match outcome.verdict {
-        Verdict::Safe => true,
-        Verdict::Unsafe(_) => false,
+        Verdict::Holds => true,
+        Verdict::Violated(_) => false,
         Verdict::Unknown(reason) => return Err(anyhow!("{}: {reason}", input.source.name())),
     };
     Ok(Found { safe, states: outcome.stats.get("states").unwrap_or(0), seconds })

@@ -11,8 +11,8 @@ use crate::ours::{program, task};
 use crate::table::{Table, judged, thousands};
 use crate::watch::{measuring, say};
 use anyhow::{Context, Result, anyhow};
-use palisade_conformance::brute::{self, Limits};
-use palisade_engine::{Budget, Engine, Reduction, Silent, Verdict};
+use palisade_conformance::brute::{self, Scope};
+use palisade_engine::{Limits, Engine, Reduction, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::Model as MemoryModel;
 use palisade_program::lower;
@@ -69,7 +69,7 @@ fn row(model: Model, memory: MemoryModel) -> Result<Vec<String>> {
     let program = program(model)?;
     let task = task(&program, memory, Reduction::Full);
     let start = Instant::now();
-    let outcome = Explicit.check(&task, &Budget::unlimited(1), &Silent);
+    let outcome = Explicit.check(&task.analysis(), &Limits::unlimited(1));
     let searched = start.elapsed();
     let states = outcome.stats.get("states").unwrap_or(0);
     let mut cells = vec![
@@ -79,7 +79,7 @@ fn row(model: Model, memory: MemoryModel) -> Result<Vec<String>> {
         thousands(states),
         format!("{:.1}", searched.as_secs_f64() * 1e3),
     ];
-    let Verdict::Unsafe(witness) = outcome.verdict else {
+    let Verdict::Violated(witness) = outcome.verdict else {
         cells.extend(["-", "-", "-", "-", "-", "SHORT"].map(str::to_owned));
         return Ok(cells);
     };
@@ -90,7 +90,7 @@ fn row(model: Model, memory: MemoryModel) -> Result<Vec<String>> {
     let run = shorten(machine, witness.run);
     let shortened = start.elapsed();
     replay(machine, &run).map_err(|error| anyhow!("{error}")).context("a shortened run does not replay")?;
-    let shortest = match brute::check(machine, Limits::states(MOST_STATES)) {
+    let shortest = match brute::check(machine, Scope::states(MOST_STATES)) {
         brute::Answer::Unsafe(run) => Some(run.steps.len()),
         brute::Answer::Safe | brute::Answer::Inconclusive => None,
     };

@@ -14,9 +14,10 @@ use crate::stores::most_stores;
 use palisade_base::{IdVec, limits};
 use palisade_memory::{Action, Machine, Model};
 use palisade_program::Value;
-use palisade_program::running::{CellId, RoleId, System};
+use palisade_program::running::{CellId, Liveness, RoleId, System};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// More values than this of a cell without a declared domain count as growth without bound.
 pub const MOST_VALUES: usize = 1 << 7;
@@ -44,10 +45,12 @@ impl Automata {
     /// The automata of a program, with the population of each role. `go_on` is asked now and then.
     pub fn build(
         system: &System,
+        liveness: Arc<Liveness>,
         population: impl Fn(RoleId) -> Population,
         mut go_on: impl FnMut() -> bool,
     ) -> Result<Automata, Trouble> {
-        let mut machine = ThreadMachine::new(Machine::new(system, Model::Sc), usize::MAX, true);
+        let machine = Machine::new(system, Model::Sc);
+        let mut machine = ThreadMachine::new(machine, liveness, usize::MAX, true);
         machine.fences = Fences::Letters;
         let mut builder = Builder {
             observer: Observer::new(system),

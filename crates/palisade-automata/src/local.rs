@@ -11,6 +11,7 @@ use palisade_memory::{Action, Effect, Fault, Interlocked, Machine, Model, Sectio
 use palisade_program::Value;
 use palisade_program::running::{CellId, CodeId, EdgeId, Instr, Liveness, RegId, RoleId, System, ThreadId};
 use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 /// A thread state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -92,7 +93,7 @@ pub struct After {
 pub struct ThreadMachine<'a> {
     /// The machine that takes the steps.
     pub machine: Machine<'a>,
-    liveness: Liveness,
+    liveness: Arc<Liveness>,
     /// The longest buffer allowed.
     pub bound: usize,
     /// Whether opening a section is put off to its first access.
@@ -108,12 +109,12 @@ pub struct ThreadMachine<'a> {
 const ALONE: ThreadId = ThreadId(0);
 
 impl<'a> ThreadMachine<'a> {
-    /// Threads with buffers up to a bound.
-    pub fn new(machine: Machine<'a>, bound: usize, arming: bool) -> ThreadMachine<'a> {
+    /// Threads with buffers up to a bound. `liveness` is that of the machine's system.
+    pub fn new(machine: Machine<'a>, liveness: Arc<Liveness>, bound: usize, arming: bool) -> ThreadMachine<'a> {
         let scratch = vec![0; machine.system.cells.len()];
         ThreadMachine {
             machine,
-            liveness: Liveness::new(machine.system),
+            liveness,
             bound,
             arming,
             fences: Fences::Wait,

@@ -7,11 +7,11 @@ use crate::back::back;
 use crate::enough;
 use crate::translate::{Bounded, translate};
 use palisade_engine::{
-    Bound, Budget, Engine, Outcome, Progress, Reason, Stats, Suitability, Task, Verdict, Witness,
+    Analysis, Bound, Engine, Limits, Outcome, Reason, Stats, Suitability, Task, Verdict, Witness,
 };
 use palisade_memory::Model;
 use palisade_program::lower;
-use palisade_program::running::{CodeId, Instr, System};
+use palisade_program::running::System;
 
 /// The greatest bound that is tried when it grows.
 const MOST: u32 = 64;
@@ -33,9 +33,8 @@ pub struct Age {
 }
 
 impl Rounds {
-    fn is_recursive(&self, task: &Task<'_>) -> bool {
-        let under_sc = Task { model: Model::Sc, ..task.clone() };
-        self.recursive.suits(&under_sc) >= Suitability::Tries
+    fn is_recursive(&self, analysis: &Analysis<'_>) -> bool {
+        self.recursive.suits(&analysis.under(Model::Sc)) >= Suitability::Tries
     }
 }
 
@@ -44,18 +43,19 @@ impl Engine for Rounds {
         "rounds"
     }
 
-    fn suits(&self, task: &Task<'_>) -> Suitability {
-        match task.model {
-            Model::Tso if self.is_recursive(task) => Suitability::Tries,
+    fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
+        match analysis.task.model {
+            Model::Tso if self.is_recursive(analysis) => Suitability::Tries,
             Model::Tso => Suitability::Reluctant,
             Model::Sc | Model::Pso => Suitability::No,
         }
     }
 
-    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
-        let sc = if self.is_recursive(task) { self.recursive } else { self.sc };
-        let series = Series { name: self.name(), sc, task, bounded: Bounded::Rounds, reason: Reason::Rounds };
-        series.outcome(task.options.rounds, 1, enough::rounds, budget, progress)
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome {
+        let sc = if self.is_recursive(analysis) { self.recursive } else { self.sc };
+        let series =
+            Series { name: self.name(), sc, analysis, bounded: Bounded::Rounds, reason: Reason::Rounds };
+        series.outcome(analysis.task.options.rounds, 1, enough::rounds, limits)
     }
 }
 
@@ -64,46 +64,29 @@ impl Engine for Age {
         "age"
     }
 
-    fn suits(&self, task: &Task<'_>) -> Suitability {
+    fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
         // Recursion is for rounds, where stacks of any height are decided.
-        let suits = task.model == Model::Tso && !is_recursive(&task.system(1));
+        let suits = analysis.task.model == Model::Tso && !analysis.structure().is_recursive;
         if suits { Suitability::Reluctant } else { Suitability::No }
     }
 
-    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
-        let series =
-            Series { name: self.name(), sc: self.sc, task, bounded: Bounded::Age, reason: Reason::StoreAge };
-        series.outcome(task.options.age, 0, enough::age, budget, progress)
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome {
+        let series = Series {
+            name: self.name(),
+            sc: self.sc,
+            analysis,
+            bounded: Bounded::Age,
+            reason: Reason::StoreAge,
+        };
+        series.outcome(analysis.task.options.age, 0, enough::age, limits)
     }
-}
-
-/// Whether some procedure can call itself, by way of others or not.
-fn is_recursive(system: &System) -> bool {
-    let calls = |code: CodeId| {
-        let edges = system.codes[code].edges().iter();
-        edges.filter_map(|edge| if let Instr::Call { code, .. } = edge.instr { Some(code) } else { None })
-    };
-    let reaches = |from: CodeId| {
-        let mut seen: Vec<CodeId> = calls(from).collect();
-        let mut next = 0;
-        while let Some(&code) = seen.get(next) {
-            next += 1;
-            for called in calls(code) {
-                if !seen.contains(&called) {
-                    seen.push(called);
-                }
-            }
-        }
-        seen.contains(&from)
-    };
-    system.codes.ids().any(reaches)
 }
 
 /// One question with one bound after the other.
 struct Series<'t> {
     name: &'static str,
     sc: &'static dyn Engine,
-    task: &'t Task<'t>,
+    analysis: &'t Analysis<'t>,
     bounded: fn(u32) -> Bounded,
     reason: fn(u32) -> Reason,
 }
@@ -114,20 +97,19 @@ impl Series<'_> {
         bound: Bound,
         least: u32,
         enough: fn(&System) -> Option<u32>,
-        budget: &Budget,
-        progress: &dyn Progress,
+        limits: &Limits,
     ) -> Outcome {
         let mut stats = Stats::new();
-        let verdict = if self.task.model == Model::Tso {
-            let enough = enough(&self.task.system(1));
-            self.grow(bound, least, enough, budget, progress, &mut stats)
+        let verdict = if self.analysis.task.model == Model::Tso {
+            let enough = enough(&self.analysis.system(1));
+            self.grow(bound, least, enough, limits, &mut stats)
         } else {
-            let model = self.task.model.name();
+            let model = self.analysis.task.model.name();
             let why =
                 format!("the engine `{}` translates programs from TSO to SC, not from {model}", self.name);
             Verdict::Unknown(Reason::Unsupported(why))
         };
-        Outcome { verdict, engine: self.name, stats }
+        Outcome::new(self.name, verdict, stats)
     }
 
     /// Tries one bound, or one after the other.
@@ -136,8 +118,7 @@ impl Series<'_> {
         bound: Bound,
         least: u32,
         enough: Option<u32>,
-        budget: &Budget,
-        progress: &dyn Progress,
+        limits: &Limits,
         stats: &mut Stats,
     ) -> Verdict {
         let (first, last) = match bound {
@@ -150,10 +131,10 @@ impl Series<'_> {
         };
         let mut reached = None;
         for bound in first..=last {
-            let tried = budget.within(|| self.try_bound(bound, budget, progress, stats));
+            let tried = limits.within(|| self.try_bound(bound, limits, stats));
             match tried.unwrap_or_else(|what| Verdict::Unknown(Reason::Exhausted(what))) {
-                Verdict::Safe if enough.is_some_and(|enough| bound >= enough) => return Verdict::Safe,
-                Verdict::Safe => reached = Some((self.reason)(bound)),
+                Verdict::Holds if enough.is_some_and(|enough| bound >= enough) => return Verdict::Holds,
+                Verdict::Holds => reached = Some((self.reason)(bound)),
                 Verdict::Unknown(within) if within.is_bound() => reached = Some(within),
                 Verdict::Unknown(reason) => {
                     return Verdict::Unknown(match reason.what_ran_out() {
@@ -161,11 +142,11 @@ impl Series<'_> {
                         None => reason,
                     });
                 }
-                found @ Verdict::Unsafe(_) => return found,
+                found @ Verdict::Violated(_) => return found,
             }
             let states = stats.get("states").unwrap_or(0);
             if bound < last
-                && let Err(what) = budget.check_work(states)
+                && let Err(what) = limits.check_work(states)
             {
                 return Verdict::Unknown(Reason::exhausted(what, reached));
             }
@@ -174,19 +155,21 @@ impl Series<'_> {
     }
 
     /// Tries one bound; `safe` means within it.
-    fn try_bound(&self, bound: u32, budget: &Budget, progress: &dyn Progress, stats: &mut Stats) -> Verdict {
+    fn try_bound(&self, bound: u32, limits: &Limits, stats: &mut Stats) -> Verdict {
         stats.set("bound", bound.into());
-        let translation = match translate(self.task.program, (self.bounded)(bound)) {
+        let translation = match translate(self.analysis.task.program, (self.bounded)(bound)) {
             Ok(translation) => translation,
             Err(diagnostics) => {
                 let why = diagnostics.first().map_or("it cannot be translated", |d| d.message.as_str());
                 return Verdict::Unknown(Reason::Unsupported(why.to_owned()));
             }
         };
-        let mut options = self.task.options.clone();
+        let mut options = self.analysis.task.options.clone();
         options.rounds = Bound::Fixed(bound);
-        let under_sc = Task { program: &translation.program, model: Model::Sc, options, ..self.task.clone() };
-        let outcome = self.sc.check(&under_sc, budget, progress);
+        let task = self.analysis.task.clone();
+        let under_sc =
+            Analysis::new(Task { program: &translation.program, model: Model::Sc, options, ..task });
+        let outcome = self.sc.check(&under_sc, limits);
         for (name, value) in outcome.stats.iter() {
             match name {
                 "states" | "transitions" => stats.add(name, value),
@@ -194,15 +177,15 @@ impl Series<'_> {
             }
         }
         match outcome.verdict {
-            Verdict::Safe => Verdict::Safe,
-            Verdict::Unknown(Reason::Rounds(rounds)) if rounds >= bound => Verdict::Safe,
+            Verdict::Holds => Verdict::Holds,
+            Verdict::Unknown(Reason::Rounds(rounds)) if rounds >= bound => Verdict::Holds,
             Verdict::Unknown(reason) => Verdict::Unknown(self.of_translated(reason, bound)),
-            Verdict::Unsafe(Witness { instantiation, run }) => {
+            Verdict::Violated(Witness { instantiation, run }) => {
                 let translated = lower(&translation.program, instantiation);
-                let system = lower(self.task.program, instantiation);
-                let machine = self.task.machine(&system);
+                let system = lower(self.analysis.task.program, instantiation);
+                let machine = self.analysis.machine(&system);
                 match back(&translation, &translated, &run, machine) {
-                    Some(run) => Verdict::Unsafe(Witness { instantiation, run }),
+                    Some(run) => Verdict::Violated(Witness { instantiation, run }),
                     None => {
                         let why = "the translation has a bad run that could not be led back to the program";
                         Verdict::Unknown(Reason::Bug(why.to_owned()))

@@ -6,7 +6,7 @@
 use palisade_base::Id;
 use palisade_bounded::{Bounded, translate};
 use palisade_conformance::bounded::{self, Bound};
-use palisade_conformance::brute::{self, Limits};
+use palisade_conformance::brute::{self, Scope};
 use palisade_conformance::{Profile, build, generate, shrink};
 use palisade_memory::{Machine, Model, State, Thread};
 use palisade_program::running::{Code, System};
@@ -137,7 +137,7 @@ fn by_translation(program: &Program, bounded: Bounded, how: Labels) -> Option<(B
     let translated = translate(program, bounded).expect("the program is small").program;
     let original = lower(program, Instantiation::declared(1));
     let system = lower(&translated, Instantiation::declared(1));
-    let search = brute::reachable(Machine::new(&system, Model::Sc), Limits::states(25_000));
+    let search = brute::reachable(Machine::new(&system, Model::Sc), Scope::states(25_000));
     if !search.complete {
         return None;
     }

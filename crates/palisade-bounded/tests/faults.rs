@@ -2,7 +2,7 @@
 
 use palisade_base::Source;
 use palisade_bounded::{Age, Rounds};
-use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Model};
 use palisade_pushdown::Pushdown;
@@ -20,11 +20,11 @@ fn check(text: &str) {
             interlocked: Interlocked::default(),
             options: Options::default(),
         };
-        let verdict = engine.check(&task, &Budget::unlimited(1), &Silent).verdict;
-        let Verdict::Unsafe(witness) = &verdict else {
+        let verdict = engine.check(&task.analysis(), &Limits::unlimited(1)).verdict;
+        let Verdict::Violated(witness) = &verdict else {
             panic!("{verdict:?} by {} of\n{text}", engine.name());
         };
-        let system = task.system(1);
+        let system = task.lower(1);
         let machine = task.machine(&system);
         let replay = palisade_trace::take(machine, &witness.run).expect("the run can be taken");
         let last = replay.states.last().expect("a run has states");

@@ -2,7 +2,7 @@
 
 use palisade_base::{Severity, Source};
 use palisade_bounded::{Bounded, translate, translate_age, translate_rounds};
-use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads};
+use palisade_engine::{Engine, Limits, Options, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::{Block, Program, StmtKind};
 use palisade_program::{print, validate};
@@ -25,7 +25,7 @@ fn verdict(program: &Program) -> &'static str {
         interlocked: Interlocked::default(),
         options: Options::default(),
     };
-    let outcome = palisade_explore::Explicit.check(&task, &Budget::unlimited(1), &Silent);
+    let outcome = palisade_explore::Explicit.check(&task.analysis(), &Limits::unlimited(1));
     outcome.verdict.word()
 }
 

@@ -7,7 +7,7 @@
 
 use crate::sc_file::{CrowdsBody, StacksBody};
 use crate::single_file::SingleBody;
-use palisade_engine::Threads;
+use palisade_engine::{ProofKind, Threads};
 use palisade_engine::proof::{Element, Held, LoadBuffers, Message, Part, Pending, Process, Proof};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::Value;
@@ -20,22 +20,6 @@ pub const SCHEMA_VERSION: u32 = 2;
 /// More instances of a process than this nobody has asked about: the command line takes no more.
 const MAX_INSTANCES: u32 = 4096;
 
-/// What certificates call a kind of proof.
-pub fn kind(proof: &Proof) -> &'static str {
-    match proof {
-        Proof::LoadBuffers(_) => LOAD_BUFFERS,
-        Proof::SingleBuffer(_) => SINGLE_BUFFER,
-        Proof::AllStates => ALL_STATES,
-        Proof::Crowds(_) => CROWDS,
-        Proof::Stacks(_) => STACKS,
-    }
-}
-
-const LOAD_BUFFERS: &str = "load-buffers";
-const SINGLE_BUFFER: &str = "single-buffer";
-const ALL_STATES: &str = "all-states";
-const CROWDS: &str = "numbers-of-threads";
-const STACKS: &str = "sets-of-stacks";
 const OWN_ADDRESS: &str = "own-address";
 
 /// A proof with what it is a proof of.
@@ -189,7 +173,7 @@ impl Certificate {
         };
         let mut file = File {
             schema_version: SCHEMA_VERSION,
-            kind: kind(&self.proof).to_owned(),
+            kind: self.proof.kind().name().to_owned(),
             program: Program {
                 file: self.file.clone(),
                 language: self.language.clone(),
@@ -216,7 +200,7 @@ impl Certificate {
             other => return Err(CertificateError::Version(other)),
         }
         let mut file: File = serde_json::from_str(text)?;
-        if ![LOAD_BUFFERS, SINGLE_BUFFER, ALL_STATES, CROWDS, STACKS].contains(&&file.kind[..]) {
+        if ProofKind::ALL.iter().all(|kind| kind.name() != file.kind) {
             return Err(CertificateError::Unknown(file.kind));
         }
         let said = std::mem::take(&mut file.digest);
@@ -231,8 +215,8 @@ impl Certificate {
             AnyBody::Crowds(body) => Proof::Crowds(body.proof()),
             AnyBody::Stacks(body) => Proof::Stacks(body.proof()),
         };
-        if kind(&proof) != file.kind {
-            return Err(CertificateError::Kind { said: file.kind, found: kind(&proof) });
+        if proof.kind().name() != file.kind {
+            return Err(CertificateError::Kind { said: file.kind, found: proof.kind().name() });
         }
         let interlocked = match file.interlocked.as_deref() {
             None => Interlocked::WholeBuffer,

@@ -56,7 +56,7 @@ mod states;
 mod undo;
 mod watch;
 
-pub use file::{Certificate, CertificateError, SCHEMA_VERSION, kind};
+pub use file::{Certificate, CertificateError, SCHEMA_VERSION};
 pub use missing::Missing;
 
 use element::Config;
@@ -64,11 +64,12 @@ use flow::Flow;
 use invariant::Invariant;
 use palisade_automata::{Automata, Population};
 use palisade_engine::proof::{LoadBuffers, Proof};
-use palisade_engine::{Budget, Exhausted, Progress, Task, Threads};
+use palisade_engine::{Exhausted, Limits, Task, Threads};
 use palisade_memory::Model;
 use palisade_program::running::{RoleId, System};
 use palisade_program::written::Count;
 use sets::{Set, Sets};
+use std::sync::Arc;
 use watch::Watch;
 
 /// What was found out while a proof was checked.
@@ -126,26 +127,21 @@ pub enum Refusal {
     /// The analysis that the automata rest on is wrong: a fault in Palisade.
     #[error("a register is counted as never read again, but it is: {0}. This is a fault in Palisade")]
     Liveness(String),
-    /// The budget ran out.
+    /// The limits ran out.
     #[error("the check did not finish: {0}")]
     Exhausted(Exhausted),
 }
 
 /// Checks that a proof shows the task to be safe.
-pub fn verify(
-    task: &Task<'_>,
-    proof: &Proof,
-    budget: &Budget,
-    progress: &dyn Progress,
-) -> Result<Summary, Refusal> {
-    let watch = &Watch::new(budget, progress);
+pub fn verify(task: &Task<'_>, proof: &Proof, limits: &Limits) -> Result<Summary, Refusal> {
+    let watch = &Watch::new(limits);
     match (proof, task.model) {
         (Proof::AllStates, _) => states::verify(task, watch),
         (Proof::Crowds(proof), _) => sc::verify_crowds(task, proof, watch),
         (Proof::Stacks(proof), _) => sc::verify_stacks(task, proof, watch),
         (Proof::LoadBuffers(proof), Model::Sc | Model::Tso) => load_buffers(task, proof, watch),
         (Proof::SingleBuffer(proof), Model::Pso) => {
-            let system = task.system(1);
+            let system = task.lower(1);
             let automata = automata(task, &system, watch)?;
             single::verify(&system, &automata, task.interlocked, proof, watch)
         }
@@ -160,19 +156,19 @@ pub fn verify(
 
 fn automata(task: &Task<'_>, system: &System, watch: &Watch<'_>) -> Result<Automata, Refusal> {
     // No program is known for which this fails: it guards against a fault in the analysis.
-    dead::checked(system)?;
+    let liveness = Arc::new(dead::checked(system)?);
     let mut exhausted = Ok(());
     let go_on = || {
         exhausted = watch.look(0);
         exhausted.is_ok()
     };
-    let automata = Automata::build(system, |role| population(task, system, role), go_on);
+    let automata = Automata::build(system, liveness, |role| population(task, system, role), go_on);
     exhausted?;
     automata.map_err(|trouble| Refusal::Unsuited(format!("the program has no automata ({trouble:?})")))
 }
 
 fn load_buffers(task: &Task<'_>, proof: &LoadBuffers, watch: &Watch<'_>) -> Result<Summary, Refusal> {
-    let system = task.system(1);
+    let system = task.lower(1);
     let automata = automata(task, &system, watch)?;
     let flow = Flow::new(&automata, &proof.classes, task.model)?;
     let invariant = Invariant::new(&flow, proof)?;

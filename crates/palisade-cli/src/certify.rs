@@ -14,7 +14,7 @@ use palisade::certificate::{Certificate, Refusal, Summary, kind};
 use palisade::engine::{Proof, Threads};
 use palisade::program::written::{Count, Program, Start};
 use palisade::trace::text_hash;
-use palisade::{Budget, Diagnostic, Interlocked, Model, report};
+use palisade::{Limits, Diagnostic, Interlocked, Model, report};
 use serde_json::json;
 
 /// Runs the command.
@@ -22,14 +22,14 @@ pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
     let limits = Limits::new(common);
     let last_words = output.last_words(&args.certificate, Question::Other("certify"));
     let backstop = Backstop::new(&limits, last_words.clone());
-    let budget = limits.budget(1);
-    budget.within(|| judge(args, common, &budget, backstop, output)).unwrap_or_else(|what| {
+    let limits = limits.limits(1);
+    limits.within(|| judge(args, common, &limits, backstop, output)).unwrap_or_else(|what| {
         output.print(&last_words.say(what));
         Exit::Unknown
     })
 }
 
-fn judge(args: &CertifyArgs, common: &Common, budget: &Budget, backstop: Backstop, output: &Output) -> Exit {
+fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backstop, output: &Output) -> Exit {
     let name = args.certificate.display().to_string();
     let refuse = |error: Diagnostic| output.refuse_about(&name, error);
     let bad = |message: String| Diagnostic::error("bad-certificate", message);
@@ -59,7 +59,7 @@ fn judge(args: &CertifyArgs, common: &Common, budget: &Budget, backstop: Backsto
         output.complain_about(&name, files::another_program(&input, args.program.as_deref(), "proof"));
     }
     let meter = Meter::new(output.detail == Detail::Quiet);
-    let judged = palisade::certify(&input.program, &certificate, budget, &meter);
+    let judged = palisade::certify(&input.program, &certificate, limits, &meter);
     drop(meter);
     drop(backstop);
     let (verdict, exit) = match &judged {

@@ -35,8 +35,8 @@ impl Exit {
     /// The exit for a verdict.
     pub fn of(verdict: &Verdict) -> Exit {
         match verdict {
-            Verdict::Safe => Exit::Fine,
-            Verdict::Unsafe(_) => Exit::Violated,
+            Verdict::Holds => Exit::Fine,
+            Verdict::Violated(_) => Exit::Violated,
             Verdict::Unknown(_) => Exit::Unknown,
         }
     }

@@ -12,7 +12,7 @@ use crate::ran_out::{Backstop, Question};
 use palisade::engine::Exhausted;
 use palisade::report::{self, LocalSteps, Runs, html};
 use palisade::{
-    Budget, CheckError, CheckOptions, Diagnostic, EngineChoice, FencesAnswer, FencesError, FencesOptions,
+    Limits, CheckError, CheckOptions, Diagnostic, EngineChoice, FencesAnswer, FencesError, FencesOptions,
     Goal, Input, Options, OracleError, Per, Placement, Reason, RobustError, Which, WriteError,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,7 +46,7 @@ pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
     };
     let last_words = output.last_words(&found.path, question);
     let backstop = Backstop::new(&limits, last_words.clone());
-    file(found, args, &limits.budget(1), output, backstop).unwrap_or_else(|what| {
+    file(found, args, &limits.limits(1), output, backstop).unwrap_or_else(|what| {
         output.print(&last_words.say(what));
         Exit::Unknown
     })
@@ -106,11 +106,11 @@ fn options(args: &FencesArgs) -> FencesOptions {
 fn file(
     found: &Found,
     args: &FencesArgs,
-    budget: &Budget,
+    limits: &Limits,
     output: &Output,
     backstop: Backstop,
 ) -> Result<Exit, Exhausted> {
-    let mut input = match budget.within(|| files::read(found, args.input, args.int_range))? {
+    let mut input = match limits.within(|| files::read(found, args.input, args.int_range))? {
         Reading::Program(input) => input,
         Reading::Refused(refused) => {
             let mut page = Page::new(args.html.as_deref());
@@ -122,10 +122,10 @@ fn file(
     };
     let options = options(args);
     let meter = Meter::new(output.detail == Detail::Quiet);
-    let ask = AssertUnwindSafe(|| palisade::fences(&input, &options, budget, &meter));
+    let ask = AssertUnwindSafe(|| palisade::fences(&input, &options, limits, &meter));
     let answer = catch_unwind(ask);
     drop(meter);
-    // Printing takes as long as its readers need. Writing a program asks the budget itself.
+    // Printing takes as long as its readers need. Writing a program asks the limits itself.
     drop(backstop);
     let answer = match answer {
         Ok(Ok(answer)) => answer,
@@ -138,7 +138,7 @@ fn file(
         }
     };
     if args.goal == GoalArg::Safety && answer.word() != "unsafe" {
-        let remark = budget.clone().with_grace().within(|| palisade::no_property(&input));
+        let remark = limits.clone().with_grace().within(|| palisade::no_property(&input));
         input.warnings.extend(remark.unwrap_or(None));
     }
     output.warn(&input);
@@ -153,7 +153,7 @@ fn file(
         _ => Exit::Violated,
     };
     Ok(match &args.write {
-        Some(path) => exit.worst(write(&input, &answer, path, budget, output)),
+        Some(path) => exit.worst(write(&input, &answer, path, limits, output)),
         None => exit,
     })
 }
@@ -182,10 +182,10 @@ fn tell(input: &Input, answer: &FencesAnswer, page: &mut Page<'_>, output: &Outp
 }
 
 /// Writes the program with the fences of the first set.
-fn write(input: &Input, answer: &FencesAnswer, path: &Path, budget: &Budget, output: &Output) -> Exit {
+fn write(input: &Input, answer: &FencesAnswer, path: &Path, limits: &Limits, output: &Output) -> Exit {
     let name = path.display().to_string();
     let meter = Meter::new(output.detail == Detail::Quiet);
-    let text = budget.within(|| answer.written(input, 0, budget, &meter));
+    let text = limits.within(|| answer.written(input, 0, limits, &meter));
     let text = text.unwrap_or_else(|what| Err(WriteError::Unknown(Reason::Exhausted(what))));
     drop(meter);
     let (problem, exit) = match text {

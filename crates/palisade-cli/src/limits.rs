@@ -2,7 +2,7 @@
 
 use crate::args::Common;
 use crate::interrupt;
-use palisade::Budget;
+use palisade::Limits;
 use palisade::engine::Process;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,15 +36,15 @@ impl Limits {
         }
     }
 
-    /// The budget of one file when this many are dealt with at a time. Its time starts now.
-    pub fn budget(&self, at_a_time: usize) -> Budget {
-        let budget = Budget::unlimited(self.jobs / at_a_time)
+    /// The limits of one file when this many are dealt with at a time. Its time starts now.
+    pub fn limits(&self, at_a_time: usize) -> Limits {
+        let limits = Limits::unlimited(self.jobs / at_a_time)
             .with_memory(self.memory / at_a_time as u64)
             .with_process(&self.process)
             .with_stop(self.stop.clone());
         match self.timeout {
-            Some(timeout) => budget.with_timeout(timeout),
-            None => budget,
+            Some(timeout) => limits.with_timeout(timeout),
+            None => limits,
         }
     }
 }

@@ -35,7 +35,7 @@ pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
         return exit;
     }
     let start = Instant::now();
-    let memory = limits::Limits::new(common).budget(1).memory();
+    let memory = limits::Limits::new(common).limits(1).memory();
     let allowance = Allowance {
         stop: interrupt::stop_flag(),
         deadline: common.timeout.and_then(|timeout| start.checked_add(timeout)),

@@ -1,12 +1,12 @@
 //! Answers of commands that run out of time or memory before there is anything to say about a file.
 //!
-//! The work asks its budget whether to go on, in every phase ([`palisade::engine::Budget::within`]), and what it has found out by then becomes part of the answer. A [`Backstop`] is
+//! The work asks its limits whether to go on, in every phase ([`palisade::engine::Limits::within`]), and what it has found out by then becomes part of the answer. A [`Backstop`] is
 //! beneath that, for work that does not ask often enough: it ends the process with the same words. It is not used where several files are looked at.
 
 use crate::args::Format;
 use crate::exit::Exit;
 use crate::limits::Limits;
-use palisade::engine::{Exhausted, Process, RaceOutcome, RobustnessOutcome};
+use palisade::engine::{Exhausted, Process, RaceOutcome, Outcome<Robustness>};
 use palisade::report::{self, Colour, FencesEnd, FencesFinding, Finding, RaceFinding, RobustFinding};
 use palisade::{Model, Outcome, Races, Reason, Robustness, Source, Stats, Verdict};
 use serde_json::json;
@@ -66,7 +66,7 @@ impl LastWords {
         let is_text = self.format == Format::Text;
         match self.question {
             Question::Check(model) => {
-                let outcome = Outcome { verdict: Verdict::Unknown(reason), engine: NOBODY, stats };
+                let outcome = Outcome::new(NOBODY, Verdict::Unknown(reason), stats);
                 let finding = Finding {
                     file,
                     model,
@@ -86,8 +86,8 @@ impl LastWords {
                 }
             }
             Question::Robust(model) => {
-                let answer = Robustness::Unknown(reason);
-                let outcome = RobustnessOutcome { answer, engine: NOBODY, stats };
+                let answer = Verdict::Unknown(reason);
+                let outcome = Outcome::new(NOBODY, answer, stats);
                 let finding = RobustFinding {
                     file,
                     model,
@@ -104,7 +104,7 @@ impl LastWords {
                 }
             }
             Question::Triangular => {
-                let outcome = RaceOutcome { answer: Races::Unknown(reason), stats };
+                let outcome = RaceOutcome { answer: Verdict::Unknown(reason), stats };
                 let finding =
                     RaceFinding { file, outcome: &outcome, seconds, peak_memory_bytes, evidence: None };
                 match is_text {

@@ -25,7 +25,7 @@ pub fn run(args: &ReplayArgs, common: &Common, output: &Output) -> Exit {
     let limits = Limits::new(common);
     let last_words = output.last_words(&args.witness, Question::Other("replay"));
     let backstop = Backstop::new(&limits, last_words.clone());
-    limits.budget(1).within(|| judge(args, common, backstop, output)).unwrap_or_else(|what| {
+    limits.limits(1).within(|| judge(args, common, backstop, output)).unwrap_or_else(|what| {
         output.print(&last_words.say(what));
         Exit::Unknown
     })

@@ -12,7 +12,7 @@ use crate::ran_out::{Backstop, Question};
 use palisade::engine::Exhausted;
 use palisade::report::{self, LocalSteps, RaceFinding, RobustFinding, html};
 use palisade::{
-    Budget, Diagnostic, EngineChoice, Input, RaceAnswer, Races, RobustAnswer, RobustError, RobustOptions,
+    Limits, Diagnostic, EngineChoice, Input, RaceAnswer, Races, RobustAnswer, RobustError, RobustOptions,
     Robustness,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,8 +49,8 @@ pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
         };
         let last_words = output.last_words(&found.path, question);
         let backstop = single.then(|| Backstop::new(&limits, last_words.clone()));
-        let budget = limits.budget(1);
-        let exit = file(found, args, &budget, single, output, &mut page, backstop);
+        let limits = limits.limits(1);
+        let exit = file(found, args, &limits, single, output, &mut page, backstop);
         worst = worst.worst(exit.unwrap_or_else(|what| {
             output.print(&last_words.say(what));
             Exit::Unknown
@@ -63,13 +63,13 @@ pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
 fn file(
     found: &Found,
     args: &RobustArgs,
-    budget: &Budget,
+    limits: &Limits,
     single: bool,
     output: &Output,
     page: &mut Page<'_>,
     backstop: Option<Backstop>,
 ) -> Result<Exit, Exhausted> {
-    let input = match budget.within(|| files::read(found, args.input, args.int_range))? {
+    let input = match limits.within(|| files::read(found, args.input, args.int_range))? {
         Reading::Program(input) => input,
         Reading::Refused(refused) => {
             page.refuse(&refused.source, &refused.diagnostics);
@@ -91,9 +91,9 @@ fn file(
     let meter = Meter::new(output.detail == Detail::Quiet);
     let ask = AssertUnwindSafe(|| {
         if args.triangular {
-            palisade::triangular(&input.program, options.threads, budget, &meter).map(Told::Race)
+            palisade::triangular(&input.program, options.threads, limits, &meter).map(Told::Race)
         } else {
-            palisade::robust(&input.program, &options, budget, &meter).map(Told::Robust)
+            palisade::robust(&input.program, &options, limits, &meter).map(Told::Robust)
         }
     });
     let answer = catch_unwind(ask);
@@ -152,9 +152,9 @@ fn tell_race(input: &Input, answer: &RaceAnswer, single: bool, output: &Output, 
     }
     output.print(&text);
     match answer.outcome.answer {
-        Races::Free => Exit::Fine,
-        Races::Race(_) => Exit::Violated,
-        Races::Unknown(_) => Exit::Unknown,
+        Verdict::Holds => Exit::Fine,
+        Verdict::Violated(_) => Exit::Violated,
+        Verdict::Unknown(_) => Exit::Unknown,
     }
 }
 
@@ -198,9 +198,9 @@ fn tell(
         }
     }
     match answer.outcome.answer {
-        Robustness::Robust => Exit::Fine,
-        Robustness::NotRobust(_) => Exit::Violated,
-        Robustness::Unknown(_) => Exit::Unknown,
+        Verdict::Holds => Exit::Fine,
+        Verdict::Violated(_) => Exit::Violated,
+        Verdict::Unknown(_) => Exit::Unknown,
     }
 }
 

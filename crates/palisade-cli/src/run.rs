@@ -58,7 +58,7 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
             time: args.execution_timeout,
             interlocked: Interlocked::from(args.interlocked),
             first_only: args.stop_at_first,
-            memory: Some(limits::Limits::new(common).budget(1).memory()),
+            memory: Some(limits::Limits::new(common).limits(1).memory()),
             jobs: limits::jobs(common),
         },
         folder: std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_default(),

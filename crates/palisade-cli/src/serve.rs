@@ -26,7 +26,7 @@ pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
     }
     let limits = Limits::new(common);
     let runs = args.runs.map_or(limits.jobs, |runs| runs as usize).max(1);
-    let memory = limits.budget(runs).memory();
+    let memory = limits.limits(runs).memory();
     let config = Config {
         listen: args.listen,
         timeout: common.timeout.unwrap_or(TIMEOUT),

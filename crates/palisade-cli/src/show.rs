@@ -19,7 +19,7 @@ pub fn run(args: &ShowArgs, common: &Common, output: &Output) -> Exit {
     let limits = Limits::new(common);
     let last_words = output.last_words(&args.file, Question::Other("show"));
     let backstop = Backstop::new(&limits, last_words.clone());
-    let shown = limits.budget(1).within(|| show(args, output));
+    let shown = limits.limits(1).within(|| show(args, output));
     drop(backstop);
     match shown {
         Ok(Ok(text)) => {

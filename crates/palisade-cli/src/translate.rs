@@ -20,7 +20,7 @@ pub fn run(args: &TranslateArgs, common: &Common, output: &Output) -> Exit {
     let limits = Limits::new(common);
     let last_words = output.last_words(&args.file, Question::Other("translate"));
     let backstop = Backstop::new(&limits, last_words.clone());
-    let translated = limits.budget(1).within(|| read_and_translate(args, output));
+    let translated = limits.limits(1).within(|| read_and_translate(args, output));
     drop(backstop);
     match translated {
         Ok(Ok((input, text))) => tell(args, &input, text, output),

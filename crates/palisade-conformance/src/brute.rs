@@ -15,17 +15,17 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// How far to go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct Scope {
     /// Give up after so many states.
     pub states: usize,
     /// Do not enter states in which some buffer has more entries than this.
     pub buffer: Option<usize>,
 }
 
-impl Limits {
+impl Scope {
     /// At most so many states, buffers of any length.
-    pub fn states(states: usize) -> Limits {
-        Limits { states, buffer: None }
+    pub fn states(states: usize) -> Scope {
+        Scope { states, buffer: None }
     }
 }
 
@@ -52,7 +52,7 @@ impl Answer {
 }
 
 /// Searches for a bad state.
-pub fn check(machine: Machine<'_>, limits: Limits) -> Answer {
+pub fn check(machine: Machine<'_>, limits: Scope) -> Answer {
     let search = search(machine, limits, |state| machine.violation(state).is_some());
     match search.stopped_at {
         Some(last) => Answer::Unsafe(search.run_to(last)),
@@ -62,12 +62,12 @@ pub fn check(machine: Machine<'_>, limits: Limits) -> Answer {
 }
 
 /// All states that can be reached, bad ones and what comes after them included; whether the limits were not hit.
-pub fn reachable(machine: Machine<'_>, limits: Limits) -> Search {
+pub fn reachable(machine: Machine<'_>, limits: Scope) -> Search {
     search(machine, limits, |_| false)
 }
 
 /// The states in which a run is over: every thread at its end, every buffer empty, no fault. `None` if a limit was hit.
-pub fn final_states(machine: Machine<'_>, limits: Limits) -> Option<Vec<State>> {
+pub fn final_states(machine: Machine<'_>, limits: Scope) -> Option<Vec<State>> {
     let Search { states, complete, .. } = reachable(machine, limits);
     let over = |state: &State| {
         let ended = |thread: &Thread| thread.has_ended(machine.system) && thread.buffer.is_empty();
@@ -77,7 +77,7 @@ pub fn final_states(machine: Machine<'_>, limits: Limits) -> Option<Vec<State>> 
 }
 
 /// What the given cells and registers can hold when a run is over. `None` if a limit was hit.
-pub fn outcomes(machine: Machine<'_>, limits: Limits, seen: &[Observed]) -> Option<BTreeSet<Vec<Value>>> {
+pub fn outcomes(machine: Machine<'_>, limits: Scope, seen: &[Observed]) -> Option<BTreeSet<Vec<Value>>> {
     let values = |state: &State| seen.iter().map(|observed| observed.value(state)).collect();
     Some(final_states(machine, limits)?.iter().map(values).collect())
 }
@@ -108,7 +108,7 @@ impl Search {
     }
 }
 
-fn search(machine: Machine<'_>, limits: Limits, stop: impl Fn(&State) -> bool) -> Search {
+fn search(machine: Machine<'_>, limits: Scope, stop: impl Fn(&State) -> bool) -> Search {
     let mut search = Search { states: Vec::new(), parents: Vec::new(), complete: true, stopped_at: None };
     let mut known: FxHashSet<State> = FxHashSet::default();
     let mut queue: VecDeque<usize> = VecDeque::new();

@@ -14,7 +14,7 @@ use crate::generate::{
 };
 use crate::suite::{Law, Problem, Subject, SuiteConfig, compact, seeds};
 use palisade_base::Id;
-use palisade_engine::{Budget, Engine, Reason, Suitability, Task, Verdict};
+use palisade_engine::{Engine, Limits, Reason, Suitability, Task, Verdict};
 use palisade_memory::{Action, Interlocked, Machine, Pending, State, Step};
 use palisade_program::lower;
 use palisade_program::running::ThreadId;
@@ -71,20 +71,20 @@ fn examine(
     task: &Task<'_>,
     tally: &mut BTreeMap<&'static str, usize>,
 ) -> Result<(), Problem> {
-    if subject.engine.suits(task) == Suitability::No {
+    if subject.engine.suits(&task.analysis()) == Suitability::No {
         return Ok(());
     }
     let work = WORK[subject.seed as usize % WORK.len()];
-    let budget = Budget::unlimited(1).with_timeout(subject.config.timeout).with_work(work);
-    let verdict = subject.answer_within(task, &budget)?;
+    let limits = Limits::unlimited(1).with_timeout(subject.config.timeout).with_work(work);
+    let verdict = subject.answer_within(task, &limits)?;
     let claimed = match &verdict {
-        Verdict::Safe => Within::default(),
+        Verdict::Holds => Within::default(),
         Verdict::Unknown(reason) if !reason.bounds().is_empty() => Within::new(reason.bounds()),
         Verdict::Unknown(_) => {
             *tally.entry("no claim").or_default() += 1;
             return Ok(());
         }
-        Verdict::Unsafe(witness) => {
+        Verdict::Violated(witness) => {
             *tally.entry("unsafe").or_default() += 1;
             let system = lower(task.program, witness.instantiation);
             return match replay(task.machine(&system), &witness.run) {
@@ -96,7 +96,7 @@ fn examine(
     let most =
         if task.is_parameterized() { claimed.instances.unwrap_or(u32::MAX).min(MOST_INSTANCES) } else { 1 };
     for any in 1..=most {
-        let system = task.system(any);
+        let system = task.lower(any);
         if let Some(run) = claimed.refute(task.machine(&system), subject.config.limits.states) {
             let run = compact(&run);
             return match verdict {

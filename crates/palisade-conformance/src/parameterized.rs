@@ -12,7 +12,7 @@
 use crate::brute::{self, Answer};
 use crate::generate::{Profile, generate_parameterized};
 use crate::suite::{Law, Problem, Subject, SuiteConfig, Unknown, compact, seeds};
-use palisade_engine::{Engine, Suitability, Task, Threads, Verdict, Witness};
+use palisade_engine::{Engine, Question, Safety, Suitability, Task, Threads, Verdict, Witness};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::lower;
 use palisade_program::written::Program;
@@ -66,13 +66,13 @@ impl std::fmt::Display for Tally {
 fn examine(subject: &Subject<'_>, program: &Program, model: Model, tally: &mut Tally) -> Result<(), Problem> {
     let name = model.name();
     let any = Task { threads: Threads::Declared, ..subject.task(program, model, Interlocked::WholeBuffer) };
-    if subject.engine.suits(&any) == Suitability::No {
+    if subject.engine.suits(&any.analysis()) == Suitability::No {
         return Ok(());
     }
     let verdict = subject.answer(&any, 1)?;
     match &verdict {
-        Verdict::Safe => tally.safe += 1,
-        Verdict::Unsafe(witness) => {
+        Verdict::Holds => tally.safe += 1,
+        Verdict::Violated(witness) => {
             tally.broken += 1;
             tally.large += usize::from(witness.instantiation.any > 2);
             replays(&any, witness)?;
@@ -86,37 +86,37 @@ fn examine(subject: &Subject<'_>, program: &Program, model: Model, tally: &mut T
     }
     for threads in 1..=MOST_THREADS {
         let fixed = Task { threads: Threads::Each(threads), ..any.clone() };
-        let system = fixed.system(threads);
+        let system = fixed.lower(threads);
         let answer = brute::check(fixed.machine(&system), subject.config.limits);
         tally.compared += usize::from(answer != Answer::Inconclusive);
         match (&answer, &verdict) {
-            (Answer::Unsafe(run), Verdict::Safe) => {
+            (Answer::Unsafe(run), Verdict::Holds) => {
                 let run = compact(run);
                 let text = format!("{name}: safe for any number of threads, but {threads} have a run {run}");
                 return Law::FindsBugs.broken(text);
             }
-            (Answer::Safe, Verdict::Unsafe(witness)) if witness.instantiation.any == threads => {
+            (Answer::Safe, Verdict::Violated(witness)) if witness.instantiation.any == threads => {
                 let text = format!("{name}: a run of {threads} threads, but brute force finds nothing there");
                 return Law::NoFalseAlarm.broken(text);
             }
             _ => {}
         }
         let of_fixed = subject.answer(&fixed, 1)?;
-        if let Verdict::Unsafe(witness) = &of_fixed {
+        if let Verdict::Violated(witness) = &of_fixed {
             replays(&fixed, witness)?;
         }
-        let (word, expected) = (of_fixed.word(), answer.word());
+        let (word, expected) = (Safety::word(&of_fixed), answer.word());
         let wrong = match (&of_fixed, &answer) {
-            (Verdict::Unsafe(_), Answer::Safe) => Some(Law::NoFalseAlarm),
-            (Verdict::Safe, Answer::Unsafe(_)) => Some(Law::FindsBugs),
+            (Verdict::Violated(_), Answer::Safe) => Some(Law::NoFalseAlarm),
+            (Verdict::Holds, Answer::Unsafe(_)) => Some(Law::FindsBugs),
             // The run of the smaller number is one of any number.
-            (Verdict::Unsafe(_), _) if verdict == Verdict::Safe => Some(Law::FindsBugs),
+            (Verdict::Violated(_), _) if verdict == Verdict::Holds => Some(Law::FindsBugs),
             _ => None,
         };
         if let Some(law) = wrong {
             let text = format!(
                 "{name}: {word} for {threads} threads of each kind, {} for any number; brute force says {expected}",
-                verdict.word()
+                Safety::word(&verdict)
             );
             return law.broken(text);
         }

@@ -11,9 +11,7 @@
 //! *Cost.* A state and a trace per pair of both. Meant for programs with a dozen accesses; with loops there is no end of traces.
 
 use palisade_base::Id;
-use palisade_engine::{
-    Budget, Progress, Robustness, RobustnessEngine, RobustnessOutcome, Silent, Suitability, Task,
-};
+use palisade_engine::{Analysis, Engine, Limits, Outcome, Robustness, Suitability, Task, Verdict};
 use palisade_memory::{Action, Effect, Machine, Pending, State, Step};
 use palisade_program::running::{CellId, Instr, ThreadId};
 use palisade_trace::Run;
@@ -313,30 +311,30 @@ pub struct Brute {
     pub most: usize,
 }
 
-impl RobustnessEngine for Brute {
+impl Engine<Robustness> for Brute {
     fn name(&self) -> &'static str {
         "brute"
     }
 
-    fn suits(&self, task: &Task<'_>) -> Suitability {
-        if task.is_parameterized() { Suitability::No } else { Suitability::Tries }
+    fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
+        if analysis.task.is_parameterized() { Suitability::No } else { Suitability::Tries }
     }
 
-    fn check(&self, task: &Task<'_>, _: &Budget, _: &dyn Progress) -> RobustnessOutcome {
+    fn check(&self, analysis: &Analysis<'_>, _: &Limits) -> Outcome<Robustness> {
         use palisade_engine::{Exhausted, Reason, Stats, Witness};
-        let system = task.system(1);
-        let answer = match check(task.machine(&system), self.most) {
-            Answer::Robust => Robustness::Robust,
+        let system = analysis.system(1);
+        let answer = match check(analysis.machine(&system), self.most) {
+            Answer::Robust => Verdict::Holds,
             Answer::NotRobust(run) => {
-                Robustness::NotRobust(Witness { instantiation: task.instantiation(1), run })
+                Verdict::Violated(Witness { instantiation: analysis.instantiation(1), run })
             }
-            Answer::Inconclusive => Robustness::Unknown(Reason::Exhausted(Exhausted::Work(self.most as u64))),
+            Answer::Inconclusive => Verdict::Unknown(Reason::Exhausted(Exhausted::Work(self.most as u64))),
         };
-        RobustnessOutcome { answer, engine: "brute", stats: Stats::new() }
+        Outcome::new("brute", answer, Stats::new())
     }
 }
 
 /// What an engine says within no limits, for tests.
-pub fn ask(engine: &dyn RobustnessEngine, task: &Task<'_>) -> Robustness {
-    engine.check(task, &Budget::unlimited(1), &Silent).answer
+pub fn ask(engine: &dyn Engine<Robustness>, task: &Task<'_>) -> Verdict {
+    engine.check(&task.analysis(), &Limits::unlimited(1)).verdict
 }

@@ -10,14 +10,14 @@
 //!
 //! A failure is shrunk and printed as `.pal` with its seed. `PALISADE_SEEDS` and `PALISADE_SEED` work as for [`crate::suite`].
 
-use crate::brute::{self, Limits};
+use crate::brute::{self, Scope};
 use crate::generate::{Profile, generate};
 use crate::random::Random;
 use crate::robust::{self, Answer};
 use crate::shrink::shrink;
 use crate::suite::{SuiteConfig, compact, seeds};
 use crate::transform;
-use palisade_engine::{Budget, Options, Robustness, RobustnessEngine, Silent, Suitability, Task, Threads};
+use palisade_engine::{Engine, Limits, Options, Question, Robustness, Suitability, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower, print};
@@ -70,7 +70,7 @@ impl Default for Config {
 ///
 /// # Panics
 /// If the engine fails, with a small program that shows it.
-pub fn check_robustness(engine: &dyn RobustnessEngine, config: &Config) {
+pub fn check_robustness(engine: &dyn Engine<Robustness>, config: &Config) {
     let seeds = seeds(&SuiteConfig {
         programs: config.programs,
         first_seed: config.first_seed,
@@ -141,7 +141,7 @@ impl Law {
 
 #[derive(Clone, Copy)]
 struct Subject<'a> {
-    engine: &'a dyn RobustnessEngine,
+    engine: &'a dyn Engine<Robustness>,
     config: &'a Config,
     seed: u64,
 }
@@ -157,37 +157,41 @@ impl Subject<'_> {
             let place = format!("{} ({interlocked:?})", model.name());
             let at = |problem: Problem| Problem { text: format!("{place}: {}", problem.text), ..problem };
             let task = |program| self.task(program, model, interlocked);
-            if self.engine.suits(&task(program)) == Suitability::No {
+            if self.engine.suits(&task(program).analysis()) == Suitability::No {
                 continue;
             }
             let ask = |program: &Program, jobs| self.ask(&self.task(program, model, interlocked), jobs);
             let answer = ask(program, 1)?;
             match answer {
-                Robustness::Robust => tally.robust += 1,
-                Robustness::NotRobust(_) => tally.not_robust += 1,
-                Robustness::Unknown(_) => tally.unknown += 1,
+                Verdict::Holds => tally.robust += 1,
+                Verdict::Violated(_) => tally.not_robust += 1,
+                Verdict::Unknown(_) => tally.unknown += 1,
             }
             self.agree(program, model, interlocked, &answer, tally).map_err(at)?;
-            if answer == Robustness::Robust && matches!(under_tso, Some(Robustness::NotRobust(_))) {
+            if answer == Verdict::Holds && matches!(under_tso, Some(Verdict::Violated(_))) {
                 return Law::WeakerModelsBreakMore.broken(format!("{place}: robust, but not under TSO"));
             }
             let again = ask(program, 2)?;
-            let known = |answer: &Robustness| !matches!(answer, Robustness::Unknown(_));
+            let known = |answer: &Verdict| !matches!(answer, Verdict::Unknown(_));
             if again != answer && known(&again) && known(&answer) {
                 return Law::SameForAllJobs.broken(format!(
                     "{place}: {} with one job, {} (or another run) with two",
-                    answer.word(),
-                    again.word()
+                    Robustness::word(&answer),
+                    Robustness::word(&again)
                 ));
             }
             for (changed, how) in [(&renamed, "renamed"), (&reordered, "in another order")] {
                 let other = ask(changed, 1)?;
-                if other.word() != answer.word() && known(&other) && known(&answer) {
-                    let text = format!("{place}: {}, but {how} {}", answer.word(), other.word());
+                if Robustness::word(&other) != Robustness::word(&answer) && known(&other) && known(&answer) {
+                    let text = format!(
+                        "{place}: {}, but {how} {}",
+                        Robustness::word(&answer),
+                        Robustness::word(&other)
+                    );
                     return Law::SameForAllNames.broken(text);
                 }
             }
-            if answer == Robustness::Robust && matches!(ask(&fenced, 1)?, Robustness::NotRobust(_)) {
+            if answer == Verdict::Holds && matches!(ask(&fenced, 1)?, Verdict::Violated(_)) {
                 let text = format!("{place}: robust, but not with a fence more:\n{}", print::print(&fenced));
                 return Law::FencesOnlyHelp.broken(text);
             }
@@ -204,7 +208,7 @@ impl Subject<'_> {
         program: &Program,
         model: Model,
         interlocked: Interlocked,
-        answer: &Robustness,
+        answer: &Verdict,
         tally: &mut Tally,
     ) -> Result<(), Problem> {
         let system = lower(program, Instantiation { any: 2, every: None });
@@ -212,26 +216,26 @@ impl Subject<'_> {
         let judged = robust::check(machine, self.config.most);
         tally.compared += usize::from(judged != Answer::Inconclusive);
         match (answer, &judged) {
-            (Robustness::Unknown(reason), Answer::Robust | Answer::NotRobust(_)) if !self.config.unknown => {
+            (Verdict::Unknown(reason), Answer::Robust | Answer::NotRobust(_)) if !self.config.unknown => {
                 return Law::Decides.broken(format!("unknown ({reason}), but {}", judged.word()));
             }
-            (Robustness::Robust, Answer::NotRobust(run)) => {
+            (Verdict::Holds, Answer::NotRobust(run)) => {
                 return Law::FindsCycles.broken(format!("robust, but there is a run {}", compact(run)));
             }
-            (Robustness::NotRobust(_), Answer::Robust) => {
+            (Verdict::Violated(_), Answer::Robust) => {
                 return Law::NoFalseAlarm.broken("not-robust, but brute force finds nothing".to_owned());
             }
             _ => {}
         }
-        if let Robustness::NotRobust(witness) = answer {
+        if let Verdict::Violated(witness) = answer {
             let system = lower(program, witness.instantiation);
             if let Err(why) = violating(Machine { system: &system, ..machine }, &witness.run) {
                 let text = format!("the run shows nothing: {why}: {}", compact(&witness.run));
                 return Law::RunHasCycle.broken(text);
             }
         }
-        if *answer == Robustness::Robust {
-            let limits = Limits { states: self.config.most, buffer: Some(4) };
+        if *answer == Verdict::Holds {
+            let limits = Scope { states: self.config.most, buffer: Some(4) };
             let under = |model| brute::check(Machine { model, ..machine }, limits);
             if under(Model::Sc) == brute::Answer::Safe
                 && let brute::Answer::Unsafe(run) = under(model)
@@ -248,9 +252,9 @@ impl Subject<'_> {
     }
 
     /// What the engine says, with its panics caught.
-    fn ask(&self, task: &Task<'_>, jobs: usize) -> Result<Robustness, Problem> {
-        let budget = Budget::unlimited(jobs).with_timeout(self.config.timeout);
-        let answer = catch_unwind(AssertUnwindSafe(|| self.engine.check(task, &budget, &Silent).answer));
+    fn ask(&self, task: &Task<'_>, jobs: usize) -> Result<Verdict, Problem> {
+        let limits = Limits::unlimited(jobs).with_timeout(self.config.timeout);
+        let answer = catch_unwind(AssertUnwindSafe(|| self.engine.check(&task.analysis(), &limits).verdict));
         answer.or_else(|panic| {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");

@@ -9,13 +9,13 @@
 //!
 //! A failure is shrunk and printed as `.pal` with its seed. `PALISADE_SEEDS=1000` sets the number of programs per profile, `PALISADE_SEED=7` tries that one only.
 
-use crate::brute::{self, Answer, Limits};
+use crate::brute::{self, Answer, Scope};
 use crate::classics::{self, Classic};
 use crate::generate::{Profile, generate};
 use crate::random::Random;
 use crate::shrink::shrink;
 use crate::transform;
-use palisade_engine::{Budget, Engine, Options, Silent, Suitability, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Question, Safety, Suitability, Task, Threads, Verdict};
 use palisade_memory::{Action, Interlocked, Machine, Model, Step};
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower, print};
@@ -41,7 +41,7 @@ pub struct SuiteConfig {
     /// How many times as long as a shortest one a witness may be; `None` for any length.
     pub witness_factor: Option<f64>,
     /// How far the brute-force interpreter goes. The limit on buffers holds for programs with loops only.
-    pub limits: Limits,
+    pub limits: Scope,
     /// Options for the engine.
     pub options: Options,
     /// How long the engine may take for one program before it should say `unknown`.
@@ -69,7 +69,7 @@ impl Default for SuiteConfig {
             models: Model::ALL.to_vec(),
             unknown: Unknown::Never,
             witness_factor: None,
-            limits: Limits { states: 30_000, buffer: Some(4) },
+            limits: Scope { states: 30_000, buffer: Some(4) },
             options: Options::default(),
             timeout: Duration::from_secs(60),
         }
@@ -196,8 +196,8 @@ impl Subject<'_> {
             let Some(verdict) = self.compare(program, model, Interlocked::WholeBuffer, tally)? else {
                 continue;
             };
-            let word = verdict.word();
-            if let Some((strong, Verdict::Unsafe(_))) = stronger
+            let word = Safety::word(&verdict);
+            if let Some((strong, Verdict::Violated(_))) = stronger
                 && word == "safe"
             {
                 let text = format!("{word} under {}, but unsafe under {}", model.name(), strong.name());
@@ -209,18 +209,19 @@ impl Subject<'_> {
             let ask = |program: &Program, jobs| self.ask(program, model, Interlocked::WholeBuffer, jobs);
             let again = ask(program, 2)?;
             if again != verdict && !is_unknown(&again) && !is_unknown(&verdict) {
-                let what = if again.word() == word { "another witness" } else { again.word() };
+                let what =
+                    if Safety::word(&again) == word { "another witness" } else { Safety::word(&again) };
                 let text = format!("{}: {word} with one job, {what} with two", model.name());
                 return Law::SameForAllJobs.broken(text);
             }
             for (changed, how) in [(&renamed, "renamed"), (&reordered, "in another order")] {
                 let other = ask(changed, 1)?;
-                if other.word() != word && !is_unknown(&other) && !is_unknown(&verdict) {
-                    let text = format!("{}: {word}, but {how} {}", model.name(), other.word());
+                if Safety::word(&other) != word && !is_unknown(&other) && !is_unknown(&verdict) {
+                    let text = format!("{}: {word}, but {how} {}", model.name(), Safety::word(&other));
                     return Law::SameForAllNames.broken(text);
                 }
             }
-            if verdict == Verdict::Safe && matches!(ask(&fenced, 1)?, Verdict::Unsafe(_)) {
+            if verdict == Verdict::Holds && matches!(ask(&fenced, 1)?, Verdict::Violated(_)) {
                 let with_fence = print::print(&fenced);
                 let text = format!("{}: safe, but unsafe with a fence more:\n{with_fence}", model.name());
                 return Law::FencesOnlyHelp.broken(text);
@@ -238,7 +239,7 @@ impl Subject<'_> {
         interlocked: Interlocked,
         tally: &mut Tally,
     ) -> Result<Option<Verdict>, Problem> {
-        if self.engine.suits(&self.task(program, model, interlocked)) == Suitability::No {
+        if self.engine.suits(&self.task(program, model, interlocked).analysis()) == Suitability::No {
             return Ok(None);
         }
         let verdict = self.ask(program, model, interlocked, 1)?;
@@ -249,8 +250,8 @@ impl Subject<'_> {
         }
         let answer = brute::check(Machine { system: &system, model, interlocked }, limits);
         match verdict {
-            Verdict::Safe => tally.safe += 1,
-            Verdict::Unsafe(_) => tally.broken += 1,
+            Verdict::Holds => tally.safe += 1,
+            Verdict::Violated(_) => tally.broken += 1,
             Verdict::Unknown(_) => tally.unknown += 1,
         }
         tally.compared += usize::from(answer != Answer::Inconclusive);
@@ -283,15 +284,15 @@ impl Subject<'_> {
                     return Law::Decides.broken(format!("unknown ({reason}), but {}", answer.word()));
                 }
             }
-            (Verdict::Safe, Answer::Unsafe(run)) => {
+            (Verdict::Holds, Answer::Unsafe(run)) => {
                 return Law::FindsBugs.broken(format!("safe, but there is a run {}", compact(run)));
             }
-            (Verdict::Unsafe(_), Answer::Safe) => {
+            (Verdict::Violated(_), Answer::Safe) => {
                 return Law::NoFalseAlarm.broken("unsafe, but brute force finds nothing".to_owned());
             }
             _ => {}
         }
-        let Verdict::Unsafe(witness) = verdict else { return Ok(()) };
+        let Verdict::Violated(witness) = verdict else { return Ok(()) };
         let system = lower(program, witness.instantiation);
         if let Err(error) = replay(Machine { system: &system, model, interlocked }, &witness.run) {
             return Law::WitnessReplays.broken(format!("the witness does not replay: {error}"));
@@ -308,13 +309,15 @@ impl Subject<'_> {
 
     fn examine_classic(&self, classic: &Classic, model: Model) -> Result<(), Problem> {
         let expected = classic.expected(model);
-        if self.engine.suits(&self.task(&classic.program, model, Interlocked::WholeBuffer)) == Suitability::No
+        if self.engine.suits(&self.task(&classic.program, model, Interlocked::WholeBuffer).analysis())
+            == Suitability::No
         {
             return Ok(());
         }
         match self.compare(&classic.program, model, Interlocked::WholeBuffer, &mut Tally::default())? {
-            Some(verdict) if verdict.word() != expected && !is_unknown(&verdict) => {
-                let text = format!("{}: {}, but {expected} is expected", model.name(), verdict.word());
+            Some(verdict) if Safety::word(&verdict) != expected && !is_unknown(&verdict) => {
+                let text =
+                    format!("{}: {}, but {expected} is expected", model.name(), Safety::word(&verdict));
                 Law::Classic.broken(text)
             }
             _ => Ok(()),
@@ -338,13 +341,13 @@ impl Subject<'_> {
 
     /// What the engine says, with its panics caught.
     pub(crate) fn answer(&self, task: &Task<'_>, jobs: usize) -> Result<Verdict, Problem> {
-        let budget = Budget::unlimited(jobs).with_timeout(self.config.timeout);
-        self.answer_within(task, &budget)
+        let limits = Limits::unlimited(jobs).with_timeout(self.config.timeout);
+        self.answer_within(task, &limits)
     }
 
-    /// The same, within a budget.
-    pub(crate) fn answer_within(&self, task: &Task<'_>, budget: &Budget) -> Result<Verdict, Problem> {
-        let answer = catch_unwind(AssertUnwindSafe(|| self.engine.check(task, budget, &Silent).verdict));
+    /// The same, within a limits.
+    pub(crate) fn answer_within(&self, task: &Task<'_>, limits: &Limits) -> Result<Verdict, Problem> {
+        let answer = catch_unwind(AssertUnwindSafe(|| self.engine.check(&task.analysis(), limits).verdict));
         match answer {
             Ok(Verdict::Unknown(reason)) if reason.bug().is_some() => {
                 Law::NoBug.broken(format!("{}: the engine contradicts itself: {reason}", task.model.name()))

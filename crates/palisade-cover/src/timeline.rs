@@ -3,10 +3,9 @@
 //! The backward engines search other semantics than that of the machine. A run found there is told as events: steps of actors and stores that reach memory,
 //! each at a time. In the order of their times they are a run of the machine, once every actor is given a thread of its role.
 
-use crate::start::population;
 use palisade_automata::{Edge, Letter, Population, Schedule, StateId};
 use palisade_base::{Id, limits};
-use palisade_engine::{Task, Witness};
+use palisade_engine::{Analysis, Witness};
 use palisade_memory::{Action, Machine, Pending, Step};
 use palisade_program::Value;
 use palisade_program::running::{CellId, RoleId, System, ThreadId};
@@ -44,13 +43,13 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     /// The run of as many threads as it needs, where there may be any number of them.
-    pub fn witness(&self, task: &Task<'_>, system: &System) -> Option<Witness> {
-        let of_any = |role: &RoleId| population(task, system, *role) == Population::Any;
+    pub fn witness(&self, analysis: &Analysis<'_>, system: &System) -> Option<Witness> {
+        let of_any = |role: &RoleId| analysis.task.population(system, *role) == Population::Any;
         let any = system.roles.ids().filter(of_any).map(|role| self.threads_of(role)).max();
         let any = any.unwrap_or(1).max(1) as u32;
-        let system = task.system(any);
-        let run = self.run(task.machine(&system))?;
-        Some(Witness { instantiation: task.instantiation(any), run })
+        let system = analysis.system(any);
+        let run = self.run(analysis.machine(&system))?;
+        Some(Witness { instantiation: analysis.instantiation(any), run })
     }
 
     /// How many threads of a role the run needs.

@@ -20,6 +20,69 @@ pub enum Proof {
     Stacks(Stacks),
 }
 
+impl Proof {
+    /// What kind of proof it is.
+    pub fn kind(&self) -> ProofKind {
+        match self {
+            Proof::LoadBuffers(_) => ProofKind::LoadBuffers,
+            Proof::SingleBuffer(_) => ProofKind::SingleBuffer,
+            Proof::AllStates => ProofKind::AllStates,
+            Proof::Crowds(_) => ProofKind::Crowds,
+            Proof::Stacks(_) => ProofKind::Stacks,
+        }
+    }
+}
+
+/// A kind of proof.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ProofKind {
+    /// [`Proof::LoadBuffers`].
+    LoadBuffers,
+    /// [`Proof::SingleBuffer`].
+    SingleBuffer,
+    /// [`Proof::AllStates`].
+    AllStates,
+    /// [`Proof::Crowds`].
+    Crowds,
+    /// [`Proof::Stacks`].
+    Stacks,
+}
+
+impl ProofKind {
+    /// All kinds.
+    pub const ALL: [ProofKind; 5] = [
+        ProofKind::LoadBuffers,
+        ProofKind::SingleBuffer,
+        ProofKind::AllStates,
+        ProofKind::Crowds,
+        ProofKind::Stacks,
+    ];
+
+    /// Its name in certificates and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            ProofKind::LoadBuffers => "load-buffers",
+            ProofKind::SingleBuffer => "single-buffer",
+            ProofKind::AllStates => "all-states",
+            ProofKind::Crowds => "numbers-of-threads",
+            ProofKind::Stacks => "sets-of-stacks",
+        }
+    }
+}
+
+/// A proof that was checked.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Certified {
+    /// The engine that gave the proof.
+    pub engine: &'static str,
+    /// What kind of proof it is.
+    pub kind: ProofKind,
+    /// How many elements or states were looked at.
+    pub elements: u64,
+    /// How long that took.
+    pub seconds: f64,
+}
+
 /// A proof by a single buffer, for PSO: a set that holds the bad states, is closed under predecessors, and misses the initial states.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SingleBuffer {

@@ -1,16 +1,15 @@
-//! Engines side by side on one question, within one budget.
+//! Engines side by side on one question, within one set of limits.
 //!
-//! A [`Race`] has a seat for each engine, the most promising first. Engines take turns on as many host threads as the budget has jobs: whoever has computed least, for its
-//! weight, goes next, so that with n seats of one weight on j threads nobody is slower than n/j times its own pace. They share the memory of the budget: when it is full, the last seat that holds more
-//! than half of its part gives up its own, and may try again when it has the memory to itself. And they share what they have [learned](Budget::learn). If one of them finds out that the program is
-//! [robust](Budget::learn_robust), the race is over: the question may as well be asked for SC.
+//! A [`Race`] has a seat for each engine, the most promising first.
 //!
-//! An engine notices nothing of all this: it asks its [`Budget`] whether to go on, and may wait for the answer.
+//! - *Time.* Engines take turns on as many host threads as there are jobs. The engine that has computed least, relative to its weight, goes next. So with n seats of equal weight on j
+//!   threads no engine runs slower than at j/n of its own pace.
+//! - *Memory.* Engines share the memory limit. When it is reached, the last seat that holds more than half of its share gives up its memory. It may try again when it has the memory to itself.
+//!
+//! Engines notice nothing of this: they ask their [`Limits`] whether to go on, and may wait for the answer.
 
 use crate::memory::{Pressure, Share};
-use crate::{Budget, Exhausted};
-use std::any::{Any, TypeId};
-use std::collections::HashMap;
+use crate::{Exhausted, Limits};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -66,10 +65,8 @@ struct Shared {
     evicted: Vec<AtomicBool>,
     turns: Mutex<Turns>,
     changed: Condvar,
-    learned: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
-    /// Whether it helps to know that the program is robust.
-    heeds_robustness: bool,
-    robust: AtomicBool,
+    /// Set when another question is to be asked instead.
+    replaced: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -99,8 +96,8 @@ impl fmt::Debug for Shared {
 }
 
 impl Race {
-    /// A race with a seat for each of these weights on so many host threads, and whether the question may be asked for SC instead if the program is robust.
-    pub fn new(weights: &[u32], jobs: usize, heeds_robustness: bool) -> Race {
+    /// A race with a seat for each of these weights on so many host threads. All seats stop when `replaced` is set: another question is then asked instead.
+    pub fn new(weights: &[u32], jobs: usize, replaced: Arc<AtomicBool>) -> Race {
         let seats = weights.len();
         let turns = Turns {
             most: jobs.max(1),
@@ -113,18 +110,16 @@ impl Race {
             evicted: (0..seats).map(|_| AtomicBool::new(false)).collect(),
             turns: Mutex::new(turns),
             changed: Condvar::new(),
-            learned: Mutex::default(),
-            heeds_robustness,
-            robust: AtomicBool::new(false),
+            replaced,
         };
         Race { shared: Arc::new(shared) }
     }
 
-    /// The budget of a seat: the whole budget, shared with the others. An engine that uses it must be [let in](Race::enter).
-    pub fn budget(&self, seat: usize, budget: &Budget) -> Budget {
+    /// The limits of a seat: the whole limits, shared with the others. An engine that uses it must be [let in](Race::enter).
+    pub fn limits(&self, seat: usize, limits: &Limits) -> Limits {
         // Where there are more threads than seats, an engine that can use several may.
-        let jobs = (budget.jobs() + 1).saturating_sub(self.shared.bytes.len()).max(1);
-        budget.clone().with_jobs(jobs).with_seat(Seat { shared: self.shared.clone(), index: seat })
+        let jobs = (limits.jobs() + 1).saturating_sub(self.shared.bytes.len()).max(1);
+        limits.clone().with_jobs(jobs).with_seat(Seat { shared: self.shared.clone(), index: seat })
     }
 
     /// Waits for the seat's first turn. The seat is free again when the guard is dropped.
@@ -141,11 +136,6 @@ impl Race {
         let _turns = self.shared.lock();
         self.shared.over.store(true, Ordering::Relaxed);
         self.shared.changed.notify_all();
-    }
-
-    /// Whether the program was found to be robust, and that helps. Then all have been stopped.
-    pub fn is_robust(&self) -> bool {
-        self.shared.robust.load(Ordering::Relaxed)
     }
 
     /// Whether the seat had to give up its memory for others.
@@ -229,8 +219,8 @@ impl Seat {
         self.make_room(bytes.is_some(), room)?;
         self.take_turns(room.deadline);
         self.was_evicted(room.most)?;
-        let robust = shared.robust.load(Ordering::Relaxed);
-        if robust || shared.over.load(Ordering::Relaxed) { Err(Exhausted::Stopped) } else { Ok(()) }
+        let replaced = shared.replaced.load(Ordering::Relaxed);
+        if replaced || shared.over.load(Ordering::Relaxed) { Err(Exhausted::Stopped) } else { Ok(()) }
     }
 
     fn was_evicted(&self, most: u64) -> Result<(), Exhausted> {
@@ -238,11 +228,6 @@ impl Seat {
             true => Err(Exhausted::Memory(most)),
             false => Ok(()),
         }
-    }
-
-    pub(crate) fn learn_robust(&self) -> bool {
-        self.shared.robust.fetch_or(self.shared.heeds_robustness, Ordering::Relaxed);
-        self.shared.heeds_robustness
     }
 
     /// Chooses who gives up its memory if it is full.
@@ -342,18 +327,6 @@ impl Seat {
             Place::Computes(_) | Place::Away => {}
         }
     }
-
-    pub(crate) fn learn<T: Any + Send + Sync>(&self, what: Arc<T>) {
-        self.learned().insert(TypeId::of::<T>(), what);
-    }
-
-    pub(crate) fn learned_by_now<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.learned().get(&TypeId::of::<T>()).cloned()?.downcast().ok()
-    }
-
-    fn learned(&self) -> MutexGuard<'_, HashMap<TypeId, Arc<dyn Any + Send + Sync>>> {
-        self.shared.learned.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[cfg(test)]
@@ -363,19 +336,19 @@ mod tests {
     #[test]
     fn no_more_compute_at_a_time_than_there_are_jobs() {
         let check = |seats: usize, jobs: usize| {
-            let race = Race::new(&vec![1; seats], jobs, false);
+            let race = Race::new(&vec![1; seats], jobs, Arc::default());
             let (now, most) = (AtomicU64::new(0), AtomicU64::new(0));
             std::thread::scope(|scope| {
                 for seat in 0..seats {
                     let (race, now, most) = (&race, &now, &most);
                     scope.spawn(move || {
-                        let budget = race.budget(seat, &Budget::unlimited(jobs));
+                        let limits = race.limits(seat, &Limits::unlimited(jobs));
                         let _entered = race.enter(seat);
                         for _ in 0..50 {
                             most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                             std::hint::black_box((0..20_000u64).sum::<u64>());
                             now.fetch_sub(1, Ordering::SeqCst);
-                            assert_eq!(budget.check(0), Ok(()));
+                            assert_eq!(limits.check(0), Ok(()));
                         }
                     });
                 }
@@ -407,15 +380,15 @@ mod tests {
 
     #[test]
     fn the_answer_stops_all_others() {
-        let race = Race::new(&[1; 3], 1, false);
+        let race = Race::new(&[1; 3], 1, Arc::default());
         std::thread::scope(|scope| {
             for seat in 0..2 {
                 let race = &race;
                 scope.spawn(move || {
-                    let budget = race.budget(seat, &Budget::unlimited(1));
+                    let limits = race.limits(seat, &Limits::unlimited(1));
                     let _entered = race.enter(seat);
-                    while budget.check(0).is_ok() {}
-                    assert_eq!(budget.check(0), Err(Exhausted::Stopped));
+                    while limits.check(0).is_ok() {}
+                    assert_eq!(limits.check(0), Err(Exhausted::Stopped));
                 });
             }
             let entered = race.enter(2);
@@ -427,14 +400,14 @@ mod tests {
     #[test]
     fn the_last_that_holds_its_part_makes_room() {
         let check = |held: [u64; 3], expected: [bool; 3]| {
-            let race = Race::new(&[1; 3], 3, false);
-            let budget = Budget::unlimited(3).with_memory(100);
-            let budgets: Vec<Budget> = (0..3).map(|seat| race.budget(seat, &budget)).collect();
-            for (budget, bytes) in budgets.iter().zip(held) {
-                let _ = budget.check(bytes);
+            let race = Race::new(&[1; 3], 3, Arc::default());
+            let limits = Limits::unlimited(3).with_memory(100);
+            let all: Vec<Limits> = (0..3).map(|seat| race.limits(seat, &limits)).collect();
+            for (limits, bytes) in all.iter().zip(held) {
+                let _ = limits.check(bytes);
             }
             let go_on: Vec<bool> =
-                budgets.iter().zip(held).map(|(budget, bytes)| budget.check(bytes).is_ok()).collect();
+                all.iter().zip(held).map(|(limits, bytes)| limits.check(bytes).is_ok()).collect();
             assert_eq!(go_on, expected, "{held:?}");
         };
         check([30, 30, 30], [true, true, true]);
@@ -445,37 +418,20 @@ mod tests {
 
     #[test]
     fn whoever_is_alone_has_all_the_memory_and_no_second_chance() {
-        let race = Race::new(&[1; 2], 2, false);
-        let budget = race.budget(0, &Budget::unlimited(2).with_memory(100));
-        assert_eq!(budget.check(100), Ok(()));
-        assert_eq!(budget.check(101), Err(Exhausted::Memory(100)));
+        let race = Race::new(&[1; 2], 2, Arc::default());
+        let limits = race.limits(0, &Limits::unlimited(2).with_memory(100));
+        assert_eq!(limits.check(100), Ok(()));
+        assert_eq!(limits.check(101), Err(Exhausted::Memory(100)));
         assert!(!race.was_evicted(0));
     }
 
     #[test]
-    fn what_one_learns_all_know() {
-        let race = Race::new(&[1; 2], 1, false);
-        let [a, b] = [0, 1].map(|seat| race.budget(seat, &Budget::unlimited(1)));
-        assert_eq!(b.learned::<u32>(), None);
-        a.learn(Arc::new(7u32));
-        assert_eq!((b.learned::<u32>(), b.learned::<u64>()), (Some(Arc::new(7)), None));
-        let alone = Budget::unlimited(1);
-        alone.learn(Arc::new(7u32));
-        assert_eq!(alone.learned::<u32>(), None);
-    }
-
-    #[test]
-    fn where_a_program_is_robust_sc_is_enough() {
-        let check = |heeds: bool| {
-            let race = Race::new(&[1; 2], 1, heeds);
-            let [a, b] = [0, 1].map(|seat| race.budget(seat, &Budget::unlimited(1)));
-            assert_eq!(a.learn_robust(), heeds);
-            assert_eq!(race.is_robust(), heeds);
-            let elsewhere = if heeds { Err(Exhausted::Stopped) } else { Ok(()) };
-            assert_eq!((a.check(0), b.check(0)), (elsewhere, elsewhere));
-        };
-        check(true);
-        check(false);
-        assert!(!Budget::unlimited(1).learn_robust(), "there is nobody to tell");
+    fn a_race_for_a_question_that_was_replaced_is_over() {
+        let replaced = Arc::new(AtomicBool::new(false));
+        let race = Race::new(&[1; 2], 1, replaced.clone());
+        let [a, b] = [0, 1].map(|seat| race.limits(seat, &Limits::unlimited(1)));
+        assert_eq!((a.check(0), b.check(0)), (Ok(()), Ok(())));
+        replaced.store(true, Ordering::Relaxed);
+        assert_eq!((a.check(0), b.check(0)), (Err(Exhausted::Stopped), Err(Exhausted::Stopped)));
     }
 }

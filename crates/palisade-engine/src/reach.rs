@@ -1,6 +1,6 @@
 //! Searching running forms that no text was written for: engines that change a program ask others through this.
 
-use crate::{Budget, Options, Progress, Reason, Stats};
+use crate::{Limits, Options, Reason, Stats};
 use palisade_memory::Machine;
 use palisade_trace::Run;
 
@@ -17,13 +17,6 @@ pub enum Reached {
 
 /// A search for bad states of a running form. Exact under SC.
 pub trait Reachability: Send + Sync {
-    /// Searches within the budget, and adds to the counters.
-    fn reach(
-        &self,
-        machine: Machine<'_>,
-        options: &Options,
-        budget: &Budget,
-        progress: &dyn Progress,
-        stats: &mut Stats,
-    ) -> Reached;
+    /// Searches within the limits, and adds to the counters.
+    fn reach(&self, machine: Machine<'_>, options: &Options, limits: &Limits, stats: &mut Stats) -> Reached;
 }

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 const SMALL: u64 = 256;
 /// More different values than this in a cell without a declared domain count as growth without bound.
 pub(crate) const GROWING: usize = 1024;
-/// When the budget runs out, this many are suspicious.
+/// When the limits runs out, this many are suspicious.
 const SUSPICIOUS: u64 = 64;
 
 /// The codes of all cells.
@@ -76,7 +76,7 @@ impl Codes {
         self.most_varied(system).filter(|&cell| self.size(cell) > GROWING as u64)
     }
 
-    /// A cell without declared domain that has taken so many values that it may be the reason why the budget ran out.
+    /// A cell without declared domain that has taken so many values that it may be the reason why the limits ran out.
     pub fn suspicious(&self, system: &System) -> Option<CellId> {
         self.most_varied(system).filter(|&cell| self.size(cell) >= SUSPICIOUS)
     }

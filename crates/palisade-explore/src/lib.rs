@@ -39,13 +39,14 @@ use judge::Judge;
 use layout::Layout;
 use palisade_automata::{MOST_CALLS, ThreadMachine};
 use palisade_engine::{
-    Budget, Engine, Exhausted, Options, Outcome, Progress, Proof, Proofs, Reachability, Reached, Reason,
-    Reduction, Stats, Suitability, Task, Verdict, Witness,
+    Analysis, Engine, Exhausted, Limits, Options, Outcome, Proof, Proofs, Reachability, Reached, Reason,
+    Reduction, Stats, Suitability, Verdict, Witness,
 };
 use palisade_memory::{Machine, Model};
-use palisade_program::running::{CellId, Instr, System};
+use palisade_program::running::{CellId, Liveness, Structure};
 use palisade_trace::Run;
 use search::{Counters, End, Search};
+use std::sync::Arc;
 
 /// The explicit-state engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,46 +68,45 @@ impl Engine for Explicit {
         "explicit"
     }
 
-    fn suits(&self, task: &Task<'_>) -> Suitability {
-        let system = task.system(1);
-        if task.is_parameterized() || pump::can_pump(task.machine(&system)) {
+    fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
+        let system = analysis.system(1);
+        if analysis.task.is_parameterized() || pump::can_pump(analysis.machine(&system)) {
             Suitability::Tries
         } else {
             Suitability::Decides
         }
     }
 
-    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
-        let searches = Searches::new(&task.options, budget, progress);
-        let mut run = Check { task, searches };
-        let verdict =
-            if task.is_parameterized() { run.any_number() } else { run.fixed(1, task.options.max_buffer) };
-        Outcome { verdict, engine: self.name(), stats: run.searches.stats }
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome {
+        let searches = Searches::new(&analysis.task.options, limits);
+        let mut run = Check { analysis, searches };
+        let verdict = if analysis.task.is_parameterized() {
+            run.any_number()
+        } else {
+            run.fixed(1, analysis.task.options.max_buffer)
+        };
+        Outcome::new(self.name(), verdict, run.searches.stats)
     }
 
     fn proofs(&self) -> Proofs {
         Proofs::ByVisitingAll
     }
 
-    fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
-        let outcome = self.check(task, budget, progress);
-        let proof = (outcome.verdict == Verdict::Safe).then_some(Proof::AllStates);
+    fn prove(&self, analysis: &Analysis<'_>, limits: &Limits) -> (Outcome, Option<Proof>) {
+        let outcome = self.check(analysis, limits);
+        let proof = (outcome.verdict == Verdict::Holds).then_some(Proof::AllStates);
         (outcome, proof)
     }
 }
 
 impl Reachability for Explicit {
-    fn reach(
-        &self,
-        machine: Machine<'_>,
-        options: &Options,
-        budget: &Budget,
-        progress: &dyn Progress,
-        stats: &mut Stats,
-    ) -> Reached {
-        let mut searches = Searches::new(options, budget, progress);
+    fn reach(&self, machine: Machine<'_>, options: &Options, limits: &Limits, stats: &mut Stats) -> Reached {
+        let mut searches = Searches::new(options, limits);
         let bound = if machine.model == Model::Sc { usize::MAX } else { options.max_buffer.max(1) };
-        let found = searches.bounded(machine, bound);
+        let found = match limits.within(|| Arc::new(Liveness::new(machine.system))) {
+            Ok(liveness) => searches.bounded(machine, &liveness, bound),
+            Err(what) => Bounded::Unknown(Reason::Exhausted(what)),
+        };
         searches.stats.iter().for_each(|(name, value)| stats.add(name, value));
         match found {
             Bounded::Bad(run) => Reached::Bad(run),
@@ -120,21 +120,20 @@ impl Reachability for Explicit {
 }
 
 /// Host threads, if more than one may be used.
-fn pool(budget: &Budget) -> Option<rayon::ThreadPool> {
-    let jobs = budget.jobs();
+fn pool(limits: &Limits) -> Option<rayon::ThreadPool> {
+    let jobs = limits.jobs();
     (jobs > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(jobs).build().ok()).flatten()
 }
 
 struct Check<'c> {
-    task: &'c Task<'c>,
+    analysis: &'c Analysis<'c>,
     searches: Searches<'c>,
 }
 
 /// Searches of running forms, one after the other.
 struct Searches<'c> {
     options: &'c Options,
-    budget: &'c Budget,
-    progress: &'c dyn Progress,
+    limits: &'c Limits,
     stats: Stats,
     pool: Option<rayon::ThreadPool>,
 }
@@ -146,9 +145,9 @@ impl Check<'_> {
         let mut besides = None;
         let mut reached = None;
         for any in 1..=MOST_INSTANCES {
-            match self.fixed(any, self.task.options.max_buffer.min(BUFFER_OF_MANY)) {
-                found @ Verdict::Unsafe(_) => return found,
-                Verdict::Safe => {}
+            match self.fixed(any, self.analysis.task.options.max_buffer.min(BUFFER_OF_MANY)) {
+                found @ Verdict::Violated(_) => return found,
+                Verdict::Holds => {}
                 Verdict::Unknown(bound) if bound.is_bound() => {
                     besides = Reason::within(besides.into_iter().chain([bound]));
                 }
@@ -166,21 +165,23 @@ impl Check<'_> {
 
     /// With this many instances where any number is meant.
     fn fixed(&mut self, any: u32, max_buffer: usize) -> Verdict {
-        let system = match self.searches.budget.within(|| self.task.system(any)) {
-            Ok(system) => system,
-            Err(what) => return Verdict::Unknown(Reason::Exhausted(what)),
-        };
-        let machine = self.task.machine(&system);
-        let instantiation = self.task.instantiation(any);
-        let found = |run: Run| Verdict::Unsafe(Witness { instantiation, run });
+        let analysis = self.analysis;
+        let (system, liveness) =
+            match self.searches.limits.within(|| (analysis.system(any), analysis.liveness(any))) {
+                Ok(lowered) => lowered,
+                Err(what) => return Verdict::Unknown(Reason::Exhausted(what)),
+            };
+        let machine = self.analysis.machine(&system);
+        let instantiation = self.analysis.instantiation(any);
+        let found = |run: Run| Verdict::Violated(Witness { instantiation, run });
         let (mut bound, limit) =
             if pump::can_pump(machine) { (1, max_buffer.max(1)) } else { (usize::MAX, usize::MAX) };
         let mut reached = None;
         loop {
-            match self.searches.bounded(machine, bound) {
+            match self.searches.bounded(machine, &liveness, bound) {
                 Bounded::Bad(run) => return found(run),
                 Bounded::Clean(cuts) => match cuts.reason(bound) {
-                    None => return Verdict::Safe,
+                    None => return Verdict::Holds,
                     // Longer buffers add nothing, or are not tried.
                     Some(reason) if !cuts.buffers || bound == limit => return Verdict::Unknown(reason),
                     Some(reason) => reached = Some(reason),
@@ -196,21 +197,22 @@ impl Check<'_> {
 }
 
 impl<'c> Searches<'c> {
-    fn new(options: &'c Options, budget: &'c Budget, progress: &'c dyn Progress) -> Searches<'c> {
-        Searches { options, budget, progress, stats: Stats::new(), pool: pool(budget) }
+    fn new(options: &'c Options, limits: &'c Limits) -> Searches<'c> {
+        Searches { options, limits, stats: Stats::new(), pool: pool(limits) }
     }
 
     /// With buffers up to a bound. Where threads are started without end, with one number of them after the other.
-    fn bounded(&mut self, machine: Machine<'_>, bound: usize) -> Bounded {
+    fn bounded(&mut self, machine: Machine<'_>, liveness: &Arc<Liveness>, bound: usize) -> Bounded {
         let collapse = self.options.reduction != Reduction::None;
-        let prepare = || Automaton::new(ThreadMachine::new(machine, bound, collapse), collapse);
-        let mut automaton = match self.budget.within(prepare) {
+        let prepare =
+            || Automaton::new(ThreadMachine::new(machine, liveness.clone(), bound, collapse), collapse);
+        let mut automaton = match self.limits.within(prepare) {
             Ok(automaton) => automaton,
             Err(what) => return Bounded::Unknown(Reason::Exhausted(what)),
         };
-        let mut room = if spawns(machine.system) { 2 } else { 0 };
+        let mut room = if Structure::new(machine.system).spawns { 2 } else { 0 };
         loop {
-            let end = self.search(&mut automaton, room, Crowd::Grows, self.budget);
+            let end = self.search(&mut automaton, room, Crowd::Grows, self.limits);
             match end {
                 End::TooManyThreads if room < MOST_SPAWNED => room *= 2,
                 End::TooManyThreads => break,
@@ -220,15 +222,15 @@ impl<'c> Searches<'c> {
         let mut reached = None;
         for cap in CAPS {
             // What an earlier search met counts for this one only if it meets it, too.
-            let mut automaton = match self.budget.within(prepare) {
+            let mut automaton = match self.limits.within(prepare) {
                 Ok(automaton) => automaton,
                 Err(what) => {
                     let reached = reached.and_then(|cuts: Cuts| cuts.reason(bound));
                     return Bounded::Unknown(Reason::exhausted(what, reached));
                 }
             };
-            let budget = self.budget.clone().at_most_work(STATES_PER_CAP);
-            let end = self.search(&mut automaton, cap, Crowd::Capped, &budget);
+            let limits = self.limits.clone().at_most_work(STATES_PER_CAP);
+            let end = self.search(&mut automaton, cap, Crowd::Capped, &limits);
             match self.answer(&mut automaton, end, cap) {
                 Bounded::Clean(cuts) => reached = Some(cuts),
                 Bounded::Unknown(Reason::Exhausted(Exhausted::Work(STATES_PER_CAP))) => break,
@@ -249,11 +251,11 @@ impl<'c> Searches<'c> {
     }
 
     /// One search, with room for so many started threads.
-    fn search(&mut self, automaton: &mut Automaton<'_>, room: usize, crowd: Crowd, budget: &Budget) -> End {
+    fn search(&mut self, automaton: &mut Automaton<'_>, room: usize, crowd: Crowd, limits: &Limits) -> End {
         let reduce = self.options.reduction == Reduction::Full;
         let machine = automaton.machine.machine;
         let bound = automaton.machine.bound;
-        let judge = match budget.within(|| Judge::new(machine.system)) {
+        let judge = match limits.within(|| Judge::new(machine.system)) {
             Ok(judge) => judge,
             Err(what) => return End::Exhausted(what),
         };
@@ -261,8 +263,8 @@ impl<'c> Searches<'c> {
         loop {
             let layout = Layout::new(automaton, room, reduce);
             let doing = describe(machine, shown);
-            let progress = self.progress;
-            let tell = move |counters: &Counters| progress.tell(&doing, &stats(counters, shown, 0));
+            let limits = self.limits;
+            let tell = move |counters: &Counters| limits.report(&doing, &stats(counters, shown, 0));
             let mut search = Search {
                 automaton,
                 layout: &layout,
@@ -270,7 +272,7 @@ impl<'c> Searches<'c> {
                 reduce,
                 crowd,
                 chains: Payoff::default(),
-                budget,
+                limits,
                 tell: &tell,
                 pool: self.pool.as_ref(),
             };
@@ -346,11 +348,6 @@ const VARIED: usize = 1 << 10;
 fn growing(automaton: &Automaton<'_>, cell: CellId) -> Reason {
     let name = automaton.machine.machine.system.cells[cell].name.clone();
     Reason::Growing { name, values: automaton.codes.size(cell) as usize }
-}
-
-fn spawns(system: &System) -> bool {
-    let mut edges = system.codes.iter().flat_map(|code| code.edges().iter());
-    edges.any(|edge| matches!(edge.instr, Instr::Spawn(..)))
 }
 
 fn describe(machine: Machine<'_>, bound: Option<usize>) -> String {

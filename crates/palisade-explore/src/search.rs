@@ -24,7 +24,7 @@ use crate::judge::Judge;
 use crate::layout::Layout;
 use crate::visited::{Inserted, SHARDS, Shard, StateId, Visited, hash, shard_of};
 use palisade_base::limits;
-use palisade_engine::{Budget, Exhausted, Pace};
+use palisade_engine::{Exhausted, Limits, Pace};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -55,7 +55,7 @@ pub(crate) enum End {
     Outgrown,
     /// More threads than the layout has room for.
     TooManyThreads,
-    /// The budget ran out.
+    /// The limits ran out.
     Exhausted(Exhausted),
     /// This cell takes more and more values.
     CellGrows(palisade_program::running::CellId),
@@ -80,7 +80,7 @@ pub(crate) struct Search<'s, 'a> {
     pub reduce: bool,
     pub crowd: Crowd,
     pub chains: Payoff,
-    pub budget: &'s Budget,
+    pub limits: &'s Limits,
     /// Called after each batch.
     pub tell: &'s (dyn Fn(&Counters) + Sync),
     /// The host threads, if there are several.
@@ -220,15 +220,15 @@ impl Search<'_, '_> {
                         return Err(End::Exhausted(what));
                     }
                     if result.findings.full {
-                        return Err(End::Exhausted(Exhausted::Memory(self.budget.memory())));
+                        return Err(End::Exhausted(Exhausted::Memory(self.limits.memory())));
                     }
                     self.supply(result.needs, counters.bytes)?;
                     round = result.again;
                 }
                 self.count(visited, counters);
                 (self.tell)(counters);
-                self.budget.check(counters.bytes).map_err(End::Exhausted)?;
-                self.budget.check_work(counters.states).map_err(End::Exhausted)?;
+                self.limits.check(counters.bytes).map_err(End::Exhausted)?;
+                self.limits.check_work(counters.states).map_err(End::Exhausted)?;
             }
             counters.depth += 1;
             start = end;
@@ -265,7 +265,7 @@ impl Search<'_, '_> {
     fn supply(&mut self, mut needs: Vec<Need>, bytes: u64) -> Result<(), End> {
         needs.sort_unstable();
         needs.dedup();
-        self.budget.check(bytes).map_err(End::Exhausted)?;
+        self.limits.check(bytes).map_err(End::Exhausted)?;
         let automaton = &mut *self.automaton;
         let supply = || {
             needs.into_iter().for_each(|need| {
@@ -273,7 +273,7 @@ impl Search<'_, '_> {
                 automaton.supply(need);
             });
         };
-        self.budget.within(supply).map_err(End::Exhausted)?;
+        self.limits.within(supply).map_err(End::Exhausted)?;
         if let Some(cell) = self.automaton.codes.growing(self.automaton.machine.machine.system) {
             return Err(End::CellGrows(cell));
         }
@@ -289,7 +289,7 @@ impl Search<'_, '_> {
         let automaton = &mut *self.automaton;
         let start = |role| automaton.starts(role);
         let starts = machine.system.instances.iter().map(|instance| instance.role).map(start);
-        let starts = self.budget.within(|| starts.collect::<Vec<Vec<LocalId>>>()).map_err(End::Exhausted)?;
+        let starts = self.limits.within(|| starts.collect::<Vec<Vec<LocalId>>>()).map_err(End::Exhausted)?;
         if !self.layout.fits(self.automaton) {
             return Err(End::Outgrown);
         }
@@ -306,7 +306,7 @@ impl Search<'_, '_> {
             }
             let mut choice = vec![0; starts.len()];
             'choices: loop {
-                self.budget.check_often(&mut pace, || visited.bytes()).map_err(End::Exhausted)?;
+                self.limits.check_often(&mut pace, || visited.bytes()).map_err(End::Exhausted)?;
                 for (thread, &option) in choice.iter().enumerate() {
                     self.layout.threads[thread].set(&mut state, starts[thread][option].0);
                 }
@@ -366,7 +366,7 @@ impl Search<'_, '_> {
         let mut pace = Pace::new();
         for &turn in round {
             let bytes = || visited.bytes() + self.automaton.bytes();
-            if let Err(what) = self.budget.check_often(&mut pace, bytes) {
+            if let Err(what) = self.limits.check_often(&mut pace, bytes) {
                 result.exhausted = Some(what);
                 break;
             }
@@ -458,7 +458,7 @@ impl Search<'_, '_> {
         let mut pace = Pace::new();
         for (offset, &turn) in states.iter().enumerate() {
             let bytes = || visited.bytes() + self.automaton.bytes();
-            if let Err(what) = self.budget.check_often(&mut pace, bytes) {
+            if let Err(what) = self.limits.check_often(&mut pace, bytes) {
                 out.exhausted = Some(what);
                 break;
             }

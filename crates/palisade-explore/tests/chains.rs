@@ -1,7 +1,7 @@
 //! States that are not stored: chains of states with one successor, and threads that are stuck for ever.
 
 use palisade_base::Source;
-use palisade_engine::{Budget, Engine, Options, Reduction, Silent, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Reduction, Task, Threads, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_syntax::{Language, parse};
@@ -20,9 +20,9 @@ fn states(text: &str, reduction: Reduction, jobs: usize) -> (&'static str, u64) 
     let options = Options { reduction, ..Options::default() };
     let interlocked = Interlocked::default();
     let task = Task { program: &program, threads: Threads::Declared, model: Model::Sc, interlocked, options };
-    let outcome = Explicit.check(&task, &Budget::unlimited(jobs), &Silent);
-    if let Verdict::Unsafe(witness) = &outcome.verdict {
-        let system = task.system(1);
+    let outcome = Explicit.check(&task.analysis(), &Limits::unlimited(jobs));
+    if let Verdict::Violated(witness) = &outcome.verdict {
+        let system = task.lower(1);
         let machine = Machine::new(&system, Model::Sc);
         let replay = palisade_trace::take(machine, &witness.run).expect("the run can be taken");
         let last = replay.states.last().expect("a run has states");

@@ -1,7 +1,7 @@
 //! What `unknown` says about programs without end is true, and no process keeps the others from being searched.
 
 use palisade_base::Source;
-use palisade_engine::{Budget, Engine, Options, Reason, Reduction, Silent, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Reason, Reduction, Task, Threads, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
@@ -13,8 +13,8 @@ fn ask(text: &str, model: Model, reduction: Reduction, states: u64) -> Verdict {
     let options = Options { reduction, ..Options::default() };
     let interlocked = Interlocked::default();
     let task = Task { program: &program, threads: Threads::Declared, model, interlocked, options };
-    let budget = Budget::unlimited(1).with_work(states).with_timeout(Duration::from_secs(300));
-    Explicit.check(&task, &budget, &Silent).verdict
+    let limits = Limits::unlimited(1).with_work(states).with_timeout(Duration::from_secs(300));
+    Explicit.check(&task.analysis(), &limits).verdict
 }
 
 const REDUCTIONS: [Reduction; 3] = [Reduction::None, Reduction::Local, Reduction::Full];

@@ -1,6 +1,6 @@
 //! The explicit engine against the brute-force interpreter: the suite every engine must pass.
 
-use palisade_conformance::brute::Limits;
+use palisade_conformance::brute::Scope;
 use palisade_conformance::claims::check_claims;
 use palisade_conformance::suite::{SuiteConfig, Unknown, check_classics, check_engine};
 use palisade_engine::{Options, Reduction};
@@ -43,7 +43,7 @@ fn classics() {
 fn bounds_that_are_claimed_hold() {
     for (reduction, programs) in [(Reduction::Full, 24), (Reduction::Local, 8), (Reduction::None, 8)] {
         let options = Options { reduction, max_buffer: 2, ..Options::default() };
-        let limits = Limits { states: 1_500, buffer: None };
+        let limits = Scope { states: 1_500, buffer: None };
         let compared =
             check_claims(&Explicit, SuiteConfig { programs, options, limits, ..SuiteConfig::default() });
         if reduction == Reduction::Full && std::env::var_os("PALISADE_SEED").is_none() {

@@ -1,7 +1,7 @@
 //! Processes that count for a long time, or forever, do not keep the search from a bug in another process.
 
 use palisade_base::Source;
-use palisade_engine::{Budget, Engine, Options, Reduction, Silent, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Reduction, Task, Threads, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
@@ -20,10 +20,10 @@ fn check(counter: &str) {
             let options = Options { reduction, ..Options::default() };
             let interlocked = Interlocked::default();
             let task = Task { program: &program, threads: Threads::Declared, model, interlocked, options };
-            let budget = Budget::unlimited(1).at_most_work(FEW);
-            let outcome = Explicit.check(&task, &budget, &Silent);
+            let limits = Limits::unlimited(1).at_most_work(FEW);
+            let outcome = Explicit.check(&task.analysis(), &limits);
             let how = format!("under {} with {reduction:?}:\n{text}", model.name());
-            let Verdict::Unsafe(witness) = &outcome.verdict else { panic!("{:?} {how}", outcome.verdict) };
+            let Verdict::Violated(witness) = &outcome.verdict else { panic!("{:?} {how}", outcome.verdict) };
             let steps = witness.run.steps.len();
             assert!(steps <= 2, "{steps} steps {how}");
             let depth = outcome.stats.get("depth").expect("the depth is counted");
@@ -59,9 +59,9 @@ fn counting_that_the_bug_needs_is_in_the_run() {
     let (options, interlocked) = (Options::default(), Interlocked::default());
     let task =
         Task { program: &program, threads: Threads::Declared, model: Model::Tso, interlocked, options };
-    let outcome = Explicit.check(&task, &Budget::unlimited(1), &Silent);
-    let Verdict::Unsafe(witness) = &outcome.verdict else { panic!("{:?}", outcome.verdict) };
-    let system = task.system(1);
+    let outcome = Explicit.check(&task.analysis(), &Limits::unlimited(1));
+    let Verdict::Violated(witness) = &outcome.verdict else { panic!("{:?}", outcome.verdict) };
+    let system = task.lower(1);
     let machine = task.machine(&system);
     let replay = palisade_trace::take(machine, &witness.run).expect("the run can be taken");
     assert!(machine.violation(replay.states.last().expect("a run has states")).is_some());

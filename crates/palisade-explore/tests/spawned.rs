@@ -1,7 +1,7 @@
 //! Runs in which started processes come to their ends while others go on.
 
 use palisade_base::Source;
-use palisade_engine::{Budget, Engine, Options, Reduction, Silent, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Reduction, Task, Threads, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
@@ -14,11 +14,11 @@ fn check(text: &str) {
             let options = Options { reduction, ..Options::default() };
             let interlocked = Interlocked::default();
             let task = Task { program: &program, threads: Threads::Declared, model, interlocked, options };
-            let outcome = Explicit.check(&task, &Budget::unlimited(1), &Silent);
-            let Verdict::Unsafe(witness) = &outcome.verdict else {
+            let outcome = Explicit.check(&task.analysis(), &Limits::unlimited(1));
+            let Verdict::Violated(witness) = &outcome.verdict else {
                 panic!("{:?} under {} with {reduction:?}:\n{text}", outcome.verdict, model.name());
             };
-            let system = task.system(1);
+            let system = task.lower(1);
             let machine = task.machine(&system);
             let replay = palisade_trace::take(machine, &witness.run).expect("the run can be taken");
             let last = replay.states.last().expect("a run has states");

@@ -1,9 +1,9 @@
 //! Without reduction, explicit search visits exactly the states of the machine, registers that are never read again counting as 0.
 
 use palisade_base::Id;
-use palisade_conformance::brute::{Limits, reachable};
+use palisade_conformance::brute::{Scope, reachable};
 use palisade_conformance::{Profile, generate};
-use palisade_engine::{Budget, Engine, Options, Reduction, Silent, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Reduction, Task, Threads, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Model, State};
 use palisade_program::running::Liveness;
@@ -22,11 +22,11 @@ fn oracle_states_are_those_of_the_machine() {
                 interlocked: Interlocked::default(),
                 options: Options { reduction: Reduction::None, ..Options::default() },
             };
-            let outcome = Explicit.check(&task, &Budget::unlimited(1), &Silent);
-            let system = task.system(1);
-            let search = reachable(task.machine(&system), Limits::states(30_000));
+            let outcome = Explicit.check(&task.analysis(), &Limits::unlimited(1));
+            let system = task.lower(1);
+            let search = reachable(task.machine(&system), Scope::states(30_000));
             // A search that finds a bad state stops there, and one with limits sees less.
-            if outcome.verdict != Verdict::Safe || !search.complete {
+            if outcome.verdict != Verdict::Holds || !search.complete {
                 continue;
             }
             let liveness = Liveness::new(&system);

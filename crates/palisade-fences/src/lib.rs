@@ -21,7 +21,7 @@ pub use palisade_syntax::edit::{FenceAt, FenceKind, Side};
 pub use places::{Fencing, Marks, Per, Place, PlaceId, Placement, Places, Wanted};
 pub use search::{End, Fence, FenceSet, Findings, Which, find};
 
-use palisade_engine::{Budget, Progress, Reason, Stats, Witness};
+use palisade_engine::{Limits, Stats, Verdict};
 use palisade_memory::{Machine, State};
 use palisade_program::running::System;
 use palisade_program::written::Program;
@@ -33,12 +33,7 @@ pub trait Oracle {
     type Error;
 
     /// Judges a program. Programs that differ in their fences only must not be judged more strictly with more of them.
-    fn judge(
-        &self,
-        program: &Program,
-        budget: &Budget,
-        progress: &dyn Progress,
-    ) -> Result<Judgement, Self::Error>;
+    fn judge(&self, program: &Program, limits: &Limits) -> Result<Judgement, Self::Error>;
 
     /// The machine that runs are taken on.
     fn machine<'s>(&self, system: &'s System) -> Machine<'s>;
@@ -53,21 +48,10 @@ pub trait Oracle {
 /// What an oracle says about a program.
 #[derive(Clone, Debug)]
 pub struct Judgement {
-    /// The answer.
+    /// Whether the program is right.
     pub verdict: Verdict,
     /// The engine that gave it.
     pub engine: &'static str,
     /// What it counted.
     pub stats: Stats,
-}
-
-/// Whether a program is right.
-#[derive(Clone, Debug)]
-pub enum Verdict {
-    /// It is.
-    Right,
-    /// It is not, as this run shows.
-    Wrong(Witness),
-    /// Not known, and why.
-    Unknown(Reason),
 }

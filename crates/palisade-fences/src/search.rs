@@ -18,14 +18,15 @@ use crate::demand::{Demand, demand};
 use crate::hitting::{Cost, cheapest, cost, meets, minimal, weaker};
 use crate::places::{Fencing, Marks, PlaceId, Places};
 use crate::reorder::with_fewer_waits;
-use crate::{Judgement, Oracle, Verdict};
-use palisade_engine::{Budget, Progress, Reason, Stats, Witness};
+use crate::{Judgement, Oracle};
+use palisade_engine::{Limits, Progress, Reason, Stats, Verdict, Witness};
 use palisade_memory::{Machine, State};
 use palisade_program::lower;
 use palisade_syntax::edit::FenceKind;
 use palisade_trace::{Priority, Run, settle, take, transfer};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Which sets are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -95,8 +96,7 @@ pub fn find<O: Oracle>(
     which: Which,
     weight: &dyn Fn(PlaceId) -> u64,
     oracle: &O,
-    budget: &Budget,
-    progress: &dyn Progress,
+    limits: &Limits,
 ) -> Result<Findings, O::Error> {
     let weight = |place| weight(place).max(1);
     let mut search = Search {
@@ -112,8 +112,8 @@ pub fn find<O: Oracle>(
         calls: 0,
         counted: Stats::new(),
     };
-    let mut end = search.run(which, budget, progress)?;
-    let graced = budget.clone().with_grace();
+    let mut end = search.run(which, limits)?;
+    let graced = limits.clone().with_grace();
     let mut sets: Vec<FenceSet> = Vec::new();
     for fencing in &search.right {
         match graced.within(|| search.set(fencing)) {
@@ -161,32 +161,33 @@ struct Search<'a, O> {
 }
 
 impl<O: Oracle> Search<'_, O> {
-    fn run(&mut self, which: Which, budget: &Budget, progress: &dyn Progress) -> Result<End, O::Error> {
+    fn run(&mut self, which: Which, limits: &Limits) -> Result<End, O::Error> {
         loop {
-            let candidate = match budget.within(|| self.candidate(which)) {
+            let candidate = match limits.within(|| self.candidate(which)) {
                 Ok(Some(candidate)) => candidate,
                 Ok(None) => break,
                 Err(what) => return Ok(End::Unknown(Reason::Exhausted(what))),
             };
-            let told = Told { to: progress, doing: self.doing(&candidate) };
-            told.tell_of_search();
-            let program = match budget.within(|| self.places.marked(&candidate)) {
+            let above = AboveEngines { to: limits.progress().clone(), doing: self.doing(&candidate) };
+            above.report_search();
+            let watched = limits.clone().with_progress(Arc::new(above));
+            let program = match limits.within(|| self.places.marked(&candidate)) {
                 Ok(program) => program,
                 Err(what) => return Ok(End::Unknown(Reason::Exhausted(what))),
             };
-            let Judgement { verdict, engine, stats } = self.oracle.judge(&program, budget, &told)?;
+            let Judgement { verdict, engine, stats } = self.oracle.judge(&program, &watched)?;
             self.calls += 1;
             self.engine = engine;
             stats.iter().for_each(|(name, value)| self.counted.add(name, value));
             match verdict {
-                Verdict::Right => {
+                Verdict::Holds => {
                     self.right.push(candidate);
                     if which == Which::Cheapest {
                         break;
                     }
                 }
-                Verdict::Wrong(witness) => {
-                    let (demand, witness) = match budget.within(|| self.learn(&candidate, &witness)) {
+                Verdict::Violated(witness) => {
+                    let (demand, witness) = match limits.within(|| self.learn(&candidate, &witness)) {
                         Ok(learned) => learned,
                         Err(what) => return Ok(End::Unknown(Reason::Exhausted(what))),
                     };
@@ -324,27 +325,27 @@ impl<O: Oracle> Search<'_, O> {
     }
 }
 
-/// Tells what the search does, and beside it what the engines do.
-struct Told<'a> {
-    to: &'a dyn Progress,
+/// Reports what the search does, and in the lanes below it what the engines do.
+struct AboveEngines {
+    to: Arc<dyn Progress>,
     doing: String,
 }
 
-impl Told<'_> {
-    fn tell_of_search(&self) {
-        self.to.tell(&self.doing, &Stats::new());
+impl AboveEngines {
+    fn report_search(&self) {
+        self.to.report(&self.doing, &Stats::new());
     }
 }
 
-impl Progress for Told<'_> {
-    fn tell(&self, doing: &str, stats: &Stats) {
-        self.tell_of(0, "", doing, stats);
+impl Progress for AboveEngines {
+    fn report(&self, doing: &str, stats: &Stats) {
+        self.report_lane(0, "", doing, stats);
     }
 
-    fn tell_of(&self, lane: usize, engine: &str, doing: &str, stats: &Stats) {
-        // Once more: who is told may not have listened.
-        self.tell_of_search();
-        self.to.tell_of(lane + 1, engine, doing, stats);
+    fn report_lane(&self, lane: usize, engine: &str, doing: &str, stats: &Stats) {
+        // Again: an observer may have dropped the last report.
+        self.report_search();
+        self.to.report_lane(lane + 1, engine, doing, stats);
     }
 
     fn ended(&self, lane: usize) {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{check, outcomes, system};
-use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_memory::{
     Action, Effect, Interlocked, Machine, Model, Pending, Refusal, State, Step, Violation,
 };
@@ -164,7 +164,7 @@ fn check_fault(body: &str, expected: &str) {
     let system = system(&text);
     for model in Model::ALL {
         let machine = Machine::new(&system, model);
-        let found = match brute::check(machine, Limits::states(10_000)) {
+        let found = match brute::check(machine, Scope::states(10_000)) {
             Answer::Unsafe(run) => match violation_after(machine, &run.steps, &run.memory) {
                 Violation::Fault(thread, fault) => format!("{}: {fault}", system.instances[thread].name),
                 Violation::Property(index) => format!("property {index}"),
@@ -251,7 +251,7 @@ fn recursion_keeps_the_registers_of_each_activation() {
 fn properties_are_judged_where_they_should_be() {
     let word = |text: &str, model| {
         let system = system(text);
-        brute::check(Machine::new(&system, model), Limits::states(10_000)).word()
+        brute::check(Machine::new(&system, model), Scope::states(10_000)).word()
     };
     let check = |text: &str, expected: [&str; 3]| {
         assert_eq!(Model::ALL.map(|model| word(text, model)), expected, "{text}");

@@ -2,10 +2,7 @@
 
 use palisade_conformance::Profile;
 use palisade_conformance::robust_suite::{Config, check_robustness};
-use palisade_engine::{
-    Budget, Options, Progress, Reason, Robustness, RobustnessEngine, RobustnessOutcome, Silent, Suitability,
-    Task, Threads,
-};
+use palisade_engine::{Engine, Limits, Options, Outcome, Reason, Robustness, Suitability, Task, Threads};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_monitor::ByMonitors;
 use palisade_program::{lower, written::Program};
@@ -21,19 +18,19 @@ struct Counting {
     unknown: AtomicUsize,
 }
 
-impl RobustnessEngine for Counting {
+impl Engine<Robustness> for Counting {
     fn name(&self) -> &'static str {
         ByMonitors.name()
     }
 
     fn suits(&self, task: &Task<'_>) -> Suitability {
-        ByMonitors.suits(task)
+        ByMonitors.suits(&task.analysis())
     }
 
-    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> RobustnessOutcome {
-        let outcome = ByMonitors.check(task, budget, progress);
+    fn check(&self, task: &Task<'_>, limits: &Limits) -> Outcome<Robustness> {
+        let outcome = ByMonitors.check(&task.analysis(), limits);
         self.all.fetch_add(1, Ordering::Relaxed);
-        let unknown = matches!(outcome.answer, Robustness::Unknown(_));
+        let unknown = matches!(outcome.answer, Verdict::Unknown(_));
         self.unknown.fetch_add(unknown.into(), Ordering::Relaxed);
         outcome
     }
@@ -55,7 +52,7 @@ fn conformance() {
     assert!(unknown * 200 <= all, "{unknown} of {all} answers are unknown");
 }
 
-/// Programs with loops: whatever the engine claims within a small budget is right.
+/// Programs with loops: whatever the engine claims within a small limits is right.
 #[test]
 fn conformance_with_loops() {
     let config = Config {
@@ -75,10 +72,10 @@ fn program(text: &str) -> Program {
     parsed.unwrap_or_else(|errors| panic!("{errors:?}\n{text}")).program
 }
 
-fn ask(program: &Program, model: Model, interlocked: Interlocked, work: u64) -> RobustnessOutcome {
+fn ask(program: &Program, model: Model, interlocked: Interlocked, work: u64) -> Outcome<Robustness> {
     let task = Task { program, threads: Threads::Declared, model, interlocked, options: Options::default() };
-    let outcome = ByMonitors.check(&task, &Budget::unlimited(1).with_work(work), &Silent);
-    if let Robustness::NotRobust(witness) = &outcome.answer {
+    let outcome = ByMonitors.check(&task.analysis(), &Limits::unlimited(1).with_work(work));
+    if let Verdict::Violated(witness) = &outcome.answer {
         let system = lower(program, witness.instantiation);
         let shown = violating(Machine { system: &system, model, interlocked }, &witness.run);
         assert!(shown.is_ok(), "the run shows it: {:?}", shown.err());
@@ -172,7 +169,7 @@ fn what_cannot_be_decided_is_unknown_with_a_reason() {
     let endless =
         program("shared x: 0..1; process P { loop { x = 1; let r = x; } } process Q { loop { x = 0; } }");
     let outcome = ask(&endless, Model::Tso, Interlocked::WholeBuffer, 20_000);
-    let Robustness::Unknown(reason) = outcome.answer else { panic!("{:?}", outcome.answer) };
+    let Verdict::Unknown(reason) = outcome.answer else { panic!("{:?}", outcome.answer) };
     assert!(reason.to_string().contains("more than 20000"), "{reason}");
     // A violation is found for all that.
     let broken = program(
@@ -184,7 +181,7 @@ fn what_cannot_be_decided_is_unknown_with_a_reason() {
     // A process that computes for ever between two accesses.
     let local = program("shared x: 0..1; process P { let r: int = 0; x = 1; loop { r = r + 1; } }");
     let answer = ask(&local, Model::Tso, Interlocked::WholeBuffer, u64::MAX).answer;
-    assert!(matches!(&answer, Robustness::Unknown(Reason::Unsupported(_))), "{answer:?}");
+    assert!(matches!(&answer, Verdict::Unknown(Reason::Unsupported(_))), "{answer:?}");
     // Any number of processes.
     let any = program("shared x: 0..1; process P[*] { x = 1; }");
     let task = Task {
@@ -194,9 +191,9 @@ fn what_cannot_be_decided_is_unknown_with_a_reason() {
         interlocked: Interlocked::WholeBuffer,
         options: Options::default(),
     };
-    assert_eq!(ByMonitors.suits(&task), Suitability::No);
-    let answer = ByMonitors.check(&task, &Budget::unlimited(1), &Silent).answer;
-    assert!(matches!(&answer, Robustness::Unknown(Reason::Unsupported(_))), "{answer:?}");
+    assert_eq!(ByMonitors.suits(&task.analysis()), Suitability::No);
+    let answer = ByMonitors.check(&task.analysis(), &Limits::unlimited(1)).answer;
+    assert!(matches!(&answer, Verdict::Unknown(Reason::Unsupported(_))), "{answer:?}");
 }
 
 /// One execution per partial order, on models too.
@@ -204,7 +201,7 @@ fn what_cannot_be_decided_is_unknown_with_a_reason() {
 fn executions_are_counted() {
     let check = |text: &str, executions: u64| {
         let outcome = ask(&program(text), Model::Tso, Interlocked::WholeBuffer, u64::MAX);
-        assert_eq!(outcome.answer, Robustness::Robust, "{text}");
+        assert_eq!(outcome.answer, Verdict::Holds, "{text}");
         assert_eq!(outcome.stats.get("executions"), Some(executions), "{text}");
         assert_eq!(outcome.stats.get("broken_off"), Some(0), "{text}");
     };

@@ -24,12 +24,13 @@ use crate::rules::{Growing, MemoryId, Rules};
 use crate::saturate::{Saturation, saturate};
 use crate::views::{Sample, ViewSetId, Views, bad_combination};
 use palisade_base::{Interner, limits};
-use palisade_engine::{Budget, Exhausted, Reduction};
+use palisade_engine::{Exhausted, Limits, Reduction};
 use palisade_memory::Machine;
-use palisade_program::running::RoleId;
+use palisade_program::running::{Liveness, RoleId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// What is known of all threads between two rounds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -113,7 +114,7 @@ pub(crate) struct Contexts<'a, 'c> {
     /// What has been judged and is not bad.
     judged: FxHashSet<(MemoryId, Vec<ViewSetId>)>,
     reduction: Reduction,
-    budget: &'c Budget,
+    limits: &'c Limits,
     tell: &'c dyn Fn(&Counters),
     /// What was met and not dropped, by all but the stacks of one thread.
     known: FxHashMap<(Global, u32), Vec<usize>>,
@@ -131,13 +132,14 @@ impl<'a, 'c> Contexts<'a, 'c> {
     /// A search of a program under SC, where at most so many threads are started.
     pub fn new(
         machine: Machine<'a>,
+        liveness: Arc<Liveness>,
         most_started: usize,
         reduction: Reduction,
-        budget: &'c Budget,
+        limits: &'c Limits,
         tell: &'c dyn Fn(&Counters),
     ) -> Contexts<'a, 'c> {
         Contexts {
-            rules: Rules::new(machine, most_started),
+            rules: Rules::new(machine, liveness, most_started),
             languages: Interner::new(),
             met: Vec::new(),
             counters: Counters::default(),
@@ -145,7 +147,7 @@ impl<'a, 'c> Contexts<'a, 'c> {
             seen: FxHashMap::default(),
             judged: FxHashSet::default(),
             reduction,
-            budget,
+            limits,
             tell,
             known: FxHashMap::default(),
             within: FxHashMap::default(),
@@ -247,8 +249,8 @@ impl<'a, 'c> Contexts<'a, 'c> {
         thread: usize,
         queue: &mut VecDeque<(usize, usize)>,
     ) -> Result<Option<(usize, Target)>, Interrupted> {
-        self.budget.check(self.own_bytes + self.rules_bytes).map_err(Interrupted::Exhausted)?;
-        self.budget
+        self.limits.check(self.own_bytes + self.rules_bytes).map_err(Interrupted::Exhausted)?;
+        self.limits
             .check_work(self.counters.edges + self.met.len() as u64)
             .map_err(Interrupted::Exhausted)?;
         let global = self.met[at].global.clone();
@@ -391,18 +393,18 @@ impl<'a, 'c> Contexts<'a, 'c> {
     pub fn saturate(&mut self, stacks: LanguageId, memory: MemoryId) -> Result<Saturation, Interrupted> {
         let stacks = Rc::clone(self.languages.get(stacks));
         let own = self.own_bytes;
-        let (budget, tell, counters) = (self.budget, self.tell, &mut self.counters);
+        let (limits, tell, counters) = (self.limits, self.tell, &mut self.counters);
         let mut edges = 0;
         let mut go_on = |rules: &Rules<'_>, more: u64| {
             edges += more;
             counters.edges += more;
             tell(counters);
-            budget.check(own + rules.bytes() + 200 * edges).map_err(Interrupted::Exhausted)?;
-            budget.check_work(counters.edges).map_err(Interrupted::Exhausted)?;
+            limits.check(own + rules.bytes() + 200 * edges).map_err(Interrupted::Exhausted)?;
+            limits.check_work(counters.edges).map_err(Interrupted::Exhausted)?;
             rules.check_growth().map_err(Interrupted::Growing)
         };
         let rules = &mut self.rules;
-        let saturated = self.budget.within(|| saturate(rules, &stacks, memory, &mut go_on));
+        let saturated = self.limits.within(|| saturate(rules, &stacks, memory, &mut go_on));
         saturated.unwrap_or_else(|what| Err(Interrupted::Exhausted(what)))
     }
 }

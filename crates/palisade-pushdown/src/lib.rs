@@ -4,7 +4,7 @@
 //!
 //! *Guarantee.* `unsafe` comes with a run. `safe` holds for any number of rounds and stacks of any height. `unknown` with [`Reason::Rounds`] is an exact answer about K rounds: no run in which
 //! every process has at most K rounds is bad. Without a bound on the rounds the question is undecidable (two stacks are enough), so there the number of rounds grows until more rounds add nothing
-//! or the budget runs out.
+//! or the limits runs out.
 //!
 //! *How it is made*
 //!
@@ -20,7 +20,6 @@
 //! | [`tokens`], [`numbers`], [`population`] | threads without recursion, started in any number |
 //! | [`proof`] | what was met, for those who check it |
 
-mod calls;
 mod contexts;
 mod language;
 mod numbers;
@@ -32,12 +31,9 @@ mod tokens;
 mod views;
 mod witness;
 
-pub use calls::{is_recursive, spawns};
-
 use contexts::{Contexts, Counters, Found, Interrupted};
 use palisade_engine::{
-    Bound, Budget, Engine, Outcome, Progress, Proof, Proofs, Reason, Stats, Suitability, Task, Verdict,
-    Witness,
+    Analysis, Bound, Engine, Limits, Outcome, Proof, Proofs, Reason, Stats, Suitability, Verdict, Witness,
 };
 use palisade_memory::{Machine, Model};
 use population::Population;
@@ -57,88 +53,85 @@ impl Engine for Pushdown {
         "pushdown"
     }
 
-    fn suits(&self, task: &Task<'_>) -> Suitability {
-        if task.model != Model::Sc || task.is_parameterized() {
+    fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
+        if analysis.task.model != Model::Sc || analysis.task.is_parameterized() {
             return Suitability::No;
         }
-        let system = task.system(1);
-        match (is_recursive(&system), spawns(&system)) {
+        let structure = analysis.structure();
+        match (structure.is_recursive, structure.spawns) {
             (true, _) => Suitability::Tries,
             (false, true) => Suitability::Decides,
             (false, false) => Suitability::Reluctant,
         }
     }
 
-    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
-        self.answer(task, budget, progress, false).0
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome {
+        self.answer(analysis, limits, false).0
     }
 
     fn proofs(&self) -> Proofs {
         Proofs::Argued
     }
 
-    fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
-        self.answer(task, budget, progress, true)
+    fn prove(&self, analysis: &Analysis<'_>, limits: &Limits) -> (Outcome, Option<Proof>) {
+        self.answer(analysis, limits, true)
     }
 }
 
 impl Pushdown {
-    fn answer(
-        &self,
-        task: &Task<'_>,
-        budget: &Budget,
-        progress: &dyn Progress,
-        prove: bool,
-    ) -> (Outcome, Option<Proof>) {
+    fn answer(&self, analysis: &Analysis<'_>, limits: &Limits, prove: bool) -> (Outcome, Option<Proof>) {
         let mut stats = Stats::new();
-        let (verdict, proof) = match refusal(task) {
+        let (verdict, proof) = match refusal(analysis) {
             Some(why) => (Verdict::Unknown(Reason::Unsupported(why)), None),
             None => {
-                let system = task.system(1);
-                let machine = task.machine(&system);
-                let asked = Asked { task, machine, budget, progress, prove };
-                if spawns(&system) && !is_recursive(&system) {
+                let system = analysis.system(1);
+                let machine = analysis.machine(&system);
+                let asked = Asked { analysis, machine, limits, prove };
+                let structure = analysis.structure();
+                if structure.spawns && !structure.is_recursive {
                     by_numbers(&asked, &mut stats)
                 } else {
                     by_rounds(&asked, &mut stats)
                 }
             }
         };
-        (Outcome { verdict, engine: self.name(), stats }, proof)
+        (Outcome::new(self.name(), verdict, stats), proof)
     }
 }
 
 /// A question that the engine takes.
 struct Asked<'q> {
-    task: &'q Task<'q>,
+    analysis: &'q Analysis<'q>,
     machine: Machine<'q>,
-    budget: &'q Budget,
-    progress: &'q dyn Progress,
+    limits: &'q Limits,
     /// Whether `safe` is to be proved.
     prove: bool,
 }
 
 /// Why the engine does not take a task.
-fn refusal(task: &Task<'_>) -> Option<String> {
-    if task.model != Model::Sc {
+fn refusal(analysis: &Analysis<'_>) -> Option<String> {
+    if analysis.task.model != Model::Sc {
         return Some(format!(
             "the engine `pushdown` knows sequential consistency only, not {}; `--engine rounds` translates TSO for it",
-            task.model.name()
+            analysis.task.model.name()
         ));
     }
-    task.is_parameterized().then(|| "the engine `pushdown` does not take any number of processes".to_owned())
+    analysis
+        .task
+        .is_parameterized()
+        .then(|| "the engine `pushdown` does not take any number of processes".to_owned())
 }
 
 /// No recursion, but threads without end: counts of threads.
 fn by_numbers(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
-    let Asked { task, machine, budget, progress, prove } = *asked;
+    let Asked { analysis, machine, limits, prove } = *asked;
     let tell = |counters: &population::Counters| {
         let doing = format!("searching with up to {} processes in one place", counters.bound);
         let mut stats = Stats::new();
         stats.set("states", counters.states);
-        progress.tell(&doing, &stats);
+        limits.report(&doing, &stats);
     };
-    let mut population = Population::new(machine, budget, &tell);
+    let mut population = Population::new(machine, analysis.liveness(1), limits, &tell);
     let found = population.search(MOST_IN_ONE_PLACE, prove);
     stats.set("states", population.counters.states);
     stats.set("in_one_place", population.counters.bound.into());
@@ -148,9 +141,9 @@ fn by_numbers(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) 
     let bounded = |bound: u32| Reason::Spawned(bound as usize);
     let verdict = match found {
         Ok(population::Found::Bad(run)) => {
-            Verdict::Unsafe(Witness { instantiation: task.instantiation(1), run })
+            Verdict::Violated(Witness { instantiation: analysis.instantiation(1), run })
         }
-        Ok(population::Found::Nothing(proof)) => return (Verdict::Safe, proof.map(Proof::Crowds)),
+        Ok(population::Found::Nothing(proof)) => return (Verdict::Holds, proof.map(Proof::Crowds)),
         Ok(population::Found::Open(bound)) => Verdict::Unknown(bounded(bound)),
         Err(Interrupted::Exhausted(what)) => {
             let reached = population.counters.bound.checked_sub(1).filter(|&bound| bound > 0);
@@ -163,8 +156,8 @@ fn by_numbers(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) 
 
 /// Stacks: rounds of threads.
 fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
-    let Asked { task, machine, budget, progress, prove } = *asked;
-    let most_rounds = match task.options.rounds {
+    let Asked { analysis, machine, limits, prove } = *asked;
+    let most_rounds = match analysis.task.options.rounds {
         Bound::Fixed(rounds) => rounds,
         Bound::Auto => u32::MAX,
     };
@@ -175,17 +168,24 @@ fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
         };
         let mut stats = Stats::new();
         stats.set("states", counters.edges);
-        progress.tell(&doing, &stats);
+        limits.report(&doing, &stats);
     };
-    let mut contexts = Contexts::new(machine, MOST_STARTED, task.options.reduction, budget, &tell);
+    let mut contexts = Contexts::new(
+        machine,
+        analysis.liveness(1),
+        MOST_STARTED,
+        analysis.task.options.reduction,
+        limits,
+        &tell,
+    );
     let found = contexts.search(most_rounds);
     let verdict = match found {
         Ok(Found::Nothing) if contexts.is_cut() => Verdict::Unknown(started(None)),
-        Ok(Found::Nothing) => Verdict::Safe,
+        Ok(Found::Nothing) => Verdict::Holds,
         Ok(Found::NothingUpTo(rounds)) if contexts.is_cut() => Verdict::Unknown(started(Some(rounds))),
         Ok(Found::NothingUpTo(rounds)) => Verdict::Unknown(Reason::Rounds(rounds)),
         Ok(Found::Bad(last, target)) => match witness::run(&mut contexts, last, &target) {
-            Ok(run) => Verdict::Unsafe(Witness { instantiation: task.instantiation(1), run }),
+            Ok(run) => Verdict::Violated(Witness { instantiation: analysis.instantiation(1), run }),
             Err(NoRun::TooLong(steps)) => Verdict::Unknown(Reason::Unshown(format!(
                 "a bad state is reachable, but the shortest run that was found has {steps} steps or more, which is too long to be shown"
             ))),
@@ -207,7 +207,7 @@ fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
     stats.set("stack_sets", contexts.languages.len() as u64);
     stats.set("frames", frames as u64);
     stats.set("memories", memories as u64);
-    let proved = prove && verdict == Verdict::Safe;
+    let proved = prove && verdict == Verdict::Holds;
     let proof = proved.then(|| Proof::Stacks(proof::stacks(&contexts)));
     (verdict, proof)
 }

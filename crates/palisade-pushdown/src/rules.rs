@@ -16,9 +16,10 @@ use palisade_automata::{After, Hold, Kind, Local, ThreadMachine};
 use palisade_base::{Id, Interner, define_id, limits};
 use palisade_memory::{Action, Frame, Machine, Thread};
 use palisade_program::Value;
-use palisade_program::running::{CellId, CodeId, EdgeId, Instr, RoleId, System};
+use palisade_program::running::{CellId, CodeId, EdgeId, Instr, Liveness, RoleId, System};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 define_id!(
     /// Contents of memory.
@@ -161,9 +162,9 @@ const ANY_ROLE: RoleId = RoleId(0);
 
 impl<'a> Rules<'a> {
     /// The rules of a program under SC.
-    pub fn new(machine: Machine<'a>, most_started: usize) -> Rules<'a> {
+    pub fn new(machine: Machine<'a>, liveness: Arc<Liveness>, most_started: usize) -> Rules<'a> {
         Rules {
-            machine: ThreadMachine::new(machine, usize::MAX, false),
+            machine: ThreadMachine::new(machine, liveness, usize::MAX, false),
             symbols: Interner::new(),
             memories: Interner::new(),
             controls: Interner::new(),

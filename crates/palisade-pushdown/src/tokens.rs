@@ -8,9 +8,10 @@ use palisade_automata::{After, Hold, Kind, Local, Observer, ThreadMachine};
 use palisade_base::{Id, Interner, define_id, limits};
 use palisade_memory::{Action, Machine};
 use palisade_program::Value;
-use palisade_program::running::{CellId, Instr, Location, RoleId, System};
+use palisade_program::running::{CellId, Instr, Liveness, Location, RoleId, System};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 define_id!(
     /// A thread state.
@@ -63,9 +64,9 @@ pub(crate) struct Tokens<'a> {
 
 impl<'a> Tokens<'a> {
     /// The threads of a program without recursion, under SC.
-    pub fn new(machine: Machine<'a>) -> Tokens<'a> {
+    pub fn new(machine: Machine<'a>, liveness: Arc<Liveness>) -> Tokens<'a> {
         Tokens {
-            machine: ThreadMachine::new(machine, usize::MAX, false),
+            machine: ThreadMachine::new(machine, liveness, usize::MAX, false),
             observer: Observer::new(machine.system),
             locals: Interner::new(),
             heads: machine.system.codes.iter().map(loop_heads).collect(),

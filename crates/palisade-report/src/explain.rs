@@ -10,7 +10,7 @@ use palisade_program::Value;
 use palisade_program::running::{
     BinaryOp, Condition, Location, PropertyKind, RoleId, ThreadId, UnaryOp, binary, unary,
 };
-use palisade_trace::{HappensBefore, process_name};
+use palisade_trace::HappensBefore;
 use std::fmt::Write;
 
 /// At most this many characters of a quoted property or instruction.
@@ -246,17 +246,5 @@ pub(crate) fn enumeration(items: &[String]) -> String {
         [] => String::new(),
         [only] => only.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
-impl Evidence<'_> {
-    /// The state the run ends in.
-    pub(crate) fn last_state(&self) -> &State {
-        self.replay.states.last().expect("a replay has at least the initial state")
-    }
-
-    /// What a thread is called.
-    pub(crate) fn name(&self, thread: ThreadId) -> String {
-        process_name(self.machine.system, self.last_state(), thread)
     }
 }

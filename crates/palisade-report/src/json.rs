@@ -23,7 +23,7 @@ pub fn check_json(command: &str, finding: &Finding<'_>, source: &Source, warning
         file: finding.file,
         model: finding.model.name(),
         engine: finding.outcome.engine,
-        verdict: finding.outcome.verdict.word(),
+        verdict: finding.outcome.word(),
         reason,
         limits: finding.limits,
         violation: finding.evidence.as_ref().map(explain),
@@ -34,7 +34,7 @@ pub fn check_json(command: &str, finding: &Finding<'_>, source: &Source, warning
         others: finding.others.iter().map(OtherRecord::of).collect(),
         certified: finding.certified.map(|certified| CertifiedRecord {
             engine: certified.engine,
-            kind: certified.kind,
+            kind: certified.kind.name(),
             elements: certified.elements,
             seconds: certified.seconds,
         }),

@@ -45,10 +45,9 @@ pub use verdict::{counter, details, headline, mebibytes};
 pub use visible::{visible, visible_json};
 pub use witness::{LocalSteps, witness};
 
-use palisade_base::Source;
-use palisade_engine::Outcome;
-use palisade_memory::{Machine, Model};
-use palisade_trace::{Replay, Run, WitnessFile};
+use palisade_engine::{Certified, Outcome};
+use palisade_memory::Model;
+use palisade_trace::{Evidence, WitnessFile};
 
 /// Whether to colour text for a terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -68,19 +67,6 @@ impl Colour {
             Colour::Always => format!("\u{1b}[{style}m{text}\u{1b}[0m"),
         }
     }
-}
-
-/// A run that was replayed, with all that is needed to tell it.
-#[derive(Clone, Copy, Debug)]
-pub struct Evidence<'a> {
-    /// What the program was read from.
-    pub source: &'a Source,
-    /// The program on its machine.
-    pub machine: Machine<'a>,
-    /// The run.
-    pub run: &'a Run,
-    /// Its replay.
-    pub replay: &'a Replay,
 }
 
 /// The answer for one file.
@@ -108,19 +94,6 @@ pub struct Finding<'a> {
     pub others: &'a [Outcome],
     /// How the proof of `safe` was checked.
     pub certified: Option<Certified>,
-}
-
-/// A proof that was checked.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Certified {
-    /// Who gave the proof.
-    pub engine: &'static str,
-    /// What kind of proof it is, as certificates call it.
-    pub kind: &'static str,
-    /// How many elements or states were looked at.
-    pub elements: u64,
-    /// How long that took.
-    pub seconds: f64,
 }
 
 /// The width of what goes to a file or to another program: nothing is cut.

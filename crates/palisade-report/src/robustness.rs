@@ -1,7 +1,7 @@
 //! An answer about robustness as text and JSON.
 
 use crate::{Colour, Evidence, SCHEMA_VERSION, explain_cycle};
-use palisade_engine::{RaceOutcome, Races, Robustness, RobustnessOutcome};
+use palisade_engine::{Outcome, Robustness, TriangularRaces, Verdict};
 use palisade_memory::Model;
 use palisade_trace::{Cycle, HappensBefore, Triangle, WitnessFile};
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ pub struct RobustFinding<'a> {
     /// The memory model.
     pub model: Model,
     /// The answer.
-    pub outcome: &'a RobustnessOutcome,
+    pub outcome: &'a Outcome<Robustness>,
     /// What the answer is limited to, e.g. `with integers in 0..7`.
     pub limits: Option<&'a str>,
     /// Time taken.
@@ -29,24 +29,24 @@ pub struct RobustFinding<'a> {
 
 /// The line of a file: verdict, file, and why. Without a line break.
 pub fn robust_headline(finding: &RobustFinding<'_>, colour: Colour) -> String {
-    let style = match finding.outcome.answer {
-        Robustness::Robust => "1;32",
-        Robustness::NotRobust(_) => "1;31",
-        Robustness::Unknown(_) => "1;33",
+    let style = match finding.outcome.verdict {
+        Verdict::Holds => "1;32",
+        Verdict::Violated(_) => "1;31",
+        Verdict::Unknown(_) => "1;33",
     };
     let why = robust_why(finding).map_or_else(String::new, |why| format!(": {why}"));
-    format!("{}  {}{why}", colour.paint(style, finding.outcome.answer.word()), crate::visible(finding.file))
+    format!("{}  {}{why}", colour.paint(style, finding.outcome.word()), crate::visible(finding.file))
 }
 
 /// Which instruction overtakes which, why it is unknown, or what `robust` is limited to.
 pub(crate) fn robust_why(finding: &RobustFinding<'_>) -> Option<String> {
-    match (&finding.outcome.answer, finding.evidence) {
-        (Robustness::Robust, _) => finding.limits.map(str::to_owned),
-        (Robustness::NotRobust(_), Some((evidence, happens_before, cycle))) => {
+    match (&finding.outcome.verdict, finding.evidence) {
+        (Verdict::Holds, _) => finding.limits.map(str::to_owned),
+        (Verdict::Violated(_), Some((evidence, happens_before, cycle))) => {
             Some(explain_cycle(&evidence, happens_before, cycle))
         }
-        (Robustness::NotRobust(_), None) => None,
-        (Robustness::Unknown(reason), _) => Some(reason.to_string()),
+        (Verdict::Violated(_), None) => None,
+        (Verdict::Unknown(reason), _) => Some(reason.to_string()),
     }
 }
 
@@ -65,8 +65,8 @@ pub fn robust_json(finding: &RobustFinding<'_>) -> String {
     set("file", finding.file.into());
     set("model", finding.model.name().into());
     set("engine", finding.outcome.engine.into());
-    set("verdict", finding.outcome.answer.word().into());
-    if let Robustness::Unknown(reason) = &finding.outcome.answer {
+    set("verdict", finding.outcome.word().into());
+    if let Verdict::Unknown(reason) = &finding.outcome.verdict {
         set("reason", reason.to_string().into());
     }
     if let Some(limits) = finding.limits {
@@ -115,7 +115,7 @@ pub struct RaceFinding<'a> {
     /// The file, as the user called it.
     pub file: &'a str,
     /// The answer.
-    pub outcome: &'a RaceOutcome,
+    pub outcome: &'a Outcome<TriangularRaces>,
     /// Time taken.
     pub seconds: f64,
     /// The most memory in use.
@@ -126,22 +126,22 @@ pub struct RaceFinding<'a> {
 
 /// The line of a file: verdict, file, and why. Without a line break.
 pub fn race_headline(finding: &RaceFinding<'_>, colour: Colour) -> String {
-    let style = match finding.outcome.answer {
-        Races::Free => "1;32",
-        Races::Race(_) => "1;31",
-        Races::Unknown(_) => "1;33",
+    let style = match finding.outcome.verdict {
+        Verdict::Holds => "1;32",
+        Verdict::Violated(_) => "1;31",
+        Verdict::Unknown(_) => "1;33",
     };
     let why = race_why(finding).map_or_else(String::new, |why| format!(": {why}"));
-    format!("{}  {}{why}", colour.paint(style, finding.outcome.answer.word()), crate::visible(finding.file))
+    format!("{}  {}{why}", colour.paint(style, finding.outcome.word()), crate::visible(finding.file))
 }
 
 /// What races with what, or why it is unknown.
 pub(crate) fn race_why(finding: &RaceFinding<'_>) -> Option<String> {
-    match (&finding.outcome.answer, finding.evidence) {
-        (Races::Free, _) => Some("no triangular race, so the program is robust".to_owned()),
-        (Races::Race(_), Some((evidence, race))) => Some(explain_race(&evidence, race)),
-        (Races::Race(_), None) => None,
-        (Races::Unknown(reason), _) => Some(reason.to_string()),
+    match (&finding.outcome.verdict, finding.evidence) {
+        (Verdict::Holds, _) => Some("no triangular race, so the program is robust".to_owned()),
+        (Verdict::Violated(_), Some((evidence, race))) => Some(explain_race(&evidence, race)),
+        (Verdict::Violated(_), None) => None,
+        (Verdict::Unknown(reason), _) => Some(reason.to_string()),
     }
 }
 
@@ -183,8 +183,8 @@ pub fn race_json(finding: &RaceFinding<'_>) -> String {
             "rival": race.rival.map(|rival| place(&evidence, rival)),
         })
     });
-    let reason = match &finding.outcome.answer {
-        Races::Unknown(reason) => Some(reason.to_string()),
+    let reason = match &finding.outcome.verdict {
+        Verdict::Unknown(reason) => Some(reason.to_string()),
         _ => None,
     };
     let counters = finding.outcome.stats.iter().map(|(name, value)| (name.to_owned(), value.into()));
@@ -194,7 +194,7 @@ pub fn race_json(finding: &RaceFinding<'_>) -> String {
         "file": finding.file,
         "model": Model::Tso.name(),
         "engine": "triangular",
-        "verdict": finding.outcome.answer.word(),
+        "verdict": finding.outcome.word(),
         "seconds": finding.seconds,
         "peak_memory_bytes": finding.peak_memory_bytes,
         "stats": Value::Object(counters.collect()),

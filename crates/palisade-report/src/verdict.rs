@@ -1,16 +1,16 @@
 //! A verdict as text: the line that scripts read, and the details below it.
 
-use crate::{Certified, Colour, Finding, explain};
-use palisade_engine::{Exhausted, Outcome, Reason, Stats, Verdict};
+use crate::{Colour, Finding, explain};
+use palisade_engine::{Certified, ProofKind, Exhausted, Outcome, Reason, Stats, Verdict};
 use palisade_memory::Model;
 use std::fmt::Write;
 
 /// The line of a file: verdict, file, and why. Without a line break.
 pub fn headline(finding: &Finding<'_>, colour: Colour) -> String {
-    let word = finding.outcome.verdict.word();
+    let word = finding.outcome.word();
     let style = match finding.outcome.verdict {
-        Verdict::Safe => "1;32",
-        Verdict::Unsafe(_) => "1;31",
+        Verdict::Holds => "1;32",
+        Verdict::Violated(_) => "1;31",
         Verdict::Unknown(_) => "1;33",
     };
     let why = why(finding).map_or_else(String::new, |why| format!(": {why}"));
@@ -21,7 +21,7 @@ pub fn headline(finding: &Finding<'_>, colour: Colour) -> String {
 pub(crate) fn why(finding: &Finding<'_>) -> Option<String> {
     match (&finding.outcome.verdict, &finding.evidence) {
         (Verdict::Unknown(reason), _) => Some(reason.to_string()),
-        (Verdict::Unsafe(_), Some(evidence)) => {
+        (Verdict::Violated(_), Some(evidence)) => {
             let threads = match finding.threads {
                 Some(1) => "with 1 thread, ".to_owned(),
                 Some(threads) => format!("with {threads} threads, "),
@@ -29,19 +29,19 @@ pub(crate) fn why(finding: &Finding<'_>) -> Option<String> {
             };
             Some(format!("{threads}{}", explain(evidence)))
         }
-        (Verdict::Safe, _) => match (finding.certified, finding.limits) {
+        (Verdict::Holds, _) => match (finding.certified, finding.limits) {
             (Some(certified), Some(limits)) => Some(format!("{limits}, {}", checked(&certified))),
             (Some(certified), None) => Some(checked(&certified).to_owned()),
             (None, limits) => limits.map(str::to_owned),
         },
-        (Verdict::Unsafe(_), None) => None,
+        (Verdict::Violated(_), None) => None,
     }
 }
 
 /// How the proof was checked. What visits all states again is called that.
 fn checked(certified: &Certified) -> &'static str {
     match certified.kind {
-        "all-states" => "proof checked by visiting all states",
+        ProofKind::AllStates => "proof checked by visiting all states",
         _ => "proof checked",
     }
 }
@@ -79,7 +79,7 @@ fn reached(outcome: &Outcome) -> String {
     let counted = counted.map(|(name, value)| counter(name, value, &grouped(value)));
     let reason = match &outcome.verdict {
         Verdict::Unknown(reason) => reason,
-        verdict => return joined(verdict.word().to_owned(), counted),
+        _ => return joined(outcome.word().to_owned(), counted),
     };
     let Some(what) = reason.what_ran_out() else {
         let counted = counted.map_or_else(String::new, |counted| format!(" ({counted})"));
@@ -110,7 +110,7 @@ pub(crate) fn reached_in_brief(outcome: &Outcome) -> String {
         Verdict::Unknown(Reason::Exhausted(what)) => ran_out(*what),
         Verdict::Unknown(Reason::Partly(what, established)) => format!("{}; {established}", ran_out(*what)),
         Verdict::Unknown(reason) => reason.to_string(),
-        verdict => verdict.word().to_owned(),
+        _ => outcome.word().to_owned(),
     }
 }
 
@@ -192,7 +192,7 @@ mod tests {
         stats.set("states", 1_234_567);
         stats.set("peak_frontier", 12);
         let check = |verdict, limits, line: &str, told: &str| {
-            let outcome = Outcome { verdict, engine: "explicit", stats: stats.clone() };
+            let outcome = Outcome::new("explicit", verdict, stats.clone());
             let finding = Finding {
                 file: "a.pal",
                 model: Model::Tso,
@@ -209,9 +209,9 @@ mod tests {
             assert_eq!(headline(&finding, Colour::Never), line);
             assert_eq!(details(&finding, line.starts_with("unknown")), told);
         };
-        check(Verdict::Safe, None, "safe  a.pal", "TSO, engine explicit, 1,234,567 states, 1.50 s");
+        check(Verdict::Holds, None, "safe  a.pal", "TSO, engine explicit, 1,234,567 states, 1.50 s");
         check(
-            Verdict::Safe,
+            Verdict::Holds,
             Some("with integers in 0..7"),
             "safe  a.pal: with integers in 0..7",
             "TSO, engine explicit, 1,234,567 states, 1.50 s",
@@ -231,7 +231,7 @@ mod tests {
             if configurations > 0 {
                 stats.set("configurations", configurations);
             }
-            let outcome = Outcome { verdict: Verdict::Unknown(reason), engine: "dual", stats };
+            let outcome = Outcome::new("dual", Verdict::Unknown(reason), stats);
             assert_eq!((reached(&outcome).as_str(), reached_in_brief(&outcome).as_str()), (told, brief));
         };
         let (work, time) = (Exhausted::Work(1024), Exhausted::Time(Duration::from_millis(100)));

@@ -10,8 +10,7 @@ use crate::state::{Layout, MOST_CELLS, MOST_THREADS};
 use crate::threads::{Threads, Trouble};
 use crate::witness::unfold;
 use palisade_engine::{
-    Budget, Exhausted, Progress, Reason, Robustness, RobustnessEngine, RobustnessOutcome, Stats, Suitability,
-    Task, Witness,
+    Analysis, Engine, Exhausted, Limits, Outcome, Reason, Robustness, Stats, Suitability, Verdict, Witness,
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::running::{CellId, Instr, System};
@@ -26,91 +25,84 @@ const MOST_INSTANCES: u32 = 3;
 /// Room for started threads at first; doubled when it does not suffice.
 const STARTED: usize = 4;
 
-impl RobustnessEngine for Attacks {
+impl Engine<Robustness> for Attacks {
     fn name(&self) -> &'static str {
         "attacks"
     }
 
-    fn suits(&self, task: &Task<'_>) -> Suitability {
-        if task.is_parameterized() { Suitability::Tries } else { Suitability::Decides }
+    fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
+        if analysis.task.is_parameterized() { Suitability::Tries } else { Suitability::Decides }
     }
 
-    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> RobustnessOutcome {
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome<Robustness> {
         let mut stats = Stats::new();
-        let answer = if task.is_parameterized() {
-            any_number(task, budget, progress, &mut stats)
+        let answer = if analysis.task.is_parameterized() {
+            any_number(analysis, limits, &mut stats)
         } else {
-            fixed(task, 1, budget, progress, &mut stats)
+            fixed(analysis, 1, limits, &mut stats)
         };
-        RobustnessOutcome { answer, engine: self.name(), stats }
+        Outcome::new(self.name(), answer, stats)
     }
 }
 
 /// One instance, two, three: finds cycles, but proves nothing for all numbers.
-fn any_number(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &mut Stats) -> Robustness {
+fn any_number(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Verdict {
     let told = |n: u32| {
         let plural = if n == 1 { "" } else { "s" };
-        Reason::Unsupported(format!("robust with up to {n} instance{plural} where any number is allowed"))
+        Reason::Observed(format!("robust with up to {n} instance{plural} where any number is allowed"))
     };
     // With two instances of each of these templates the analysis of control flow already counts on others of the same kind: what it rules out, it rules out for any number.
-    let two = task.system(2);
-    match Candidates::new(Question::Cycle, task.machine(&two), budget) {
-        Err(reason) => return Robustness::Unknown(reason),
-        Ok(candidates) if task.model == Model::Sc || candidates.is_empty() => {
+    let two = analysis.system(2);
+    match Candidates::new(Question::Cycle, analysis.machine(&two), limits) {
+        Err(reason) => return Verdict::Unknown(reason),
+        Ok(candidates) if analysis.task.model == Model::Sc || candidates.is_empty() => {
             stats.set("states", 0);
-            return Robustness::Robust;
+            return Verdict::Holds;
         }
         Ok(_) => {}
     }
     let mut reached = None;
     for any in 1..=MOST_INSTANCES {
-        let found = budget.within(|| fixed(task, any, budget, progress, stats));
-        match found.unwrap_or_else(|what| Robustness::Unknown(Reason::Exhausted(what))) {
-            found @ Robustness::NotRobust(_) => return found,
-            Robustness::Robust => reached = Some(any),
-            Robustness::Unknown(reason) => {
-                return Robustness::Unknown(match (reason.what_ran_out(), reached) {
+        let found = limits.within(|| fixed(analysis, any, limits, stats));
+        match found.unwrap_or_else(|what| Verdict::Unknown(Reason::Exhausted(what))) {
+            found @ Verdict::Violated(_) => return found,
+            Verdict::Holds => reached = Some(any),
+            Verdict::Unknown(reason) => {
+                return Verdict::Unknown(match (reason.what_ran_out(), reached) {
                     (Some(what), reached) => Reason::exhausted(what, reached.map(told)),
                     _ => reason,
                 });
             }
         }
     }
-    Robustness::Unknown(told(MOST_INSTANCES))
+    Verdict::Unknown(told(MOST_INSTANCES))
 }
 
 /// With this many instances where any number is meant.
-fn fixed(
-    task: &Task<'_>,
-    any: u32,
-    budget: &Budget,
-    progress: &dyn Progress,
-    stats: &mut Stats,
-) -> Robustness {
-    let mut system = task.system(any);
+fn fixed(analysis: &Analysis<'_>, any: u32, limits: &Limits, stats: &mut Stats) -> Verdict {
+    let mut system = analysis.system(any).as_ref().clone();
     // What properties look at does not matter here.
     system.properties.clear();
-    match attack(&system, task, budget, progress, stats) {
-        Ok(None) => Robustness::Robust,
-        Ok(Some(run)) => Robustness::NotRobust(Witness { instantiation: task.instantiation(any), run }),
-        Err(reason) => Robustness::Unknown(reason),
+    match attack(&system, analysis, limits, stats) {
+        Ok(None) => Verdict::Holds,
+        Ok(Some(run)) => Verdict::Violated(Witness { instantiation: analysis.instantiation(any), run }),
+        Err(reason) => Verdict::Unknown(reason),
     }
 }
 
 /// A run with a cycle, if there is one.
 fn attack(
     system: &System,
-    task: &Task<'_>,
-    budget: &Budget,
-    progress: &dyn Progress,
+    analysis: &Analysis<'_>,
+    limits: &Limits,
     stats: &mut Stats,
 ) -> Result<Option<Run>, Reason> {
-    if task.model == Model::Sc {
+    if analysis.task.model == Model::Sc {
         return Ok(None);
     }
-    let machine = task.machine(system);
-    let pool = pool(budget);
-    let effort = Effort { budget, progress, pool: pool.as_ref() };
+    let machine = analysis.machine(system);
+    let pool = pool(limits);
+    let effort = Effort { limits, pool: pool.as_ref() };
     find(
         Question::Cycle,
         machine,
@@ -122,8 +114,8 @@ fn attack(
 }
 
 /// Host threads, if more than one may be used.
-pub(crate) fn pool(budget: &Budget) -> Option<rayon::ThreadPool> {
-    let jobs = budget.jobs();
+pub(crate) fn pool(limits: &Limits) -> Option<rayon::ThreadPool> {
+    let jobs = limits.jobs();
     (jobs > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(jobs).build().ok()).flatten()
 }
 
@@ -143,7 +135,7 @@ pub(crate) fn find<'s, T>(
         let why = "the program has too many variables or processes for this engine";
         return if nothing { Ok(None) } else { Err(Reason::Unsupported(why.to_owned())) };
     }
-    let candidates = Candidates::new(question, machine, effort.budget)?;
+    let candidates = Candidates::new(question, machine, effort.limits)?;
     stats.add("states", 0);
     stats.add("attacks", candidates.attacks);
     stats.add("attacks_discarded", candidates.attacks.saturating_sub(candidates.left));
@@ -194,7 +186,7 @@ fn reason(search: &Search<'_>, machine: Machine<'_>, found: Found) -> Reason {
     }
 }
 
-/// When the budget runs out, this many values of a variable without a declared domain are suspicious.
+/// When the limits runs out, this many values of a variable without a declared domain are suspicious.
 const SUSPICIOUS: usize = 64;
 
 fn suspicious(search: &Search<'_>, machine: Machine<'_>) -> Option<CellId> {

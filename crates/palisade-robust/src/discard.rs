@@ -10,7 +10,7 @@
 use crate::expand::Question;
 use palisade_automata::Local;
 use palisade_base::{Id, IdVec, limits};
-use palisade_engine::{Budget, Reason};
+use palisade_engine::{Limits, Reason};
 use palisade_memory::{Action, Interlocked, Machine, Model};
 use palisade_program::running::{
     Address, CellId, Code, CodeId, EdgeId, Instr, Location, RoleId, System, TemplateId,
@@ -67,7 +67,7 @@ pub(crate) struct Candidates {
 
 impl Candidates {
     /// Looks at all stores of a program.
-    pub fn new(question: Question, machine: Machine<'_>, budget: &Budget) -> Result<Candidates, Reason> {
+    pub fn new(question: Question, machine: Machine<'_>, limits: &Limits) -> Result<Candidates, Reason> {
         let Machine { system, model, interlocked } = machine;
         let analysis = Analysis { system, model, interlocked };
         let roles: Vec<Footprint> = system.roles.ids().map(|role| analysis.role(role)).collect();
@@ -85,7 +85,7 @@ impl Candidates {
             let mut known: FxHashMap<Footprint, Cells> = FxHashMap::default();
             for code in analysis.codes(role) {
                 for (edge, stored) in analysis.stores(code) {
-                    budget.check(0).map_err(Reason::Exhausted)?;
+                    limits.check(0).map_err(Reason::Exhausted)?;
                     candidates.attacks += counted * loads;
                     let mut hit: Cells = 0;
                     let target = system.codes[code].edges()[edge].target;

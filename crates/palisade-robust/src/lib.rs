@@ -24,4 +24,4 @@ mod witness;
 
 pub use attacks::Attacks;
 pub use lazy::Lazy;
-pub use triangular::triangular;
+pub use triangular::Triangles;

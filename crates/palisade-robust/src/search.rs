@@ -9,7 +9,7 @@ use crate::state::{Layout, State};
 use crate::threads::{Need, Node, Threads};
 use hashbrown::HashTable;
 use palisade_base::{Id, limits};
-use palisade_engine::{Budget, Exhausted, Pace, Progress, Stats};
+use palisade_engine::{Exhausted, Limits, Pace, Stats};
 use palisade_memory::{Machine, Model};
 use palisade_program::running::CellId;
 use rayon::prelude::*;
@@ -20,7 +20,7 @@ pub(crate) enum Found {
     Cycles(Vec<usize>),
     /// There is no cycle.
     Nothing,
-    /// The budget ran out.
+    /// The limits ran out.
     Exhausted(Exhausted),
     /// More threads than there is room for.
     ThreadCount,
@@ -31,8 +31,7 @@ pub(crate) enum Found {
 /// What a search may use, and whom it tells.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort<'e> {
-    pub budget: &'e Budget,
-    pub progress: &'e dyn Progress,
+    pub limits: &'e Limits,
     pub pool: Option<&'e rayon::ThreadPool>,
 }
 
@@ -148,17 +147,17 @@ impl<'a> Search<'a> {
         stats: &Stats,
         mut wanted: impl FnMut(&mut Search<'a>, Vec<usize>) -> Vec<usize>,
     ) -> Found {
-        let Effort { budget, progress, pool } = *effort;
+        let Effort { limits, pool } = *effort;
         self.start(machine);
         let mut done = 0;
         while done < self.len() {
             let level: Vec<u32> = (done as u32..self.len() as u32).collect();
             done = self.len();
-            // Long levels go in batches, so that the budget is asked often enough.
+            // Long levels go in batches, so that the limits is asked often enough.
             for batch in level.chunks(CHUNK * 256) {
                 let mut open = batch.to_vec();
                 while !open.is_empty() {
-                    let chunks = self.expand(&open, budget, pool);
+                    let chunks = self.expand(&open, limits, pool);
                     open.clear();
                     let mut cycles: Vec<usize> =
                         chunks.iter().flat_map(|chunk| &chunk.cycles).map(|&state| state as usize).collect();
@@ -194,18 +193,18 @@ impl<'a> Search<'a> {
                         return Found::Trouble(trouble);
                     }
                     let spent =
-                        budget.check_work(self.len() as u64).and_then(|()| budget.check(self.bytes()));
+                        limits.check_work(self.len() as u64).and_then(|()| limits.check(self.bytes()));
                     if let Err(what) = spent {
                         return Found::Exhausted(what);
                     }
                     if self.len() >= NONE as usize / 2 {
-                        return Found::Exhausted(Exhausted::Memory(budget.memory()));
+                        return Found::Exhausted(Exhausted::Memory(limits.memory()));
                     }
                 }
             }
             let mut stats = stats.clone();
             self.count(&mut stats);
-            progress.tell("searching for a cycle", &stats);
+            limits.report("searching for a cycle", &stats);
         }
         Found::Nothing
     }
@@ -242,20 +241,20 @@ impl<'a> Search<'a> {
         self.attacking += u64::from(words[0] != 0);
     }
 
-    fn expand(&self, open: &[u32], budget: &Budget, pool: Option<&rayon::ThreadPool>) -> Vec<Chunk> {
+    fn expand(&self, open: &[u32], limits: &Limits, pool: Option<&rayon::ThreadPool>) -> Vec<Chunk> {
         match pool {
             Some(pool) if open.len() > CHUNK => pool
-                .install(|| open.par_chunks(CHUNK).map(|states| self.expand_chunk(states, budget)).collect()),
-            _ => open.chunks(CHUNK).map(|states| self.expand_chunk(states, budget)).collect(),
+                .install(|| open.par_chunks(CHUNK).map(|states| self.expand_chunk(states, limits)).collect()),
+            _ => open.chunks(CHUNK).map(|states| self.expand_chunk(states, limits)).collect(),
         }
     }
 
-    fn expand_chunk(&self, states: &[u32], budget: &Budget) -> Chunk {
+    fn expand_chunk(&self, states: &[u32], limits: &Limits) -> Chunk {
         let mut chunk = Chunk::default();
         let expander = self.expander();
         let mut pace = Pace::new();
         for &parent in states {
-            if let Err(what) = budget.check_often(&mut pace, || self.bytes()) {
+            if let Err(what) = limits.check_often(&mut pace, || self.bytes()) {
                 chunk.exhausted = Some(what);
                 break;
             }

@@ -13,9 +13,10 @@ use palisade_automata::{After, Hold, Local, MOST_FRAMES, ThreadMachine};
 use palisade_base::{Id, IdVec, limits};
 use palisade_memory::{Action, Interlocked, Machine, Model};
 use palisade_program::Value;
-use palisade_program::running::{CellId, Instr, RoleId, System};
+use palisade_program::running::{CellId, Instr, Liveness, RoleId, System};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 /// A thread state by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -157,7 +158,12 @@ struct Codes {
 impl<'a> Threads<'a> {
     /// No thread states yet. `model` and `interlocked` say what the attacker can do; everybody else runs as under SC.
     pub fn new(system: &'a System, model: Model, interlocked: Interlocked) -> Threads<'a> {
-        let machine = ThreadMachine::new(Machine::new(system, Model::Sc), usize::MAX, false);
+        let machine = ThreadMachine::new(
+            Machine::new(system, Model::Sc),
+            Arc::new(Liveness::new(system)),
+            usize::MAX,
+            false,
+        );
         // Numbers 0 and 1: any thread state will do, since they are never looked at.
         let nobody = machine.start(RoleId(0));
         Threads {

@@ -18,40 +18,55 @@ use crate::state::State;
 use crate::threads::Letter;
 use crate::witness::unfold_before;
 use palisade_base::Id;
-use palisade_engine::{Budget, Progress, RaceOutcome, Races, Reason, Stats, Task, Witness};
+use palisade_engine::{
+    Analysis, Engine, Limits, Outcome, Reason, Stats, Suitability, TriangularRaces, Verdict, Witness,
+};
 use palisade_memory::{Machine, Model};
 use palisade_program::running::ThreadId;
 use palisade_trace::Run;
 
-/// Looks for a triangular race.
-pub fn triangular(task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> RaceOutcome {
-    let mut stats = Stats::new();
-    let answer = if task.is_parameterized() {
-        let why = "triangular races are looked for with a fixed number of processes";
-        Races::Unknown(Reason::Unsupported(why.to_owned()))
-    } else {
-        let mut system = task.system(1);
-        system.properties.clear();
-        // What an attacker cannot pass is what drains its buffer under TSO; its stores reach memory at once.
-        let machine = Machine::new(&system, Model::Tso);
-        let pool = pool(budget);
-        let effort = Effort { budget, progress, pool: pool.as_ref() };
-        let sc = Machine { model: Model::Sc, ..machine };
-        let found = find(
-            Question::Triangle,
-            machine,
-            &effort,
-            &mut stats,
-            |_, races| races,
-            |search, races| race(search, sc, races[0]),
-        );
-        match found {
-            Ok(None) => Races::Free,
-            Ok(Some(run)) => Races::Race(Witness { instantiation: task.instantiation(1), run }),
-            Err(reason) => Races::Unknown(reason),
-        }
-    };
-    RaceOutcome { answer, stats }
+/// Looks for triangular races.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Triangles;
+
+impl Engine<TriangularRaces> for Triangles {
+    fn name(&self) -> &'static str {
+        "attacks"
+    }
+
+    fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
+        if analysis.task.is_parameterized() { Suitability::No } else { Suitability::Decides }
+    }
+
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome<TriangularRaces> {
+        let mut stats = Stats::new();
+        let answer = if analysis.task.is_parameterized() {
+            let why = "triangular races are looked for with a fixed number of processes";
+            Verdict::Unknown(Reason::Unsupported(why.to_owned()))
+        } else {
+            let mut system = analysis.system(1).as_ref().clone();
+            system.properties.clear();
+            // What an attacker cannot pass is what drains its buffer under TSO; its stores reach memory at once.
+            let machine = Machine::new(&system, Model::Tso);
+            let pool = pool(limits);
+            let effort = Effort { limits, pool: pool.as_ref() };
+            let sc = Machine { model: Model::Sc, ..machine };
+            let found = find(
+                Question::Triangle,
+                machine,
+                &effort,
+                &mut stats,
+                |_, races| races,
+                |search, races| race(search, sc, races[0]),
+            );
+            match found {
+                Ok(None) => Verdict::Holds,
+                Ok(Some(run)) => Verdict::Violated(Witness { instantiation: analysis.instantiation(1), run }),
+                Err(reason) => Verdict::Unknown(reason),
+            }
+        };
+        Outcome::new(self.name(), answer, stats)
+    }
 }
 
 /// A run under SC that ends with the load and the store of a race; with the store first if the load is an error.

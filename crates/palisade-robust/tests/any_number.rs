@@ -2,7 +2,7 @@
 
 use palisade_conformance::generate::generate_parameterized;
 use palisade_conformance::robust::{Answer, check};
-use palisade_engine::{Budget, Options, Robustness, RobustnessEngine, Silent, Task, Threads};
+use palisade_engine::{Engine, Limits, Options, Robustness, Task, Threads};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::{Instantiation, lower, print};
 use palisade_robust::Attacks;
@@ -16,9 +16,9 @@ fn random_templates() {
             let interlocked = Interlocked::default();
             let options = Options::default();
             let task = Task { program: &program, threads: Threads::Declared, model, interlocked, options };
-            let budget = Budget::unlimited(1).with_work(20_000);
-            match Attacks.check(&task, &budget, &Silent).answer {
-                Robustness::Robust => {
+            let limits = Limits::unlimited(1).with_work(20_000);
+            match Attacks.check(&task.analysis(), &limits).answer {
+                Verdict::Holds => {
                     for any in 1..=2 {
                         let system = lower(&program, Instantiation { any, every: None });
                         let found = check(Machine::new(&system, model), 1_000);
@@ -30,8 +30,8 @@ fn random_templates() {
                     }
                     robust += 1;
                 }
-                Robustness::NotRobust(_) => not_robust += 1,
-                Robustness::Unknown(_) => {}
+                Verdict::Violated(_) => not_robust += 1,
+                Verdict::Unknown(_) => {}
             }
         }
     }

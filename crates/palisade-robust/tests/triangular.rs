@@ -2,7 +2,7 @@
 
 use palisade_base::{Id, Source};
 use palisade_conformance::{Profile, generate, robust};
-use palisade_engine::{Budget, Options, Races, Silent, Task, Threads};
+use palisade_engine::{Limits, Options, Races, Task, Threads};
 use palisade_memory::{Action, Effect, Interlocked, Machine, Model, State, Step};
 use palisade_program::running::{CellId, Instr, ThreadId};
 use palisade_program::written::Program;
@@ -20,7 +20,7 @@ fn ask(program: &Program) -> Races {
         interlocked: Interlocked::default(),
         options: Options::default(),
     };
-    triangular(&task, &Budget::unlimited(1), &Silent).answer
+    triangular(&task, &Limits::unlimited(1)).answer
 }
 
 /// Every state under SC, with the cell each thread has stored to last, if nothing has waited for that. `None` if there are too many.
@@ -124,7 +124,7 @@ fn random_programs() {
             let told = || format!("{profile:?} {seed}\n{}", print::print(&program));
             let robust = || robust::check(Machine::new(&system, Model::Tso), 2_000);
             match answer {
-                Races::Free => {
+                Verdict::Holds => {
                     assert!(!expected, "race-free, but there is a race: {}", told());
                     let robust = robust();
                     assert!(
@@ -134,14 +134,14 @@ fn random_programs() {
                     );
                     free += 1;
                 }
-                Races::Race(witness) => {
+                Verdict::Violated(witness) => {
                     assert!(expected, "racy, but there is no race: {}", told());
                     triangle(Machine::new(&system, Model::Sc), &witness.run)
                         .unwrap_or_else(|error| panic!("{error}: {:?} {}", witness.run, told()));
                     racy += 1;
                     robust_but_racy += usize::from(robust() == robust::Answer::Robust);
                 }
-                Races::Unknown(reason) => panic!("unknown: {reason}: {}", told()),
+                Verdict::Unknown(reason) => panic!("unknown: {reason}: {}", told()),
             }
         }
     }

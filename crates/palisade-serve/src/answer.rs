@@ -1,15 +1,15 @@
-//! Answers: the library is asked within a budget, and what it says is put into HTML as in a report.
+//! Answers: the library is asked within a limits, and what it says is put into HTML as in a report.
 
 use crate::question::{Command, Question};
 use palisade::report::html::{self, Subject};
 use palisade::report::{Finding, RobustFinding};
-use palisade::{Budget, Input, Progress};
+use palisade::{Limits, Input, Progress};
 use serde_json::{Value, json};
 
 /// An answer to a question, ready to be sent.
-pub(crate) fn answer(question: &Question, budget: &Budget, progress: &dyn Progress) -> Value {
+pub(crate) fn answer(question: &Question, limits: &Limits) -> Value {
     // What was found in time is still put into words.
-    match budget.clone().with_grace().within(|| found_out(question, budget, progress)) {
+    match limits.clone().with_grace().within(|| found_out(question, limits)) {
         Ok(Ok(value)) => value,
         Ok(Err(message)) => json!({ "event": "error", "message": message }),
         Err(what) => gave_up(question, &what.to_string()),
@@ -24,7 +24,7 @@ pub(crate) fn gave_up(question: &Question, why: &str) -> Value {
     json!({ "event": "done", "word": entry.word, "html": entry.fragment() })
 }
 
-fn found_out(question: &Question, budget: &Budget, progress: &dyn Progress) -> Result<Value, String> {
+fn found_out(question: &Question, limits: &Limits) -> Result<Value, String> {
     let language = question.language()?;
     let input = match palisade::read(question.source(), language, None) {
         Ok(input) => input,
@@ -46,9 +46,9 @@ fn found_out(question: &Question, budget: &Budget, progress: &dyn Progress) -> R
         warnings => html::diagnostics(&input.source, warnings),
     };
     let entry = match question.command {
-        Command::Check => check(question, &input, budget, progress)?,
-        Command::Robust => robust(question, &input, budget, progress)?,
-        Command::Fences => fences(question, &input, budget, progress)?,
+        Command::Check => check(question, &input, limits)?,
+        Command::Robust => robust(question, &input, limits)?,
+        Command::Fences => fences(question, &input, limits)?,
         Command::Step => return crate::steps::steps(question, &input),
     };
     Ok(json!({ "event": "done", "word": entry.word, "html": entry.fragment() + &warnings }))
@@ -61,12 +61,11 @@ fn subject(input: &Input) -> Subject<'_> {
 fn check(
     question: &Question,
     input: &Input,
-    budget: &Budget,
-    progress: &dyn Progress,
+    limits: &Limits,
 ) -> Result<html::Entry, String> {
     let options = question.check()?;
     let answer =
-        palisade::check(&input.program, &options, budget, progress).map_err(|error| error.to_string())?;
+        palisade::check(&input.program, &options, limits).map_err(|error| error.to_string())?;
     let finding = Finding {
         file: input.source.name(),
         model: answer.model,
@@ -86,12 +85,11 @@ fn check(
 fn robust(
     question: &Question,
     input: &Input,
-    budget: &Budget,
-    progress: &dyn Progress,
+    limits: &Limits,
 ) -> Result<html::Entry, String> {
     let options = question.robust()?;
     let answer =
-        palisade::robust(&input.program, &options, budget, progress).map_err(|error| error.to_string())?;
+        palisade::robust(&input.program, &options, limits).map_err(|error| error.to_string())?;
     let evidence = answer
         .evidence(&input.source)
         .zip(answer.cycle())
@@ -112,12 +110,11 @@ fn robust(
 fn fences(
     question: &Question,
     input: &Input,
-    budget: &Budget,
-    progress: &dyn Progress,
+    limits: &Limits,
 ) -> Result<html::Entry, String> {
     let options = question.fences()?;
     let mut answer =
-        palisade::fences(input, &options, budget, progress).map_err(|error| error.to_string())?;
+        palisade::fences(input, &options, limits).map_err(|error| error.to_string())?;
     // The peak of this process says nothing about one run among many.
     answer.peak_memory_bytes = None;
     Ok(html::fences(subject(input), &answer.finding(input, None), 0))

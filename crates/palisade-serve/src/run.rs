@@ -6,7 +6,7 @@ use crate::pool::{NoPlace, Permit};
 use crate::question::Question;
 use crate::server::{Patient, Shared};
 use crate::worker::Worker;
-use palisade::{Budget, Progress, Stats, report};
+use palisade::{Limits, Progress, Stats, report};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
@@ -117,13 +117,13 @@ fn on_a_thread(
     follow: &mut Follow<'_>,
 ) -> io::Result<Value> {
     let config = &shared.config;
-    let budget = Budget::unlimited(config.jobs)
+    let limits = Limits::unlimited(config.jobs)
         .with_memory(config.memory)
         .with_timeout(config.timeout)
         .with_stop(stoppable.stop.clone());
     let news = Arc::new(News::default());
     let (sender, answers) = mpsc::channel();
-    let worker = answer_on_a_thread(question, budget, news.clone(), move |found| {
+    let worker = answer_on_a_thread(question, limits, news.clone(), move |found| {
         // The place is held until the work is done, whatever becomes of the connection.
         drop(permit);
         // Nobody may be left to take it.
@@ -145,12 +145,12 @@ fn on_a_thread(
 /// Finds the answer to a question on a thread of its own, and hands it over.
 pub(crate) fn answer_on_a_thread(
     question: Question,
-    budget: Budget,
+    limits: Limits,
     news: Arc<News>,
     hand_over: impl FnOnce(Value) + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
     let work = move || {
-        let found = catch_unwind(AssertUnwindSafe(|| answer(&question, &budget, &*news)));
+        let found = catch_unwind(AssertUnwindSafe(|| answer(&question, &limits, &*news)));
         hand_over(found.unwrap_or_else(|_| json!({ "event": "error", "message": FAILED })));
     };
     std::thread::Builder::new().name("run".to_owned()).stack_size(STACK).spawn(work)

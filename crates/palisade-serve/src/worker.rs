@@ -1,6 +1,6 @@
 //! Questions that are answered by a process of their own, which can be ended whatever it does.
 //!
-//! *Problem.* An engine asks its budget now and then whether to go on. A thread that does not ask cannot be ended, and would keep its place. A process can be killed.
+//! *Problem.* An engine asks its limits now and then whether to go on. A thread that does not ask cannot be ended, and would keep its place. A process can be killed.
 //!
 //! *How.* The server starts a worker per question. The first line on its standard input is the question with its limits; the line `stop` asks it to answer with what it has; when its input
 //! ends, so does the worker. It prints the events of the question, one JSON object per line. The server watches time and memory, kills a worker that exceeds them, and answers in its place.
@@ -10,7 +10,7 @@
 use crate::answer::gave_up;
 use crate::question::Question;
 use crate::run::{News, TELL, answer_on_a_thread};
-use palisade::Budget;
+use palisade::Limits;
 use palisade::engine::Process;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -182,13 +182,13 @@ pub fn answer_one<R: Read + Send + 'static>(
     input.read_line(&mut line)?;
     let task: Task = serde_json::from_str(&line)?;
     let stop = Arc::new(AtomicBool::new(false));
-    let budget = Budget::unlimited(task.jobs)
+    let limits = Limits::unlimited(task.jobs)
         .with_memory(task.memory)
         .with_process(&Process::new(task.memory))
         .with_stop(stop.clone());
-    let budget = match Duration::try_from_secs_f64(task.timeout) {
-        Ok(timeout) => budget.with_timeout(timeout),
-        Err(_) => budget,
+    let limits = match Duration::try_from_secs_f64(task.timeout) {
+        Ok(timeout) => limits.with_timeout(timeout),
+        Err(_) => limits,
     };
     let listen = move || {
         let mut line = String::new();
@@ -201,7 +201,7 @@ pub fn answer_one<R: Read + Send + 'static>(
     std::thread::Builder::new().name("listen".to_owned()).spawn(listen)?;
     let news = Arc::new(News::default());
     let (sender, answers) = channel();
-    answer_on_a_thread(task.question, budget, news.clone(), move |found| {
+    answer_on_a_thread(task.question, limits, news.clone(), move |found| {
         let _ = sender.send(found);
     })?;
     loop {

@@ -9,6 +9,7 @@
 //!
 //! What is absent: no search, and no code of any engine.
 
+mod evidence;
 mod happens;
 mod names;
 mod reorder;
@@ -19,6 +20,7 @@ mod triangle;
 mod undelayed;
 mod witness_file;
 
+pub use evidence::Evidence;
 pub use happens::{
     Arrow, Cycle, Event, HappensBefore, NotViolating, Relation, Violating, until_cycle, violating,
 };

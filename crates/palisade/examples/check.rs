@@ -3,7 +3,7 @@
 //! `cargo run -p palisade --example check`
 
 use palisade::report::{Colour, LocalSteps};
-use palisade::{Budget, CheckOptions, Language, Silent, Source, Verdict};
+use palisade::{Limits, CheckOptions, Language, Silent, Source, Verdict};
 use std::time::Duration;
 
 const LOCK: &str = "\
@@ -28,16 +28,16 @@ fn main() {
             Err(refused) => return println!("{refused}"),
         };
         let options = CheckOptions { certify: true, ..CheckOptions::default() };
-        let budget = Budget::unlimited(2).with_timeout(Duration::from_secs(10)).with_memory(1 << 30);
-        let answer = match palisade::check(&input.program, &options, &budget, &Silent) {
+        let limits = Limits::unlimited(2).with_timeout(Duration::from_secs(10)).with_memory(1 << 30);
+        let answer = match palisade::check(&input.program, &options, &limits) {
             Ok(answer) => answer,
             Err(error) => return println!("{error}"),
         };
         match &answer.outcome.verdict {
-            Verdict::Safe => {
+            Verdict::Holds => {
                 println!("{name} is safe, and the proof convinces: {:?}", answer.certified);
             }
-            Verdict::Unsafe(_) => {
+            Verdict::Violated(_) => {
                 let evidence = answer.evidence(&input.source).expect("an unsafe answer has a run");
                 println!("{name}: {}", palisade::report::explain(&evidence));
                 println!("{}", palisade::report::witness(&evidence, LocalSteps::Folded, 120, Colour::Never));

@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p palisade --example fences`
 
-use palisade::{Budget, FencesOptions, Input, Language, RobustOptions, Robustness, Silent, Source, Which};
+use palisade::{Limits, FencesOptions, Input, Language, RobustOptions, Robustness, Silent, Source, Which};
 
 const STORE_BUFFERING: &str = "\
 shared x, y: 0..1;
@@ -12,8 +12,8 @@ final P.r == 1 || Q.r == 1;
 ";
 
 fn robust(input: &Input) -> Result<bool, Box<dyn std::error::Error>> {
-    let answer = palisade::robust(&input.program, &RobustOptions::default(), &Budget::unlimited(1), &Silent)?;
-    Ok(matches!(answer.outcome.answer, Robustness::Robust))
+    let answer = palisade::robust(&input.program, &RobustOptions::default(), &Limits::unlimited(1))?;
+    Ok(matches!(answer.outcome.answer, Verdict::Holds))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,10 +22,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("robust as it is: {}", robust(&input)?);
 
     let options = FencesOptions { which: Which::All, ..FencesOptions::default() };
-    let answer = palisade::fences(&input, &options, &Budget::unlimited(2), &Silent)?;
+    let answer = palisade::fences(&input, &options, &Limits::unlimited(2))?;
     println!("{} minimal sets of fences", answer.findings.sets.len());
     let fenced =
-        answer.written(&input, 0, &Budget::unlimited(2), &Silent).map_err(|error| format!("{error:?}"))?;
+        answer.written(&input, 0, &Limits::unlimited(2)).map_err(|error| format!("{error:?}"))?;
     println!("{fenced}");
 
     let fenced = palisade::read(Source::new("fenced.pal", fenced), Language::Pal, None);

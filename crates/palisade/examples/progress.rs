@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p palisade --example progress`
 
-use palisade::{Budget, CheckOptions, Language, Note, Progress, Source, Stats};
+use palisade::{Limits, CheckOptions, Language, Note, Progress, Source, Stats};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Far too many states, and none of them bad.
@@ -14,7 +14,7 @@ forbid x[0] == 98 && x[1] == 98 && x[2] == 98 && x[3] == 98 && x[4] == 98 && x[5
 
 /// Shows the first lines, and has seen enough after twenty.
 struct Watcher {
-    budget: Budget,
+    limits: Limits,
     lines: AtomicUsize,
 }
 
@@ -22,7 +22,7 @@ impl Progress for Watcher {
     fn tell(&self, doing: &str, stats: &Stats) {
         match self.lines.fetch_add(1, Ordering::Relaxed) {
             0..5 => println!("{doing}: {:?}", stats.iter().next()),
-            20 => self.budget.stop(),
+            20 => self.limits.stop(),
             _ => {}
         }
     }
@@ -39,10 +39,10 @@ impl Progress for Watcher {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let source = Source::new("endless.pal", ENDLESS);
     let input = palisade::read(source, Language::Pal, None).map_err(|refused| refused.to_string())?;
-    let budget = Budget::unlimited(2);
+    let limits = Limits::unlimited(2);
     // Clones share the flag that stops them all.
-    let watcher = Watcher { budget: budget.clone(), lines: AtomicUsize::new(0) };
-    let answer = palisade::check(&input.program, &CheckOptions::default(), &budget, &watcher)?;
+    let watcher = Watcher { limits: limits.clone(), lines: AtomicUsize::new(0) };
+    let answer = palisade::check(&input.program, &CheckOptions::default(), &limits, &watcher)?;
     println!("{}: {:?}", answer.outcome.verdict.word(), answer.outcome.verdict);
     for other in &answer.others {
         println!("{}: {:?}", other.engine, other.verdict);

@@ -1,16 +1,11 @@
 //! Checking a certificate against its program.
 
 use palisade_certificate::{Certificate, Refusal, Summary, verify};
-use palisade_engine::{Budget, Options, Progress, Task};
+use palisade_engine::{Limits, Options, Task};
 use palisade_program::written::Program;
 
 /// Checks that a certificate shows the program to be safe for the question it seals, with code that shares nothing with the engines.
-pub fn certify(
-    program: &Program,
-    certificate: &Certificate,
-    budget: &Budget,
-    progress: &dyn Progress,
-) -> Result<Summary, Refusal> {
+pub fn certify(program: &Program, certificate: &Certificate, limits: &Limits) -> Result<Summary, Refusal> {
     let task = Task {
         program,
         threads: certificate.threads,
@@ -18,6 +13,6 @@ pub fn certify(
         interlocked: certificate.interlocked,
         options: Options::default(),
     };
-    let verified = budget.within(|| verify(&task, &certificate.proof, budget, progress));
+    let verified = limits.within(|| verify(&task, &certificate.proof, limits));
     verified.unwrap_or_else(|what| Err(Refusal::Exhausted(what)))
 }

@@ -1,10 +1,12 @@
-//! The engines there are. A new engine is one more line in [`engines()`].
+//! The list of engines. A new engine is one more line in [`engines()`].
 
-use crate::check::Wanted;
-use crate::scout::Scout;
-use palisade_engine::{Engine, RobustnessEngine, Suitability, Task};
+use crate::check::EngineChoice;
+use crate::error::AskError;
+use crate::question::{Ask, Wanted};
+use palisade_engine::{Analysis, Engine, Robustness, Suitability};
+use std::cmp::Reverse;
 
-/// All engines, the preferred one first.
+/// All engines for safety, the preferred one first.
 pub fn engines() -> &'static [&'static dyn Engine] {
     &[
         &palisade_explore::Explicit,
@@ -17,8 +19,13 @@ pub fn engines() -> &'static [&'static dyn Engine] {
     ]
 }
 
+/// All engines for robustness, the preferred one first.
+pub fn robustness_engines() -> &'static [&'static dyn Engine<Robustness>] {
+    &[&palisade_robust::Attacks, &palisade_monitor::ByMonitors]
+}
+
 /// Lazy reachability, with explicit search under SC.
-const LAZY: &dyn Engine = &palisade_robust::Lazy { sc: &palisade_explore::Explicit };
+pub(crate) const LAZY: &dyn Engine = &palisade_robust::Lazy { sc: &palisade_explore::Explicit };
 
 /// Bounded rounds, with explicit search under SC, and pushdown systems for recursive programs.
 const ROUNDS: &dyn Engine =
@@ -28,48 +35,44 @@ const ROUNDS: &dyn Engine =
 const AGE: &dyn Engine = &palisade_bounded::Age { sc: &palisade_explore::Explicit };
 
 /// The engine with a name.
-pub fn named(name: &str) -> Option<&'static dyn Engine> {
-    engines().iter().copied().find(|engine| engine.name() == name)
+pub fn named<Q: Ask>(name: &str) -> Option<&'static dyn Engine<Q>> {
+    Q::engines().iter().copied().find(|engine| engine.name() == name)
 }
 
-/// The engines that can try the task, those that decide it first and reluctant ones last, otherwise in the order of [`engines()`]; to prove `safe`, those first whose proofs are easy to check.
-pub(crate) fn suited(task: &Task<'_>, wanted: Wanted) -> Vec<&'static dyn Engine> {
-    let mut preferred = engines().to_vec();
+/// The one engine to ask, if one was chosen.
+pub(crate) fn chosen<Q: Ask>(choice: &EngineChoice) -> Result<Option<&'static dyn Engine<Q>>, AskError> {
+    let EngineChoice::Named(name) = choice else { return Ok(None) };
+    let known = || Q::engines().iter().map(|engine| engine.name()).collect();
+    let found = named(name);
+    found.map(Some).ok_or_else(|| AskError::NoSuchEngine {
+        name: name.clone(),
+        purpose: Q::PURPOSE,
+        known: known(),
+    })
+}
+
+/// The engines that can try a question, best first. To prove a positive answer, engines come first whose proofs are easy to check.
+pub(crate) fn suited<Q: Ask>(analysis: &Analysis<'_>, wanted: Wanted) -> Vec<&'static dyn Engine<Q>> {
+    let mut preferred = Q::engines().to_vec();
     match wanted {
-        // Lazy reachability finds out by itself whether a program is robust.
-        Wanted::Answer if LAZY.suits(task) == Suitability::No => preferred.push(&Scout),
-        Wanted::Answer => {}
-        Wanted::Proof | Wanted::Checked => {
-            preferred.sort_by_key(|engine| std::cmp::Reverse(engine.proofs()));
-        }
+        Wanted::Answer => preferred.extend(Q::scout(analysis)),
+        Wanted::Proof | Wanted::Checked => preferred.sort_by_key(|engine| Reverse(engine.proofs())),
     }
-    best_first(&preferred, task)
+    best_first(&preferred, analysis)
 }
 
-/// All engines for robustness, the preferred one first.
-pub fn robustness_engines() -> &'static [&'static dyn RobustnessEngine] {
-    &[&palisade_robust::Attacks, &palisade_monitor::ByMonitors]
-}
-
-/// The engines for robustness that can try the task, the best first.
-pub fn suited_for_robustness(task: &Task<'_>) -> Vec<&'static dyn RobustnessEngine> {
-    let mut suited: Vec<_> = robustness_engines().to_vec();
-    suited.retain(|engine| engine.suits(task) != Suitability::No);
-    suited.sort_by_key(|engine| std::cmp::Reverse(engine.suits(task)));
-    suited
-}
-
-fn best_first<'e>(engines: &[&'e dyn Engine], task: &Task<'_>) -> Vec<&'e dyn Engine> {
-    let suits = engines.iter().map(|&engine| (engine.suits(task), engine));
+/// Those that can try, the most suitable first, otherwise in the order given.
+fn best_first<'e, Q: Ask>(engines: &[&'e dyn Engine<Q>], analysis: &Analysis<'_>) -> Vec<&'e dyn Engine<Q>> {
+    let suits = engines.iter().map(|&engine| (engine.suits(analysis), engine));
     let mut suited: Vec<_> = suits.filter(|(suits, _)| *suits != Suitability::No).collect();
-    suited.sort_by_key(|(suits, _)| std::cmp::Reverse(*suits));
+    suited.sort_by_key(|(suits, _)| Reverse(*suits));
     suited.into_iter().map(|(_, engine)| engine).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palisade_engine::{Budget, Options, Outcome, Progress, Stats, Threads, Verdict};
+    use palisade_engine::{Limits, Options, Outcome, Safety, Stats, Task, Threads, Verdict};
     use palisade_memory::{Interlocked, Model};
     use palisade_program::written::Program;
 
@@ -79,11 +82,11 @@ mod tests {
         fn name(&self) -> &'static str {
             self.0
         }
-        fn suits(&self, _: &Task<'_>) -> Suitability {
+        fn suits(&self, _: &Analysis<'_>) -> Suitability {
             self.1
         }
-        fn check(&self, _: &Task<'_>, _: &Budget, _: &dyn Progress) -> Outcome {
-            Outcome { verdict: Verdict::Safe, engine: self.0, stats: Stats::new() }
+        fn check(&self, _: &Analysis<'_>, _: &Limits) -> Outcome {
+            Outcome::new(self.0, Verdict::Holds, Stats::new())
         }
     }
 
@@ -101,7 +104,8 @@ mod tests {
         let check = |suits: &[Suitability], expected: &[&str]| {
             let fakes: Vec<Fake> = ["a", "b", "c"].into_iter().zip(suits).map(|(n, s)| Fake(n, *s)).collect();
             let engines: Vec<&dyn Engine> = fakes.iter().map(|fake| fake as &dyn Engine).collect();
-            let names: Vec<_> = best_first(&engines, &task).iter().map(|engine| engine.name()).collect();
+            let names: Vec<_> =
+                best_first(&engines, &task.analysis()).iter().map(|engine| engine.name()).collect();
             assert_eq!(names, expected);
         };
         check(&[No, No, No], &[]);
@@ -116,8 +120,8 @@ mod tests {
     fn names_are_unique() {
         for engine in engines() {
             assert_eq!(engines().iter().filter(|other| other.name() == engine.name()).count(), 1);
-            assert!(named(engine.name()).is_some());
+            assert!(named::<Safety>(engine.name()).is_some());
         }
-        assert!(named("auto").is_none(), "`auto` is no engine");
+        assert!(named::<Safety>("auto").is_none(), "`auto` is not an engine");
     }
 }

@@ -13,7 +13,7 @@
 //!
 //! // Sequentially consistent machines are fine; machines with store buffers are not.
 //! let check = |model| palisade::check_simply(&input.program, CheckOptions { model, ..CheckOptions::default() });
-//! assert_eq!(check(Model::Sc).outcome.verdict, Verdict::Safe);
+//! assert_eq!(check(Model::Sc).outcome.verdict, Verdict::Holds);
 //!
 //! let answer = check(Model::Tso);
 //! let evidence = answer.evidence(&input.source).expect("an unsafe answer has a run");
@@ -25,31 +25,38 @@
 //!
 //! What is absent: nothing here reads files or prints, and no engine is named outside [`engines`](mod@engines).
 
-mod auto;
+mod answer;
+mod ask;
 mod certify;
 mod check;
 pub mod engines;
+mod error;
 mod fences;
+mod portfolio;
 mod property;
 mod prove;
+mod question;
 mod read;
 mod robust;
 mod scout;
 mod translate;
 
+pub use answer::{Answer, Proved};
 pub use certify::certify;
-pub use check::{Answer, CheckError, CheckOptions, EngineChoice, Proved, check, check_simply};
+pub use check::{CheckOptions, EngineChoice, check, check_simply};
 pub use engines::engines;
-pub use fences::{FencesAnswer, FencesError, FencesOptions, Goal, OracleError, Spot, WriteError, fences};
+pub use error::{AskError, Bug};
+pub use fences::{FencesAnswer, FencesError, FencesOptions, Goal, Spot, WriteError, fences};
 pub use property::no_property;
+pub use question::{Ask, Confirmed, Unconfirmed};
 pub use read::{Input, IntRange, Refused, read};
-pub use robust::{RaceAnswer, RobustAnswer, RobustError, RobustOptions, robust, triangular};
+pub use robust::{RobustOptions, robust, triangular};
 pub use translate::{translate_age, translate_rounds};
 
 pub use palisade_base::{Diagnostic, Severity, Source, Span};
 pub use palisade_engine::{
-    Bound, Budget, Note, Options, Outcome, Progress, Races, Reason, Reduction, Robustness, Silent, Stats,
-    Threads, Verdict,
+    Bound, Certified, Limits, Note, Options, Outcome, Progress, Question, Reason, Reduction, Robustness,
+    Safety, Silent, Stats, Threads, TriangularRaces, Verdict,
 };
 pub use palisade_fences::{Per, Placement, Which};
 pub use palisade_memory::{Interlocked, Model};
@@ -65,3 +72,4 @@ pub use palisade_program as program;
 pub use palisade_report as report;
 pub use palisade_syntax as syntax;
 pub use palisade_trace as trace;
+pub use palisade_trace::Evidence;

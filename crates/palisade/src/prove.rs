@@ -1,52 +1,54 @@
 //! `safe` with a proof that convinces.
 //!
-//! Engines that give no proofs are right nevertheless, and what is safe has a proof whoever has found out: another engine is asked for it. Both must be of one mind.
+//! Engines that give no proofs are right nevertheless, and what is safe has a proof whichever engine found it: another engine is asked for it. Both must agree.
 
-use crate::auto::{self, Said};
-use crate::check::{CheckError, CheckOptions, EngineChoice, Proved, Wanted};
+use crate::answer::Proved;
+use crate::ask::Said;
+use crate::check::{CheckOptions, EngineChoice};
 use crate::engines;
+use crate::error::{AskError, Bug};
+use crate::portfolio::{self, Heard};
+use crate::question::{Ask, Wanted};
 use palisade_certificate::{Refusal, verify};
-use palisade_engine::{Budget, Outcome, Progress, Proof, Proofs, Reason, Task, Verdict};
-use palisade_report::Certified;
+use palisade_engine::{Analysis, Certified, Limits, Outcome, Proof, Proofs, Reason, Safety, Verdict};
 use std::time::Instant;
 
 /// A proof from another engine than the one that says `safe`. If none is found and it was to be checked, the answer becomes unknown.
 pub(crate) fn by_another(
-    task: &Task<'_>,
+    analysis: &Analysis<'_>,
     outcome: &mut Outcome,
     options: &CheckOptions,
-    budget: &Budget,
-    progress: &dyn Progress,
+    limits: &Limits,
     wanted: Wanted,
-) -> Result<(Option<Proved>, Option<Certified>), CheckError> {
+) -> Result<(Option<Proved>, Option<Certified>), AskError> {
     let safe = outcome.engine;
-    let others = |task: &Task<'_>| {
+    let others = |analysis: &Analysis<'_>| {
         let mut others = match options.engine {
             // All have been asked.
             EngineChoice::Auto => Vec::new(),
-            EngineChoice::Named(_) => engines::suited(task, wanted),
+            EngineChoice::Named(_) => engines::suited::<Safety>(analysis, wanted),
         };
         others.retain(|engine| engine.proofs() > Proofs::None && engine.name() != safe);
         others
     };
-    let Said { asked, .. } = auto::ask_all(&others, task, budget, progress, wanted)?;
-    let other = asked.outcome.engine;
-    let why = match (asked.outcome.verdict, asked.proof) {
-        (Verdict::Unsafe(_) | Verdict::Unknown(Reason::Unshown(_)), _) => {
-            return Err(CheckError::Disagreement { safe, other });
+    let Heard { said, .. } = portfolio::ask_all(&others, analysis, limits, wanted)?;
+    let Said { outcome: other, proof, certified, .. } = said;
+    let why = match (other.verdict, proof) {
+        (Verdict::Violated(_) | Verdict::Unknown(Reason::Unshown(_)), _) => {
+            return Err(disagreement::<Safety>(safe, other.engine));
         }
-        (Verdict::Safe, Some(proof)) => {
-            return Ok((Some(Proved { engine: other, proof }), asked.certified));
+        (Verdict::Holds, Some(proof)) => {
+            return Ok((Some(Proved { engine: other.engine, proof }), certified));
         }
-        (Verdict::Safe, None) => None,
+        (Verdict::Holds, None) => None,
         (Verdict::Unknown(reason), _) => Some(reason),
     };
     if wanted == Wanted::Checked {
         let unproved =
             format!("engine `{safe}` says safe, but no engine gives a proof that could be checked");
-        let unproved = Reason::Unsupported(unproved);
+        let unproved = Reason::Observed(unproved);
         outcome.verdict =
-            Verdict::Unknown(match budget.check(0).err().or(why.as_ref().and_then(Reason::what_ran_out)) {
+            Verdict::Unknown(match limits.check(0).err().or(why.as_ref().and_then(Reason::what_ran_out)) {
                 Some(what) => Reason::exhausted(what, Some(unproved)),
                 None => unproved,
             });
@@ -54,29 +56,34 @@ pub(crate) fn by_another(
     Ok((None, None))
 }
 
-/// Checks the proof of `safe`. If the budget runs out, the answer becomes unknown.
-pub(crate) fn checked(
-    task: &Task<'_>,
-    outcome: &mut Outcome,
+/// One engine gives a positive answer, and the other contradicts it.
+pub(crate) fn disagreement<Q: Ask>(holds: &'static str, other: &'static str) -> AskError {
+    Bug::Disagreement { holds, word: Q::HOLDS, other }.into()
+}
+
+/// Checks the proof of a positive answer. If the limits are reached, the answer becomes unknown.
+pub(crate) fn checked<Q: Ask>(
+    analysis: &Analysis<'_>,
+    outcome: &mut Outcome<Q>,
     proof: &Proof,
-    budget: &Budget,
-    progress: &dyn Progress,
-) -> Result<Option<Certified>, CheckError> {
+    limits: &Limits,
+) -> Result<Option<Certified>, AskError> {
     let engine = outcome.engine;
     let start = Instant::now();
-    let verified = budget.within(|| verify(task, proof, budget, progress));
+    let verified = limits.within(|| verify(&analysis.task, proof, limits));
     match verified.unwrap_or_else(|what| Err(Refusal::Exhausted(what))) {
         Ok(summary) => Ok(Some(Certified {
             engine,
-            kind: palisade_certificate::kind(proof),
+            kind: proof.kind(),
             elements: summary.elements as u64,
             seconds: start.elapsed().as_secs_f64(),
         })),
         Err(Refusal::Exhausted(what)) => {
-            let reached = format!("engine `{engine}` says safe, but its proof was not checked to the end");
-            outcome.verdict = Verdict::Unknown(Reason::exhausted(what, Some(Reason::Unsupported(reached))));
+            let reached =
+                format!("engine `{engine}` says {}, but its proof was not checked to the end", Q::HOLDS);
+            outcome.verdict = Verdict::Unknown(Reason::exhausted(what, Some(Reason::Observed(reached))));
             Ok(None)
         }
-        Err(refusal) => Err(CheckError::ProofRefused { engine, refusal: Box::new(refusal) }),
+        Err(refusal) => Err(Bug::ProofRefused { engine, refusal: Box::new(refusal) }.into()),
     }
 }

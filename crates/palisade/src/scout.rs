@@ -1,11 +1,8 @@
-//! Robustness as something that helps the engines for reachability.
+//! Robustness as something that helps the engines for safety.
 //!
 //! *Guarantee.* What is robust and safe under SC is safe ("Lazy TSO reachability", Lemma 5, and the same for PSO: point 6 of the suite for robustness).
 
-use palisade_engine::{
-    Budget, Engine, Outcome, Progress, ROBUST, Reason, Robustness, RobustnessEngine, Suitability, Task,
-    Verdict,
-};
+use palisade_engine::{Analysis, Engine, Limits, Outcome, Reason, Robustness, Suitability, Verdict};
 use palisade_memory::Model;
 use palisade_robust::Attacks;
 
@@ -14,22 +11,21 @@ pub(crate) struct Scout;
 
 impl Engine for Scout {
     fn name(&self) -> &'static str {
-        Attacks.name()
+        Engine::<Robustness>::name(&Attacks)
     }
 
-    fn suits(&self, task: &Task<'_>) -> Suitability {
-        if task.model == Model::Sc { Suitability::No } else { Suitability::Reluctant }
+    fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
+        if analysis.task.model == Model::Sc { Suitability::No } else { Suitability::Reluctant }
     }
 
-    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
-        let found = Attacks.check(task, budget, progress);
-        let told = |text: &str| Reason::Unsupported(text.to_owned());
-        let reason = match found.answer {
-            Robustness::Robust if budget.learn_robust() => told(ROBUST),
-            Robustness::Robust => told("robust"),
-            Robustness::NotRobust(_) => told("not robust"),
-            Robustness::Unknown(reason) => reason,
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome {
+        let found: Outcome<Robustness> = Attacks.check(analysis, limits);
+        let reason = match found.verdict {
+            Verdict::Holds if analysis.facts().learn_robust() => Reason::Robust,
+            Verdict::Holds => Reason::Observed("robust".to_owned()),
+            Verdict::Violated(_) => Reason::Observed("not robust".to_owned()),
+            Verdict::Unknown(reason) => reason,
         };
-        Outcome { verdict: Verdict::Unknown(reason), engine: self.name(), stats: found.stats }
+        Outcome::new(self.name(), Verdict::Unknown(reason), found.stats)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A hundred programs each time; `PALISADE_SEEDS=2000 cargo test --release -p palisade --test agreement -- --nocapture` takes two thousand of each profile, `PALISADE_SEED=7` that one only.
 
-use palisade::engine::{Budget, Options, Silent, Task, Threads, Verdict};
+use palisade::engine::{Limits, Options, Silent, Task, Threads, Verdict};
 use palisade::memory::{Interlocked, Model};
 use palisade_conformance::{Profile, generate};
 use std::collections::BTreeMap;
@@ -27,8 +27,8 @@ fn differential_engines_agree_on_programs_with_loops() {
                     Task { program: &program, threads: Threads::Declared, model, interlocked, options };
                 let mut answers = Vec::new();
                 for engine in palisade::engines() {
-                    let budget = Budget::unlimited(1).with_work(5_000);
-                    match engine.check(&task, &budget, &Silent).verdict {
+                    let limits = Limits::unlimited(1).with_work(5_000);
+                    match engine.check(&task.analysis(), &limits).verdict {
                         Verdict::Unknown(_) => {}
                         verdict => answers.push((engine.name(), verdict.word())),
                     }

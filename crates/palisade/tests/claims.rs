@@ -2,7 +2,7 @@
 //!
 //! A few programs of each kind each time; `PALISADE_SEEDS=500 cargo test --release -p palisade --test claims -- --nocapture` takes five hundred, `PALISADE_SEED=7` that one only.
 
-use palisade::engine::{Budget, Engine, Options, Outcome, Progress, Silent, Suitability, Task, Verdict};
+use palisade::engine::{Limits, Engine, Options, Outcome, Progress, Silent, Suitability, Task, Verdict};
 use palisade::syntax::parse;
 use palisade::{CheckOptions, EngineChoice, Language, Model, check};
 use palisade_conformance::brute::Limits;
@@ -20,7 +20,7 @@ impl Engine for Auto {
     fn suits(&self, _: &Task<'_>) -> Suitability {
         Suitability::Decides
     }
-    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
+    fn check(&self, task: &Task<'_>, limits: &Limits) -> Outcome {
         let options = CheckOptions {
             model: task.model,
             interlocked: task.interlocked,
@@ -28,7 +28,7 @@ impl Engine for Auto {
             options: task.options.clone(),
             ..CheckOptions::default()
         };
-        let answer = check(task.program, &options, budget, progress);
+        let answer = check(task.program, &options, limits);
         answer.unwrap_or_else(|error| panic!("{error}")).outcome
     }
 }
@@ -60,8 +60,8 @@ fn ask(text: &str, model: Model, engine: EngineChoice) -> Outcome {
     let source = palisade::Source::new("p.pal", text);
     let program = parse(Language::Pal, &source).unwrap_or_else(|errors| panic!("{errors:?}")).program;
     let options = CheckOptions { model, engine, ..CheckOptions::default() };
-    let budget = Budget::unlimited(1).with_timeout(Duration::from_secs(120));
-    check(&program, &options, &budget, &Silent).expect("no engine fails").outcome
+    let limits = Limits::unlimited(1).with_timeout(Duration::from_secs(120));
+    check(&program, &options, &limits).expect("no engine fails").outcome
 }
 
 #[test]

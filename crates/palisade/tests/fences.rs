@@ -1,7 +1,7 @@
 //! Fences for programs of every input language: the sets are those of the literature, and the text with a fence is the program that was judged.
 
 use palisade::{
-    Budget, CheckOptions, FencesAnswer, FencesError, FencesOptions, Goal, Input, Language, Model, Per,
+    Limits, CheckOptions, FencesAnswer, FencesError, FencesOptions, Goal, Input, Language, Model, Per,
     Placement, Silent, Source, Spot, Threads, Verdict, Which, WriteError,
 };
 use palisade_fences::{FenceKind, Places, Wanted};
@@ -25,7 +25,7 @@ fn pal(text: &str) -> Input {
 }
 
 fn ask(input: &Input, options: &FencesOptions) -> FencesAnswer {
-    palisade::fences(input, options, &Budget::unlimited(1), &Silent).unwrap_or_else(|error| panic!("{error}"))
+    palisade::fences(input, options, &Limits::unlimited(1)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn all() -> FencesOptions {
@@ -142,7 +142,7 @@ forbid P@p && Q@q && P.r == 0 && Q.r == 0;
     let input = pal(sb);
     check(&input, &options, "safe", &["P 2, Q 3"]);
     let answer = ask(&input, &options);
-    let text = answer.written(&input, 0, &Budget::unlimited(1), &Silent).expect("the fences can be written");
+    let text = answer.written(&input, 0, &Limits::unlimited(1)).expect("the fences can be written");
     assert!(text.contains("x = 1; fence; let r = y;"), "{text}");
 }
 
@@ -167,7 +167,7 @@ fn robustness() {
     assert!(answer.under_sc.is_none(), "no program is less than robust under SC");
     let answer = ask(&input, &options);
     let mended =
-        answer.written(&input, 0, &Budget::unlimited(1), &Silent).expect("the fences can be written");
+        answer.written(&input, 0, &Limits::unlimited(1)).expect("the fences can be written");
     check(&pal(&mended), &options, "robust", &[""]);
 }
 
@@ -196,7 +196,7 @@ fn only_and_never() {
     check(&dekker, &never(&["P@announce"]), "unsafe", &[]);
     for nowhere in ["1", "nobody", "Q@11", "P@cs"] {
         let options = only(&[nowhere]);
-        match palisade::fences(&bakery, &options, &Budget::unlimited(1), &Silent) {
+        match palisade::fences(&bakery, &options, &Limits::unlimited(1)) {
             Err(FencesError::NoSuchPlace(spot)) => assert_eq!(spot.to_string(), nowhere),
             other => panic!("{nowhere}: {:?}", other.map(|answer| answer.word())),
         }
@@ -238,9 +238,9 @@ fn a_program_that_is_wrong_under_sc() {
     let answer = ask(&input, &all());
     assert_eq!(answer.word(), "unsafe");
     let sc = answer.under_sc.as_ref().expect("SC was asked");
-    assert!(matches!(sc.outcome.verdict, Verdict::Unsafe(_)));
+    assert!(matches!(sc.outcome.verdict, Verdict::Violated(_)));
     assert_eq!(sc.model, Model::Sc);
-    assert!(matches!(answer.written(&input, 0, &Budget::unlimited(1), &Silent), Err(WriteError::NoSet)));
+    assert!(matches!(answer.written(&input, 0, &Limits::unlimited(1)), Err(WriteError::NoSet)));
 }
 
 #[test]
@@ -279,7 +279,7 @@ forbid P(0)@got && Q@got && P(0).r == 0 && Q.r == 0;
     let written = |input: &Input| {
         let answer = ask(input, &options);
         let sets = 0..answer.findings.sets.len();
-        sets.map(|set| answer.written(input, set, &Budget::unlimited(1), &Silent)).collect::<Vec<_>>()
+        sets.map(|set| answer.written(input, set, &Limits::unlimited(1))).collect::<Vec<_>>()
     };
     check(&input, &options, "safe", &["P(0) 3"]);
     let expected = text.replace("    x = 1;\n", "    x = 1;\n    if i == 0 { fence; }\n");
@@ -324,7 +324,7 @@ fn mended_programs_need_no_fences() {
         let answer = ask(&before, &all());
         for set in 0..answer.findings.sets.len() {
             let text = answer
-                .written(&before, set, &Budget::unlimited(1), &Silent)
+                .written(&before, set, &Limits::unlimited(1))
                 .expect("the fences can be written");
             assert_ne!(text, before.source.text(), "{file}");
             let after = input(before.language, file, &text);

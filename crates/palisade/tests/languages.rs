@@ -3,7 +3,7 @@
 
 use palisade::memory::Machine;
 use palisade::program::{Instantiation, lower};
-use palisade::{Budget, CheckOptions, Input, Language, Model, Silent, Source};
+use palisade::{Limits, CheckOptions, Input, Language, Model, Silent, Source};
 use palisade_conformance::brute::{self, Answer, Limits};
 use std::collections::BTreeSet;
 use std::fs;
@@ -44,8 +44,8 @@ fn read(name: &str, text: String, language: Language) -> Input {
 }
 
 fn verdict(input: &Input, options: &CheckOptions) -> &'static str {
-    let budget = Budget::unlimited(1).with_timeout(Duration::from_secs(60));
-    let answer = palisade::check(&input.program, options, &budget, &Silent);
+    let limits = Limits::unlimited(1).with_timeout(Duration::from_secs(60));
+    let answer = palisade::check(&input.program, options, &limits);
     answer.unwrap_or_else(|error| panic!("{}: {error}", input.source.name())).outcome.verdict.word()
 }
 

@@ -1,6 +1,6 @@
 //! Every program in the language reference has the verdicts the reference says, and no engine contradicts them.
 
-use palisade::{Budget, CheckOptions, EngineChoice, Language, Model, Silent, Source};
+use palisade::{Limits, CheckOptions, EngineChoice, Language, Model, Silent, Source};
 use std::time::Duration;
 
 /// The programs of the reference with the line, and what their info strings expect (`sc=safe`).
@@ -29,8 +29,8 @@ fn verdicts_are_as_the_reference_says() {
             let model = *Model::ALL.iter().find(|m| m.name() == model).expect("a model");
             let verdict = |engine: EngineChoice| {
                 let options = CheckOptions { model, engine, ..CheckOptions::default() };
-                let budget = Budget::unlimited(1).with_timeout(Duration::from_secs(60));
-                let answer = palisade::check(&input.program, &options, &budget, &Silent);
+                let limits = Limits::unlimited(1).with_timeout(Duration::from_secs(60));
+                let answer = palisade::check(&input.program, &options, &limits);
                 answer.unwrap_or_else(|error| panic!("line {line}: {error}")).outcome.verdict.word()
             };
             assert_eq!(verdict(EngineChoice::Auto), expected, "line {line} under {}", model.name());

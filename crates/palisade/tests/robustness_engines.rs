@@ -1,6 +1,6 @@
 //! Engines for robustness agree with one another wherever two of them have an answer.
 
-use palisade::engine::{Budget, Options, Robustness, Silent, Suitability, Task, Threads};
+use palisade::engine::{Limits, Options, Robustness, Silent, Suitability, Task, Threads};
 use palisade::engines::robustness_engines;
 use palisade::{Interlocked, Model};
 use palisade_conformance::{Profile, generate};
@@ -24,12 +24,12 @@ fn differential_random_programs() {
                     Task { program: &program, threads: Threads::Declared, model, interlocked, options };
                 let mut known: Option<(&str, &str)> = None;
                 for engine in
-                    robustness_engines().iter().filter(|engine| engine.suits(&task) != Suitability::No)
+                    robustness_engines().iter().filter(|engine| engine.suits(&task.analysis()) != Suitability::No)
                 {
                     let time = if profile.is_acyclic() { 10_000 } else { 40 };
-                    let budget = Budget::unlimited(1).with_timeout(Duration::from_millis(time));
-                    let answer = engine.check(&task, &budget, &Silent).answer;
-                    if matches!(answer, Robustness::Unknown(_)) {
+                    let limits = Limits::unlimited(1).with_timeout(Duration::from_millis(time));
+                    let answer = engine.check(&task.analysis(), &limits).answer;
+                    if matches!(answer, Verdict::Unknown(_)) {
                         continue;
                     }
                     if let Some((other, said)) = known {

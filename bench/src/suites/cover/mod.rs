@@ -19,7 +19,7 @@ use crate::watch::{say, stop};
 use anyhow::{Result, anyhow};
 use palisade_base::Source;
 use palisade_cover::Dual;
-use palisade_engine::{Budget, Engine, Options, Outcome, Silent, Task, Threads};
+use palisade_engine::{Limits, Engine, Options, Outcome, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
 use palisade_syntax::Language;
@@ -61,16 +61,16 @@ impl Run {
     fn new(program: &Program, threads: Threads, limit: Duration) -> Run {
         let options = Options::default();
         let task = Task { program, threads, model: Model::Tso, interlocked: Interlocked::default(), options };
-        let budget = Budget::unlimited(1).with_timeout(limit).with_memory(8 << 30).with_stop(stop());
-        let (Outcome { verdict, stats, .. }, seconds) = timed(|| Dual.check(&task, &budget, &Silent));
+        let limits = Limits::unlimited(1).with_timeout(limit).with_memory(8 << 30).with_stop(stop());
+        let (Outcome { verdict, stats, .. }, seconds) = timed(|| Dual.check(&task.analysis(), &limits));
         let counter = |name| stats.get(name).unwrap_or(0);
         let (verdict, threads) = match verdict {
             palisade_engine::Verdict::Unknown(reason) => (reason.to_string(), None),
-            palisade_engine::Verdict::Unsafe(witness) => {
+            palisade_engine::Verdict::Violated(witness) => {
                 let any = task.is_parameterized().then_some(witness.instantiation.any);
                 ("unsafe".to_owned(), any)
             }
-            palisade_engine::Verdict::Safe => ("safe".to_owned(), None),
+            palisade_engine::Verdict::Holds => ("safe".to_owned(), None),
         };
         Run {
             verdict,

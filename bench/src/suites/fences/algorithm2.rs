@@ -4,7 +4,7 @@
 //! them, by every place between a store and a load that overtakes it (`Barrier`). The set of open candidates is a queue, so that the first set found is a smallest one. The runs are those that ours gets too, shortened.
 
 use super::Asked;
-use palisade_engine::{Budget, Silent};
+use palisade_engine::{Limits};
 use palisade_fences::{FenceKind, Fencing, Oracle, PlaceId, Places, Verdict, passings};
 use palisade_memory::Effect;
 use palisade_program::lower;
@@ -66,7 +66,7 @@ pub fn run(places: &Places, oracle: &Asked, most: usize) -> Option<Questions> {
 /// The places that the run demands that breaks the program with these fences; none if there is no run.
 fn barrier(places: &Places, oracle: &Asked, fencing: &Fencing) -> Option<Option<Set>> {
     let program = places.marked(fencing);
-    let judged = oracle.judge(&program, &Budget::unlimited(1), &Silent).ok()?;
+    let judged = oracle.judge(&program, &Limits::unlimited(1)).ok()?;
     let witness = match judged.verdict {
         Verdict::Right => return Some(None),
         Verdict::Unknown(_) => return None,

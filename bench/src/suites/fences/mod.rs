@@ -16,7 +16,7 @@ use crate::measure::machine;
 use crate::watch::{say, stop};
 use anyhow::{Context, Result, anyhow};
 use palisade::{CheckOptions, Input, Language, RobustOptions, Robustness, Source};
-use palisade_engine::{Budget, Progress, Silent, Verdict as Checked};
+use palisade_engine::{Limits, Verdict as Checked};
 use palisade_fences::{
     End, Findings, Judgement, Oracle, Per, Placement, Places, Verdict, Wanted, Which, find,
 };
@@ -71,11 +71,11 @@ struct Asked {
 impl Oracle for Asked {
     type Error = anyhow::Error;
 
-    fn judge(&self, program: &Program, budget: &Budget, progress: &dyn Progress) -> Result<Judgement> {
+    fn judge(&self, program: &Program, limits: &Limits) -> Result<Judgement> {
         let start = Instant::now();
         let judgement = match self.goal {
             Goal::Safety => {
-                let outcome = palisade::check(program, &CheckOptions::default(), budget, progress)?.outcome;
+                let outcome = palisade::check(program, &CheckOptions::default(), limits)?.outcome;
                 let verdict = match outcome.verdict {
                     Checked::Safe => Verdict::Right,
                     Checked::Unsafe(witness) => Verdict::Wrong(witness),
@@ -84,11 +84,11 @@ impl Oracle for Asked {
                 Judgement { verdict, engine: outcome.engine, stats: outcome.stats }
             }
             Goal::Robustness => {
-                let outcome = palisade::robust(program, &RobustOptions::default(), budget, progress)?.outcome;
+                let outcome = palisade::robust(program, &RobustOptions::default(), limits)?.outcome;
                 let verdict = match outcome.answer {
-                    Robustness::Robust => Verdict::Right,
-                    Robustness::NotRobust(witness) => Verdict::Wrong(witness),
-                    Robustness::Unknown(reason) => Verdict::Unknown(reason),
+                    Verdict::Holds => Verdict::Right,
+                    Verdict::Violated(witness) => Verdict::Wrong(witness),
+                    Verdict::Unknown(reason) => Verdict::Unknown(reason),
                 };
                 Judgement { verdict, engine: outcome.engine, stats: outcome.stats }
             }
@@ -137,14 +137,14 @@ impl Run {
             can_write: &|fence| insert_fences(input.language, &input.source, &[fence]).is_ok(),
             allows: &|_| true,
         };
-        let budget = || Budget::unlimited(1).with_timeout(limit).with_memory(3 << 30).with_stop(stop());
+        let limits = || Limits::unlimited(1).with_timeout(limit).with_memory(3 << 30).with_stop(stop());
         let start = Instant::now();
         let places = Places::new(&input.program, &wanted);
         let oracle = Asked { goal, seconds: Cell::new(0.0) };
-        let findings = find(&places, Which::All, &|_| 1, &oracle, &budget(), &Silent)?;
+        let findings = find(&places, Which::All, &|_| 1, &oracle, &limits())?;
         let seconds = start.elapsed().as_secs_f64();
         let outside = seconds - oracle.seconds.get();
-        let one = find(&places, Which::Cheapest, &|_| 1, &oracle, &budget(), &Silent)?;
+        let one = find(&places, Which::Cheapest, &|_| 1, &oracle, &limits())?;
         let calls = |findings: &Findings| findings.stats.get("engine_calls").unwrap_or(0);
         let printed = if compare && goal == Goal::Safety && !matches!(findings.end, End::Unknown(_)) {
             algorithm2::run(&places, &oracle, MOST_QUESTIONS)

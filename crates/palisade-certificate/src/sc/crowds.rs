@@ -63,7 +63,7 @@ struct Checker<'a, 'b> {
 /// Checks that a proof shows a program to be safe under SC.
 pub(crate) fn verify(task: &Task<'_>, proof: &Crowds, watch: &Watch<'_>) -> Result<Summary, Refusal> {
     check_task(task)?;
-    let system = task.system(1);
+    let system = task.lower(1);
     let counted = |(role, _)| is_counted(&system, role, system.role_code(role).exit);
     let mut checker = Checker {
         alone: Alone::new(task, &system, &proof.stops)?,

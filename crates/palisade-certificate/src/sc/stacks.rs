@@ -68,7 +68,7 @@ struct Looks {
 /// Checks that a proof shows a program to be safe under SC.
 pub(crate) fn verify(task: &Task<'_>, proof: &Stacks, watch: &Watch<'_>) -> Result<Summary, Refusal> {
     check_task(task)?;
-    let system = task.system(1);
+    let system = task.lower(1);
     let mut checker = Checker {
         rules: Rules::new(Alone::new(task, &system, &proof.stops)?),
         watch,

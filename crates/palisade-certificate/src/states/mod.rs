@@ -2,7 +2,7 @@
 //!
 //! An engine that searches forward says `safe` after leaving out states that cannot matter. What convinces is to leave out none: every state that the trusted machine
 //! reaches, step by step, with buffers of any length, is visited here and none is bad. Nothing of the engine is believed, not even that the states are finitely many: if they are not,
-//! the budget runs out.
+//! the limits runs out.
 //!
 //! One state stands for others in three cases.
 //!
@@ -30,7 +30,7 @@ use parts::{Change, MemoryId, PartId, Parts};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
-/// How often the budget is asked.
+/// How often the limits is asked.
 const STATES_BETWEEN_LOOKS: usize = 1024;
 
 /// Visits all states of the task.
@@ -38,7 +38,7 @@ pub(crate) fn verify(task: &Task<'_>, watch: &Watch<'_>) -> Result<Summary, Refu
     if task.is_parameterized() {
         return Err(Refusal::Unsuited("any number of processes has no end of states".into()));
     }
-    let system = task.system(1);
+    let system = task.lower(1);
     let machine = task.machine(&system);
     let mut summary = Summary::default();
     let mut states = States::new(Parts::new(machine, watch)?, named(&system));

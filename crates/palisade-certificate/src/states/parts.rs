@@ -25,7 +25,7 @@ define_id!(
     PartId
 );
 
-/// How many parts are made between looks at the budget.
+/// How many parts are made between looks at the limits.
 const PARTS_BETWEEN_LOOKS: usize = 1024;
 
 /// What states are made of.

@@ -5,7 +5,7 @@ use palisade_certificate::{Certificate, Refusal, Summary, verify};
 use palisade_conformance::{Profile, generate};
 use palisade_cover::Dual;
 use palisade_engine::proof::{Element, Held, LoadBuffers, Message, Part, Process, Proof};
-use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
 use palisade_syntax::{Language, parse};
@@ -20,8 +20,8 @@ fn task(program: &Program, model: Model, threads: Threads) -> Task<'_> {
 }
 
 fn prove(task: &Task<'_>) -> Option<LoadBuffers> {
-    let (outcome, proof) = Dual.prove(task, &Budget::unlimited(1), &Silent);
-    assert_eq!(outcome.verdict == Verdict::Safe, proof.is_some(), "{:?}", outcome.verdict);
+    let (outcome, proof) = Dual.prove(&task.analysis(), &Limits::unlimited(1));
+    assert_eq!(outcome.verdict == Verdict::Holds, proof.is_some(), "{:?}", outcome.verdict);
     proof.map(|proof| match proof {
         Proof::LoadBuffers(proof) => proof,
         _ => panic!("load buffers prove by load buffers"),
@@ -29,7 +29,7 @@ fn prove(task: &Task<'_>) -> Option<LoadBuffers> {
 }
 
 fn judge(task: &Task<'_>, proof: &LoadBuffers) -> Result<Summary, Refusal> {
-    verify(task, &Proof::LoadBuffers(proof.clone()), &Budget::unlimited(1), &Silent)
+    verify(task, &Proof::LoadBuffers(proof.clone()), &Limits::unlimited(1))
 }
 
 /// Programs of the corpus that are safe under the model.
@@ -40,9 +40,9 @@ fn safe_programs(model: Model) -> Vec<(String, Program)> {
         let name = expected.file.to_owned();
         let text = std::fs::read_to_string(corpus.join(&name)).expect("the corpus is complete");
         let program = read(&text);
-        let budget = Budget::unlimited(1).with_work(20_000);
-        let outcome = Dual.check(&task(&program, model, Threads::Declared), &budget, &Silent);
-        if outcome.verdict == Verdict::Safe {
+        let limits = Limits::unlimited(1).with_work(20_000);
+        let outcome = Dual.check(&task(&program, model, Threads::Declared), &limits);
+        if outcome.verdict == Verdict::Holds {
             found.push((name, program));
         }
     }
@@ -239,7 +239,7 @@ fn proofs_for_random_programs_convince() {
             let mut proofs = Vec::new();
             for model in [Model::Sc, Model::Tso] {
                 let task = task(&program, model, Threads::Declared);
-                let (outcome, proof) = Dual.prove(&task, &Budget::unlimited(1).with_work(10_000), &Silent);
+                let (outcome, proof) = Dual.prove(&task.analysis(), &Limits::unlimited(1).with_work(10_000));
                 if let Some(Proof::LoadBuffers(proof)) = proof {
                     if let Err(refusal) = judge(&task, &proof) {
                         panic!("seed {seed}, {profile:?}, {}: {refusal}", model.name());
@@ -247,7 +247,7 @@ fn proofs_for_random_programs_convince() {
                     convinced += 1;
                     proofs.push(proof);
                 }
-                if model == Model::Tso && matches!(outcome.verdict, Verdict::Unsafe(_)) {
+                if model == Model::Tso && matches!(outcome.verdict, Verdict::Violated(_)) {
                     for proof in &proofs {
                         assert!(
                             judge(&task, proof).is_err(),

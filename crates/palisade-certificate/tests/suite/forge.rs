@@ -8,7 +8,7 @@
 use palisade_automata::{Automata, Population};
 use palisade_base::{Id, Source};
 use palisade_certificate::{Certificate, Missing, Refusal, verify};
-use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::generate::{
     Recursion, generate_parameterized, generate_recursive, generate_spawning,
 };
@@ -19,7 +19,7 @@ use palisade_engine::proof::{
     Cell, Crowds, Element, Held, LoadBuffers, Message, Part, Pending, Process, Queue, SingleBuffer, Snapshot,
     Stacks, Viewer,
 };
-use palisade_engine::{Bound, Budget, Engine, Options, Proof, Silent, Task, Threads, Verdict};
+use palisade_engine::{Bound, Engine, Limits, Options, Proof, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::print;
 use palisade_program::running::System;
@@ -50,16 +50,16 @@ fn task(program: &Program, model: Model, threads: Threads) -> Task<'_> {
 }
 
 fn judge(task: &Task<'_>, proof: &Proof) -> Result<(), Refusal> {
-    let budget = Budget::unlimited(1).with_work(3000).with_memory(1 << 27);
-    verify(task, proof, &budget, &Silent).map(|_| ())
+    let limits = Limits::unlimited(1).with_work(3000).with_memory(1 << 27);
+    verify(task, proof, &limits).map(|_| ())
 }
 
 /// Whether brute force shows the task to be unsafe: with any number of threads, already with few.
 fn is_unsafe(task: &Task<'_>) -> bool {
     let most = if task.is_parameterized() { 3 } else { 1 };
     (1..=most).any(|any| {
-        let system = task.system(any);
-        let limits = Limits { states: 4000, buffer: Some(4) };
+        let system = task.lower(any);
+        let limits = Scope { states: 4000, buffer: Some(4) };
         matches!(brute::check(task.machine(&system), limits), Answer::Unsafe(_))
     })
 }
@@ -74,7 +74,7 @@ struct Shape {
 
 impl Shape {
     fn new(task: &Task<'_>) -> Option<Shape> {
-        let system = task.system(1);
+        let system = task.lower(1);
         let population = |role| match task.threads {
             Threads::Any => Population::Any,
             Threads::Declared if is_any(task, &system, role) => Population::Any,
@@ -636,13 +636,13 @@ enum Style {
 
 /// The proofs that engines give for a program under a model.
 fn honest(task: &Task<'_>, style: Style) -> Vec<Proof> {
-    let budget = || Budget::unlimited(1).with_work(3000);
+    let limits = || Limits::unlimited(1).with_work(3000);
     let engines: &[&dyn Engine] = match style {
         Style::Plain => &[&Dual, &Single, &Pushdown],
         Style::Growing => &[&Pushdown],
     };
-    let prove = |engine: &dyn Engine| match engine.prove(task, &budget(), &Silent) {
-        (outcome, proof) if outcome.verdict == Verdict::Safe => proof,
+    let prove = |engine: &dyn Engine| match engine.prove(&task.analysis(), &limits()) {
+        (outcome, proof) if outcome.verdict == Verdict::Holds => proof,
         _ => None,
     };
     engines.iter().copied().filter_map(prove).collect()

@@ -6,7 +6,7 @@ use palisade_certificate::{Missing, Refusal, verify};
 use palisade_engine::proof::{
     Crowds, Held, LoadBuffers, Part, Pending, Piece, SingleBuffer, StackSet, Stacks,
 };
-use palisade_engine::{Bound, Budget, Engine, Options, Proof, Silent, Task, Threads};
+use palisade_engine::{Bound, Engine, Limits, Options, Proof, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
 use palisade_pushdown::Pushdown;
@@ -24,12 +24,12 @@ fn task(program: &Program, model: Model) -> Task<'_> {
 }
 
 fn judge(task: &Task<'_>, proof: &Proof) -> Result<(), Refusal> {
-    verify(task, proof, &Budget::unlimited(1), &Silent).map(|_| ())
+    verify(task, proof, &Limits::unlimited(1)).map(|_| ())
 }
 
 /// The number of states of each automaton and of cells, as refusals tell them.
 fn shape(task: &Task<'_>) -> (Vec<usize>, u32) {
-    let system = task.system(1);
+    let system = task.lower(1);
     let population = |role| match task.is_parameterized() {
         true => palisade_automata::Population::Any,
         false => palisade_automata::Population::Fixed(
@@ -474,7 +474,7 @@ fn pieces_without_stacks_hold_no_initial_state() {
         "shared x: 0..1; proc f() { choose { f(); } or { x = 1; } } process P { f(); assert(x == 0); } process Q { f(); }",
     );
     let task = task(&program, Model::Sc);
-    let system = task.system(1);
+    let system = task.lower(1);
     let every: Vec<Vec<u32>> =
         system.codes.iter().map(|code| (0..code.location_count() as u32).collect()).collect();
     let roles: Vec<(u32, u32)> = system.instances.iter().map(|instance| (instance.role.0, 0)).collect();
@@ -499,7 +499,7 @@ fn stacks_at_the_start_cannot_be_left_out() {
         "shared x: 0..1; proc f() { choose { f(); } or { x = 1; } } process P { f(); assert(x == 1); } process Q { f(); }",
     );
     let task = task(&program, Model::Sc);
-    let (_, Some(Proof::Stacks(proof))) = Pushdown.prove(&task, &Budget::unlimited(1), &Silent) else {
+    let (_, Some(Proof::Stacks(proof))) = Pushdown.prove(&task.analysis(), &Limits::unlimited(1)) else {
         panic!("it is proved by sets of stacks");
     };
     assert_eq!(judge(&task, &Proof::Stacks(proof.clone())), Ok(()));

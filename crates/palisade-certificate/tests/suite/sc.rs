@@ -6,7 +6,7 @@ use palisade_conformance::generate::{Recursion, generate_recursive, generate_spa
 use palisade_conformance::random::Random;
 use palisade_conformance::{Profile, generate};
 use palisade_engine::proof::{Crowds, Number, StackSet, Stacks};
-use palisade_engine::{Bound, Budget, Engine, Options, Proof, Reduction, Silent, Task, Threads, Verdict};
+use palisade_engine::{Bound, Engine, Limits, Options, Proof, Reduction, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::print;
 use palisade_program::written::Program;
@@ -33,13 +33,13 @@ fn task(program: &Program, reduction: Reduction) -> Task<'_> {
 }
 
 fn prove(task: &Task<'_>) -> (Verdict, Option<Proof>) {
-    let (outcome, proof) = Pushdown.prove(task, &Budget::unlimited(1).with_work(20_000), &Silent);
+    let (outcome, proof) = Pushdown.prove(&task.analysis(), &Limits::unlimited(1).with_work(20_000));
     (outcome.verdict, proof)
 }
 
 fn judge(task: &Task<'_>, proof: &Proof) -> Result<(), Refusal> {
-    let budget = Budget::unlimited(1).with_memory(1 << 28);
-    verify(task, proof, &budget, &Silent).map(|_| ())
+    let limits = Limits::unlimited(1).with_memory(1 << 28);
+    verify(task, proof, &limits).map(|_| ())
 }
 
 /// The proof as it comes back from a file.
@@ -70,7 +70,7 @@ fn proofs_of_the_corpus_convince() {
             let program = read(&std::fs::read_to_string(&path).expect("a program"));
             let task = task(&program, Reduction::Full);
             let (verdict, proof) = prove(&task);
-            assert_eq!(verdict == Verdict::Safe, proof.is_some(), "{}", path.display());
+            assert_eq!(verdict == Verdict::Holds, proof.is_some(), "{}", path.display());
             if let Some(proof) = proof {
                 assert_eq!(judge(&task, &from_file(proof)), Ok(()), "{}", path.display());
                 convinced += 1;
@@ -107,7 +107,7 @@ fn proofs_of_random_programs_convince() {
                 let (verdict, proof) = prove(&task);
                 let text =
                     || format!("{kind}, seed {seed}, {reduction:?}, {rounds:?}\n{}", print::print(&program));
-                assert_eq!(verdict == Verdict::Safe, proof.is_some(), "{}", text());
+                assert_eq!(verdict == Verdict::Holds, proof.is_some(), "{}", text());
                 let Some(proof) = proof else { continue };
                 let judged = judge(&task, &proof);
                 assert_eq!(judged, Ok(()), "{}", text());
@@ -219,7 +219,7 @@ fn spoiled_proofs_and_proofs_of_other_programs() {
                 proofs.push(again);
             }
             for variant in variants(&program).take(12) {
-                if matches!(prove(&task_of(&variant)).0, Verdict::Unsafe(_)) {
+                if matches!(prove(&task_of(&variant)).0, Verdict::Violated(_)) {
                     other += 1;
                     for proof in &proofs {
                         let judged = judge(&task_of(&variant), proof);
@@ -237,7 +237,7 @@ fn spoiled_proofs_and_proofs_of_other_programs() {
 fn check_refusal(safe: &str, other: &str, expected: &str) {
     let (safe, other) = (read(safe), read(other));
     let (verdict, proof) = prove(&task(&safe, Reduction::Full));
-    assert_eq!(verdict, Verdict::Safe);
+    assert_eq!(verdict, Verdict::Holds);
     let proof = proof.expect("it is proved");
     assert_eq!(judge(&task(&safe, Reduction::Full), &proof), Ok(()));
     let refusal = judge(&task(&other, Reduction::Full), &proof).expect_err("it is not safe").to_string();

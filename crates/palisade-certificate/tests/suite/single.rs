@@ -5,7 +5,7 @@ use palisade_certificate::{Certificate, Refusal, Summary, verify};
 use palisade_conformance::{Profile, generate};
 use palisade_cover::Single;
 use palisade_engine::proof::{Cell, Message, Proof, Queue, SingleBuffer, Snapshot, Viewer};
-use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
 use palisade_syntax::{Language, parse};
@@ -20,12 +20,12 @@ fn task(program: &Program, model: Model, interlocked: Interlocked) -> Task<'_> {
 }
 
 fn judge(task: &Task<'_>, proof: &Proof) -> Result<Summary, Refusal> {
-    verify(task, proof, &Budget::unlimited(1), &Silent)
+    verify(task, proof, &Limits::unlimited(1))
 }
 
 /// The proof for PSO of a program that is safe there.
 fn prove(task: &Task<'_>) -> SingleBuffer {
-    match Single.prove(task, &Budget::unlimited(1), &Silent) {
+    match Single.prove(&task.analysis(), &Limits::unlimited(1)) {
         (_, Some(Proof::SingleBuffer(proof))) => proof,
         (outcome, _) => panic!("{:?}", outcome.verdict),
     }
@@ -38,9 +38,9 @@ fn safe_programs() -> Vec<(String, Program)> {
     for expected in palisade_corpus::expectations() {
         let text = std::fs::read_to_string(corpus.join(expected.file)).expect("the corpus is complete");
         let program = read(&text);
-        let budget = Budget::unlimited(1).with_work(12_000);
-        let outcome = Single.check(&task(&program, Model::Pso, Interlocked::WholeBuffer), &budget, &Silent);
-        if outcome.verdict == Verdict::Safe {
+        let limits = Limits::unlimited(1).with_work(12_000);
+        let outcome = Single.check(&task(&program, Model::Pso, Interlocked::WholeBuffer), &limits);
+        if outcome.verdict == Verdict::Holds {
             found.push((expected.file.to_owned(), program));
         }
     }
@@ -52,8 +52,8 @@ fn proofs_of_the_corpus_convince() {
     for (name, program) in safe_programs() {
         for model in Model::ALL {
             let task = task(&program, model, Interlocked::WholeBuffer);
-            let (outcome, proof) = Single.prove(&task, &Budget::unlimited(1), &Silent);
-            assert_eq!(outcome.verdict, Verdict::Safe, "{name} under {}", model.name());
+            let (outcome, proof) = Single.prove(&task.analysis(), &Limits::unlimited(1));
+            assert_eq!(outcome.verdict, Verdict::Holds, "{name} under {}", model.name());
             if let Err(refusal) = judge(&task, &proof.expect("what is safe is proved")) {
                 panic!("{name} under {}: {refusal}", model.name());
             }
@@ -216,15 +216,15 @@ fn proofs_for_random_programs_convince() {
             (Model::Pso, Interlocked::OwnAddress),
         ] {
             let task = task(&program, model, interlocked);
-            let (outcome, proof) = Single.prove(&task, &Budget::unlimited(1).with_work(10_000), &Silent);
-            assert_eq!(outcome.verdict == Verdict::Safe, proof.is_some(), "{:?}", outcome.verdict);
+            let (outcome, proof) = Single.prove(&task.analysis(), &Limits::unlimited(1).with_work(10_000));
+            assert_eq!(outcome.verdict == Verdict::Holds, proof.is_some(), "{:?}", outcome.verdict);
             if let Some(proof) = proof {
                 if let Err(refusal) = judge(&task, &proof) {
                     panic!("seed {seed}, {profile:?}, {}, {interlocked:?}: {refusal}", model.name());
                 }
                 convinced += 1;
                 whole = (model == Model::Pso).then_some(proof);
-            } else if let (Verdict::Unsafe(_), Some(proof)) = (&outcome.verdict, &whole) {
+            } else if let (Verdict::Violated(_), Some(proof)) = (&outcome.verdict, &whole) {
                 // What is right with locked instructions that wait for everything, and wrong with others.
                 assert!(
                     judge(&task, proof).is_err(),

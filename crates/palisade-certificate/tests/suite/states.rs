@@ -2,9 +2,9 @@
 
 use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal, verify};
-use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::{Profile, generate};
-use palisade_engine::{Budget, Exhausted, Options, Proof, Silent, Task, Threads};
+use palisade_engine::{Exhausted, Limits, Options, Proof, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
 use palisade_syntax::{Language, parse};
@@ -27,10 +27,10 @@ fn they_convince_exactly_where_brute_force_finds_nothing() {
             let program = generate(profile, seed);
             for model in Model::ALL {
                 let task = task(&program, model);
-                let system = task.system(1);
-                let expected = brute::check(task.machine(&system), Limits::states(10_000));
-                let budget = Budget::unlimited(1).with_work(10_000).with_memory(1 << 26);
-                let judged = verify(&task, &Proof::AllStates, &budget, &Silent);
+                let system = task.lower(1);
+                let expected = brute::check(task.machine(&system), Scope::states(10_000));
+                let limits = Limits::unlimited(1).with_work(10_000).with_memory(1 << 26);
+                let judged = verify(&task, &Proof::AllStates, &limits);
                 match expected {
                     Answer::Safe => {
                         assert!(judged.is_ok(), "{profile:?} {seed} {}: {judged:?}", model.name());
@@ -52,7 +52,7 @@ fn they_convince_exactly_where_brute_force_finds_nothing() {
 /// Whether the proof convinces, and after how many states.
 fn judge(text: &str, model: Model) -> Result<usize, Refusal> {
     let program = read(text);
-    let judged = verify(&task(&program, model), &Proof::AllStates, &Budget::unlimited(1), &Silent);
+    let judged = verify(&task(&program, model), &Proof::AllStates, &Limits::unlimited(1));
     judged.map(|summary| summary.elements)
 }
 
@@ -128,16 +128,13 @@ fn local_steps_are_one() {
 
 #[test]
 fn endless_states_and_any_number_of_processes_are_not_accepted() {
-    let budget = Budget::unlimited(1).with_memory(1 << 22);
+    let limits = Limits::unlimited(1).with_memory(1 << 22);
     let endless = read("shared x: 0..1; process P { loop { x = 1; } }");
-    let judged = verify(&task(&endless, Model::Tso), &Proof::AllStates, &budget, &Silent);
+    let judged = verify(&task(&endless, Model::Tso), &Proof::AllStates, &limits);
     assert_eq!(judged, Err(Refusal::Exhausted(Exhausted::Memory(1 << 22))));
-    assert!(verify(&task(&endless, Model::Sc), &Proof::AllStates, &budget, &Silent).is_ok());
+    assert!(verify(&task(&endless, Model::Sc), &Proof::AllStates, &limits).is_ok());
     let any = read("shared x: 0..1; process P[*] { x = 1; }");
-    assert!(matches!(
-        verify(&task(&any, Model::Sc), &Proof::AllStates, &budget, &Silent),
-        Err(Refusal::Unsuited(_))
-    ));
+    assert!(matches!(verify(&task(&any, Model::Sc), &Proof::AllStates, &limits), Err(Refusal::Unsuited(_))));
 }
 
 #[test]
@@ -149,7 +146,7 @@ fn recursion_and_started_processes_are_fine() {
          process Q on spawn { let r = x; assert(r <= 3); }",
     );
     for model in Model::ALL {
-        let judged = verify(&task(&program, model), &Proof::AllStates, &Budget::unlimited(1), &Silent);
+        let judged = verify(&task(&program, model), &Proof::AllStates, &Limits::unlimited(1));
         assert!(judged.is_ok(), "{judged:?}");
     }
 }

@@ -116,15 +116,15 @@ fn look(index: usize, found: &Found, asked: &Asked<'_>, workers: usize, output: 
         asked.args.html.as_ref().map(|_| html::refused(Subject { source, language }, diagnostics))
     };
     let tell = if output.detail == Detail::Verbose { Tell::Everything } else { Tell::Headline };
-    let budget = asked.limits.budget(workers);
+    let limits = asked.limits.limits(workers);
     // A bug that one file brings to light must not cost the answers for all others.
-    let checked = catch_unwind(AssertUnwindSafe(|| check(found, asked, &budget, &Silent, output)));
+    let checked = catch_unwind(AssertUnwindSafe(|| check(found, asked, &limits, output)));
     let checked = checked.unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string()));
     let remark = Remark::wanted(&checked, asked.args);
     let is_without_property = matches!(&checked, Checked::Answered(answered) if !answered.has_property);
     let (exit, verdict) = match checked {
         Checked::Answered(answered) => {
-            out = answered.told(tell, &budget, output);
+            out = answered.told(tell, &limits, output);
             if output.detail == Detail::Verbose {
                 err = output.diagnostics(&answered.input.source, &answered.input.warnings);
             }

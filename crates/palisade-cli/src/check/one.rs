@@ -13,7 +13,7 @@ use palisade::engine::Exhausted;
 use palisade::report::html::{self, Entry};
 use palisade::report::{self, Colour, Finding, LocalSteps};
 use palisade::trace::WitnessFile;
-use palisade::{Answer, Budget, CheckError, Diagnostic, Input, Note, Progress, Refused, Verdict};
+use palisade::{Answer, Limits, CheckError, Diagnostic, Input, Note, Progress, Refused, Verdict};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
@@ -44,33 +44,32 @@ pub(super) struct Answered {
     limits: Option<String>,
 }
 
-/// Reads and checks a file within a budget.
+/// Reads and checks a file within a limits.
 pub(super) fn check(
     found: &Found,
     asked: &Asked<'_>,
-    budget: &Budget,
-    progress: &dyn Progress,
+    limits: &Limits,
     output: &Output,
 ) -> Checked {
     let last_words = output.last_words(&found.path, Question::Check(asked.options.model));
-    let checked = budget.within(|| check_within(found, asked, budget, progress));
+    let checked = limits.within(|| check_within(found, asked, limits));
     checked.unwrap_or_else(|what| Checked::RanOut(last_words, what))
 }
 
-fn check_within(found: &Found, asked: &Asked<'_>, budget: &Budget, progress: &dyn Progress) -> Checked {
+fn check_within(found: &Found, asked: &Asked<'_>, limits: &Limits) -> Checked {
     let mut input = match files::read(found, asked.args.input, asked.args.int_range) {
         Reading::Program(input) => *input,
         Reading::Refused(refused) => return Checked::Refused(refused),
         Reading::Skipped => return Checked::Skipped,
     };
-    let answer = match palisade::check(&input.program, &asked.options, budget, progress) {
+    let answer = match palisade::check(&input.program, &asked.options, limits) {
         Ok(answer) => answer,
         Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
     };
     // A run that breaks the program needs no such remark.
-    let graced = budget.clone().with_grace();
+    let graced = limits.clone().with_grace();
     let no_property = match answer.outcome.verdict {
-        Verdict::Unsafe(_) => None,
+        Verdict::Violated(_) => None,
         // What is known about the program is worth more than a remark.
         _ => graced.within(|| palisade::no_property(&input)).unwrap_or(None),
     };
@@ -114,9 +113,9 @@ impl Answered {
 
     /// What goes to standard output.
     ///
-    /// If the budget runs out while a run is put into words, the run is left out.
-    pub(super) fn told(&self, tell: Tell, budget: &Budget, output: &Output) -> String {
-        let told = budget.clone().with_grace().within(|| self.told_of(self.finding(), tell, output));
+    /// If the limits runs out while a run is put into words, the run is left out.
+    pub(super) fn told(&self, tell: Tell, limits: &Limits, output: &Output) -> String {
+        let told = limits.clone().with_grace().within(|| self.told_of(self.finding(), tell, output));
         told.unwrap_or_else(|what| {
             if output.format == Format::Text && tell == Tell::Everything {
                 output.complain(&format!("the run is not shown: {what}\n"));
@@ -170,11 +169,11 @@ impl Answered {
 /// Checks one file.
 pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
     let start = Instant::now();
-    let budget = asked.limits.budget(1);
+    let limits = asked.limits.limits(1);
     let last_words = output.last_words(&found.path, Question::Check(asked.options.model));
     let backstop = Backstop::new(&asked.limits, last_words);
     let meter = Meter::new(output.detail == Detail::Quiet);
-    let check = AssertUnwindSafe(|| check(found, asked, &budget, &meter, output));
+    let check = AssertUnwindSafe(|| check(found, asked, &limits, &meter, output));
     let checked = catch_unwind(check).unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string()));
     let notes = meter.notes();
     drop(meter);
@@ -189,7 +188,7 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
     match checked {
         Checked::Answered(answered) => {
             output.warn(&answered.input);
-            let told = answered.told(Tell::Everything, &budget, output);
+            let told = answered.told(Tell::Everything, &limits, output);
             drop(backstop);
             output.print(&told);
             if output.detail == Detail::Verbose && output.format == Format::Text {
@@ -199,7 +198,7 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
             let no_run = "there is no run to keep".to_owned();
             let certificate = answered.answer.certificate(&answered.input).map(|proof| proof.to_json());
             let no_proof = match answered.answer.outcome.verdict {
-                Verdict::Safe => "no engine gives a proof".to_owned(),
+                Verdict::Holds => "no engine gives a proof".to_owned(),
                 _ => "there is no proof to keep".to_owned(),
             };
             let kept = keep(asked.args.witness.as_deref(), witness, &no_run, output)

@@ -19,7 +19,7 @@ pub use recursive::{Recursion, generate_recursive};
 pub use spawning::generate_spawning;
 pub use templates::generate_parameterized;
 
-use crate::brute::{self, Answer, Limits};
+use crate::brute::{self, Answer, Scope};
 use crate::build::{self, declare, element, int, name, stmt};
 use crate::random::Random;
 use body::{Body, Kind};
@@ -121,7 +121,7 @@ fn attempt(profile: Profile, random: &mut Random) -> Program {
 /// Whether the model breaks the program, if that is found out soon.
 fn is_broken(program: &Program, model: Model) -> Option<bool> {
     let system = lower(program, Instantiation { any: 2, every: None });
-    match brute::check(Machine::new(&system, model), Limits { states: 1_000, buffer: Some(3) }) {
+    match brute::check(Machine::new(&system, model), Scope { states: 1_000, buffer: Some(3) }) {
         Answer::Safe => Some(false),
         Answer::Unsafe(_) => Some(true),
         Answer::Inconclusive => None,

@@ -4,7 +4,7 @@
 //! outcome that one model has and a stronger one has not is broken under the one and holds under the other.
 
 use super::{Actor, Generator};
-use crate::brute::{self, Limits, Observed};
+use crate::brute::{self, Observed, Scope};
 use crate::build::{
     all, assign, binary, element, eq, instance, int, name, named, not, observe, property, read, stmt, var,
 };
@@ -15,7 +15,7 @@ use palisade_program::{Instantiation, Value, lower};
 use std::collections::BTreeSet;
 
 /// How many states are looked at to find an outcome worth forbidding.
-const LIMITS: Limits = Limits { states: 1_500, buffer: None };
+const LIMITS: Scope = Scope { states: 1_500, buffer: None };
 
 impl Generator {
     /// Adds properties to the finished processes.
@@ -146,7 +146,7 @@ impl Generator {
         };
         let mut sets = Vec::new();
         for model in Model::ALL {
-            let search = brute::reachable(Machine::new(&system, model), Limits { buffer: Some(3), ..LIMITS });
+            let search = brute::reachable(Machine::new(&system, model), Scope { buffer: Some(3), ..LIMITS });
             sets.push(search.states.iter().filter_map(view).collect());
         }
         let (labels, values) = self.telling(&sets)?;

@@ -7,7 +7,7 @@
 //! *Guarantee.* The same seed gives the same program. Every program is valid, and all values are from small ranges.
 
 use super::cycle::{self, AccessKind};
-use crate::brute::{self, Answer, Limits};
+use crate::brute::{self, Answer, Scope};
 use crate::build::{
     all, assign, binary, declare, eq, int, labelled, locked, name, named, not, observe, property, read,
     shared, stmt, template, var,
@@ -60,7 +60,7 @@ impl Wanted {
     fn fits(self, program: &Program) -> bool {
         let broken = |any, model| {
             let system = lower(program, Instantiation { any, every: None });
-            match brute::check(Machine::new(&system, model), Limits { states: 2_000, buffer: Some(4) }) {
+            match brute::check(Machine::new(&system, model), Scope { states: 2_000, buffer: Some(4) }) {
                 Answer::Safe => Some(false),
                 Answer::Unsafe(_) => Some(true),
                 Answer::Inconclusive => None,

@@ -1,7 +1,7 @@
 //! The brute-force interpreter on programs small enough to be counted by hand.
 
 use palisade_base::Source;
-use palisade_conformance::brute::{self, Answer, Limits, Observed};
+use palisade_conformance::brute::{self, Answer, Observed, Scope};
 use palisade_memory::{Machine, Model};
 use palisade_program::running::System;
 use palisade_program::{Instantiation, lower};
@@ -12,7 +12,7 @@ fn system(text: &str) -> System {
     lower(&parsed.program, Instantiation { any: 2, every: None })
 }
 
-const LIMITS: Limits = Limits { states: 10_000, buffer: None };
+const LIMITS: Scope = Scope { states: 10_000, buffer: None };
 
 #[test]
 fn states_are_counted() {
@@ -55,13 +55,13 @@ fn limits_make_an_answer_inconclusive_unless_it_was_found() {
         );
     };
     let pump = "shared x: 0..1; process P { loop { x = 1; } } process Q { let r = x; assert(r != 2); }";
-    check(pump, Limits { states: 1_000, buffer: None }, "inconclusive");
-    check(pump, Limits { states: 1_000, buffer: Some(3) }, "inconclusive");
-    check(&pump.replace("r != 2", "r != 1"), Limits { states: 1_000, buffer: Some(1) }, "unsafe");
+    check(pump, Scope { states: 1_000, buffer: None }, "inconclusive");
+    check(pump, Scope { states: 1_000, buffer: Some(3) }, "inconclusive");
+    check(&pump.replace("r != 2", "r != 1"), Scope { states: 1_000, buffer: Some(1) }, "unsafe");
     let finite = "shared x: 0..1; process P { x = 1; x = 0; }";
-    check(finite, Limits { states: 100, buffer: Some(2) }, "safe");
-    check(finite, Limits { states: 100, buffer: Some(1) }, "inconclusive");
-    check(finite, Limits { states: 5, buffer: None }, "inconclusive");
+    check(finite, Scope { states: 100, buffer: Some(2) }, "safe");
+    check(finite, Scope { states: 100, buffer: Some(1) }, "inconclusive");
+    check(finite, Scope { states: 5, buffer: None }, "inconclusive");
 }
 
 #[test]
@@ -72,5 +72,5 @@ fn outcomes_are_those_of_finished_runs() {
     let seen = ["P.r", "a[1]"].map(|name| Observed::named(&system, name));
     // With 1 the process is stuck, with 2 the assertion fails.
     assert_eq!(brute::outcomes(machine, LIMITS, &seen), Some([vec![0, 0]].into()));
-    assert_eq!(brute::outcomes(machine, Limits::states(2), &seen), None);
+    assert_eq!(brute::outcomes(machine, Scope::states(2), &seen), None);
 }

@@ -1,10 +1,10 @@
 //! Claims that are not true are refuted, and true ones are not.
 
 use palisade_base::Source;
-use palisade_conformance::brute::Limits;
+use palisade_conformance::brute::Scope;
 use palisade_conformance::claims::{Within, check_claims};
 use palisade_conformance::suite::SuiteConfig;
-use palisade_engine::{Budget, Engine, Outcome, Progress, Reason, Stats, Suitability, Task, Verdict};
+use palisade_engine::{Engine, Limits, Outcome, Reason, Stats, Suitability, Task, Verdict};
 use palisade_memory::{Machine, Model};
 use palisade_program::{Instantiation, lower};
 use palisade_syntax::{Language, parse};
@@ -20,8 +20,8 @@ impl Engine for Claims {
     fn suits(&self, _: &Task<'_>) -> Suitability {
         Suitability::Tries
     }
-    fn check(&self, _: &Task<'_>, _: &Budget, _: &dyn Progress) -> Outcome {
-        Outcome { verdict: Verdict::Unknown(self.0.clone()), engine: "claims", stats: Stats::new() }
+    fn check(&self, _: &Task<'_>, _: &Limits) -> Outcome {
+        Outcome::new("claims", Verdict::Unknown(self.0.clone()), Stats::new())
     }
 }
 
@@ -37,7 +37,7 @@ fn claims_without_a_search_are_refuted() {
         (Reason::Bug("no run".to_owned()), "contradicts itself: no run"),
     ];
     for (reason, part) in claims {
-        let limits = Limits { states: 500, buffer: None };
+        let limits = Scope { states: 500, buffer: None };
         let config = SuiteConfig { programs: 10, limits, models: vec![Model::Sc], ..SuiteConfig::default() };
         let found = catch_unwind(AssertUnwindSafe(|| check_claims(&Claims(reason), config)));
         let panic = found.expect_err("something is not true");

@@ -1,6 +1,6 @@
 //! The verdicts written down for the classics are those of the brute-force interpreter.
 
-use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::classics;
 use palisade_memory::{Machine, Model};
 use palisade_program::{Instantiation, lower};
@@ -13,7 +13,7 @@ fn brute_force_confirms_the_classics() {
         let system = lower(&classic.program, Instantiation { any: 2, every: None });
         for model in Model::ALL {
             let machine = Machine::new(&system, model);
-            let answer = brute::check(machine, Limits::states(200_000));
+            let answer = brute::check(machine, Scope::states(200_000));
             if answer.word() != classic.expected(model) {
                 wrong.push(format!(
                     "{} {}: {} is expected, got {answer:?}",

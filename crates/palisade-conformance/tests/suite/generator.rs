@@ -1,7 +1,7 @@
 //! Random programs are valid, can be printed and read again, and are neither all safe nor all unsafe.
 
 use palisade_base::{Diagnostic, Source};
-use palisade_conformance::brute::{self, Limits};
+use palisade_conformance::brute::{self, Scope};
 use palisade_conformance::{Profile, generate};
 use palisade_memory::{Machine, Model};
 use palisade_program::{Instantiation, lower, print, validate};
@@ -83,7 +83,7 @@ fn safe_and_unsafe_are_both_frequent_and_models_differ() {
         let mut words: Vec<Vec<&str>> = Vec::new();
         for seed in 0..PROGRAMS {
             let system = lower(&generate(profile, seed), Instantiation { any: 2, every: None });
-            let limits = Limits { states: 15_000, buffer: if profile.is_acyclic() { None } else { Some(3) } };
+            let limits = Scope { states: 15_000, buffer: if profile.is_acyclic() { None } else { Some(3) } };
             let word = |model| brute::check(Machine::new(&system, model), limits).word();
             words.push(Model::ALL.into_iter().map(word).collect());
         }

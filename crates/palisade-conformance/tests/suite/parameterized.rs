@@ -1,12 +1,10 @@
 //! The suite for any number of threads finds what is wrong with wrong engines; its programs are valid and of all kinds.
 
-use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::generate::generate_parameterized;
 use palisade_conformance::parameterized::check_parameterized;
 use palisade_conformance::suite::{SuiteConfig, Unknown};
-use palisade_engine::{
-    Budget, Engine, Outcome, Progress, Reason, Stats, Suitability, Task, Verdict, Witness,
-};
+use palisade_engine::{Engine, Limits, Outcome, Reason, Stats, Suitability, Task, Verdict, Witness};
 use palisade_memory::{Machine, Model};
 use palisade_program::{Instantiation, lower, validate};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,11 +31,11 @@ impl Engine for Brute {
         Suitability::Tries
     }
 
-    fn check(&self, task: &Task<'_>, _: &Budget, _: &dyn Progress) -> Outcome {
+    fn check(&self, task: &Task<'_>, _: &Limits) -> Outcome {
         let most = if self.0 == Mistake::OneIsAll { 1 } else { 3 };
         let found = (1..=most).find_map(|any| {
-            let system = task.system(any);
-            match brute::check(task.machine(&system), Limits { states: 1_000, buffer: Some(4) }) {
+            let system = task.lower(any);
+            match brute::check(task.machine(&system), Scope { states: 1_000, buffer: Some(4) }) {
                 Answer::Unsafe(run) => Some((any, run)),
                 _ => None,
             }
@@ -45,12 +43,12 @@ impl Engine for Brute {
         let verdict = match found {
             Some((any, run)) => {
                 let any = if self.0 == Mistake::WrongCount { 1 } else { any };
-                Verdict::Unsafe(Witness { instantiation: task.instantiation(any), run })
+                Verdict::Violated(Witness { instantiation: task.instantiation(any), run })
             }
-            None if self.0 == Mistake::OneIsAll => Verdict::Safe,
+            None if self.0 == Mistake::OneIsAll => Verdict::Holds,
             None => Verdict::Unknown(Reason::BufferBound(4)),
         };
-        Outcome { verdict, engine: self.name(), stats: Stats::new() }
+        Outcome::new(self.name(), verdict, Stats::new())
     }
 }
 
@@ -59,7 +57,7 @@ fn config() -> SuiteConfig {
         programs: 30,
         models: vec![Model::Sc, Model::Tso],
         unknown: Unknown::Always,
-        limits: Limits { states: 1_000, buffer: Some(4) },
+        limits: Scope { states: 1_000, buffer: Some(4) },
         ..SuiteConfig::default()
     }
 }
@@ -95,7 +93,7 @@ fn programs_are_valid_and_of_all_kinds() {
         assert_eq!(program, generate_parameterized(seed), "a seed names a program");
         let answer = |any| {
             let system = lower(&program, Instantiation { any, every: None });
-            brute::check(Machine::new(&system, Model::Tso), Limits { states: 2_000, buffer: Some(4) })
+            brute::check(Machine::new(&system, Model::Tso), Scope { states: 2_000, buffer: Some(4) })
         };
         match answer(2) {
             Answer::Safe => safe += 1,

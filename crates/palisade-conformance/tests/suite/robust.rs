@@ -4,9 +4,7 @@ use palisade_base::Source;
 use palisade_conformance::robust::{self, Answer, Brute};
 use palisade_conformance::robust_suite::{Config, check_robustness};
 use palisade_conformance::{Profile, generate};
-use palisade_engine::{
-    Budget, Progress, Robustness, RobustnessEngine, RobustnessOutcome, Silent, Suitability, Task,
-};
+use palisade_engine::{Engine, Limits, Outcome, Robustness, Suitability, Task};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::{Program, Start};
 use palisade_program::{Instantiation, lower};
@@ -123,22 +121,22 @@ enum Mistake {
     DependsOnJobs,
 }
 
-impl RobustnessEngine for Wrong {
+impl Engine<Robustness> for Wrong {
     fn name(&self) -> &'static str {
         "wrong"
     }
     fn suits(&self, _: &Task<'_>) -> Suitability {
         Suitability::Tries
     }
-    fn check(&self, task: &Task<'_>, budget: &Budget, _: &dyn Progress) -> RobustnessOutcome {
+    fn check(&self, task: &Task<'_>, limits: &Limits, _: &dyn Progress) -> Outcome<Robustness> {
         use palisade_engine::Reason;
-        let mut outcome = Brute { most: 10_000 }.check(task, budget, &Silent);
+        let mut outcome = Brute { most: 10_000 }.check(&task.analysis(), limits);
         match (&mut outcome.answer, self.0) {
-            (answer, Mistake::SaysUnknown) => *answer = Robustness::Unknown(Reason::BufferBound(0)),
-            (answer @ Robustness::NotRobust(_), Mistake::SaysRobust) => *answer = Robustness::Robust,
-            (Robustness::NotRobust(witness), Mistake::CutsRun) => _ = witness.run.steps.pop(),
-            (answer @ Robustness::NotRobust(_), Mistake::DependsOnJobs) if budget.jobs() == 2 => {
-                *answer = Robustness::Robust;
+            (answer, Mistake::SaysUnknown) => *answer = Verdict::Unknown(Reason::BufferBound(0)),
+            (answer @ Verdict::Violated(_), Mistake::SaysRobust) => *answer = Verdict::Holds,
+            (Verdict::Violated(witness), Mistake::CutsRun) => _ = witness.run.steps.pop(),
+            (answer @ Verdict::Violated(_), Mistake::DependsOnJobs) if limits.jobs() == 2 => {
+                *answer = Verdict::Holds;
             }
             _ => {}
         }

@@ -1,10 +1,8 @@
 //! The suite finds what is wrong with wrong engines, and nothing wrong with a right one.
 
-use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::suite::{SuiteConfig, Unknown, check_classics, check_engine};
-use palisade_engine::{
-    Budget, Engine, Outcome, Progress, Reason, Stats, Suitability, Task, Verdict, Witness,
-};
+use palisade_engine::{Engine, Limits, Outcome, Reason, Stats, Suitability, Task, Verdict, Witness};
 use palisade_memory::Model;
 use palisade_program::Instantiation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,34 +36,34 @@ impl Engine for Brute {
         Suitability::Tries
     }
 
-    fn check(&self, task: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
+    fn check(&self, task: &Task<'_>, limits: &Limits, _: &dyn Progress) -> Outcome {
         let instantiation = Instantiation { any: 2, every: None };
-        let system = task.system(2);
+        let system = task.lower(2);
         let mut machine = task.machine(&system);
         if self.0 == Mistake::IgnoresBuffers {
             machine.model = Model::Sc;
         }
         let printed = palisade_program::print::print(task.program);
         assert!(self.0 != Mistake::Panics || !printed.contains(" fence;"), "there is a fence");
-        let verdict = match brute::check(machine, Limits { states: 20_000, buffer: Some(8) }) {
+        let verdict = match brute::check(machine, Scope { states: 20_000, buffer: Some(8) }) {
             Answer::Inconclusive => Verdict::Unknown(Reason::BufferBound(8)),
             _ if self.0 == Mistake::SaysUnknown => Verdict::Unknown(Reason::BufferBound(0)),
-            Answer::Safe => Verdict::Safe,
-            Answer::Unsafe(_) if self.0 == Mistake::SaysSafe => Verdict::Safe,
-            Answer::Unsafe(_) if self.0 == Mistake::DependsOnJobs && budget.jobs() == 2 => Verdict::Safe,
+            Answer::Safe => Verdict::Holds,
+            Answer::Unsafe(_) if self.0 == Mistake::SaysSafe => Verdict::Holds,
+            Answer::Unsafe(_) if self.0 == Mistake::DependsOnJobs && limits.jobs() == 2 => Verdict::Holds,
             Answer::Unsafe(mut run) => {
                 if self.0 == Mistake::CutsWitness {
                     run.steps.pop();
                 }
-                Verdict::Unsafe(Witness { instantiation, run })
+                Verdict::Violated(Witness { instantiation, run })
             }
         };
-        Outcome { verdict, engine: self.name(), stats: Stats::new() }
+        Outcome::new(self.name(), verdict, Stats::new())
     }
 }
 
 fn config(programs: usize) -> SuiteConfig {
-    let limits = Limits { states: 20_000, buffer: Some(4) };
+    let limits = Scope { states: 20_000, buffer: Some(4) };
     SuiteConfig {
         programs,
         limits,

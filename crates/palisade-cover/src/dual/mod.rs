@@ -68,12 +68,11 @@ mod tracked;
 mod witness;
 
 use crate::bad::{Bad, bad_combinations};
-use crate::start::build_automata;
+use crate::start;
 use element::Element;
 use palisade_automata::Automata;
 use palisade_engine::{
-    Budget, Engine, Outcome, Pace, Progress, Proof, Proofs, Reason, Stats, Suitability, Task, Verdict,
-    Witness,
+    Analysis, Engine, Limits, Outcome, Pace, Proof, Proofs, Reason, Stats, Suitability, Verdict, Witness,
 };
 use palisade_memory::Model;
 use palisade_program::running::{CellId, System};
@@ -94,41 +93,35 @@ impl Engine for Dual {
         "dual"
     }
 
-    fn suits(&self, task: &Task<'_>) -> Suitability {
-        match task.model {
+    fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
+        match analysis.task.model {
             Model::Tso => Suitability::Decides,
-            Model::Sc if task.is_parameterized() => Suitability::Decides,
+            Model::Sc if analysis.task.is_parameterized() => Suitability::Decides,
             Model::Sc => Suitability::Reluctant,
             Model::Pso => Suitability::No,
         }
     }
 
-    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
-        self.ask(task, budget, progress, false).0
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome {
+        self.ask(analysis, limits, false).0
     }
 
     fn proofs(&self) -> Proofs {
         Proofs::Argued
     }
 
-    fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
-        self.ask(task, budget, progress, true)
+    fn prove(&self, analysis: &Analysis<'_>, limits: &Limits) -> (Outcome, Option<Proof>) {
+        self.ask(analysis, limits, true)
     }
 }
 
 impl Dual {
-    fn ask(
-        &self,
-        task: &Task<'_>,
-        budget: &Budget,
-        progress: &dyn Progress,
-        prove: bool,
-    ) -> (Outcome, Option<Proof>) {
+    fn ask(&self, analysis: &Analysis<'_>, limits: &Limits, prove: bool) -> (Outcome, Option<Proof>) {
         let mut stats = Stats::new();
         let mut proof = None;
-        let answer = check(task, budget, progress, &mut stats, prove.then_some(&mut proof));
+        let answer = check(analysis, limits, &mut stats, prove.then_some(&mut proof));
         let verdict = answer.unwrap_or_else(Verdict::Unknown);
-        (Outcome { verdict, engine: self.name(), stats }, proof)
+        (Outcome::new(self.name(), verdict, stats), proof)
     }
 }
 
@@ -136,19 +129,18 @@ impl Dual {
 const FIRST_SHARE: u64 = 4096;
 
 fn check(
-    task: &Task<'_>,
-    budget: &Budget,
-    progress: &dyn Progress,
+    analysis: &Analysis<'_>,
+    limits: &Limits,
     stats: &mut Stats,
     proof: Option<&mut Option<Proof>>,
 ) -> Result<Verdict, Reason> {
-    if task.model == Model::Pso {
+    if analysis.task.model == Model::Pso {
         return Err(Reason::Unsupported("load buffers are for TSO and SC, not for PSO".into()));
     }
-    let system = task.system(1);
-    let automata = build_automata(task, &system, budget)?;
-    let merged = automata.merged(&system);
-    let setup = Setup::new(&merged.automata, task.model);
+    let system = analysis.system(1);
+    let automata = start::automata(analysis, limits)?;
+    let merged = analysis.merged(limits)?;
+    let setup = Setup::new(&merged.automata, analysis.task.model);
     let bad = bad_combinations(&system, &merged.automata).map_err(Reason::Unsupported)?;
     let mut elements = Vec::new();
     for combination in &bad {
@@ -168,11 +160,11 @@ fn check(
             expanded += 1;
             if expanded.is_multiple_of(256) {
                 count(search, elsewhere, &merged.automata, stats);
-                progress.tell("searching backward with load buffers", stats);
-                let work = budget.check_work(search.generated() + elsewhere);
-                exhausted = budget.check(search.bytes()).and(work).err();
+                limits.report("searching backward with load buffers", stats);
+                let work = limits.check_work(search.generated() + elsewhere);
+                exhausted = limits.check(search.bytes()).and(work).err();
             } else {
-                exhausted = budget.check_often(&mut pace, || search.bytes()).err();
+                exhausted = limits.check_often(&mut pace, || search.bytes()).err();
             }
             exhausted.is_none() && (tracked.is_none() || search.generated() < share)
         });
@@ -185,22 +177,26 @@ fn check(
                     let needed = proof::part(None, search.needed(elements.into_iter()));
                     *proof = Some(proof::proof(&setup, &merged, vec![needed]));
                 }
-                return Ok(Verdict::Safe);
+                return Ok(Verdict::Holds);
             }
             (Some(Found::Initial(node)), _) => {
-                let program =
-                    Program { automata: &automata, merged: &merged, setup: &setup, model: task.model };
-                let witness = unfold(task, &system, &program, &search, &bad, node);
+                let program = Program {
+                    automata: &automata,
+                    merged: &merged,
+                    setup: &setup,
+                    model: analysis.task.model,
+                };
+                let witness = unfold(analysis, &system, &program, &search, &bad, node);
                 return witness
-                    .map(Verdict::Unsafe)
+                    .map(Verdict::Violated)
                     .ok_or_else(|| Reason::Bug("a bad state was found, but no run to it".into()));
             }
         }
         let Some(attempts) = &mut tracked else { continue };
         let mut check = |generated: u64, bytes: u64| {
             stats.set("configurations", search.generated() + generated);
-            progress.tell("following few processes with load buffers", stats);
-            budget.check(search.bytes() + bytes).and(budget.check_work(search.generated() + generated))
+            limits.report("following few processes with load buffers", stats);
+            limits.check(search.bytes() + bytes).and(limits.check_work(search.generated() + generated))
         };
         let mut keep = |tracked: &[u32], elements: Vec<&Element>| {
             if proof.is_some() {
@@ -214,7 +210,7 @@ fn check(
                 if let Some(proof) = proof {
                     *proof = Some(proof::proof(&setup, &merged, parts));
                 }
-                return Ok(Verdict::Safe);
+                return Ok(Verdict::Holds);
             }
             Attempt::Unfinished => share *= 4,
             Attempt::Hopeless => tracked = None,
@@ -234,7 +230,7 @@ fn count(search: &Search<'_, Setup>, elsewhere: u64, automata: &Automata, stats:
 
 /// The run to a bad state that an initial element stands for.
 fn unfold(
-    task: &Task<'_>,
+    analysis: &Analysis<'_>,
     system: &System,
     program: &Program<'_>,
     search: &Search<'_, Setup>,
@@ -258,7 +254,7 @@ fn unfold(
         });
     }
     let unfolded = Unfolded::new(program, search.element(initial), &chain, &states?);
-    unfolded.timeline(program.automata).witness(task, system)
+    unfolded.timeline(program.automata).witness(analysis, system)
 }
 
 /// How an element is a predecessor of another.

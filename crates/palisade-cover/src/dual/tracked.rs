@@ -32,7 +32,7 @@ pub(crate) enum Attempt {
     Unfinished,
     /// Too many processes matter.
     Hopeless,
-    /// The budget ran out.
+    /// The limits ran out.
     Exhausted(Exhausted),
 }
 
@@ -239,9 +239,8 @@ mod tests {
     use super::*;
     use crate::bad::bad_combinations;
     use crate::dual::proof;
-    use crate::start::build_automata;
     use palisade_conformance::{Profile, generate};
-    use palisade_engine::{Budget, Options, Silent, Task, Threads};
+    use palisade_engine::{Analysis, Limits, Options, Task, Threads};
     use palisade_memory::{Interlocked, Model};
 
     /// On random programs: what few processes prove safe is safe when all are followed, and the proofs convince the checker.
@@ -264,11 +263,9 @@ mod tests {
                         interlocked: Interlocked::default(),
                         options: Options::default(),
                     };
-                    let system = task.system(1);
-                    let Ok(automata) = build_automata(&task, &system, &Budget::unlimited(1)) else {
-                        continue;
-                    };
-                    let merged = automata.merged(&system);
+                    let analysis = Analysis::new(task.clone());
+                    let system = analysis.system(1);
+                    let Ok(merged) = analysis.merged(&Limits::unlimited(1)) else { continue };
                     let setup = Setup::new(&merged.automata, model);
                     let Ok(bad) = bad_combinations(&system, &merged.automata) else { continue };
                     let mut elements = Vec::new();
@@ -293,9 +290,7 @@ mod tests {
                         "{what}: not all processes were followed"
                     );
                     let proof = proof::proof(&setup, &merged, parts);
-                    if let Err(refusal) =
-                        palisade_certificate::verify(&task, &proof, &Budget::unlimited(1), &Silent)
-                    {
+                    if let Err(refusal) = palisade_certificate::verify(&task, &proof, &Limits::unlimited(1)) {
                         panic!("{what}: {refusal}");
                     }
                     proved += 1;

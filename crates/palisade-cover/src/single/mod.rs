@@ -87,12 +87,12 @@ mod undo;
 mod witness;
 
 use crate::bad::{Bad, bad_combinations};
-use crate::start::build_automata;
+use crate::start;
 use element::Element;
 use palisade_automata::Automata;
 use palisade_engine::{
-    Budget, Engine, Exhausted, Outcome, Pace, Progress, Proof, Proofs, Reason, Stats, Suitability, Task,
-    Verdict, Witness,
+    Analysis, Engine, Exhausted, Limits, Outcome, Pace, Proof, Proofs, Reason, Stats, Suitability, Verdict,
+    Witness,
 };
 use palisade_memory::Model;
 use palisade_program::running::System;
@@ -110,53 +110,46 @@ impl Engine for Single {
         "sb"
     }
 
-    fn suits(&self, task: &Task<'_>) -> Suitability {
-        match task.model {
+    fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
+        match analysis.task.model {
             Model::Pso => Suitability::Decides,
             Model::Sc | Model::Tso => Suitability::Reluctant,
         }
     }
 
-    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
-        self.ask(task, budget, progress, None)
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome {
+        self.ask(analysis, limits, None)
     }
 
     fn proofs(&self) -> Proofs {
         Proofs::Argued
     }
 
-    fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
+    fn prove(&self, analysis: &Analysis<'_>, limits: &Limits) -> (Outcome, Option<Proof>) {
         let mut proof = None;
-        (self.ask(task, budget, progress, Some(&mut proof)), proof)
+        (self.ask(analysis, limits, Some(&mut proof)), proof)
     }
 }
 
 impl Single {
-    fn ask(
-        &self,
-        task: &Task<'_>,
-        budget: &Budget,
-        progress: &dyn Progress,
-        proof: Option<&mut Option<Proof>>,
-    ) -> Outcome {
+    fn ask(&self, analysis: &Analysis<'_>, limits: &Limits, proof: Option<&mut Option<Proof>>) -> Outcome {
         let mut stats = Stats::new();
-        let verdict = check(task, budget, progress, &mut stats, proof).unwrap_or_else(Verdict::Unknown);
-        Outcome { verdict, engine: self.name(), stats }
+        let verdict = check(analysis, limits, &mut stats, proof).unwrap_or_else(Verdict::Unknown);
+        Outcome::new(self.name(), verdict, stats)
     }
 }
 
 fn check(
-    task: &Task<'_>,
-    budget: &Budget,
-    progress: &dyn Progress,
+    analysis: &Analysis<'_>,
+    limits: &Limits,
     stats: &mut Stats,
     proof: Option<&mut Option<Proof>>,
 ) -> Result<Verdict, Reason> {
-    let system = task.system(1);
-    let automata = build_automata(task, &system, budget)?;
+    let system = analysis.system(1);
+    let automata = start::automata(analysis, limits)?;
     // Proofs are about each process's letters by themselves.
     let sharing = if proof.is_some() { Sharing::PerProcess } else { Sharing::One };
-    let setup = Setup::new(&automata, task.model, task.interlocked, sharing);
+    let setup = Setup::new(&automata, analysis.task.model, analysis.task.interlocked, sharing);
     let bad = bad_combinations(&system, &automata).map_err(Reason::Unsupported)?;
     let mut search = Search::new(&setup);
     for combination in &bad {
@@ -169,11 +162,11 @@ fn check(
         expanded += 1;
         if expanded.is_multiple_of(256) {
             count(search, &automata, stats);
-            progress.tell("searching backward with a single buffer", stats);
-            let checked = budget.check(search.bytes()).and_then(|()| budget.check_work(search.generated()));
+            limits.report("searching backward with a single buffer", stats);
+            let checked = limits.check(search.bytes()).and_then(|()| limits.check_work(search.generated()));
             exhausted = checked.err();
         } else {
-            exhausted = budget.check_often(&mut pace, || search.bytes()).err();
+            exhausted = limits.check_often(&mut pace, || search.bytes()).err();
         }
         exhausted.is_none()
     });
@@ -184,12 +177,12 @@ fn check(
             if let Some(proof) = proof {
                 *proof = Some(proof::proof(&setup, search.minimal_elements()));
             }
-            Ok(Verdict::Safe)
+            Ok(Verdict::Holds)
         }
         Some(Found::Initial(node)) => {
-            let witness = unfold(task, &system, &automata, &setup, &search, &bad, node);
+            let witness = unfold(analysis, &system, &automata, &setup, &search, &bad, node);
             witness
-                .map(Verdict::Unsafe)
+                .map(Verdict::Violated)
                 .ok_or_else(|| Reason::Bug("a bad state was found, but no run to it".into()))
         }
     }
@@ -205,7 +198,7 @@ fn count(search: &Search<'_, Setup>, automata: &Automata, stats: &mut Stats) {
 
 /// The run to a bad state that an initial element stands for.
 fn unfold(
-    task: &Task<'_>,
+    analysis: &Analysis<'_>,
     system: &System,
     automata: &Automata,
     setup: &Setup,
@@ -228,7 +221,7 @@ fn unfold(
             }
         });
     }
-    witness::unfold(automata, setup, search.element(initial), &chain, &states?).witness(task, system)
+    witness::unfold(automata, setup, search.element(initial), &chain, &states?).witness(analysis, system)
 }
 
 /// How an element is a predecessor of another.

@@ -2,7 +2,7 @@
 
 use palisade_base::Source;
 use palisade_cover::{Dual, Single};
-use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
 
@@ -21,9 +21,9 @@ fn check(count: &str, condition: &str, expected: &str) {
             interlocked: Interlocked::default(),
             options: Options::default(),
         };
-        let outcome = engine.check(&task, &Budget::unlimited(1), &Silent);
+        let outcome = engine.check(&task.analysis(), &Limits::unlimited(1));
         let found = match &outcome.verdict {
-            Verdict::Unsafe(witness) => format!("unsafe with {}", witness.instantiation.any),
+            Verdict::Violated(witness) => format!("unsafe with {}", witness.instantiation.any),
             verdict => verdict.word().to_owned(),
         };
         assert_eq!(found, expected, "{}: [{count}] {condition}: {:?}", engine.name(), outcome.verdict);

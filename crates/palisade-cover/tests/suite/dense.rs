@@ -3,10 +3,10 @@
 
 use palisade_base::Source;
 use palisade_certificate::verify;
-use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::random::Random;
 use palisade_cover::{Dual, Single};
-use palisade_engine::{Budget, Engine, Options, Silent, Suitability, Task, Threads};
+use palisade_engine::{Engine, Limits, Options, Suitability, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
 
@@ -125,17 +125,17 @@ fn differential_programs_in_which_every_instruction_matters() {
         ] {
             let options = Options::default();
             let task = Task { program: &program, threads: Threads::Declared, model, interlocked, options };
-            let system = task.system(1);
+            let system = task.lower(1);
             let expected =
-                match brute::check(task.machine(&system), Limits { states: 20_000, buffer: Some(5) }) {
+                match brute::check(task.machine(&system), Scope { states: 20_000, buffer: Some(5) }) {
                     Answer::Safe => "safe",
                     Answer::Unsafe(_) => "unsafe",
                     Answer::Inconclusive => continue,
                 };
             *(if expected == "safe" { &mut safe } else { &mut broken }) += 1;
             if seed % 8 == 0 && expected == "safe" {
-                let proof = Single.prove(&task, &Budget::unlimited(1), &Silent).1.expect("it is safe");
-                if let Err(refusal) = verify(&task, &proof, &Budget::unlimited(1), &Silent) {
+                let proof = Single.prove(&task.analysis(), &Limits::unlimited(1)).1.expect("it is safe");
+                if let Err(refusal) = verify(&task, &proof, &Limits::unlimited(1)) {
                     panic!(
                         "seed {seed}: the proof under {}, {interlocked:?}: {refusal}\n{text}",
                         model.name()
@@ -143,8 +143,8 @@ fn differential_programs_in_which_every_instruction_matters() {
                 }
             }
             for engine in [&Single as &dyn Engine, &Dual] {
-                if engine.suits(&task) != Suitability::No {
-                    let verdict = engine.check(&task, &Budget::unlimited(1), &Silent).verdict;
+                if engine.suits(&task.analysis()) != Suitability::No {
+                    let verdict = engine.check(&task.analysis(), &Limits::unlimited(1)).verdict;
                     let (name, model) = (engine.name(), model.name());
                     assert_eq!(
                         verdict.word(),

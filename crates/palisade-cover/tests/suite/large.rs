@@ -2,7 +2,7 @@
 
 use palisade_base::Source;
 use palisade_cover::{Dual, Single};
-use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
 
@@ -16,7 +16,7 @@ fn check(text: &str, expected: &str) {
             interlocked: Interlocked::default(),
             options: Options::default(),
         };
-        let found = match engine.check(&task, &Budget::unlimited(1), &Silent).verdict {
+        let found = match engine.check(&task.analysis(), &Limits::unlimited(1)).verdict {
             Verdict::Unknown(reason) => reason.to_string(),
             verdict => verdict.word().to_owned(),
         };

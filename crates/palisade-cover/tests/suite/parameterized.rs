@@ -1,6 +1,6 @@
 //! The engines on programs for any number of threads, against brute force on small numbers of them.
 
-use palisade_conformance::brute::Limits;
+use palisade_conformance::brute::Scope;
 use palisade_conformance::parameterized::check_parameterized;
 use palisade_conformance::suite::{SuiteConfig, Unknown};
 use palisade_cover::{Dual, Single};
@@ -15,7 +15,7 @@ fn check(engine: &dyn Engine, models: &[Model]) {
             models: models.to_vec(),
             unknown: Unknown::Never,
             // Bodies without loops store less than eight times.
-            limits: Limits { states: 5_000, buffer: Some(8) },
+            limits: Scope { states: 5_000, buffer: Some(8) },
             ..SuiteConfig::default()
         },
     );

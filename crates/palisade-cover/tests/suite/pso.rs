@@ -2,7 +2,7 @@
 
 use palisade_base::Source;
 use palisade_cover::Single;
-use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads};
+use palisade_engine::{Engine, Limits, Options, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
 
@@ -12,7 +12,7 @@ fn check_with(interlocked: Interlocked, text: &str, expected: &str) {
     let threads = Threads::Declared;
     let task =
         Task { program: &program, threads, model: Model::Pso, interlocked, options: Options::default() };
-    let verdict = Single.check(&task, &Budget::unlimited(1), &Silent).verdict;
+    let verdict = Single.check(&task.analysis(), &Limits::unlimited(1)).verdict;
     assert_eq!(verdict.word(), expected, "{text}\n{verdict:?}");
 }
 

@@ -2,7 +2,7 @@
 
 use palisade_base::Source;
 use palisade_cover::{Dual, Single};
-use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads};
+use palisade_engine::{Engine, Limits, Options, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
 
@@ -25,7 +25,7 @@ fn check(between: &str, expected: &str) {
             interlocked: Interlocked::default(),
             options: Options::default(),
         };
-        let outcome = engine.check(&task, &Budget::unlimited(1), &Silent);
+        let outcome = engine.check(&task.analysis(), &Limits::unlimited(1));
         assert_eq!(
             outcome.verdict.word(),
             expected,

@@ -3,7 +3,7 @@
 use palisade_conformance::suite::{SuiteConfig, Unknown, check_classics, check_engine};
 use palisade_conformance::{Profile, generate};
 use palisade_cover::{Dual, Single};
-use palisade_engine::{Budget, Engine, Options, Silent, Task, Threads};
+use palisade_engine::{Engine, Limits, Options, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::print::print;
 
@@ -43,8 +43,7 @@ fn differential_single_buffer_and_load_buffers() {
         for model in [Model::Sc, Model::Tso] {
             let (threads, interlocked) = (Threads::Declared, Interlocked::WholeBuffer);
             let task = Task { program: &program, threads, model, interlocked, options: Options::default() };
-            let ask =
-                |engine: &dyn Engine| engine.check(&task, &Budget::unlimited(1), &Silent).verdict.word();
+            let ask = |engine: &dyn Engine| engine.check(&task.analysis(), &Limits::unlimited(1)).verdict.word();
             let (single, dual) = (ask(&Single), ask(&Dual));
             let name = model.name();
             assert_eq!(

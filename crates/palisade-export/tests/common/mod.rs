@@ -67,7 +67,7 @@ impl Subject {
             options: Options::default(),
         };
         let budget = Budget::unlimited(1).with_timeout(Duration::from_secs(60)).with_memory(1 << 30);
-        match Explicit.check(&task, &budget, &Silent).verdict {
+        match Explicit.check(&task.analysis(), &budget, &Silent).verdict {
             Verdict::Safe => Some(true),
             Verdict::Unsafe(_) => Some(false),
             Verdict::Unknown(_) => None,

@@ -3,9 +3,9 @@
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
 use palisade_base::Source;
-use palisade_conformance::brute::{self, Limits};
+use palisade_conformance::brute::{self, Scope};
 use palisade_conformance::robust;
-use palisade_engine::{Budget, Progress, Reason, Silent, Stats, Witness};
+use palisade_engine::{Limits, Reason, Stats, Witness};
 use palisade_fences::{
     Fencing, Findings, Judgement, Oracle, Per, Placement, Places, Verdict, Wanted, Which, find,
 };
@@ -71,7 +71,7 @@ impl Brute {
         let system = lower(program, Instantiation::declared(2));
         let machine = Machine::new(&system, self.model);
         match self.goal {
-            Goal::Safety => match brute::check(machine, Limits::states(states)) {
+            Goal::Safety => match brute::check(machine, Scope::states(states)) {
                 brute::Answer::Safe => Said::Right,
                 brute::Answer::Unsafe(run) => Said::Wrong(run),
                 brute::Answer::Inconclusive => Said::TooMany,
@@ -88,12 +88,12 @@ impl Brute {
 impl Oracle for Brute {
     type Error = std::convert::Infallible;
 
-    fn judge(&self, program: &Program, _: &Budget, _: &dyn Progress) -> Result<Judgement, Self::Error> {
+    fn judge(&self, program: &Program, _: &Limits) -> Result<Judgement, Self::Error> {
         self.calls.set(self.calls.get() + 1);
         // Marks are states of their own.
         let verdict = match self.answer_within(program, 50 * self.states) {
-            Said::Right => Verdict::Right,
-            Said::Wrong(run) => Verdict::Wrong(Witness { instantiation: Instantiation::declared(2), run }),
+            Said::Right => Verdict::Holds,
+            Said::Wrong(run) => Verdict::Violated(Witness { instantiation: Instantiation::declared(2), run }),
             Said::TooMany => Verdict::Unknown(Reason::Unsupported("too many states".to_owned())),
         };
         Ok(Judgement { verdict, engine: "brute", stats: Stats::new() })
@@ -116,7 +116,7 @@ impl Oracle for Brute {
 }
 
 pub fn search(places: &Places, which: Which, oracle: &Brute) -> Findings {
-    match find(places, which, &|_| 1, oracle, &Budget::unlimited(1), &Silent) {
+    match find(places, which, &|_| 1, oracle, &Limits::unlimited(1)) {
         Ok(findings) => findings,
         Err(never) => match never {},
     }

@@ -1,7 +1,7 @@
 //! Programs as text, and all their outcomes.
 
 use palisade_base::Source;
-use palisade_conformance::brute::{self, Limits, Observed};
+use palisade_conformance::brute::{self, Scope, Observed};
 use palisade_memory::{Machine, Model};
 use palisade_program::running::System;
 use palisade_program::{Instantiation, lower};
@@ -21,7 +21,7 @@ pub fn system(text: &str) -> System {
 #[allow(dead_code)]
 pub fn outcomes(machine: Machine<'_>, names: &str) -> BTreeSet<String> {
     let seen: Vec<Observed> = names.split(' ').map(|name| Observed::named(machine.system, name)).collect();
-    let found = brute::outcomes(machine, Limits::states(500_000), &seen).expect("the program is small");
+    let found = brute::outcomes(machine, Scope::states(500_000), &seen).expect("the program is small");
     let show = |values: Vec<i64>| values.iter().map(i64::to_string).collect::<String>();
     found.into_iter().map(show).collect()
 }

@@ -12,7 +12,7 @@
 //! *Differences from the paper.* Programs may choose values, start processes, have fences and atomic sections (an atomic section is one event). Where they stop
 //! everybody or wait, the search runs a program that does a little more (`subject.rs`); should a report rest on just that, the answer is `unknown`.
 //!
-//! *Cost.* Exponential in the number of conflicts. Programs with loops are run up to lengths that are doubled until no execution is cut, or a violation is found, or the budget is used up.
+//! *Cost.* Exponential in the number of conflicts. Programs with loops are run up to lengths that are doubled until no execution is cut, or a violation is found, or the limits are reached.
 
 mod subject;
 mod witness;
@@ -21,10 +21,9 @@ use crate::event::{Access, Action, Bytes, Event, Instruction, MOST_PROCESSES, Pr
 use crate::monitor::Monitor;
 use crate::violations::Violation;
 use palisade_base::{Id, limits};
-use palisade_dpor::{Limits, explore};
+use palisade_dpor::explore;
 use palisade_engine::{
-    Budget, Exhausted, Progress, Reason, Robustness, RobustnessEngine, RobustnessOutcome, Stats, Suitability,
-    Task, Witness,
+    Analysis, Engine, Exhausted, Limits, Outcome, Reason, Robustness, Stats, Suitability, Verdict, Witness,
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::running::CellId;
@@ -44,32 +43,32 @@ const LONGEST: usize = 512;
 /// How often progress is told, in executions.
 const ASK_EVERY: u64 = 16;
 
-impl RobustnessEngine for ByMonitors {
+impl Engine<Robustness> for ByMonitors {
     fn name(&self) -> &'static str {
         "monitor"
     }
 
-    fn suits(&self, task: &Task<'_>) -> Suitability {
-        if task.is_parameterized() { Suitability::No } else { Suitability::Tries }
+    fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
+        if analysis.task.is_parameterized() { Suitability::No } else { Suitability::Reluctant }
     }
 
-    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> RobustnessOutcome {
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome<Robustness> {
         let mut stats = Stats::new();
-        let answer = answer(task, budget, progress, &mut stats);
-        RobustnessOutcome { answer, engine: self.name(), stats }
+        let answer = answer(analysis, limits, &mut stats);
+        Outcome::new(self.name(), answer, stats)
     }
 }
 
-fn answer(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &mut Stats) -> Robustness {
-    if task.is_parameterized() {
+fn answer(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Verdict {
+    if analysis.task.is_parameterized() {
         let why = "executions are run for a fixed number of processes only; say how many with --threads N";
-        return Robustness::Unknown(Reason::Unsupported(why.to_owned()));
+        return Verdict::Unknown(Reason::Unsupported(why.to_owned()));
     }
-    if task.model == Model::Sc {
-        return Robustness::Robust;
+    if analysis.task.model == Model::Sc {
+        return Verdict::Holds;
     }
-    let system = task.system(1);
-    let machine = task.machine(&system);
+    let system = analysis.system(1);
+    let machine = analysis.machine(&system);
     let mut length = SHORTEST;
     // Whether there was a report that the machine did not confirm, with this length or a shorter one.
     let mut unconfirmed = false;
@@ -77,8 +76,7 @@ fn answer(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &mut
         // Executions are counted for the last length only, so that their number is that of the partial orders.
         stats.set("executions", 0);
         stats.set("broken_off", 0);
-        let mut search =
-            Search { machine, budget, progress, stats, length, end: None, not_shown: false, cut: false };
+        let mut search = Search { machine, limits, stats, length, end: None, not_shown: false, cut: false };
         for state in (Machine { model: Model::Sc, ..machine }).initial_states() {
             limits::go_on();
             search.run(state);
@@ -91,20 +89,20 @@ fn answer(task: &Task<'_>, budget: &Budget, progress: &dyn Progress, stats: &mut
         unconfirmed |= not_shown;
         match end {
             Some(End::Shown(run)) => {
-                return Robustness::NotRobust(Witness { instantiation: task.instantiation(1), run });
+                return Verdict::Violated(Witness { instantiation: analysis.instantiation(1), run });
             }
             Some(End::Exhausted(what)) => {
                 let reached = (length > SHORTEST && !before).then(|| cut_reason(length / 2));
-                return Robustness::Unknown(Reason::exhausted(what, reached));
+                return Verdict::Unknown(Reason::exhausted(what, reached));
             }
             None if cut && length < LONGEST => length *= 2,
-            None if cut && !unconfirmed => return Robustness::Unknown(cut_reason(length)),
+            None if cut && !unconfirmed => return Verdict::Unknown(cut_reason(length)),
             None if unconfirmed => {
                 let why =
                     "a violation was seen only where a process fails, waits or is stuck in an atomic section";
-                return Robustness::Unknown(Reason::Unsupported(why.to_owned()));
+                return Verdict::Unknown(Reason::Unsupported(why.to_owned()));
             }
-            None => return Robustness::Robust,
+            None => return Verdict::Holds,
         }
     }
 }
@@ -124,8 +122,7 @@ enum End {
 
 struct Search<'a> {
     machine: Machine<'a>,
-    budget: &'a Budget,
-    progress: &'a dyn Progress,
+    limits: &'a Limits,
     stats: &'a mut Stats,
     length: usize,
     end: Option<End>,
@@ -140,8 +137,8 @@ impl Search<'_> {
     fn run(&mut self, state: palisade_memory::State) {
         let memory = state.memory.as_slice().to_vec();
         let mut subject =
-            subject::Model::new(Machine { model: Model::Sc, ..self.machine }, state, self.budget);
-        let limits = Limits { steps: self.length, ..Limits::default() };
+            subject::Model::new(Machine { model: Model::Sc, ..self.machine }, state, self.limits);
+        let limits = palisade_dpor::Limits { steps: self.length, ..Default::default() };
         let mut executions = 0;
         let summary = explore(&mut subject, limits, |subject, execution| {
             executions += 1;
@@ -164,11 +161,11 @@ impl Search<'_> {
     }
 
     fn ask(&self, executions: u64) -> Result<(), Exhausted> {
-        self.budget.check_work(self.stats.get("steps").unwrap_or(0))?;
+        self.limits.check_work(self.stats.get("steps").unwrap_or(0))?;
         if executions.is_multiple_of(ASK_EVERY) {
-            self.progress.tell("running executions", self.stats);
+            self.limits.report("running executions", self.stats);
         }
-        self.budget.check(0)
+        self.limits.check(0)
     }
 
     /// Runs the monitors on an execution. The answer is a run that shows a violation.

@@ -16,7 +16,7 @@
 use crate::event::Access;
 use palisade_base::{Id, limits};
 use palisade_dpor::{Footprint, Mode, Next, Subject, Touch};
-use palisade_engine::Budget;
+use palisade_engine::Limits;
 use palisade_memory::{Action, Effect, Machine, Refusal, State, Step};
 use palisade_program::running::{Address, CellId, CodeId, EdgeId, Instr, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 
 /// More local states between two accesses, or inside an atomic section, than this are not followed.
 const MOST_LOCAL: usize = 20_000;
-/// So many local steps between two looks at the budget.
+/// So many local steps between two looks at the limits.
 const LOOK_EVERY: usize = 64;
 
 /// Cells that are accessed, in order, and whether they are written.
@@ -83,7 +83,7 @@ pub struct Model<'a> {
     /// Whether some process could have gone on locally for longer than we followed.
     pub bounded: bool,
     /// Local steps end when it runs out; whoever runs the executions finds out by asking it, too.
-    budget: &'a Budget,
+    limits: &'a Limits,
 }
 
 /// Where an execution is.
@@ -124,7 +124,7 @@ struct Outcome {
 
 impl<'a> Model<'a> {
     /// The program at an initial state. The machine is one under sequential consistency.
-    pub fn new(machine: Machine<'a>, state: State, budget: &'a Budget) -> Model<'a> {
+    pub fn new(machine: Machine<'a>, state: State, limits: &'a Limits) -> Model<'a> {
         let process = |thread| Some(Process { thread, ahead: Ahead::Begin, children: 0 });
         let processes: Vec<_> = state.threads.ids().map(process).collect();
         Model {
@@ -135,7 +135,7 @@ impl<'a> Model<'a> {
             footprints: FxHashMap::default(),
             asked: None,
             bounded: false,
-            budget,
+            limits,
         }
     }
 
@@ -192,7 +192,7 @@ impl<'a> Model<'a> {
                 goes_round = true;
                 continue;
             }
-            let ran_out = known.len().is_multiple_of(LOOK_EVERY) && self.budget.check(0).is_err();
+            let ran_out = known.len().is_multiple_of(LOOK_EVERY) && self.limits.check(0).is_err();
             if known.len() > MOST_LOCAL || ran_out {
                 self.bounded = true;
                 goes_round = true;

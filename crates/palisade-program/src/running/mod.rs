@@ -12,12 +12,14 @@ mod code;
 mod eval;
 mod liveness;
 mod property;
+mod structure;
 
 pub use crate::written::{BinaryOp, Domain, Outside, Rmw, Type, UnaryOp};
 pub use code::{Address, Code, Edge, Expr, Instr, Register};
 pub use eval::{Fault, binary, unary};
 pub use liveness::Liveness;
 pub use property::{Condition, Property, PropertyKind};
+pub use structure::Structure;
 
 use crate::Value;
 use palisade_base::{IdVec, Span, define_id};

@@ -24,14 +24,15 @@ use crate::numbers::{Up, greatest, is_simple, places, truth_grows};
 use crate::rules::MemoryId;
 use crate::tokens::{LocalId, Tokens};
 use palisade_base::Interner;
-use palisade_engine::Budget;
+use palisade_engine::Limits;
 use palisade_engine::proof::Crowds;
 use palisade_memory::Machine;
 use palisade_program::Value;
-use palisade_program::running::{Location, PropertyKind, RoleId};
+use palisade_program::running::{Liveness, Location, PropertyKind, RoleId};
 use palisade_trace::Run;
 use rustc_hash::FxHashSet;
 use search::{Search, Searched, Side};
+use std::sync::Arc;
 
 /// Any number of threads.
 const ANY: u32 = u32::MAX;
@@ -68,7 +69,7 @@ pub(crate) struct Population<'a, 'c> {
     pub tokens: Tokens<'a>,
     pub memories: Interner<MemoryId, Vec<Value>>,
     pub counters: Counters,
-    budget: &'c Budget,
+    limits: &'c Limits,
     tell: &'c dyn Fn(&Counters),
     monotone: bool,
     /// Whether every count is compared with something that does not depend on threads' numbers.
@@ -86,7 +87,12 @@ pub(crate) struct Population<'a, 'c> {
 
 impl<'a, 'c> Population<'a, 'c> {
     /// A search of a program without recursion, under SC.
-    pub fn new(machine: Machine<'a>, budget: &'c Budget, tell: &'c dyn Fn(&Counters)) -> Population<'a, 'c> {
+    pub fn new(
+        machine: Machine<'a>,
+        liveness: Arc<Liveness>,
+        limits: &'c Limits,
+        tell: &'c dyn Fn(&Counters),
+    ) -> Population<'a, 'c> {
         let system = machine.system;
         let monotone = system
             .properties
@@ -99,10 +105,10 @@ impl<'a, 'c> Population<'a, 'c> {
         let counted_at_end = |role: RoleId| counted.contains(&(role, system.role_code(role).exit));
         let vanishing = system.roles.ids().map(|role| !counted_at_end(role)).collect();
         Population {
-            tokens: Tokens::new(machine),
+            tokens: Tokens::new(machine, liveness),
             memories: Interner::new(),
             counters: Counters::default(),
-            budget,
+            limits,
             tell,
             monotone,
             simple,

@@ -128,13 +128,13 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
         let population = &mut *self.population;
         population.counters.states += 1;
         if population.counters.states.is_multiple_of(64) {
-            population.budget.check(population.bytes).map_err(Interrupted::Exhausted)?;
+            population.limits.check(population.bytes).map_err(Interrupted::Exhausted)?;
         }
         if population.counters.states.is_multiple_of(1024) {
             (population.tell)(&population.counters);
             population.check_growth()?;
         }
-        population.budget.check_work(population.counters.states).map_err(Interrupted::Exhausted)?;
+        population.limits.check_work(population.counters.states).map_err(Interrupted::Exhausted)?;
         let marking = self.met[at].marking.clone();
         let memory = Rc::clone(population.memories.get(marking.memory));
         let named = marking.named.iter().enumerate().map(|(thread, &local)| (Actor::Named(thread), local));

@@ -3,7 +3,7 @@
 use palisade_base::Source;
 use palisade_conformance::brute::Answer;
 use palisade_conformance::rounds::{self, RoundLimits};
-use palisade_engine::{Bound, Budget, Engine, Options, Reason, Silent, Task, Threads, Verdict};
+use palisade_engine::{Bound, Engine, Limits, Options, Reason, Task, Threads, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::Program;
@@ -32,12 +32,12 @@ fn ask(engine: &dyn Engine, program: &Program, rounds: Bound) -> Verdict {
     let options = Options { rounds, ..Options::default() };
     let (model, interlocked) = (Model::Sc, Interlocked::default());
     let task = Task { program, threads: Threads::Declared, model, interlocked, options };
-    engine.check(&task, &Budget::unlimited(1), &Silent).verdict
+    engine.check(&task.analysis(), &Limits::unlimited(1)).verdict
 }
 
 /// The height of the highest stack of the run that breaks a program.
 fn height(program: &Program) -> usize {
-    let Verdict::Unsafe(witness) = ask(&Pushdown, program, Bound::Fixed(2)) else {
+    let Verdict::Violated(witness) = ask(&Pushdown, program, Bound::Fixed(2)) else {
         panic!("the bug is not found");
     };
     let system = lower(program, Instantiation { any: 1, every: None });
@@ -69,8 +69,8 @@ fn cut_stacks_find_nothing() {
 
 #[test]
 fn all_heights_are_covered() {
-    assert_eq!(ask(&Pushdown, &two_counts(17, 17, "up == 0"), Bound::Auto), Verdict::Safe);
+    assert_eq!(ask(&Pushdown, &two_counts(17, 17, "up == 0"), Bound::Auto), Verdict::Holds);
     // Every multiple of 6 has an even number of returns.
-    assert_eq!(ask(&Pushdown, &two_counts(6, 4, "up % 2 == 0"), Bound::Auto), Verdict::Safe);
+    assert_eq!(ask(&Pushdown, &two_counts(6, 4, "up % 2 == 0"), Bound::Auto), Verdict::Holds);
     assert_eq!(ask(&Pushdown, &two_counts(6, 4, "up == 0"), Bound::Auto).word(), "unsafe");
 }

@@ -7,7 +7,7 @@ use palisade_conformance::brute::Answer;
 use palisade_conformance::generate::{Recursion, generate_recursive};
 use palisade_conformance::rounds::{self, ANY, RoundLimits, most_rounds};
 use palisade_conformance::shrink;
-use palisade_engine::{Bound, Budget, Engine, Options, Reason, Reduction, Silent, Task, Threads, Verdict};
+use palisade_engine::{Bound, Engine, Limits, Options, Reason, Reduction, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower, print};
@@ -25,8 +25,8 @@ fn ask(program: &Program, rounds: Bound, reduction: Reduction) -> Verdict {
     let options = Options { rounds, reduction, ..Options::default() };
     let (model, interlocked) = (Model::Sc, Interlocked::default());
     let task = Task { program, threads: Threads::Declared, model, interlocked, options };
-    let budget = Budget::unlimited(1).with_work(200_000);
-    Pushdown.check(&task, &budget, &Silent).verdict
+    let limits = Limits::unlimited(1).with_work(200_000);
+    Pushdown.check(&task.analysis(), &limits).verdict
 }
 
 /// What is wrong with the engine's answer, if anything; otherwise what it was compared with.
@@ -39,18 +39,20 @@ fn problem(program: &Program, limits: RoundLimits, reduction: Reduction) -> Resu
     let answer = rounds::check(machine, RoundLimits { rounds: bound, ..limits });
     let verdict = ask(program, Bound::Fixed(limits.rounds), reduction);
     match (&verdict, &answer) {
-        (Verdict::Unsafe(_), Answer::Safe) => return Err("unsafe, but brute force finds nothing".to_owned()),
-        (Verdict::Unsafe(witness), _) => {
+        (Verdict::Violated(_), Answer::Safe) => {
+            return Err("unsafe, but brute force finds nothing".to_owned());
+        }
+        (Verdict::Violated(witness), _) => {
             replay(machine, &witness.run).map_err(|error| format!("the witness does not replay: {error}"))?;
             let used = most_rounds(&witness.run);
             if used > bound {
                 return Err(format!("the witness has {used} rounds"));
             }
         }
-        (Verdict::Safe | Verdict::Unknown(Reason::Rounds(_)), Answer::Unsafe(_)) => {
+        (Verdict::Holds | Verdict::Unknown(Reason::Rounds(_)), Answer::Unsafe(_)) => {
             return Err(format!("{}, but there is a run", verdict.word()));
         }
-        (Verdict::Safe, _) => {}
+        (Verdict::Holds, _) => {}
         (Verdict::Unknown(Reason::Rounds(rounds)), _) if *rounds == limits.rounds => {}
         (Verdict::Unknown(reason), _) if reason.what_ran_out().is_some() => return Ok(Compared::TooLarge),
         (Verdict::Unknown(reason), _) => return Err(format!("unknown: {reason}")),
@@ -127,7 +129,7 @@ fn more_rounds_break_more() {
         let mut broken = false;
         for rounds in 1..=3 {
             let verdict = ask(&program, Bound::Fixed(rounds), Reduction::Full);
-            let now = matches!(verdict, Verdict::Unsafe(_));
+            let now = matches!(verdict, Verdict::Violated(_));
             assert!(now || !broken, "seed {seed}: {rounds} rounds find less");
             broken = now;
         }

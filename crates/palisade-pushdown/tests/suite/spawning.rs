@@ -6,7 +6,7 @@ use palisade_conformance::brute::Answer;
 use palisade_conformance::generate::generate_spawning;
 use palisade_conformance::rounds::{self, ANY, RoundLimits};
 use palisade_conformance::shrink;
-use palisade_engine::{Bound, Budget, Engine, Options, Silent, Task, Threads, Verdict};
+use palisade_engine::{Bound, Engine, Limits, Options, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower, print};
@@ -17,7 +17,7 @@ use palisade_trace::replay;
 fn ask(program: &Program) -> Verdict {
     let (model, interlocked, options) = (Model::Sc, Interlocked::default(), Options::default());
     let task = Task { program, threads: Threads::Declared, model, interlocked, options };
-    Pushdown.check(&task, &Budget::unlimited(1).with_work(300_000), &Silent).verdict
+    Pushdown.check(&task.analysis(), &Limits::unlimited(1).with_work(300_000)).verdict
 }
 
 /// What is wrong with the engine's answer, if anything; otherwise the answer and that of brute force.
@@ -28,12 +28,14 @@ fn problem(program: &Program) -> Result<(&'static str, &'static str), String> {
     let answer = rounds::check(machine, limits);
     let verdict = ask(program);
     match (&verdict, &answer) {
-        (Verdict::Safe, Answer::Unsafe(_)) => return Err("safe, but there is a run".to_owned()),
-        (Verdict::Unsafe(_), Answer::Safe) => return Err("unsafe, but brute force finds nothing".to_owned()),
-        (Verdict::Unsafe(witness), _) => {
+        (Verdict::Holds, Answer::Unsafe(_)) => return Err("safe, but there is a run".to_owned()),
+        (Verdict::Violated(_), Answer::Safe) => {
+            return Err("unsafe, but brute force finds nothing".to_owned());
+        }
+        (Verdict::Violated(witness), _) => {
             replay(machine, &witness.run).map_err(|error| format!("the witness does not replay: {error}"))?;
         }
-        (Verdict::Safe, _) => {}
+        (Verdict::Holds, _) => {}
         (Verdict::Unknown(reason), _) => return Err(format!("unknown: {reason}")),
     }
     Ok((verdict.word(), answer.word()))
@@ -70,7 +72,7 @@ fn threads_that_are_not_followed_are_not_vouched_for() {
         let options = Options { rounds, ..Options::default() };
         let (model, interlocked) = (Model::Sc, Interlocked::default());
         let task = Task { program: &program, threads: Threads::Declared, model, interlocked, options };
-        let verdict = Pushdown.check(&task, &Budget::unlimited(1).with_work(300_000), &Silent).verdict;
+        let verdict = Pushdown.check(&task.analysis(), &Limits::unlimited(1).with_work(300_000)).verdict;
         let Verdict::Unknown(reason) = verdict else { panic!("nine are not followed: {verdict:?}") };
         assert_eq!(reason.to_string(), format!("{start}{between}{end}"));
     }

@@ -6,7 +6,7 @@ use palisade_conformance::brute::Answer;
 use palisade_conformance::generate::{Recursion, generate_recursive, generate_spawning};
 use palisade_conformance::rounds::{self, RoundLimits};
 use palisade_conformance::shrink;
-use palisade_engine::{Bound, Budget, Engine, Options, Reason, Silent, Task, Threads, Verdict};
+use palisade_engine::{Bound, Engine, Limits, Options, Reason, Task, Threads, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::Program;
@@ -21,7 +21,7 @@ fn ask(program: &Program, rounds: u32) -> Verdict {
     let options = Options { rounds: Bound::Fixed(rounds), ..Options::default() };
     let (model, interlocked) = (Model::Tso, Interlocked::default());
     let task = Task { program, threads: Threads::Declared, model, interlocked, options };
-    ROUNDS.check(&task, &Budget::unlimited(1).with_work(WORK), &Silent).verdict
+    ROUNDS.check(&task.analysis(), &Limits::unlimited(1).with_work(WORK)).verdict
 }
 
 /// What the engine may do for one program.
@@ -34,14 +34,16 @@ fn problem(program: &Program, limits: RoundLimits) -> Result<(&'static str, &'st
     let answer = rounds::check(machine, limits);
     let verdict = ask(program, limits.rounds);
     match (&verdict, &answer) {
-        (Verdict::Unsafe(_), Answer::Safe) => return Err("unsafe, but brute force finds nothing".to_owned()),
-        (Verdict::Unsafe(witness), _) => {
+        (Verdict::Violated(_), Answer::Safe) => {
+            return Err("unsafe, but brute force finds nothing".to_owned());
+        }
+        (Verdict::Violated(witness), _) => {
             replay(machine, &witness.run).map_err(|error| format!("the witness does not replay: {error}"))?;
         }
-        (Verdict::Safe | Verdict::Unknown(Reason::Rounds(_)), Answer::Unsafe(_)) => {
+        (Verdict::Holds | Verdict::Unknown(Reason::Rounds(_)), Answer::Unsafe(_)) => {
             return Err(format!("{}, but there is a run", verdict.word()));
         }
-        (Verdict::Safe | Verdict::Unknown(Reason::Rounds(_)), _) => {
+        (Verdict::Holds | Verdict::Unknown(Reason::Rounds(_)), _) => {
             return Ok(("safe within the rounds", answer.word()));
         }
         (Verdict::Unknown(reason), _) if reason.what_ran_out().is_some() => {

@@ -65,7 +65,7 @@ pub fn check(subject: Subject<'_>, finding: &Finding<'_>, notes: &[Note], number
         peak_memory_bytes: finding.peak_memory_bytes,
     };
     body.push_str(&took.html(&crate::notes(subject.source, notes)));
-    took.entry(finding.file, finding.outcome.verdict.word(), why, body)
+    took.entry(finding.file, finding.outcome.word(), why, body)
 }
 
 /// The answer of `palisade robust`.
@@ -83,7 +83,7 @@ pub fn robust(subject: Subject<'_>, finding: &RobustFinding<'_>, number: usize) 
         peak_memory_bytes: finding.peak_memory_bytes,
     };
     body.push_str(&took.html(""));
-    took.entry(finding.file, finding.outcome.answer.word(), why, body)
+    took.entry(finding.file, finding.outcome.word(), why, body)
 }
 
 /// The answer of `palisade robust --triangular`.
@@ -101,7 +101,7 @@ pub fn race(subject: Subject<'_>, finding: &RaceFinding<'_>, number: usize) -> E
         peak_memory_bytes: finding.peak_memory_bytes,
     };
     body.push_str(&took.html(""));
-    took.entry(finding.file, finding.outcome.answer.word(), why, body)
+    took.entry(finding.file, finding.outcome.word(), why, body)
 }
 
 /// The answer of `palisade fences`.

@@ -26,12 +26,12 @@ use draft::{Built, Draft};
 use extend::{Variant, extend};
 use oracle::{Sequence, sequences};
 use palisade_engine::{
-    Budget, Engine, Exhausted, Note, Outcome, Progress, ROBUST, Reachability, Reached, Reason, Stats,
-    Suitability, Task, Verdict, Witness,
+    Analysis, Engine, Exhausted, Limits, Note, Outcome, Reachability, Reached, Reason, Stats, Suitability,
+    Verdict, Witness,
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::describe;
-use palisade_program::running::{CodeId, Instr, System};
+use palisade_program::running::CodeId;
 use palisade_trace::{Run, until_bad};
 use rustc_hash::FxHashSet;
 
@@ -56,20 +56,18 @@ impl Engine for Lazy {
         "lazy"
     }
 
-    fn suits(&self, task: &Task<'_>) -> Suitability {
-        let fits = task.model == Model::Tso && !task.is_parameterized() && !calls(&task.system(1));
+    fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
+        let fits = analysis.task.model == Model::Tso
+            && !analysis.task.is_parameterized()
+            && !analysis.structure().calls;
         if fits { Suitability::Tries } else { Suitability::No }
     }
 
-    fn check(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> Outcome {
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome {
         let mut stats = Stats::new();
-        let verdict = self.decide(task, budget, progress, &mut stats);
-        Outcome { verdict, engine: self.name(), stats }
+        let verdict = self.decide(analysis, limits, &mut stats);
+        Outcome::new(self.name(), verdict, stats)
     }
-}
-
-fn calls(system: &System) -> bool {
-    system.codes.iter().any(|code| code.edges().iter().any(|edge| matches!(edge.instr, Instr::Call { .. })))
 }
 
 /// How a series of extensions ended.
@@ -83,55 +81,49 @@ enum End {
 }
 
 impl Lazy {
-    fn decide(
-        &self,
-        task: &Task<'_>,
-        budget: &Budget,
-        progress: &dyn Progress,
-        stats: &mut Stats,
-    ) -> Verdict {
+    fn decide(&self, analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Verdict {
         let unsupported = |why: &str| Verdict::Unknown(Reason::Unsupported(why.to_owned()));
-        if task.model != Model::Tso {
+        if analysis.task.model != Model::Tso {
             return unsupported("the lazy engine is made for TSO");
         }
-        if task.is_parameterized() {
+        if analysis.task.is_parameterized() {
             return unsupported("the lazy engine takes programs with a fixed number of processes");
         }
-        let system = task.system(1);
-        if calls(&system) {
+        let system = analysis.system(1);
+        if analysis.structure().calls {
             return unsupported("the lazy engine takes programs without procedures");
         }
         stats.set("states", 0);
         stats.set("sc_queries", 0);
         stats.set("extensions", 0);
-        let pool = pool(budget);
-        let effort = Effort { budget, progress, pool: pool.as_ref() };
-        let original = task.machine(&system);
-        let run = Series { lazy: self, task, original, effort };
-        let found = |run| Verdict::Unsafe(Witness { instantiation: task.instantiation(1), run });
+        let pool = pool(limits);
+        let effort = Effort { limits, pool: pool.as_ref() };
+        let original = analysis.machine(&system);
+        let run = Series { lazy: self, analysis, original, effort };
+        let found = |run| Verdict::Violated(Witness { instantiation: analysis.instantiation(1), run });
         if !unroll::is_cyclic(&system) {
             return match run.extend(None, Variant::Deleting, MOST_DELETIONS, stats) {
                 End::Bad(run) => found(run),
-                End::Safe => Verdict::Safe,
+                End::Safe => Verdict::Holds,
                 End::Open(reason) => Verdict::Unknown(reason),
             };
         }
         let mut reached = match run.extend(None, Variant::Superset, MOST_EXTENSIONS, stats) {
             End::Bad(run) => return found(run),
-            End::Safe => return Verdict::Safe,
+            End::Safe => return Verdict::Holds,
             End::Open(reason) if reason.what_ran_out().is_some() || reason.bug().is_some() => {
                 return Verdict::Unknown(reason);
             }
             End::Open(reason) => reason,
         };
-        for rounds in 1..=task.options.unroll {
+        for rounds in 1..=analysis.task.options.unroll {
             match run.extend(Some(rounds), Variant::Deleting, MOST_DELETIONS, stats) {
                 End::Bad(run) => return found(run),
                 // Safe up to these rounds.
                 End::Safe => {
                     let times = if rounds == 1 { "once".to_owned() } else { format!("{rounds} times") };
                     let text = format!("no bad state with loops unrolled {times}");
-                    reached = Reason::Unsupported(text);
+                    reached = Reason::Observed(text);
                 }
                 End::Open(reason) => {
                     let what = reason.what_ran_out();
@@ -148,7 +140,7 @@ impl Lazy {
 /// A series of extensions of one program.
 struct Series<'s> {
     lazy: &'s Lazy,
-    task: &'s Task<'s>,
+    analysis: &'s Analysis<'s>,
     original: Machine<'s>,
     effort: Effort<'s>,
 }
@@ -170,7 +162,7 @@ impl Series<'_> {
             };
             if round >= most {
                 let text = format!("no bad state with {round} extensions");
-                return End::Open(Reason::Unsupported(text));
+                return End::Open(Reason::Observed(text));
             }
             let found = match self.ask(&built, &known, stats) {
                 Ok(found) => found,
@@ -181,8 +173,8 @@ impl Series<'_> {
                     return End::Safe;
                 }
                 // Robust: the search under SC tells all, once it has come to its end. Others may be better at it.
-                if round == 0 && rounds.is_none() && self.effort.budget.learn_robust() {
-                    return End::Open(Reason::Unsupported(ROBUST.to_owned()));
+                if round == 0 && rounds.is_none() && self.analysis.facts().learn_robust() {
+                    return End::Open(Reason::Robust);
                 }
                 return match self.search(&draft, &built, u64::MAX, stats) {
                     Ok(Some(run)) => End::Bad(run),
@@ -200,14 +192,14 @@ impl Series<'_> {
                 let told = tell(&draft, &built, sequence.code, &path);
                 if extend(&mut draft, sequence.code, &path, variant) {
                     stats.add("extensions", 1);
-                    self.effort.progress.note(&told);
+                    self.effort.limits.note(&told);
                     known.insert((sequence.code, path));
                     extended = true;
                 }
             }
             if !extended {
                 let text = "no new sequence of instructions to put off was found";
-                return End::Open(Reason::Unsupported(text.to_owned()));
+                return End::Open(Reason::Observed(text.to_owned()));
             }
         }
         unreachable!("the rounds are bounded")
@@ -223,13 +215,12 @@ impl Series<'_> {
     ) -> Result<Option<Run>, Reason> {
         stats.add("sc_queries", 1);
         let machine = Machine { system: &built.system, model: Model::Sc, ..self.original };
-        let budget = match share {
-            u64::MAX => self.effort.budget.clone(),
-            share => self.effort.budget.clone().with_work(share),
+        let limits = match share {
+            u64::MAX => self.effort.limits.clone(),
+            share => self.effort.limits.clone().with_work(share),
         };
         let mut counted = Stats::new();
-        let found =
-            self.lazy.sc.reach(machine, &self.task.options, &budget, self.effort.progress, &mut counted);
+        let found = self.lazy.sc.reach(machine, &self.analysis.task.options, &limits, &mut counted);
         stats.add("states", counted.get("states").unwrap_or(0));
         match found {
             Reached::Nothing => Ok(None),

@@ -10,7 +10,7 @@ use crate::search::Effort;
 use palisade_base::Id;
 use palisade_conformance::brute::{self, Limits};
 use palisade_conformance::{Profile, generate};
-use palisade_engine::{Budget, Silent, Stats};
+use palisade_engine::{Limits, Stats};
 use palisade_memory::{Machine, Model, State};
 use palisade_program::running::System;
 use palisade_program::{Instantiation, Value, lower, print};
@@ -40,8 +40,8 @@ fn reachable(system: &System, original: &System) -> Option<BTreeSet<Seen>> {
 fn ask(system: &System) -> Vec<Sequence> {
     let mut system = system.clone();
     system.properties.clear();
-    let budget = Budget::unlimited(1).with_work(20_000);
-    let effort = Effort { budget: &budget, progress: &Silent, pool: None };
+    let limits = Limits::unlimited(1).with_work(20_000);
+    let effort = Effort { limits: &limits, pool: None };
     let found = find(
         Question::Cycle,
         Machine::new(&system, Model::Tso),

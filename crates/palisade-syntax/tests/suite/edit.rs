@@ -1,7 +1,7 @@
 //! Fences put into texts of every language: the text is as expected, it means what it should, and nothing else changes.
 
 use palisade_base::{Diagnostic, Source, Span};
-use palisade_conformance::brute::{self, Limits};
+use palisade_conformance::brute::{self, Scope};
 use palisade_memory::{Machine, Model};
 use palisade_program::written::{Block, Program, StmtKind};
 use palisade_program::{Instantiation, lower};
@@ -96,7 +96,7 @@ fn refused(language: Language, text: &str, wanted: &[&str], ids: &[&str]) {
 
 fn verdict(language: Language, text: &str) -> &'static str {
     let system = lower(&program(language, text), Instantiation { any: 1, every: None });
-    brute::check(Machine::new(&system, Model::Tso), Limits::states(100_000)).word()
+    brute::check(Machine::new(&system, Model::Tso), Scope::states(100_000)).word()
 }
 
 /// Store buffering: the fences that are put in make it safe under TSO. They stand where they should in the program.

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{STORE_BUFFERING, shortest, system, tso};
-use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::{Profile, generate};
 use palisade_memory::{Machine, Model};
 use palisade_program::{Instantiation, lower};
@@ -34,7 +34,7 @@ fn settled_runs_are_still_witnesses() {
         let system = lower(&program, Instantiation::declared(2));
         for model in Model::ALL {
             let machine = Machine::new(&system, model);
-            let Answer::Unsafe(run) = brute::check(machine, Limits::states(5_000)) else { continue };
+            let Answer::Unsafe(run) = brute::check(machine, Scope::states(5_000)) else { continue };
             for priority in [Priority::First, Priority::Last] {
                 let settled = settle(machine, run.clone(), priority, &|run| replay(machine, run).is_ok());
                 assert!(replay(machine, &settled).is_ok(), "seed {seed}, {model:?}");

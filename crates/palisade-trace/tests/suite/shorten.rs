@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{STORE_BUFFERING, shortest, system, tso};
 use palisade_base::Id;
-use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::random::Random;
 use palisade_conformance::{Profile, generate};
 use palisade_memory::{Machine, Model, State};
@@ -40,7 +40,7 @@ fn differential_random_runs_of_random_programs() {
             let system = lower(&generate(profile, seed), Instantiation { any: 2, every: None });
             for model in Model::ALL {
                 let machine = Machine::new(&system, model);
-                let Answer::Unsafe(shortest) = brute::check(machine, Limits::states(5_000)) else { continue };
+                let Answer::Unsafe(shortest) = brute::check(machine, Scope::states(5_000)) else { continue };
                 let mut random = Random::new(seed);
                 let Some(run) = (0..50).find_map(|_| wander(machine, &mut random, 300)) else { continue };
                 let short = shorten(machine, run.clone());

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{STORE_BUFFERING, shortest, system, tso};
 use palisade_base::Source;
-use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::random::Random;
 use palisade_conformance::{Profile, generate};
 use palisade_memory::{Interlocked, Machine, Model};
@@ -179,7 +179,7 @@ fn every_witness_of_random_programs_can_be_written_read_and_checked() {
                 (Model::Pso, Interlocked::OwnAddress),
             ] {
                 let machine = Machine { system: &system, model, interlocked };
-                let Answer::Unsafe(run) = brute::check(machine, Limits::states(5_000)) else { continue };
+                let Answer::Unsafe(run) = brute::check(machine, Scope::states(5_000)) else { continue };
                 let replay = replay(machine, &run).expect("a shortest run replays");
                 let origin =
                     Origin { source: &source, language: "pal", instantiation: DECLARED, int_range: None };

@@ -5,23 +5,23 @@ mod room;
 mod spot;
 mod write;
 
-pub use oracle::{Goal, OracleError};
+pub use oracle::Goal;
 pub use spot::Spot;
 pub use write::WriteError;
 
-use crate::{Answer, CheckOptions, Input, check};
+use crate::{Answer, AskError, CheckOptions, Input, check};
 use oracle::Engines;
 use palisade_base::Source;
-use palisade_engine::{Budget, Exhausted, Progress, Verdict, Witness, peak_memory_bytes};
+use palisade_engine::{Exhausted, Limits, Verdict, Witness, peak_memory_bytes};
 use palisade_fences::{
     End, FenceSet, Fencing, Findings, Per, Place, PlaceId, Placement, Places, Wanted, Which, find,
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::lower;
 use palisade_program::running::System;
-use palisade_report::{Evidence, FencesEnd, FencesFinding, ToldFence};
+use palisade_report::{FencesEnd, FencesFinding, ToldFence};
 use palisade_syntax::edit::FenceAt;
-use palisade_trace::{Replay, Run, take};
+use palisade_trace::{Evidence, Replay, Run, take};
 use room::Room;
 use std::time::Instant;
 
@@ -82,24 +82,19 @@ struct Taken {
 pub enum FencesError {
     /// An engine failed.
     #[error(transparent)]
-    Oracle(#[from] OracleError),
+    Ask(#[from] AskError),
     /// What `--only`, `--never` or a weight names is no place for a fence.
     #[error("no fence can be placed at `{0}`")]
     NoSuchPlace(Spot),
-    /// The budget ran out before the search began, or before its result could be put into words.
+    /// The limits ran out before the search began, or before its result could be put into words.
     #[error("{0}")]
     Exhausted(Exhausted),
 }
 
 /// Finds fences that make a program safe or robust.
-pub fn fences(
-    input: &Input,
-    options: &FencesOptions,
-    budget: &Budget,
-    progress: &dyn Progress,
-) -> Result<FencesAnswer, FencesError> {
+pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result<FencesAnswer, FencesError> {
     let start = Instant::now();
-    let places = budget.within(|| places(input, options)).map_err(FencesError::Exhausted)??;
+    let places = limits.within(|| places(input, options)).map_err(FencesError::Exhausted)??;
     let oracle = Engines { goal: options.goal, options: &options.check };
     let weight = |place: PlaceId| {
         let place = &places.places()[place];
@@ -107,7 +102,7 @@ pub fn fences(
         let in_loop = options.loop_weight.filter(|_| place.in_loop);
         given.map(|(_, weight)| *weight).or(in_loop).unwrap_or(1)
     };
-    let findings = find(&places, options.which, &weight, &oracle, budget, progress)?;
+    let findings = find(&places, options.which, &weight, &oracle, limits)?;
     let taken = |fencing: &Fencing, witness: &Witness| {
         let system = lower(&places.marked(fencing), witness.instantiation);
         let machine =
@@ -129,15 +124,12 @@ pub fn fences(
         };
         (needed, hopeless)
     };
-    let (needed, hopeless) = budget.clone().with_grace().within(all_taken).map_err(FencesError::Exhausted)?;
+    let (needed, hopeless) = limits.clone().with_grace().within(all_taken).map_err(FencesError::Exhausted)?;
     let under_sc = match (&hopeless, options.goal) {
         (Some(_), Goal::Safety) => {
             let options = CheckOptions { model: Model::Sc, ..options.check.clone() };
             let named_engine_may_not_know = CheckOptions { engine: crate::EngineChoice::Auto, ..options };
-            Some(
-                check(&input.program, &named_engine_may_not_know, budget, progress)
-                    .map_err(OracleError::from)?,
-            )
+            Some(check(&input.program, &named_engine_may_not_know, limits)?)
         }
         _ => None,
     };
@@ -218,11 +210,11 @@ impl FencesAnswer {
                 let run = hopeless.as_ref().map(evidence).expect("the run was taken");
                 let sc = self.under_sc.as_ref();
                 match sc.map(|answer| &answer.outcome.verdict) {
-                    Some(Verdict::Unsafe(_)) => {
+                    Some(Verdict::Violated(_)) => {
                         let run = sc.and_then(|answer| answer.evidence(&input.source));
                         FencesEnd::WrongUnderSc(run.expect("an unsafe answer has a run"))
                     }
-                    Some(Verdict::Safe) | None => FencesEnd::NotAllowed(run),
+                    Some(Verdict::Holds) | None => FencesEnd::NotAllowed(run),
                     Some(Verdict::Unknown(reason)) => FencesEnd::NotKnownUnderSc(run, reason),
                 }
             }

@@ -1,8 +1,8 @@
-//! Who judges programs with fences: the engines for safety, or those for robustness.
+//! The judges of programs with fences: the engines for safety, or those for robustness.
 
-use crate::{CheckError, CheckOptions, RobustError, RobustOptions, check, robust};
-use palisade_engine::{Budget, Progress, Robustness, Verdict};
-use palisade_fences::{Judgement, Oracle, Verdict as Judged};
+use crate::{AskError, CheckOptions, RobustOptions, check, robust};
+use palisade_engine::Limits;
+use palisade_fences::{Judgement, Oracle};
 use palisade_memory::{Machine, State};
 use palisade_program::running::System;
 use palisade_program::written::Program;
@@ -34,46 +34,20 @@ pub(super) struct Engines<'a> {
     pub(super) options: &'a CheckOptions,
 }
 
-/// Why there is no answer.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum OracleError {
-    /// A check for safety failed.
-    #[error(transparent)]
-    Check(#[from] CheckError),
-    /// A check for robustness failed.
-    #[error(transparent)]
-    Robust(#[from] RobustError),
-}
-
 impl Oracle for Engines<'_> {
-    type Error = OracleError;
+    type Error = AskError;
 
-    fn judge(
-        &self,
-        program: &Program,
-        budget: &Budget,
-        progress: &dyn Progress,
-    ) -> Result<Judgement, OracleError> {
+    fn judge(&self, program: &Program, limits: &Limits) -> Result<Judgement, AskError> {
         match self.goal {
             Goal::Safety => {
-                let outcome = check(program, self.options, budget, progress)?.outcome;
-                let verdict = match outcome.verdict {
-                    Verdict::Safe => Judged::Right,
-                    Verdict::Unsafe(witness) => Judged::Wrong(witness),
-                    Verdict::Unknown(reason) => Judged::Unknown(reason),
-                };
-                Ok(Judgement { verdict, engine: outcome.engine, stats: outcome.stats })
+                let outcome = check(program, self.options, limits)?.outcome;
+                Ok(Judgement { verdict: outcome.verdict, engine: outcome.engine, stats: outcome.stats })
             }
             Goal::Robustness => {
                 let CheckOptions { model, interlocked, threads, engine, options, .. } = self.options.clone();
                 let options = RobustOptions { model, interlocked, threads, engine, options };
-                let outcome = robust(program, &options, budget, progress)?.outcome;
-                let verdict = match outcome.answer {
-                    Robustness::Robust => Judged::Right,
-                    Robustness::NotRobust(witness) => Judged::Wrong(witness),
-                    Robustness::Unknown(reason) => Judged::Unknown(reason),
-                };
-                Ok(Judgement { verdict, engine: outcome.engine, stats: outcome.stats })
+                let outcome = robust(program, &options, limits)?.outcome;
+                Ok(Judgement { verdict: outcome.verdict, engine: outcome.engine, stats: outcome.stats })
             }
         }
     }
@@ -97,10 +71,10 @@ impl Oracle for Engines<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auto::ask_all;
-    use crate::auto::tests::{Broken, BrokenEngine};
-    use crate::check::Wanted;
-    use palisade_engine::{Engine, Options, Silent, Task, Threads};
+    use crate::portfolio::ask_all;
+    use crate::portfolio::tests::{Broken, BrokenEngine};
+    use crate::question::Wanted;
+    use palisade_engine::{Engine, Options, Task, Threads};
     use palisade_fences::{Per, Placement, Places, Which, find};
     use palisade_memory::{Interlocked, Model};
     use palisade_syntax::{Language, parse};
@@ -109,19 +83,14 @@ mod tests {
     struct AsksBroken<'a>(Engines<'a>, Broken);
 
     impl Oracle for AsksBroken<'_> {
-        type Error = OracleError;
+        type Error = AskError;
 
-        fn judge(
-            &self,
-            program: &Program,
-            budget: &Budget,
-            progress: &dyn Progress,
-        ) -> Result<Judgement, OracleError> {
+        fn judge(&self, program: &Program, limits: &Limits) -> Result<Judgement, AskError> {
             let (threads, interlocked) = (Threads::Declared, Interlocked::default());
             let task = Task { program, threads, model: Model::Tso, interlocked, options: Options::default() };
             let broken = BrokenEngine { how: self.1, after: 0 };
             let engines: [&dyn Engine; 2] = [&broken, &palisade_explore::Explicit];
-            let said = ask_all(&|_| engines.to_vec(), &task, budget, progress, Wanted::Answer)?;
+            let said = ask_all(&|_| engines.to_vec(), &task.analysis(), limits, Wanted::Answer)?;
             unreachable!("there is no verdict: {said:?}")
         }
         fn machine<'s>(&self, system: &'s System) -> Machine<'s> {
@@ -152,7 +121,7 @@ mod tests {
         let options = CheckOptions::default();
         let check = |how: Broken, part: &str| {
             let oracle = AsksBroken(Engines { goal: Goal::Safety, options: &options }, how);
-            let found = find(&places, Which::All, &|_| 1, &oracle, &Budget::unlimited(1), &Silent);
+            let found = find(&places, Which::All, &|_| 1, &oracle, &Limits::unlimited(1));
             let error = found.expect_err("a bug is no verdict").to_string();
             assert!(error.contains(part) && error.contains("This is a bug in Palisade"), "{error}");
         };

@@ -2,12 +2,14 @@
 //!
 //! *Guarantee.* The text that is given back was read again, and the program in it was judged like any other: it is right.
 
-use super::{FencesAnswer, OracleError};
+use super::FencesAnswer;
+use crate::AskError;
 use crate::fences::oracle::Engines;
 use crate::{Input, Refused, read};
 use palisade_base::{Diagnostic, Source};
-use palisade_engine::{Budget, Progress, Reason};
-use palisade_fences::{BodyId, Oracle, Place, PlaceId, Verdict};
+use palisade_engine::{Limits, Reason};
+use palisade_engine::Verdict;
+use palisade_fences::{BodyId, Oracle, Place, PlaceId};
 use palisade_syntax::Language;
 use palisade_syntax::edit::{FenceAt, insert_conditional_fences};
 use std::collections::BTreeMap;
@@ -28,18 +30,12 @@ pub enum WriteError {
     /// Whether it is right was not found out again.
     Unknown(Reason),
     /// An engine failed.
-    Oracle(OracleError),
+    Oracle(AskError),
 }
 
 impl FencesAnswer {
     /// The text of the program with the fences of a set.
-    pub fn written(
-        &self,
-        input: &Input,
-        set: usize,
-        budget: &Budget,
-        progress: &dyn Progress,
-    ) -> Result<String, WriteError> {
+    pub fn written(&self, input: &Input, set: usize, limits: &Limits) -> Result<String, WriteError> {
         let set = self.findings.sets.get(set).ok_or(WriteError::NoSet)?;
         let mut wanted: BTreeMap<FenceAt, Vec<PlaceId>> = BTreeMap::new();
         for fence in &set.fences {
@@ -60,10 +56,10 @@ impl FencesAnswer {
         let source = Source::new(input.source.name(), text);
         let again = read(source, input.language, input.int_range).map_err(WriteError::NotReadable)?;
         let oracle = Engines { goal: self.options.goal, options: &self.options.check };
-        let judged = oracle.judge(&again.program, budget, progress).map_err(WriteError::Oracle)?;
+        let judged = oracle.judge(&again.program, limits).map_err(WriteError::Oracle)?;
         match judged.verdict {
-            Verdict::Right => Ok(again.source.text().to_owned()),
-            Verdict::Wrong(_) => Err(WriteError::NotRight),
+            Verdict::Holds => Ok(again.source.text().to_owned()),
+            Verdict::Violated(_) => Err(WriteError::NotRight),
             Verdict::Unknown(reason) => Err(WriteError::Unknown(reason)),
         }
     }

@@ -1,7 +1,7 @@
 //! Programs as text and shortest runs to their bad states.
 
 use palisade_base::Source;
-use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_memory::{Machine, Model};
 use palisade_program::running::System;
 use palisade_program::{Instantiation, lower};
@@ -19,7 +19,7 @@ pub fn system(text: &str) -> System {
 /// A shortest run to a bad state.
 #[allow(dead_code)]
 pub fn shortest(machine: Machine<'_>) -> Run {
-    match brute::check(machine, Limits::states(100_000)) {
+    match brute::check(machine, Scope::states(100_000)) {
         Answer::Unsafe(run) => run,
         other => panic!("the program is {}", other.word()),
     }

@@ -1,7 +1,7 @@
 //! Asking engines that say what they are told to.
 
 use super::*;
-use palisade_engine::{Options, Proof, Silent, Threads};
+use palisade_engine::{Options, Proof, Threads};
 use palisade_memory::Interlocked;
 use palisade_program::written::Program;
 use std::collections::BTreeSet;
@@ -36,36 +36,36 @@ impl Engine for Worker {
     fn suits(&self, _: &Task<'_>) -> Suitability {
         self.suits
     }
-    fn check(&self, _: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
-        let go_on = |done| budget.check(self.bytes).and(budget.check_work(done));
+    fn check(&self, _: &Task<'_>, limits: &Limits, _: &dyn Progress) -> Outcome {
+        let go_on = |done| limits.check(self.bytes).and(limits.check_work(done));
         let verdict = match self.work {
             None => Verdict::Unknown(Reason::Unsupported(self.name.to_owned())),
             Some(work) => {
                 let ran_out = (0..=work).find_map(|done| go_on(done).err());
-                ran_out.map_or(Verdict::Safe, |what| Verdict::Unknown(Reason::Exhausted(what)))
+                ran_out.map_or(Verdict::Holds, |what| Verdict::Unknown(Reason::Exhausted(what)))
             }
         };
-        Outcome { verdict, engine: self.name, stats: Stats::new() }
+        Outcome::new(self.name, verdict, Stats::new())
     }
     fn proofs(&self) -> Proofs {
         self.proofs
     }
-    fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
-        let outcome = self.check(task, budget, progress);
-        let proves = self.proofs > Proofs::None && outcome.verdict == Verdict::Safe;
+    fn prove(&self, task: &Task<'_>, limits: &Limits) -> (Outcome, Option<Proof>) {
+        let outcome = self.check(&task.analysis(), limits);
+        let proves = self.proofs > Proofs::None && outcome.verdict == Verdict::Holds;
         (outcome, proves.then_some(Proof::AllStates))
     }
 }
 
-fn ask_workers(workers: &[Worker], budget: &Budget) -> Said {
-    ask_for(workers, budget, Wanted::Answer)
+fn ask_workers(workers: &[Worker], limits: &Limits) -> Said {
+    ask_for(workers, limits, Wanted::Answer)
 }
 
-fn ask_for(workers: &[Worker], budget: &Budget, wanted: Wanted) -> Said {
-    ask_watched(workers, budget, wanted, &Silent)
+fn ask_for(workers: &[Worker], limits: &Limits, wanted: Wanted) -> Said {
+    ask_watched(workers, limits, wanted)
 }
 
-fn ask_watched(workers: &[Worker], budget: &Budget, wanted: Wanted, progress: &dyn Progress) -> Said {
+fn ask_watched(workers: &[Worker], limits: &Limits, wanted: Wanted, ) -> Said {
     let program = Program::default();
     let task = Task {
         program: &program,
@@ -75,7 +75,7 @@ fn ask_watched(workers: &[Worker], budget: &Budget, wanted: Wanted, progress: &d
         options: Options::default(),
     };
     let engines: Vec<&dyn Engine> = workers.iter().map(|worker| worker as &dyn Engine).collect();
-    ask_all(&|_| engines.clone(), &task, budget, progress, wanted).expect("nothing to replay")
+    ask_all(&|_| engines.clone(), &task, limits, wanted).expect("nothing to replay")
 }
 
 const LITTLE: Option<u64> = Some(TASTE.0);
@@ -87,7 +87,7 @@ fn nobody_waits_for_an_engine_that_takes_long() {
     let check = |work: [Option<u64>; 2], engine: &str, verdict: &str| {
         for jobs in 1..=3 {
             let workers = [Worker::new("a", work[0], 0), Worker::new("b", work[1], 0)];
-            let outcome = ask_workers(&workers, &Budget::unlimited(jobs)).asked.outcome;
+            let outcome = ask_workers(&workers, &Limits::unlimited(jobs)).asked.outcome;
             assert_eq!((outcome.engine, outcome.verdict.word()), (engine, verdict), "{work:?}");
         }
     };
@@ -103,7 +103,7 @@ fn nobody_waits_for_an_engine_that_takes_long() {
 fn reluctant_engines_are_asked_when_the_others_do_not_know_at_once() {
     let check = |eager: Option<u64>, reluctant: Option<u64>, engine: &str| {
         let workers = [Worker::new("a", eager, 0), Worker::new("b", reluctant, 0).reluctant()];
-        let outcome = ask_workers(&workers, &Budget::unlimited(1)).asked.outcome;
+        let outcome = ask_workers(&workers, &Limits::unlimited(1)).asked.outcome;
         assert_eq!(outcome.engine, engine, "{eager:?} {reluctant:?}");
     };
     check(MUCH, LITTLE, "a");
@@ -118,7 +118,7 @@ fn where_a_proof_is_wanted_safe_is_no_answer_without() {
         let named = ["a", "b"].into_iter().zip(workers);
         let workers: Vec<Worker> =
             named.map(|(name, (work, proofs))| Worker::new(name, work, 0).proves(proofs)).collect();
-        let asked = ask_for(&workers, &Budget::unlimited(1), Wanted::Proof).asked;
+        let asked = ask_for(&workers, &Limits::unlimited(1), Wanted::Proof).asked;
         assert_eq!((asked.outcome.engine, asked.proof.is_some()), (engine, proved));
     };
     check([(LITTLE, Nothing), (LITTLE, Argued)], "b", true);
@@ -155,7 +155,7 @@ fn an_engine_that_has_ended_is_at_work_no_more() {
     ] {
         let working = Working::default();
         let names: Vec<&str> = workers.iter().map(|worker| worker.name).collect();
-        ask_watched(&workers, &Budget::unlimited(1), Wanted::Answer, &working);
+        ask_watched(&workers, &Limits::unlimited(1), Wanted::Answer, &working);
         assert_eq!(working.now.into_inner().expect("no panic"), []);
         assert!(working.ever.into_inner().expect("no panic").iter().eq(&names));
     }
@@ -164,7 +164,7 @@ fn an_engine_that_has_ended_is_at_work_no_more() {
 #[test]
 fn the_others_are_stopped_and_say_so() {
     let workers = [Worker::new("a", FOR_EVER, 0), Worker::new("b", MUCH, 0), Worker::new("c", None, 0)];
-    let said = ask_workers(&workers, &Budget::unlimited(1));
+    let said = ask_workers(&workers, &Limits::unlimited(1));
     assert_eq!(said.asked.outcome.engine, "b");
     let others: Vec<_> = said.others.iter().map(|other| (other.engine, other.verdict.clone())).collect();
     let unsupported = Reason::Unsupported("c".to_owned());
@@ -177,8 +177,8 @@ fn who_makes_room_tries_again_with_all_the_memory() {
     // Together they hold too much; the first never knows, the second needs what the first holds.
     let check = |bytes: [u64; 2], verdict: &str| {
         let workers = [Worker::new("a", Some(TASTE.0 * 4), bytes[0]), Worker::new("b", MUCH, bytes[1])];
-        let budget = Budget::unlimited(2).with_memory(100);
-        assert_eq!(ask_workers(&workers, &budget).asked.outcome.verdict.word(), verdict, "{bytes:?}");
+        let limits = Limits::unlimited(2).with_memory(100);
+        assert_eq!(ask_workers(&workers, &limits).asked.outcome.verdict.word(), verdict, "{bytes:?}");
     };
     check([60, 60], "safe");
     check([200, 60], "safe");
@@ -189,8 +189,8 @@ fn who_makes_room_tries_again_with_all_the_memory() {
 #[test]
 fn time_is_for_all_of_them_together() {
     let workers = [Worker::new("a", None, 0), Worker::new("b", FOR_EVER, 0), Worker::new("c", FOR_EVER, 0)];
-    let budget = Budget::unlimited(1).with_timeout(Duration::from_millis(300));
-    let outcome = ask_workers(&workers, &budget).asked.outcome;
+    let limits = Limits::unlimited(1).with_timeout(Duration::from_millis(300));
+    let outcome = ask_workers(&workers, &limits).asked.outcome;
     let Verdict::Unknown(reason) = &outcome.verdict else { panic!("nobody can know") };
     assert!(matches!(reason.what_ran_out(), Some(Exhausted::Time(_))), "{reason}");
     assert_eq!(outcome.engine, "b", "who would have gone on says why there is no answer");
@@ -199,14 +199,14 @@ fn time_is_for_all_of_them_together() {
 #[test]
 fn what_is_stopped_while_it_tastes_was_stopped() {
     let workers = [Worker::new("a", FOR_EVER, 0), Worker::new("b", FOR_EVER, 0)];
-    let budget = Budget::unlimited(1);
-    budget.stop();
-    let Verdict::Unknown(reason) = ask_workers(&workers, &budget).asked.outcome.verdict else {
+    let limits = Limits::unlimited(1);
+    limits.stop();
+    let Verdict::Unknown(reason) = ask_workers(&workers, &limits).asked.outcome.verdict else {
         panic!("nobody can know")
     };
     assert_eq!(reason.what_ran_out(), Some(Exhausted::Stopped));
-    let budget = Budget::unlimited(1).with_timeout(Duration::from_millis(1));
-    let Verdict::Unknown(reason) = ask_workers(&workers, &budget).asked.outcome.verdict else {
+    let limits = Limits::unlimited(1).with_timeout(Duration::from_millis(1));
+    let Verdict::Unknown(reason) = ask_workers(&workers, &limits).asked.outcome.verdict else {
         panic!("nobody can know")
     };
     assert_eq!(reason.what_ran_out(), Some(Exhausted::Time(Duration::from_millis(1))));
@@ -222,16 +222,16 @@ impl Engine for OnlySc {
     fn suits(&self, _: &Task<'_>) -> Suitability {
         Suitability::Tries
     }
-    fn check(&self, task: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
+    fn check(&self, task: &Task<'_>, limits: &Limits, _: &dyn Progress) -> Outcome {
         if task.model == Model::Sc {
             return self.0.clone();
         }
         let mut done = 0;
         loop {
             done += 1;
-            if let Err(what) = budget.check(0).and(budget.check_work(done)) {
+            if let Err(what) = limits.check(0).and(limits.check_work(done)) {
                 let verdict = Verdict::Unknown(Reason::Exhausted(what));
-                return Outcome { verdict, engine: "sc", stats: Stats::new() };
+                return Outcome::new("sc", verdict, Stats::new());
             }
         }
     }
@@ -251,16 +251,16 @@ fn a_program_that_is_robust_is_searched_under_sc() {
         interlocked: Interlocked::default(),
         options: Options::default(),
     };
-    let found = palisade_explore::Explicit.check(&task(Model::Sc), &Budget::unlimited(1), &Silent);
+    let found = palisade_explore::Explicit.check(&task(Model::Sc), &Limits::unlimited(1));
     let under_sc = Outcome { engine: "sc", ..found };
     for model in [Model::Tso, Model::Pso] {
         for jobs in 1..=2 {
             let engine = OnlySc(under_sc.clone());
-            let (task, budget) = (task(model), Budget::unlimited(jobs));
+            let (task, limits) = (task(model), Limits::unlimited(jobs));
             let said =
-                ask_all(&|_| vec![&engine, &crate::scout::Scout], &task, &budget, &Silent, Wanted::Answer);
+                ask_all(&|_| vec![&engine, &crate::scout::Scout], &task, &limits, Wanted::Answer);
             let said = said.expect("the run replays under the memory model");
-            let Verdict::Unsafe(witness) = &said.asked.outcome.verdict else { panic!("{said:?}") };
+            let Verdict::Violated(witness) = &said.asked.outcome.verdict else { panic!("{said:?}") };
             let updates = witness
                 .run
                 .steps
@@ -272,10 +272,10 @@ fn a_program_that_is_robust_is_searched_under_sc() {
         }
     }
     // Proofs are about the memory model.
-    let budget = Budget::unlimited(1).with_timeout(Duration::from_millis(300));
-    let engine = OnlySc(Outcome { verdict: Verdict::Safe, ..under_sc });
+    let limits = Limits::unlimited(1).with_timeout(Duration::from_millis(300));
+    let engine = OnlySc(Outcome { verdict: Verdict::Holds, ..under_sc });
     let said =
-        ask_all(&|_| vec![&engine, &crate::scout::Scout], &task(Model::Tso), &budget, &Silent, Wanted::Proof);
+        ask_all(&|_| vec![&engine, &crate::scout::Scout], &task(Model::Tso), &limits, Wanted::Proof);
     assert!(matches!(said.expect("no run").asked.outcome.verdict, Verdict::Unknown(_)));
 }
 
@@ -284,7 +284,7 @@ fn a_program_that_is_robust_is_searched_under_sc() {
 pub(crate) enum Broken {
     /// It found a bad state, but no run to it.
     NoRun,
-    /// The same, seen when the budget had run out.
+    /// The same, seen when the limits had run out.
     NoRunInTime,
     Panics,
     /// Its run is not one.
@@ -310,28 +310,28 @@ impl Engine for BrokenEngine {
     fn suits(&self, _: &Task<'_>) -> Suitability {
         Suitability::Tries
     }
-    fn check(&self, task: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
+    fn check(&self, task: &Task<'_>, limits: &Limits, _: &dyn Progress) -> Outcome {
         let bug = || Reason::Bug("a bad state was found, but no run to it".to_owned());
-        let verdict = match (budget.check_work(self.after), self.how) {
+        let verdict = match (limits.check_work(self.after), self.how) {
             (Err(what), _) => Verdict::Unknown(Reason::Exhausted(what)),
             (_, Broken::NoRun) => Verdict::Unknown(bug()),
             (_, Broken::NoRunInTime) => Verdict::Unknown(Reason::exhausted(Exhausted::Stopped, Some(bug()))),
             (_, Broken::Panics) => panic!("on purpose"),
-            (_, Broken::FalseRun) => Verdict::Unsafe(palisade_engine::Witness {
+            (_, Broken::FalseRun) => Verdict::Violated(palisade_engine::Witness {
                 instantiation: task.instantiation(1),
                 run: palisade_trace::Run { memory: vec![0], steps: Vec::new() },
             }),
-            (_, Broken::FalseProof | Broken::FalseSafe) => Verdict::Safe,
+            (_, Broken::FalseProof | Broken::FalseSafe) => Verdict::Holds,
             (_, Broken::Unshown) => Verdict::Unknown(Reason::Unshown("it can break".to_owned())),
         };
-        Outcome { verdict, engine: "broken", stats: Stats::new() }
+        Outcome::new("broken", verdict, Stats::new())
     }
     fn proofs(&self) -> Proofs {
         if self.how == Broken::FalseProof { Proofs::ByVisitingAll } else { Proofs::None }
     }
-    fn prove(&self, task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> (Outcome, Option<Proof>) {
-        let outcome = self.check(task, budget, progress);
-        let proves = self.how == Broken::FalseProof && outcome.verdict == Verdict::Safe;
+    fn prove(&self, task: &Task<'_>, limits: &Limits) -> (Outcome, Option<Proof>) {
+        let outcome = self.check(&task.analysis(), limits);
+        let proves = self.how == Broken::FalseProof && outcome.verdict == Verdict::Holds;
         (outcome, proves.then_some(Proof::AllStates))
     }
 }
@@ -346,16 +346,16 @@ impl Engine for Late {
     fn suits(&self, _: &Task<'_>) -> Suitability {
         Suitability::Tries
     }
-    fn check(&self, _: &Task<'_>, budget: &Budget, _: &dyn Progress) -> Outcome {
+    fn check(&self, _: &Task<'_>, limits: &Limits, _: &dyn Progress) -> Outcome {
         let mut done = 0;
         loop {
             done += 1;
-            match budget.check(0).and(budget.check_work(done)) {
+            match limits.check(0).and(limits.check_work(done)) {
                 Ok(()) => {}
                 Err(Exhausted::Stopped) => return self.0.clone(),
                 Err(what) => {
                     let verdict = Verdict::Unknown(Reason::Exhausted(what));
-                    return Outcome { verdict, engine: "late", stats: Stats::new() };
+                    return Outcome::new("late", verdict, Stats::new());
                 }
             }
         }
@@ -385,7 +385,7 @@ fn a_bug_in_an_engine_is_reported_whatever_the_others_say() {
             let broken = BrokenEngine { how, after };
             for other in [FOR_EVER, None, MUCH].map(|work| Worker::new("a", work, 0)) {
                 for engines in [vec![&broken as &dyn Engine, &other], vec![&other, &broken]] {
-                    let said = ask_all(&|_| engines.clone(), &task, &Budget::unlimited(2), &Silent, wanted);
+                    let said = ask_all(&|_| engines.clone(), &task, &Limits::unlimited(2), wanted);
                     let error = said.expect_err("a bug is no verdict").to_string();
                     assert!(error.contains(part), "{how:?}: {error}");
                     assert!(error.contains("This is a bug in Palisade"), "{error}");
@@ -404,10 +404,10 @@ fn a_bug_in_an_engine_is_reported_whatever_the_others_say() {
 fn engines_that_disagree_are_reported() {
     let program = read(BREAKS);
     let task = task_of(&program);
-    let found = palisade_explore::Explicit.check(&task, &Budget::unlimited(1), &Silent);
+    let found = palisade_explore::Explicit.check(&task.analysis(), &Limits::unlimited(1));
     let check = |engines: [&dyn Engine; 2], expected: (&'static str, &'static str)| {
         for engines in [vec![engines[0], engines[1]], vec![engines[1], engines[0]]] {
-            let said = ask_all(&|_| engines.clone(), &task, &Budget::unlimited(2), &Silent, Wanted::Answer);
+            let said = ask_all(&|_| engines.clone(), &task, &Limits::unlimited(2), Wanted::Answer);
             let (safe, other) = expected;
             assert_eq!(said.expect_err("there is no verdict"), CheckError::Disagreement { safe, other });
         }
@@ -421,7 +421,7 @@ fn engines_that_disagree_are_reported() {
 #[test]
 fn what_holds_within_rounds_under_sc_is_not_said_of_another_model() {
     let told = |reason: Reason| {
-        let mut outcome = Outcome { verdict: Verdict::Unknown(reason), engine: "sc", stats: Stats::new() };
+        let mut outcome = Outcome::new("sc", Verdict::Unknown(reason), Stats::new());
         outcome_of_robust(&mut outcome);
         match outcome.verdict {
             Verdict::Unknown(reason) => (reason.to_string(), reason.is_bound()),

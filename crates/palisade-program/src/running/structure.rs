@@ -1,10 +1,34 @@
-//! Who calls whom.
+//! Which features of the language a program uses.
 
+use super::{Code, CodeId, Instr, System};
 use palisade_base::Id;
-use palisade_program::running::{Code, CodeId, Instr, System};
 
-/// Whether some procedure that a process can come to may call itself, directly or through others.
-pub fn is_recursive(system: &System) -> bool {
+/// Which features of the language a program uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Structure {
+    /// Whether there are calls of procedures.
+    pub calls: bool,
+    /// Whether a procedure that a process can reach may call itself, directly or through others.
+    pub is_recursive: bool,
+    /// Whether threads are started at run time.
+    pub spawns: bool,
+}
+
+impl Structure {
+    /// Looks at all codes.
+    pub fn new(system: &System) -> Structure {
+        let uses = |which: fn(&Instr) -> bool| {
+            system.codes.iter().any(|code| code.edges().iter().any(|edge| which(&edge.instr)))
+        };
+        Structure {
+            calls: uses(|instr| matches!(instr, Instr::Call { .. })),
+            is_recursive: is_recursive(system),
+            spawns: uses(|instr| matches!(instr, Instr::Spawn(..))),
+        }
+    }
+}
+
+fn is_recursive(system: &System) -> bool {
     #[derive(Clone, Copy, PartialEq)]
     enum Colour {
         New,
@@ -43,10 +67,4 @@ fn callees(code: &Code) -> Vec<CodeId> {
         _ => None,
     };
     code.edges().iter().filter_map(|edge| called(&edge.instr)).collect()
-}
-
-/// Whether some code starts threads.
-pub fn spawns(system: &System) -> bool {
-    let mut edges = system.codes.iter().flat_map(|code| code.edges().iter());
-    edges.any(|edge| matches!(edge.instr, Instr::Spawn(..)))
 }

@@ -1,9 +1,9 @@
-//! How much an engine may use: time, memory, cores, and a way to stop it.
+//! What one engine may use, and where it reports: time, memory, work, cores, a way to stop it, and its [`Progress`].
 
 use crate::memory::{Pressure, Process, Share};
 use crate::race::{Room, Seat};
+use crate::{Note, Progress, Silent, Stats};
 use palisade_base::limits::{self, Limited, Pace};
-use std::any::Any;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,71 +11,101 @@ use std::time::{Duration, Instant};
 
 pub use palisade_base::limits::Exhausted;
 
-/// The least time for what makes an answer of something that was found in time.
+/// The least extra time for turning something found in time into an answer.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// A budget. Clones share the same stop flag.
+/// Limits. Clones share the stop flag and the progress.
 #[derive(Clone, Debug)]
-pub struct Budget {
+pub struct Limits {
     deadline: Option<Instant>,
     timeout: Option<Duration>,
     memory: u64,
     work: u64,
     jobs: usize,
     stop: Arc<AtomicBool>,
-    /// The place among others who share the budget.
+    /// The place among the engines that share these limits.
     seat: Option<Seat>,
     /// The part of the process's memory, if that is limited.
     share: Option<Share>,
+    progress: Arc<dyn Progress>,
 }
 
-impl Budget {
-    /// No limits but this many jobs.
-    pub fn unlimited(jobs: usize) -> Budget {
-        let (memory, work) = (u64::MAX, u64::MAX);
-        let (deadline, timeout, seat, share) = (None, None, None, None);
-        Budget { deadline, timeout, memory, work, jobs: jobs.max(1), stop: Arc::default(), seat, share }
+impl Limits {
+    /// No limits but this many jobs, and nobody watching.
+    pub fn unlimited(jobs: usize) -> Limits {
+        Limits {
+            deadline: None,
+            timeout: None,
+            memory: u64::MAX,
+            work: u64::MAX,
+            jobs: jobs.max(1),
+            stop: Arc::default(),
+            seat: None,
+            share: None,
+            progress: Arc::new(Silent),
+        }
+    }
+
+    /// Reports to this observer.
+    pub fn with_progress(mut self, progress: Arc<dyn Progress>) -> Limits {
+        self.progress = progress;
+        self
+    }
+
+    /// The observer, for wrapping it in another.
+    pub fn progress(&self) -> &Arc<dyn Progress> {
+        &self.progress
+    }
+
+    /// Reports what is being tried and what the counters say now. Cheap: may be called often.
+    pub fn report(&self, doing: &str, stats: &Stats) {
+        self.progress.report(doing, stats);
+    }
+
+    /// Passes on something worth keeping.
+    pub fn note(&self, note: &Note) {
+        self.progress.note(note);
     }
 
     /// Limits the time, from now on.
-    pub fn with_timeout(mut self, timeout: Duration) -> Budget {
+    pub fn with_timeout(mut self, timeout: Duration) -> Limits {
         self.timeout = Some(timeout);
         self.deadline = Instant::now().checked_add(timeout);
         self
     }
 
     /// Limits the memory that an engine's own tables may take, in bytes.
-    pub fn with_memory(mut self, bytes: u64) -> Budget {
+    pub fn with_memory(mut self, bytes: u64) -> Limits {
         self.memory = bytes;
         self
     }
 
-    /// Limits the memory of the whole process as well, as the host measures it. Budgets that are given the same process are in force side by side.
-    pub fn with_process(mut self, process: &Arc<Process>) -> Budget {
+    /// Limits the memory of the whole process as well, as the host measures it. Limits that are given the same process are in force side by side.
+    pub fn with_process(mut self, process: &Arc<Process>) -> Limits {
         self.share = Some(process.share());
         self
     }
 
     /// Limits the work, in states for engines that search forwards and configurations for those that search backwards. Unlike time, it is the same on every machine.
-    pub fn with_work(mut self, work: u64) -> Budget {
+    pub fn with_work(mut self, work: u64) -> Limits {
         self.work = work;
         self
     }
 
     /// Limits the work to this, if it was not less before.
-    pub fn at_most_work(mut self, work: u64) -> Budget {
+    pub fn at_most_work(mut self, work: u64) -> Limits {
         self.work = self.work.min(work);
         self
     }
 
-    /// Uses a stop flag that somebody else sets.
-    pub fn with_stop(mut self, stop: Arc<AtomicBool>) -> Budget {
+    /// Uses a stop flag that is set elsewhere.
+    pub fn with_stop(mut self, stop: Arc<AtomicBool>) -> Limits {
         self.stop = stop;
         self
     }
 
     /// Limits the time to this from now on, if it was not less before.
-    pub fn at_most(self, timeout: Duration) -> Budget {
+    pub fn at_most(self, timeout: Duration) -> Limits {
         match self.deadline {
             Some(deadline) if deadline <= Instant::now() + timeout => self,
             _ => self.with_timeout(timeout),
@@ -83,7 +113,7 @@ impl Budget {
     }
 
     /// The same with a little more time: for what makes an answer of something that was found in time. Answers still come within a tenth or 0.3 s of the time given.
-    pub fn with_grace(mut self) -> Budget {
+    pub fn with_grace(mut self) -> Limits {
         if let (Some(deadline), Some(timeout)) = (self.deadline, self.timeout) {
             self.deadline = deadline.checked_add((timeout / 20).max(GRACE));
         }
@@ -91,33 +121,15 @@ impl Budget {
     }
 
     /// Uses so many threads of the host.
-    pub fn with_jobs(mut self, jobs: usize) -> Budget {
+    pub fn with_jobs(mut self, jobs: usize) -> Limits {
         self.jobs = jobs;
         self
     }
 
-    /// Shares the budget with others.
-    pub(crate) fn with_seat(mut self, seat: Seat) -> Budget {
+    /// Shares the limits with other engines.
+    pub(crate) fn with_seat(mut self, seat: Seat) -> Limits {
         self.seat = Some(seat);
         self
-    }
-
-    /// Keeps something for the other engines that work on the same question, if there are any.
-    pub fn learn<T: Any + Send + Sync>(&self, what: Arc<T>) {
-        if let Some(seat) = &self.seat {
-            seat.learn(what);
-        }
-    }
-
-    /// What an engine that works on the same question has learned. It need not be about the very program at hand: engines may ask each other about others.
-    pub fn learned<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.seat.as_ref()?.learned_by_now()
-    }
-
-    /// Tells the other engines that the program at hand is robust under its memory model: whatever is reachable is reachable under SC. Whether they make something of it;
-    /// then the question under the memory model is dropped.
-    pub fn learn_robust(&self) -> bool {
-        self.seat.as_ref().is_some_and(Seat::learn_robust)
     }
 
     /// How many threads of the host may be used.
@@ -130,7 +142,7 @@ impl Budget {
         self.memory
     }
 
-    /// Asks everybody who shares the flag to stop.
+    /// Asks everything that shares the flag to stop.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -185,13 +197,13 @@ impl Budget {
         }
     }
 
-    /// Does work that cannot give a partial answer within this budget, on this thread; see [`palisade_base::limits`].
+    /// Does work that cannot give a partial answer within these limits, on this thread; see [`palisade_base::limits`].
     pub fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, Exhausted> {
         limits::within(Rc::new(self.clone()), work)
     }
 }
 
-impl Limited for Budget {
+impl Limited for Limits {
     fn allows(&self, more_bytes: u64) -> Result<(), Exhausted> {
         // What such work holds is measured, not counted.
         self.check_all(None, more_bytes)
@@ -203,31 +215,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_left_when_the_budget_runs_out() {
+    fn work_is_left_when_the_limits_are_reached() {
         let forever = || -> () {
             loop {
                 limits::go_on();
             }
         };
-        let budget = Budget::unlimited(1);
+        let limits = Limits::unlimited(1);
         let time = Duration::from_millis(1);
-        assert_eq!(budget.clone().with_timeout(time).within(forever), Err(Exhausted::Time(time)));
+        assert_eq!(limits.clone().with_timeout(time).within(forever), Err(Exhausted::Time(time)));
         assert_eq!(
-            budget.clone().with_memory(1 << 30).within(|| limits::room_for(2 << 30)),
+            limits.clone().with_memory(1 << 30).within(|| limits::room_for(2 << 30)),
             Err(Exhausted::Memory(1 << 30))
         );
-        assert_eq!(budget.within(|| limits::room_for(2 << 30)), Ok(()));
-        budget.stop();
-        assert_eq!(budget.within(forever), Err(Exhausted::Stopped));
+        assert_eq!(limits.within(|| limits::room_for(2 << 30)), Ok(()));
+        limits.stop();
+        assert_eq!(limits.within(forever), Err(Exhausted::Stopped));
     }
 
     #[test]
     #[cfg(target_os = "linux")]
     fn the_memory_of_the_process_counts() {
         let process = Process::new(1 << 40);
-        assert_eq!(Budget::unlimited(1).with_process(&process).check(0), Ok(()));
+        assert_eq!(Limits::unlimited(1).with_process(&process).check(0), Ok(()));
         let taken = std::hint::black_box(vec![1u8; 64 << 20]);
-        let budget = Budget::unlimited(1).with_memory(7).with_process(&Process::new(1 << 20));
-        assert_eq!(budget.check(0), Err(Exhausted::Memory(7)), "{}", taken.len());
+        let limits = Limits::unlimited(1).with_memory(7).with_process(&Process::new(1 << 20));
+        assert_eq!(limits.check(0), Err(Exhausted::Memory(7)), "{}", taken.len());
     }
 }

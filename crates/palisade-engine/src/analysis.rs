@@ -1,0 +1,254 @@
+//! What has been worked out about a question, each thing once.
+//!
+//! An [`Analysis`] belongs to one [`Task`]. It owns the running forms, what can be seen from their structure, and the explicit automata of the processes. All of it is computed on
+//! demand and kept for every engine that asks later. Nothing computed depends on the memory model, so the [same program under SC](Analysis::under) shares it.
+//!
+//! *Invariant.* No lock is held while something is computed: an engine that waits for its turn would otherwise keep others waiting that have theirs. Two engines that ask at the same
+//! time may both compute; the first result is kept, and it is the same.
+
+use crate::{Limits, Reason, Task};
+use palisade_automata::{Automata, MOST_DECLARED, MOST_STATES, MOST_VALUES, Merged, Trouble};
+use palisade_memory::{Machine, Model};
+use palisade_program::Instantiation;
+use palisade_program::running::{Liveness, System};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+pub use palisade_program::running::Structure;
+
+/// A question, and what is known about it.
+#[derive(Clone, Debug)]
+pub struct Analysis<'p> {
+    /// The question.
+    pub task: Task<'p>,
+    computed: Arc<Computed>,
+    facts: Arc<Facts>,
+}
+
+/// What does not depend on the memory model.
+#[derive(Debug, Default)]
+struct Computed {
+    systems: ByInstances<System>,
+    liveness: ByInstances<Liveness>,
+    structure: OnceLock<Structure>,
+    automata: OnceLock<Result<Arc<Automata>, Reason>>,
+    merged: OnceLock<Arc<Merged>>,
+}
+
+/// Something that depends on the number of instances where any number is meant.
+type ByInstances<T> = Mutex<BTreeMap<u32, Arc<T>>>;
+
+fn once<T>(known: &ByInstances<T>, any: u32, compute: impl FnOnce() -> T) -> Arc<T> {
+    let lock = || known.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = lock().get(&any).cloned();
+    found.unwrap_or_else(|| {
+        let computed = Arc::new(compute());
+        lock().entry(any).or_insert(computed).clone()
+    })
+}
+
+/// What engines learn for each other while they work on a question.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// Set once the program is known to be robust, if that replaces the question by the one under SC.
+    robust: Arc<AtomicBool>,
+    uses_robustness: bool,
+    bounds: Mutex<Vec<(&'static str, Reason)>>,
+}
+
+impl<'p> Analysis<'p> {
+    /// Nothing is known yet.
+    pub fn new(task: Task<'p>) -> Analysis<'p> {
+        Analysis { task, computed: Arc::default(), facts: Arc::default() }
+    }
+
+    /// The same, for engines side by side that drop the question once the program is known to be robust: it is then asked under SC instead.
+    pub fn using_robustness(self) -> Analysis<'p> {
+        Analysis { facts: Arc::new(Facts { uses_robustness: true, ..Facts::default() }), ..self }
+    }
+
+    /// The same program under another memory model.
+    pub fn under(&self, model: Model) -> Analysis<'p> {
+        let task = Task { model, ..self.task.clone() };
+        Analysis { task, computed: self.computed.clone(), facts: Arc::default() }
+    }
+
+    /// What engines have learned for each other.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The running form, with `any` instances where any number is meant.
+    pub fn system(&self, any: u32) -> Arc<System> {
+        once(&self.computed.systems, any, || self.task.lower(any))
+    }
+
+    /// The machine for a running form of this program.
+    pub fn machine<'s>(&self, system: &'s System) -> Machine<'s> {
+        self.task.machine(system)
+    }
+
+    /// The instantiation in which a template with any number of instances has `any` of them.
+    pub fn instantiation(&self, any: u32) -> Instantiation {
+        self.task.instantiation(any)
+    }
+
+    /// Which features the program uses.
+    pub fn structure(&self) -> Structure {
+        match self.computed.structure.get() {
+            Some(structure) => *structure,
+            None => {
+                let structure = Structure::new(&self.system(1));
+                *self.computed.structure.get_or_init(|| structure)
+            }
+        }
+    }
+
+    /// Which registers are read again, in the running form with `any` instances where any number is meant.
+    pub fn liveness(&self, any: u32) -> Arc<Liveness> {
+        once(&self.computed.liveness, any, || Liveness::new(&self.system(any)))
+    }
+
+    /// The explicit automata of all processes, or why there are none.
+    pub fn automata(&self, limits: &Limits) -> Result<Arc<Automata>, Reason> {
+        if let Some(known) = self.computed.automata.get() {
+            return known.clone();
+        }
+        let system = self.system(1);
+        let mut exhausted = None;
+        let go_on = || {
+            exhausted = limits.check(0).err();
+            exhausted.is_none()
+        };
+        let built =
+            Automata::build(&system, self.liveness(1), |role| self.task.population(&system, role), go_on);
+        if let Some(what) = exhausted {
+            return Err(Reason::Exhausted(what));
+        }
+        let built = built.map(Arc::new).map_err(|trouble| explain(&system, trouble));
+        self.computed.automata.get_or_init(|| built).clone()
+    }
+
+    /// The same with bisimilar states merged.
+    pub fn merged(&self, limits: &Limits) -> Result<Arc<Merged>, Reason> {
+        if let Some(known) = self.computed.merged.get() {
+            return Ok(known.clone());
+        }
+        let merged = Arc::new(self.automata(limits)?.merged(&self.system(1)));
+        Ok(self.computed.merged.get_or_init(|| merged).clone())
+    }
+}
+
+impl Facts {
+    /// The program is robust under its memory model: whatever is reachable is reachable under SC. Returns whether the question is dropped for the one under SC.
+    pub fn learn_robust(&self) -> bool {
+        if self.uses_robustness {
+            self.robust.store(true, Ordering::Relaxed);
+        }
+        self.uses_robustness
+    }
+
+    /// Whether the question was dropped because the program is robust.
+    pub fn is_robust(&self) -> bool {
+        self.robust.load(Ordering::Relaxed)
+    }
+
+    /// The flag behind [`is_robust`](Facts::is_robust), for those that stop when it is set.
+    pub fn robust_flag(&self) -> Arc<AtomicBool> {
+        self.robust.clone()
+    }
+
+    /// An engine has established a bound up to which nothing bad happens.
+    pub fn learn_bound(&self, engine: &'static str, bound: Reason) {
+        debug_assert!(bound.is_bound(), "only bounds are kept: {bound:?}");
+        let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        bounds.retain(|(other, _)| *other != engine);
+        bounds.push((engine, bound));
+    }
+
+    /// The last bound that an engine has established.
+    pub fn bound_of(&self, engine: &str) -> Option<Reason> {
+        let bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        bounds.iter().find(|(other, _)| *other == engine).map(|(_, bound)| bound.clone())
+    }
+}
+
+/// Why a program has no explicit automata.
+fn explain(system: &System, trouble: Trouble) -> Reason {
+    match trouble {
+        Trouble::Spawn => Reason::Unsupported("threads are started at run time".into()),
+        Trouble::CallDepth(depth) => {
+            Reason::Unsupported(format!("there may be more than {depth} nested calls"))
+        }
+        Trouble::Stopped => unreachable!("the limits say so first"),
+        Trouble::Values(cell) if system.cells[cell].ty.domain.bounds().is_some() => {
+            let name = &system.cells[cell].name;
+            Reason::Unsupported(format!("`{name}` can hold more than {MOST_DECLARED} values"))
+        }
+        Trouble::Values(cell) => {
+            Reason::Growing { name: system.cells[cell].name.clone(), values: MOST_VALUES + 1 }
+        }
+        Trouble::States(role) => {
+            let name = &system.roles[role].name;
+            Reason::Unsupported(format!(
+                "process {name} may have more than {MOST_STATES} states of its own; declare the domains of its registers, or bound all integers with --int-range LO..HI"
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, Threads};
+    use palisade_memory::Interlocked;
+    use palisade_program::written::Program;
+
+    fn task(program: &Program) -> Task<'_> {
+        let (threads, model, interlocked) = (Threads::Declared, Model::Tso, Interlocked::default());
+        Task { program, threads, model, interlocked, options: Options::default() }
+    }
+
+    #[test]
+    fn everything_is_computed_once_and_shared_between_models() {
+        let program = Program::default();
+        let analysis = Analysis::new(task(&program));
+        let under_sc = analysis.under(Model::Sc);
+        assert!(Arc::ptr_eq(&analysis.system(1), &under_sc.system(1)));
+        assert!(Arc::ptr_eq(&analysis.liveness(1), &under_sc.liveness(1)));
+        let limits = Limits::unlimited(1);
+        let automata = |analysis: &Analysis<'_>| analysis.automata(&limits).expect("there are no processes");
+        assert!(Arc::ptr_eq(&automata(&analysis), &automata(&under_sc)));
+    }
+
+    #[test]
+    fn running_out_is_not_kept() {
+        let program = Program::default();
+        let analysis = Analysis::new(task(&program));
+        let stopped = Limits::unlimited(1);
+        stopped.stop();
+        // Without processes nothing asks the limits: whatever the answer, the next one is right.
+        let _ = analysis.automata(&stopped);
+        assert!(analysis.automata(&Limits::unlimited(1)).is_ok());
+    }
+
+    #[test]
+    fn robustness_is_learned_where_it_is_used() {
+        let program = Program::default();
+        let check = |analysis: Analysis<'_>, used: bool| {
+            assert_eq!((analysis.facts().learn_robust(), analysis.facts().is_robust()), (used, used));
+            assert!(!analysis.under(Model::Sc).facts().is_robust(), "this is another question");
+        };
+        check(Analysis::new(task(&program)), false);
+        check(Analysis::new(task(&program)).using_robustness(), true);
+    }
+
+    #[test]
+    fn the_last_bound_of_an_engine_counts() {
+        let facts = Facts::default();
+        facts.learn_bound("rounds", Reason::Rounds(1));
+        facts.learn_bound("rounds", Reason::Rounds(2));
+        assert_eq!((facts.bound_of("rounds"), facts.bound_of("age")), (Some(Reason::Rounds(2)), None));
+    }
+}

@@ -1,0 +1,49 @@
+//! What an engine is.
+
+use crate::{Analysis, Limits, Outcome, Proof, Question, Safety};
+
+/// A decision procedure or bug finder for one kind of question.
+pub trait Engine<Q: Question = Safety>: Send + Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// Whether it is worth trying, and how sure it is to decide the question.
+    fn suits(&self, analysis: &Analysis<'_>) -> Suitability;
+
+    /// Answers within the limits. Every violation comes with the witness that the [question](Question) asks for, whatever semantics the engine searches.
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome<Q>;
+
+    /// Whether it can prove to others that the property holds.
+    fn proofs(&self) -> Proofs {
+        Proofs::None
+    }
+
+    /// Answers within the limits, with a proof if the property holds and the engine can give one.
+    fn prove(&self, analysis: &Analysis<'_>, limits: &Limits) -> (Outcome<Q>, Option<Proof>) {
+        (self.check(analysis, limits), None)
+    }
+}
+
+/// What an engine can show for its positive answers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Proofs {
+    /// Nothing.
+    None,
+    /// That visiting all states is enough: the checker visits them again, without reductions.
+    ByVisitingAll,
+    /// An argument that is checked piece by piece.
+    Argued,
+}
+
+/// How well an engine suits a question.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Suitability {
+    /// It cannot even try.
+    No,
+    /// It can, but other engines are made for such programs: `auto` asks it last, and gives it less time.
+    Reluctant,
+    /// It may find a violation, or decide with luck.
+    Tries,
+    /// It decides, given time and memory.
+    Decides,
+}

@@ -1,0 +1,52 @@
+//! What can be asked about a program.
+
+use crate::Verdict;
+
+/// A kind of question. The same [`Verdict`] answers all of them, in different words.
+pub trait Question: Copy + PartialEq + Eq + std::fmt::Debug + Send + Sync + 'static {
+    /// The word for [`Verdict::Holds`].
+    const HOLDS: &'static str;
+    /// The word for [`Verdict::Violated`].
+    const VIOLATED: &'static str;
+
+    /// The word for a verdict.
+    fn word(verdict: &Verdict) -> &'static str {
+        match verdict {
+            Verdict::Holds => Self::HOLDS,
+            Verdict::Violated(_) => Self::VIOLATED,
+            Verdict::Unknown(_) => "unknown",
+        }
+    }
+}
+
+/// Can a run reach a bad state? The witness is a run of the task's memory model that does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Safety;
+
+impl Question for Safety {
+    const HOLDS: &'static str = "safe";
+    const VIOLATED: &'static str = "unsafe";
+}
+
+/// Does the memory model add any behaviour at all?
+///
+/// A program is robust under a model if every run has a happens-before (program order, reads-from, coherence, from-read) that some sequentially consistent run has too;
+/// see `palisade_trace::HappensBefore` for the definition. A robust program that is safe under SC is safe.
+///
+/// The witness is a run of the task's memory model whose happens-before has a cycle. It need not be complete, and nothing needs to be bad about its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Robustness;
+
+impl Question for Robustness {
+    const HOLDS: &'static str = "robust";
+    const VIOLATED: &'static str = "not-robust";
+}
+
+/// Are there triangular races? Without them a program is robust under TSO. The witness is a run under SC that ends with one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TriangularRaces;
+
+impl Question for TriangularRaces {
+    const HOLDS: &'static str = "race-free";
+    const VIOLATED: &'static str = "racy";
+}

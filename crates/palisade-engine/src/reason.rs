@@ -1,0 +1,278 @@
+//! Why an answer is unknown, and what is known nevertheless.
+
+use crate::Exhausted;
+use std::fmt;
+
+/// Why an answer is unknown.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Reason {
+    /// The budget ran out.
+    Exhausted(Exhausted),
+    /// The budget ran out after something had been found out.
+    Partly(Exhausted, Box<Reason>),
+    /// No bad state with buffers up to this length, but longer buffers are possible.
+    BufferBound(usize),
+    /// No bad state with up to this many instances of the templates that may have any number.
+    InstanceBound(u32),
+    /// No bad state in runs in which no thread has more unfinished calls than this.
+    CallDepth(usize),
+    /// No bad state in runs in which every process has at most this many rounds.
+    Rounds(u32),
+    /// No bad state in runs in which no store stays in its buffer for more than this many further rounds of its process.
+    StoreAge(u32),
+    /// No bad state in runs that start no more processes than this.
+    Spawned(usize),
+    /// No bad state in runs in which no more processes are started than this, and no process has more rounds than that. More are not followed where procedures are recursive.
+    Started {
+        /// How many processes are started.
+        processes: usize,
+        /// The rounds, if there is a bound on them.
+        rounds: Option<u32>,
+    },
+    /// No bad state in runs that keep to all of these bounds at once. Made by [`Reason::within`].
+    Within(Vec<Reason>),
+    /// The values of this variable seem to grow without bound.
+    Growing {
+        /// The variable or register.
+        name: String,
+        /// How many different values the engine counted; some may be ruled out by what it does not look at.
+        values: usize,
+    },
+    /// The program is robust: the question is asked under SC instead.
+    Robust,
+    /// The engine does not handle such programs.
+    Unsupported(String),
+    /// Something that the engine found out, in words, and that does not answer the question.
+    Observed(String),
+    /// Found out about something other than the program at hand.
+    About {
+        /// What it is about, such as "the translated program".
+        subject: String,
+        /// What was found out.
+        reason: Box<Reason>,
+    },
+    /// A bad state is reachable, but no run to it can be shown.
+    Unshown(String),
+    /// The engine contradicted itself. This is never an answer: it is reported as an error.
+    Bug(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Exhausted(what) => what.fmt(f),
+            Reason::Partly(what, reached) => write!(f, "{what}; {reached}"),
+            Reason::BufferBound(_) | Reason::InstanceBound(_) | Reason::CallDepth(_) => {
+                write!(f, "no bad state with {}", self.phrase())
+            }
+            Reason::Rounds(bound) => {
+                write!(f, "safe up to {bound} round{}", if *bound == 1 { "" } else { "s" })
+            }
+            Reason::StoreAge(bound) => write!(f, "safe up to store age {bound}"),
+            Reason::Spawned(bound) => {
+                let plural = if *bound == 1 { "" } else { "es" };
+                write!(f, "no bad state in runs that start up to {bound} process{plural}")
+            }
+            Reason::Within(bounds) => {
+                write!(f, "no bad state with ")?;
+                for (index, bound) in bounds.iter().enumerate() {
+                    let before = match index {
+                        0 => "",
+                        _ if index + 1 == bounds.len() => " and ",
+                        _ => ", ",
+                    };
+                    write!(f, "{before}{}", bound.phrase())?;
+                }
+                Ok(())
+            }
+            Reason::Started { processes, rounds } => {
+                write!(f, "no bad state in runs that start up to {processes} processes")?;
+                match rounds {
+                    None => {}
+                    Some(1) => write!(f, ", with up to 1 round each")?,
+                    Some(rounds) => write!(f, ", with up to {rounds} rounds each")?,
+                }
+                write!(
+                    f,
+                    "; no more are followed where procedures are recursive: start fewer, or write the recursion as a loop"
+                )
+            }
+            Reason::Growing { name, values } => {
+                write!(
+                    f,
+                    "`{name}` may take more and more values ({values} counted so far); declare its domain, or bound all integers with --int-range LO..HI"
+                )
+            }
+            Reason::Robust => f.write_str("robust; the question is answered under sequential consistency"),
+            Reason::About { subject, reason } => write!(f, "{subject}: {reason}"),
+            Reason::Unsupported(why) | Reason::Observed(why) | Reason::Unshown(why) | Reason::Bug(why) => {
+                f.write_str(why)
+            }
+        }
+    }
+}
+
+impl Reason {
+    /// The budget ran out; `reached` is what had been found out by then.
+    pub fn exhausted(what: Exhausted, reached: Option<Reason>) -> Reason {
+        match reached {
+            Some(reached) => Reason::Partly(what, Box::new(reached)),
+            None => Reason::Exhausted(what),
+        }
+    }
+
+    /// No bad state in runs that keep to all of these bounds at once; nothing if there are none. Of two bounds of one kind only the smaller matters.
+    pub fn within(bounds: impl IntoIterator<Item = Reason>) -> Option<Reason> {
+        let mut all: Vec<Reason> = Vec::new();
+        for bound in bounds.into_iter().flat_map(Reason::into_bounds) {
+            debug_assert!(bound.is_bound(), "only bounds are joined: {bound:?}");
+            match all.iter_mut().find_map(|other| Some((bound.tighter(other)?, other))) {
+                Some((tighter, other)) => *other = tighter,
+                None => all.push(bound),
+            }
+        }
+        if all.len() < 2 { all.pop() } else { Some(Reason::Within(all)) }
+    }
+
+    fn into_bounds(self) -> Vec<Reason> {
+        match self {
+            Reason::Within(bounds) => bounds,
+            bound => vec![bound],
+        }
+    }
+
+    /// The smaller of two bounds, if they are of one kind.
+    fn tighter(&self, other: &Reason) -> Option<Reason> {
+        Some(match (self, other) {
+            (Reason::BufferBound(a), Reason::BufferBound(b)) => Reason::BufferBound(*a.min(b)),
+            (Reason::InstanceBound(a), Reason::InstanceBound(b)) => Reason::InstanceBound(*a.min(b)),
+            (Reason::CallDepth(a), Reason::CallDepth(b)) => Reason::CallDepth(*a.min(b)),
+            (Reason::Spawned(a), Reason::Spawned(b)) => Reason::Spawned(*a.min(b)),
+            (Reason::Rounds(a), Reason::Rounds(b)) => Reason::Rounds(*a.min(b)),
+            (Reason::StoreAge(a), Reason::StoreAge(b)) => Reason::StoreAge(*a.min(b)),
+            _ => return None,
+        })
+    }
+
+    /// Whether it says up to which bound nothing bad was seen.
+    pub fn is_bound(&self) -> bool {
+        match self {
+            Reason::BufferBound(_)
+            | Reason::InstanceBound(_)
+            | Reason::CallDepth(_)
+            | Reason::Spawned(_)
+            | Reason::Started { .. }
+            | Reason::Rounds(_)
+            | Reason::StoreAge(_)
+            | Reason::Within(_) => true,
+            Reason::Exhausted(_)
+            | Reason::Partly(..)
+            | Reason::Growing { .. }
+            | Reason::Robust
+            | Reason::Unsupported(_)
+            | Reason::Observed(_)
+            | Reason::About { .. }
+            | Reason::Unshown(_)
+            | Reason::Bug(_) => false,
+        }
+    }
+
+    /// The bounds within which nothing bad was seen, one by one.
+    pub fn bounds(&self) -> &[Reason] {
+        match self {
+            Reason::Within(bounds) => bounds,
+            Reason::Partly(_, reached) => reached.bounds(),
+            bound if bound.is_bound() => std::slice::from_ref(bound),
+            _ => &[],
+        }
+    }
+
+    /// What is wrong with the engine, if it contradicted itself.
+    pub fn bug(&self) -> Option<&str> {
+        match self {
+            Reason::Bug(what) => Some(what),
+            Reason::Partly(_, reached) => reached.bug(),
+            _ => None,
+        }
+    }
+
+    /// A bound in a few words that follow "with".
+    fn phrase(&self) -> String {
+        let counted = |bound: usize, what: &str, plural: &str| {
+            format!("up to {bound} {what}{}", if bound == 1 { "" } else { plural })
+        };
+        match self {
+            Reason::BufferBound(bound) => format!("buffers up to {bound}"),
+            Reason::InstanceBound(bound) => {
+                format!("{} where any number is allowed", counted(*bound as usize, "instance", "s"))
+            }
+            Reason::CallDepth(bound) => counted(*bound, "nested call", "s"),
+            Reason::Spawned(bound) => counted(*bound, "started process", "es"),
+            Reason::Rounds(bound) => counted(*bound as usize, "round", "s"),
+            Reason::StoreAge(bound) => format!("store age up to {bound}"),
+            Reason::Started { processes, rounds } => {
+                let started = counted(*processes, "started process", "es");
+                match rounds {
+                    Some(rounds) => format!("{started}, {}", counted(*rounds as usize, "round", "s")),
+                    None => started,
+                }
+            }
+            other => other.to_string(),
+        }
+    }
+
+    /// The same, found out about `subject` rather than the program at hand. It is then no bound for the program at hand.
+    pub fn about(self, subject: &str) -> Reason {
+        match self {
+            Reason::Exhausted(_) | Reason::Bug(_) => self,
+            Reason::Partly(what, reached) => Reason::Partly(what, Box::new(reached.about(subject))),
+            fact => Reason::About { subject: subject.to_owned(), reason: Box::new(fact) },
+        }
+    }
+
+    /// What part of the budget ran out, if that is why.
+    pub fn what_ran_out(&self) -> Option<Exhausted> {
+        match self {
+            Reason::Exhausted(what) | Reason::Partly(what, _) => Some(*what),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_told_one_by_one_and_together() {
+        let check = |bounds: Vec<Reason>, expected: &str| {
+            let told = Reason::within(bounds).map_or_else(String::new, |reason| reason.to_string());
+            assert_eq!(told, expected);
+        };
+        check(vec![], "");
+        check(vec![Reason::BufferBound(8)], "no bad state with buffers up to 8");
+        check(vec![Reason::CallDepth(1)], "no bad state with up to 1 nested call");
+        check(vec![Reason::Spawned(32)], "no bad state in runs that start up to 32 processes");
+        check(
+            vec![Reason::InstanceBound(4), Reason::BufferBound(2)],
+            "no bad state with up to 4 instances where any number is allowed and buffers up to 2",
+        );
+        let nested = Reason::within([Reason::Spawned(2), Reason::CallDepth(3)]).expect("there are two");
+        check(
+            vec![nested, Reason::Rounds(2)],
+            "no bad state with up to 2 started processes, up to 3 nested calls and up to 2 rounds",
+        );
+        check(
+            vec![Reason::Spawned(2), Reason::Spawned(1)],
+            "no bad state in runs that start up to 1 process",
+        );
+    }
+
+    #[test]
+    fn a_bug_is_found_behind_what_ran_out() {
+        let bug = Reason::exhausted(Exhausted::Stopped, Some(Reason::Bug("no run".to_owned())));
+        assert_eq!((bug.bug(), bug.is_bound()), (Some("no run"), false));
+        assert_eq!(Reason::Rounds(1).bug(), None);
+        assert_eq!(bug.about("elsewhere").bug(), Some("no run"));
+    }
+}

@@ -1,0 +1,120 @@
+//! An answer to a question, with what confirms it.
+
+use crate::Input;
+use crate::question::{Ask, Confirmed};
+use palisade_base::Source;
+use palisade_certificate::Certificate;
+use palisade_engine::{Certified, Outcome, Proof, Robustness, Safety, Threads, TriangularRaces};
+use palisade_memory::{Interlocked, Machine, Model};
+use palisade_program::Instantiation;
+use palisade_program::written::{Count, Program, Start};
+use palisade_trace::{Cycle, Evidence, HappensBefore, Origin, Triangle, WitnessFile, text_hash};
+use std::collections::BTreeSet;
+
+/// An answer, with the run that goes with a violation.
+#[derive(Clone, Debug)]
+pub struct Answer<Q: Ask = Safety> {
+    /// The verdict, the engine that gave it, and what was counted.
+    pub outcome: Outcome<Q>,
+    /// What the other engines had found out by then.
+    pub others: Vec<Outcome<Q>>,
+    /// The memory model.
+    pub model: Model,
+    /// What locked instructions wait for under PSO.
+    pub interlocked: Interlocked,
+    /// How often the templates were instantiated.
+    pub threads: Threads,
+    /// Time taken.
+    pub seconds: f64,
+    /// The most memory this process ever used, if the host reports it.
+    pub peak_memory_bytes: Option<u64>,
+    /// The proof of a positive answer, if one was asked for and found.
+    pub proof: Option<Proved>,
+    /// How the proof was checked, if that was asked for.
+    pub certified: Option<Certified>,
+    /// The run, taken on the trusted machine; present if and only if there is a violation.
+    pub(crate) confirmed: Option<Confirmed<Q>>,
+}
+
+/// A proof.
+#[derive(Clone, Debug)]
+pub struct Proved {
+    /// The engine that gave it: the one that answered, or another one if that gives no proofs.
+    pub engine: &'static str,
+    /// The proof.
+    pub proof: Proof,
+}
+
+impl<Q: Ask> Answer<Q> {
+    /// The run that shows a violation, ready to be explained.
+    pub fn evidence<'a>(&'a self, source: &'a Source) -> Option<Evidence<'a>> {
+        let (confirmed, witness) = (self.confirmed.as_ref()?, self.outcome.verdict.witness()?);
+        let model = Q::WITNESSES_UNDER.unwrap_or(self.model);
+        let machine = Machine { system: &confirmed.system, model, interlocked: self.interlocked };
+        Some(Evidence { source, machine, run: &witness.run, replay: &confirmed.replay })
+    }
+
+    /// The run that shows a violation, as it is kept in files.
+    pub fn witness_file(&self, input: &Input) -> Option<WitnessFile> {
+        let (evidence, witness) = (self.evidence(&input.source)?, self.outcome.verdict.witness()?);
+        let origin = Origin {
+            source: &input.source,
+            language: input.language.name(),
+            instantiation: witness.instantiation,
+            int_range: input.int_range.map(|range| (range.lo, range.hi)),
+        };
+        Some(WitnessFile::new(evidence.machine, origin, evidence.run, evidence.replay))
+    }
+
+    /// The instance counts of the program that has the run.
+    pub fn instantiation(&self) -> Option<Instantiation> {
+        Some(self.outcome.verdict.witness()?.instantiation)
+    }
+
+    /// How many threads take part in the run that shows a violation, if there may be any number of them.
+    pub fn threads_of_any(&self, program: &Program) -> Option<usize> {
+        let starts = program.templates.iter().filter(|template| template.start == Start::Initially);
+        let any = match self.threads {
+            Threads::Any => true,
+            Threads::Declared => starts.into_iter().any(|template| template.count == Count::Any),
+            Threads::Each(_) => false,
+        };
+        let run = &self.outcome.verdict.witness().filter(|_| any)?.run;
+        let threads = run.steps.iter().map(|step| step.thread).collect::<BTreeSet<_>>().len();
+        // If the initial state is bad, no thread has to do anything.
+        Some(threads).filter(|&threads| threads > 0)
+    }
+}
+
+impl Answer<Safety> {
+    /// The proof of `safe`, as it is kept in files.
+    pub fn certificate(&self, input: &Input) -> Option<Certificate> {
+        let Proved { engine, proof } = self.proof.clone()?;
+        Some(Certificate {
+            file: input.source.name().to_owned(),
+            language: input.language.name().to_owned(),
+            hash: text_hash(input.source.text()),
+            model: self.model,
+            interlocked: self.interlocked,
+            threads: self.threads,
+            int_range: input.int_range.map(|range| (range.lo, range.hi)),
+            engine: engine.to_owned(),
+            proof,
+        })
+    }
+}
+
+impl Answer<Robustness> {
+    /// How the events of the run are ordered, and the cycle among them.
+    pub fn cycle(&self) -> Option<(&HappensBefore, &Cycle)> {
+        let (happens_before, cycle) = &self.confirmed.as_ref()?.shows;
+        Some((happens_before, cycle))
+    }
+}
+
+impl Answer<TriangularRaces> {
+    /// The race at the end of the run.
+    pub fn race(&self) -> Option<Triangle> {
+        self.confirmed.as_ref().map(|confirmed| confirmed.shows)
+    }
+}

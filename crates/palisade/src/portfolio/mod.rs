@@ -1,0 +1,469 @@
+//! Several engines, one answer.
+//!
+//! *How.* Most questions are small, so every engine made for such programs probes the question first, one after the other: then the engine that answers does not depend on timing. Larger
+//! questions go to all engines side by side ([`Race`]), and the first that knows the answer stops the others. An engine that had to give up its memory for others tries once more when
+//! it has the memory to itself. So whatever one engine decides alone is decided here.
+//!
+//! *What engines share* is in the [`Analysis`]: running forms, automata with their value invariants, bounds that go into the answer if no engine knows more, and robustness. As soon as
+//! one engine finds the program robust, a question that [allows it](Ask::USES_ROBUSTNESS) is asked under SC instead, where there is less to search and more engines apply. A run
+//! under SC is a run in which no store waits.
+//!
+//! *Proofs.* Where a proof is wanted, a positive answer without one does not count; where it is to be checked, it does not count until it was, because a proof may be found quickly
+//! and take long to check. Robustness does not help then: proofs are about the memory model.
+
+use crate::ask::{Said, ask, confirm, not_replayed};
+use crate::error::AskError;
+use crate::prove::disagreement;
+use crate::question::{Ask, Wanted};
+use palisade_engine::{
+    Analysis, Engine, Exhausted, Limits, Note, Outcome, Progress, Proofs, Race, Reason, Stats, Suitability,
+    Verdict,
+};
+use palisade_memory::Model;
+use palisade_program::lower;
+use palisade_trace::undelayed;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A limit on work, in states or configurations, and on time.
+type ProbeLimit = (u64, Duration);
+
+/// How far an engine looks when it probes the question.
+const PROBE: ProbeLimit = (1 << 10, Duration::from_millis(100));
+/// The same where only one engine is made for the program: it may use all jobs, which it may not side by side with others.
+const ONLY_PROBE: ProbeLimit = (1 << 20, Duration::from_secs(2));
+/// The same where a proof is wanted, for engines whose proofs are checked by visiting all states: that is quick, and there may be many more states than the engine looks at.
+const ALL_STATES_PROBE: ProbeLimit = (1 << 12, Duration::from_millis(100));
+/// Where a proof is wanted, how long only the engines that give proofs are asked side by side before all others join.
+const PROVERS_FIRST: Duration = Duration::from_millis(100);
+/// The share of computing time of engines made for the program, relative to a reluctant engine's 1.
+const EAGER_WEIGHT: u32 = 4;
+/// Engines recurse over programs as deeply as the main thread does.
+const STACK_BYTES: usize = 16 << 20;
+
+/// The answer, and what the other engines had found out by then.
+#[derive(Debug)]
+pub(crate) struct Heard<Q: Ask> {
+    pub(crate) said: Said<Q>,
+    pub(crate) others: Vec<Outcome<Q>>,
+}
+
+/// The engines to ask, the most promising first.
+pub(crate) type Suited<'e, Q> = dyn Fn(&Analysis<'_>) -> Vec<&'e dyn Engine<Q>> + 'e;
+
+/// Asks the engines until one knows the answer or the limits are reached. If none knows, the first one says why. A bug in any of them is reported, whatever the others say.
+pub(crate) fn ask_all<Q: Ask>(
+    suited: &Suited<'_, Q>,
+    analysis: &Analysis<'_>,
+    limits: &Limits,
+    wanted: Wanted,
+) -> Result<Heard<Q>, AskError> {
+    let uses_robustness = Q::USES_ROBUSTNESS && wanted == Wanted::Answer;
+    let analysis = if uses_robustness { analysis.clone().using_robustness() } else { analysis.clone() };
+    let heard = ask_suited(suited, &analysis, limits, wanted)?;
+    let outcomes = || std::iter::once(&heard.said.outcome).chain(&heard.others);
+    let breaks = |outcome: &&Outcome<Q>| {
+        matches!(outcome.verdict, Verdict::Violated(_) | Verdict::Unknown(Reason::Unshown(_)))
+    };
+    match (outcomes().find(|outcome| outcome.verdict == Verdict::Holds), outcomes().find(breaks)) {
+        (Some(holds), Some(other)) => Err(disagreement::<Q>(holds.engine, other.engine)),
+        _ => Ok(heard),
+    }
+}
+
+fn ask_suited<Q: Ask>(
+    suited: &Suited<'_, Q>,
+    analysis: &Analysis<'_>,
+    limits: &Limits,
+    wanted: Wanted,
+) -> Result<Heard<Q>, AskError> {
+    let proves = wanted > Wanted::Answer;
+    let suited_and_eager = limits.within(|| {
+        let engines = suited(analysis);
+        // A single engine is asked anyway.
+        let eager = match engines.as_slice() {
+            [] | [_] => Vec::new(),
+            engines => engines.iter().map(|engine| engine.suits(analysis) > Suitability::Reluctant).collect(),
+        };
+        (engines, eager)
+    });
+    let (engines, mut eager): (_, Vec<bool>) = match suited_and_eager {
+        Ok(suited) => suited,
+        Err(what) => return Ok(Heard::nothing(Reason::Exhausted(what))),
+    };
+    match engines.as_slice() {
+        [] => Ok(Heard::nothing(unsuited())),
+        [engine] => {
+            let lane = Lane::new(0, engine.name(), limits);
+            let said = ask(*engine, analysis, &lane.limits(limits), limits, wanted)?;
+            Ok(Heard { said, others: Vec::new() })
+        }
+        _ => {
+            // An engine with a checkable proof always takes part.
+            let argues = engines.iter().position(|engine| proves && engine.proofs() == Proofs::Argued);
+            argues.into_iter().for_each(|seat| eager[seat] = true);
+            let weight = |(engine, eager): (&&dyn Engine<Q>, &bool)| match proves {
+                true if engine.proofs() > Proofs::None => EAGER_WEIGHT,
+                false if *eager => EAGER_WEIGHT,
+                _ => 1,
+            };
+            let weights: Vec<u32> = engines.iter().zip(&eager).map(weight).collect();
+            let race = Race::new(&weights, limits.jobs(), analysis.facts().robust_flag());
+            let portfolio = Portfolio { engines: &engines, eager, analysis, limits, wanted, race: &race };
+            match portfolio.run()? {
+                Course::Answered(heard) => Ok(*heard),
+                Course::Robust(before) => {
+                    let under_sc = ask_all(suited, &analysis.under(Model::Sc), limits, wanted)?;
+                    under_sc.of_robust(analysis, before, limits)
+                }
+            }
+        }
+    }
+}
+
+fn unsuited() -> Reason {
+    Reason::Unsupported("no engine can handle this program".to_owned())
+}
+
+/// How asking ends.
+enum Course<Q: Ask> {
+    Answered(Box<Heard<Q>>),
+    /// The program is robust: the question is asked under SC. With what was said before that was known.
+    Robust(Vec<Option<Said<Q>>>),
+}
+
+impl<Q: Ask> Heard<Q> {
+    fn nothing(why: Reason) -> Heard<Q> {
+        Heard { said: Said::nothing(why), others: Vec::new() }
+    }
+
+    /// What was said about the program under SC, as said about a memory model under which it is robust, besides what had been said before.
+    fn of_robust(
+        self,
+        analysis: &Analysis<'_>,
+        before: Vec<Option<Said<Q>>>,
+        limits: &Limits,
+    ) -> Result<Heard<Q>, AskError> {
+        let Heard { said, mut others } = self;
+        let said = said.of_robust(analysis, limits)?;
+        others.iter_mut().for_each(outcome_of_robust);
+        for Said { outcome, .. } in before.into_iter().flatten() {
+            let again = |other: &Outcome<Q>| other.engine == outcome.engine;
+            if !again(&said.outcome) && !others.iter().any(again) {
+                others.push(outcome);
+            }
+        }
+        Ok(Heard { said, others })
+    }
+}
+
+/// What was found out under SC, as said about a memory model under which the program is robust. Runs then do the same under SC, but not in the same rounds.
+fn outcome_of_robust<Q: Ask>(outcome: &mut Outcome<Q>) {
+    if let Verdict::Unknown(reason) = &mut outcome.verdict {
+        let by_rounds = |bound: &Reason| {
+            !matches!(bound, Reason::InstanceBound(_) | Reason::CallDepth(_) | Reason::Spawned(_))
+        };
+        if reason.bounds().iter().any(by_rounds) {
+            *reason = reason.clone().about("robust, and under SC");
+        }
+    }
+}
+
+impl<Q: Ask> Said<Q> {
+    /// What was said about the program under SC, as said about a memory model under which it is robust.
+    fn of_robust(mut self, analysis: &Analysis<'_>, limits: &Limits) -> Result<Said<Q>, AskError> {
+        outcome_of_robust(&mut self.outcome);
+        if let Verdict::Violated(witness) = &mut self.outcome.verdict {
+            let undelayed = limits.within(|| {
+                let system = lower(analysis.task.program, witness.instantiation);
+                let run = undelayed(analysis.machine(&system), &witness.run);
+                run.expect("a run under SC is one with stores that do not wait")
+            });
+            match undelayed {
+                Ok(run) => witness.run = run,
+                Err(what) => self.outcome.verdict = not_replayed::<Q>(self.outcome.engine, what),
+            }
+            self.confirmed = confirm(analysis, &mut self.outcome, limits)?;
+        }
+        Ok(self)
+    }
+
+    /// If it ran out of something, it was of this.
+    fn ran_out_of(&mut self, what: Exhausted) {
+        if let Verdict::Unknown(Reason::Exhausted(ran_out) | Reason::Partly(ran_out, _)) =
+            &mut self.outcome.verdict
+        {
+            *ran_out = what;
+        }
+    }
+
+    fn ran_out(&self) -> Option<Exhausted> {
+        self.outcome.verdict.reason()?.what_ran_out()
+    }
+}
+
+/// Two engines or more on one question.
+struct Portfolio<'q, Q: Ask> {
+    engines: &'q [&'q dyn Engine<Q>],
+    /// Which of them probe the question.
+    eager: Vec<bool>,
+    analysis: &'q Analysis<'q>,
+    limits: &'q Limits,
+    wanted: Wanted,
+    race: &'q Race,
+}
+
+impl<Q: Ask> Portfolio<'_, Q> {
+    fn run(&self) -> Result<Course<Q>, AskError> {
+        let seats = self.engines.len();
+        let mut said: Vec<Option<Said<Q>>> = (0..seats).map(|_| None).collect();
+        let mut open = Vec::new();
+        for seat in (0..seats).filter(|&seat| self.eager[seat]) {
+            let answer = self.ask(seat, &self.probe(seat))?;
+            if self.is_answer(&answer) {
+                return Ok(self.answered(said, seat, answer));
+            }
+            if let Err(what) = self.limits.check(0) {
+                said[seat] = Some(answer);
+                // What ran out is not the probe.
+                said.iter_mut().flatten().for_each(|said| said.ran_out_of(what));
+                return Ok(self.unanswered(said));
+            }
+            if answer.ran_out().is_some() {
+                open.push(seat);
+            }
+            said[seat] = Some(answer);
+            if self.analysis.facts().is_robust() {
+                return Ok(Course::Robust(said));
+            }
+        }
+        let mut proving = open.clone();
+        proving.retain(|&seat| self.proves() && self.engines[seat].proofs() > Proofs::None);
+        if proving.len() > 1 {
+            let limits = self.limits.clone().at_most(PROVERS_FIRST);
+            if let Some((seat, answer)) = self.side_by_side(&proving, &limits, &mut said)? {
+                return Ok(self.answered(said, seat, answer));
+            }
+        }
+        open.extend((0..seats).filter(|&seat| !self.eager[seat]));
+        if let [seat] = *open.as_slice() {
+            let answer = self.ask(seat, self.limits)?;
+            if self.is_answer(&answer) {
+                return Ok(self.answered(said, seat, answer));
+            }
+            said[seat] = Some(answer);
+            return Ok(self.unanswered(said));
+        }
+        if let Some((seat, answer)) = self.side_by_side(&open, self.limits, &mut said)? {
+            return Ok(self.answered(said, seat, answer));
+        }
+        if self.analysis.facts().is_robust() {
+            return Ok(Course::Robust(said));
+        }
+        for seat in open.into_iter().filter(|&seat| self.race.was_evicted(seat)) {
+            if self.limits.check(0).is_err() {
+                break;
+            }
+            let answer = self.ask(seat, self.limits)?;
+            if self.is_answer(&answer) {
+                return Ok(self.answered(said, seat, answer));
+            }
+            said[seat] = Some(answer);
+        }
+        Ok(self.unanswered(said))
+    }
+
+    fn probe(&self, seat: usize) -> Limits {
+        let limits = self.race.limits(seat, self.limits);
+        let (limits, (work, time)) = match self.eager.iter().filter(|eager| **eager).count() {
+            _ if self.proves() && self.engines[seat].proofs() == Proofs::ByVisitingAll => {
+                (limits, ALL_STATES_PROBE)
+            }
+            1 if !self.proves() => (limits.with_jobs(self.limits.jobs()), ONLY_PROBE),
+            _ => (limits, PROBE),
+        };
+        limits.with_work(work).at_most(time)
+    }
+
+    /// All of these at once. The answer of the first that knows it; what the others say is kept.
+    fn side_by_side(
+        &self,
+        open: &[usize],
+        limits: &Limits,
+        said: &mut [Option<Said<Q>>],
+    ) -> Result<Option<(usize, Said<Q>)>, AskError> {
+        let first = Mutex::new(None);
+        let results: Vec<(usize, Result<Said<Q>, AskError>)> = std::thread::scope(|scope| {
+            let runners: Vec<_> = open
+                .iter()
+                .map(|&seat| {
+                    let first = &first;
+                    let run = move || {
+                        // Also if the engine panics: nothing may wait for it.
+                        let _finish = Finish { race: self.race, seat, first };
+                        let _entered = self.race.enter(seat);
+                        let answer = self.ask(seat, &self.race.limits(seat, limits));
+                        if !answer.as_ref().is_ok_and(|answer| !self.is_answer(answer)) {
+                            first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(seat);
+                        }
+                        (seat, answer)
+                    };
+                    std::thread::Builder::new()
+                        .stack_size(STACK_BYTES)
+                        .spawn_scoped(scope, run)
+                        .expect("the host lets a process have a thread per engine")
+                })
+                .collect();
+            let ended = runners.into_iter().map(|runner| runner.join());
+            // All have to end before a panic goes on.
+            let ended: Vec<_> = ended.collect();
+            ended
+                .into_iter()
+                .map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        });
+        let first = first.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut winner = None;
+        for (seat, answer) in results {
+            // A bug in one engine is reported, whatever the others say.
+            let answer = answer?;
+            match Some(seat) == first {
+                true => winner = Some((seat, answer)),
+                false => said[seat] = Some(answer),
+            }
+        }
+        Ok(winner)
+    }
+
+    fn ask(&self, seat: usize, limits: &Limits) -> Result<Said<Q>, AskError> {
+        let engine = self.engines[seat];
+        let lane = Lane::new(seat, engine.name(), self.limits);
+        // An all-states proof counts only once every state has been visited.
+        let wanted = match engine.proofs() {
+            Proofs::ByVisitingAll if self.proves() => Wanted::Checked,
+            _ => self.wanted,
+        };
+        let said = ask(engine, self.analysis, &lane.limits(limits), self.limits, wanted)?;
+        if let Some(bound) = established(&said.outcome).filter(|reason| reason.is_bound()) {
+            self.analysis.facts().learn_bound(engine.name(), bound.clone());
+        }
+        Ok(said)
+    }
+
+    fn proves(&self) -> bool {
+        self.wanted > Wanted::Answer
+    }
+
+    /// Whether this is an answer to what was asked.
+    fn is_answer(&self, said: &Said<Q>) -> bool {
+        match said.outcome.verdict {
+            Verdict::Holds => !self.proves() || said.proof.is_some(),
+            Verdict::Violated(_) => true,
+            Verdict::Unknown(_) => false,
+        }
+    }
+
+    /// The answer of one engine, with what the others said that were stopped.
+    fn answered(&self, said: Vec<Option<Said<Q>>>, seat: usize, answer: Said<Q>) -> Course<Q> {
+        let others = said.into_iter().enumerate().filter(|(other, _)| *other != seat);
+        let others = others.filter_map(|(_, said)| Some(said?.outcome)).collect();
+        Course::Answered(Box::new(Heard { said: answer, others }))
+    }
+
+    /// No engine has an answer. A positive answer without proof is better than nothing; else the first engine that would have gone on says why, or else the first that has a
+    /// reason at all.
+    fn unanswered(&self, said: Vec<Option<Said<Q>>>) -> Course<Q> {
+        let mut said: Vec<Said<Q>> = said.into_iter().flatten().collect();
+        let would_go_on = |said: &Said<Q>| match said.ran_out() {
+            _ if said.outcome.verdict == Verdict::Holds => -1,
+            Some(Exhausted::Time(_) | Exhausted::Memory(_) | Exhausted::Stopped) => 0,
+            None => 1,
+            Some(Exhausted::Work(_)) => 2,
+        };
+        let Some(best) = (0..said.len()).min_by_key(|&index| would_go_on(&said[index])) else {
+            return Course::Answered(Box::new(Heard::nothing(unsuited())));
+        };
+        let mut answer = said.remove(best);
+        // What another engine has established is worth more than that time is up.
+        let bound = || said.iter().find_map(|other| self.analysis.facts().bound_of(other.outcome.engine));
+        let growing = || {
+            let mut reasons = said.iter().filter_map(|other| established(&other.outcome));
+            reasons.find(|reason| matches!(reason, Reason::Growing { .. })).cloned()
+        };
+        if let Verdict::Unknown(Reason::Exhausted(what)) = answer.outcome.verdict
+            && let Some(reached) = bound().or_else(growing)
+        {
+            answer.outcome.verdict = Verdict::Unknown(Reason::exhausted(what, Some(reached)));
+        }
+        let others = said.into_iter().map(|said| said.outcome).collect();
+        Course::Answered(Box::new(Heard { said: answer, others }))
+    }
+}
+
+/// What an engine has established without an answer.
+fn established<Q: Ask>(outcome: &Outcome<Q>) -> Option<&Reason> {
+    match outcome.verdict.reason()? {
+        Reason::Partly(_, reached) => Some(reached),
+        reason => Some(reason),
+    }
+}
+
+/// Ends the race when the seat has an answer, or none can come any more.
+struct Finish<'r> {
+    race: &'r Race,
+    seat: usize,
+    first: &'r Mutex<Option<usize>>,
+}
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        let first = *self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        if first == Some(self.seat) || std::thread::panicking() {
+            self.race.finish();
+        }
+    }
+}
+
+/// Reports under an engine's name, from its start to its end.
+struct Lane {
+    shared: Arc<LaneProgress>,
+}
+
+struct LaneProgress {
+    index: usize,
+    engine: &'static str,
+    to: Arc<dyn Progress>,
+}
+
+impl Lane {
+    fn new(index: usize, engine: &'static str, limits: &Limits) -> Lane {
+        let shared = Arc::new(LaneProgress { index, engine, to: limits.progress().clone() });
+        shared.report("starting", &Stats::new());
+        Lane { shared }
+    }
+
+    /// The limits, with reports under the engine's name.
+    fn limits(&self, limits: &Limits) -> Limits {
+        limits.clone().with_progress(self.shared.clone())
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        self.shared.to.ended(self.shared.index);
+    }
+}
+
+impl Progress for LaneProgress {
+    fn report(&self, doing: &str, stats: &Stats) {
+        self.to.report_lane(self.index, self.engine, doing, stats);
+    }
+
+    fn note(&self, note: &Note) {
+        let text = format!("{}: {}", self.engine, note.text);
+        self.to.note(&Note { text, places: note.places.clone() });
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,170 @@
+//! The questions that can be asked: which engines answer them, and how their witnesses are confirmed.
+
+use crate::engines::{self, engines, robustness_engines};
+use crate::scout::Scout;
+use palisade_engine::{
+    Analysis, Engine, Exhausted, Limits, Question, Robustness, Safety, Suitability, TriangularRaces, Witness,
+};
+use palisade_memory::{Machine, Model};
+use palisade_program::lower;
+use palisade_program::running::System;
+use palisade_trace::{
+    Cycle, HappensBefore, NoTriangle, NotViolating, Replay, ReplayError, Triangle, Violating, replay,
+    shorten, triangle, violating,
+};
+
+/// What is asked of engines.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Wanted {
+    /// An answer.
+    Answer,
+    /// An answer; positive ones with a proof.
+    Proof,
+    /// An answer; positive ones with a proof that was checked.
+    Checked,
+}
+
+/// A question that the library can ask.
+pub trait Ask: Question {
+    /// What a confirmed witness shows besides its replay.
+    type Shows: Clone + std::fmt::Debug + Send;
+    /// Whether the question may be asked under SC instead once the program is known to be robust.
+    const USES_ROBUSTNESS: bool = false;
+    /// The memory model whose runs are witnesses, if it is not the one asked about.
+    const WITNESSES_UNDER: Option<Model> = None;
+    /// What the engines are for, in error messages: empty, or such as ` for robustness`.
+    const PURPOSE: &'static str = "";
+
+    /// All engines for the question, the preferred one first.
+    fn engines() -> &'static [&'static dyn Engine<Self>];
+
+    /// Takes a witness on the trusted machine and sees that it shows a violation. May shorten it.
+    fn confirm(
+        analysis: &Analysis<'_>,
+        witness: &mut Witness,
+        limits: &Limits,
+    ) -> Result<Result<Confirmed<Self>, Unconfirmed>, Exhausted>;
+
+    /// An engine that has no answer of its own but helps the others.
+    #[doc(hidden)]
+    fn scout(_: &Analysis<'_>) -> Option<&'static dyn Engine<Self>> {
+        None
+    }
+}
+
+/// A witness that was taken on the trusted machine, with the running form of the program that has it.
+#[derive(Clone, Debug)]
+pub struct Confirmed<Q: Ask> {
+    pub(crate) system: System,
+    pub(crate) replay: Replay,
+    pub(crate) shows: Q::Shows,
+}
+
+/// Why a witness shows nothing.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unconfirmed {
+    /// The machine does not take the run, or nothing is wrong at its end.
+    #[error("it does not replay: {0}")]
+    Replay(ReplayError),
+    /// Its happens-before has no cycle.
+    #[error(transparent)]
+    NoCycle(NotViolating),
+    /// It does not end with a triangular race.
+    #[error(transparent)]
+    NoTriangle(NoTriangle),
+}
+
+impl Ask for Safety {
+    type Shows = ();
+    const USES_ROBUSTNESS: bool = true;
+
+    fn engines() -> &'static [&'static dyn Engine] {
+        engines()
+    }
+
+    fn confirm(
+        analysis: &Analysis<'_>,
+        witness: &mut Witness,
+        limits: &Limits,
+    ) -> Result<Result<Confirmed<Safety>, Unconfirmed>, Exhausted> {
+        let (system, replayed) = limits.within(|| {
+            let system = lower(analysis.task.program, witness.instantiation);
+            let replayed = replay(analysis.machine(&system), &witness.run);
+            (system, replayed)
+        })?;
+        let mut confirmed = match replayed {
+            Ok(replay) => replay,
+            Err(error) => return Ok(Err(Unconfirmed::Replay(error))),
+        };
+        let machine = analysis.machine(&system);
+        // If there is no time to shorten the run, it stays as long as it is.
+        let shorter = limits.within(|| {
+            let run = shorten(machine, witness.run.clone());
+            replay(machine, &run).map(|replay| (run, replay))
+        });
+        match shorter {
+            Ok(Ok((run, replay))) => (witness.run, confirmed) = (run, replay),
+            Ok(Err(error)) => return Ok(Err(Unconfirmed::Replay(error))),
+            Err(_) => {}
+        }
+        Ok(Ok(Confirmed { system, replay: confirmed, shows: () }))
+    }
+
+    fn scout(analysis: &Analysis<'_>) -> Option<&'static dyn Engine> {
+        // Lazy reachability finds out by itself whether a program is robust.
+        (engines::LAZY.suits(analysis) == Suitability::No).then_some(&Scout)
+    }
+}
+
+impl Ask for Robustness {
+    type Shows = (HappensBefore, Cycle);
+    const PURPOSE: &'static str = " for robustness";
+
+    fn engines() -> &'static [&'static dyn Engine<Robustness>] {
+        robustness_engines()
+    }
+
+    fn confirm(
+        analysis: &Analysis<'_>,
+        witness: &mut Witness,
+        limits: &Limits,
+    ) -> Result<Result<Confirmed<Robustness>, Unconfirmed>, Exhausted> {
+        let (system, found) = limits.within(|| {
+            let system = lower(analysis.task.program, witness.instantiation);
+            let found = violating(analysis.machine(&system), &witness.run);
+            (system, found)
+        })?;
+        Ok(found.map_err(Unconfirmed::NoCycle).map(|violating| {
+            let Violating { replay, happens_before, cycle } = violating;
+            // What may be wrong with the last state is not what the run is about.
+            let replay = Replay { violation: None, ..replay };
+            Confirmed { system, replay, shows: (happens_before, cycle) }
+        }))
+    }
+}
+
+impl Ask for TriangularRaces {
+    type Shows = Triangle;
+    const WITNESSES_UNDER: Option<Model> = Some(Model::Sc);
+    const PURPOSE: &'static str = " for triangular races";
+
+    fn engines() -> &'static [&'static dyn Engine<TriangularRaces>] {
+        &[&palisade_robust::Triangles]
+    }
+
+    fn confirm(
+        analysis: &Analysis<'_>,
+        witness: &mut Witness,
+        limits: &Limits,
+    ) -> Result<Result<Confirmed<TriangularRaces>, Unconfirmed>, Exhausted> {
+        let (system, found) = limits.within(|| {
+            let system = lower(analysis.task.program, witness.instantiation);
+            let found = triangle(Machine::new(&system, Model::Sc), &witness.run);
+            (system, found)
+        })?;
+        Ok(found.map_err(Unconfirmed::NoTriangle).map(|(replay, race)| {
+            let replay = Replay { violation: None, ..replay };
+            Confirmed { system, replay, shows: race }
+        }))
+    }
+}
