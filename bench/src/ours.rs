@@ -4,9 +4,7 @@ use crate::models::Model;
 use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
 use palisade_base::Source;
-use palisade_engine::{
-    Limits, Engine, Options, Outcome, Reduction, Stats, Task, Threads, peak_memory_bytes,
-};
+use palisade_engine::{Engine, Limits, Options, Outcome, Reduction, Stats, Task, Threads, peak_memory_bytes};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Model as MemoryModel};
 use palisade_program::written::Program;
@@ -122,10 +120,10 @@ impl Search {
         let program = program(self.program)?;
         let task = task(&program, self.model.model(), self.reduction.reduction());
         let start = Instant::now();
-        let Outcome { verdict, stats, .. } = Explicit.check(&task.analysis(), &Limits::unlimited(self.workers));
+        let outcome: Outcome = Explicit.check(&task.analysis(), &Limits::unlimited(self.workers));
         let seconds = start.elapsed().as_secs_f64();
         let peak = peak_memory_bytes().unwrap_or(0);
-        println!("{} {} peak_bytes={peak} seconds={seconds:.6}", verdict.word(), counters(&stats));
+        println!("{} {} peak_bytes={peak} seconds={seconds:.6}", outcome.word(), counters(&outcome.stats));
         Ok(())
     }
 

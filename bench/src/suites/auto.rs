@@ -10,7 +10,7 @@ use crate::measure::machine;
 use crate::table::{Table, judged};
 use crate::watch::{measuring, say, stop};
 use anyhow::Result;
-use palisade::{Answer, Limits, CheckOptions, EngineChoice, Input, Model, Silent, engines};
+use palisade::{Answer, CheckOptions, EngineChoice, Input, Limits, Model, engines};
 use palisade_corpus::expectations;
 use std::time::{Duration, Instant};
 
@@ -62,14 +62,14 @@ impl Row {
         for engine in engines() {
             let named = options(EngineChoice::Named(engine.name().to_owned()), false);
             let (answer, seconds) = least(&named)?;
-            if answer.outcome.verdict.word() != "unknown" && best.is_none_or(|(_, least)| seconds < least) {
+            if answer.outcome.word() != "unknown" && best.is_none_or(|(_, least)| seconds < least) {
                 best = Some((engine.name(), seconds));
             }
         }
         let (auto, seconds) = least(&options(EngineChoice::Auto, false))?;
-        let decided = (auto.outcome.verdict.word() != "unknown").then_some(auto.outcome.engine);
+        let decided = (auto.outcome.word() != "unknown").then_some(auto.outcome.engine);
         let (proved, with_proof) = least(&options(EngineChoice::Auto, true))?;
-        let ok = proved.outcome.verdict.word() == auto.outcome.verdict.word();
+        let ok = proved.outcome.word() == auto.outcome.word();
         Ok(Row { best, auto: (decided, seconds), certified: (ok, with_proof) })
     }
 

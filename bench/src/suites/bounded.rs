@@ -10,7 +10,7 @@ use crate::plot::Chart;
 use crate::table::{Table, judged, thousands};
 use crate::watch::{measuring, say, stop};
 use anyhow::{Context, Result, anyhow};
-use palisade::{Bound, Limits, Options, Silent, Threads};
+use palisade::{Bound, Limits, Options, Threads};
 use palisade_corpus::Fences;
 use palisade_corpus::mutex::{burns, filter_lock, lamport_fast, szymanski};
 use palisade_engine::{Reason, Task, Verdict};
@@ -284,7 +284,8 @@ fn program(text: &str) -> Result<Program> {
 }
 
 fn measure(program: &Program, engine: &str, bound: u32, limit: Duration) -> Result<Measured> {
-    let engine = palisade::engines::named(engine).with_context(|| format!("there is no engine {engine}"))?;
+    let engine = palisade::engines::named::<palisade::Safety>(engine)
+        .with_context(|| format!("there is no engine {engine}"))?;
     let bound = Bound::Fixed(bound);
     let task = Task {
         program,
@@ -303,7 +304,7 @@ fn measure(program: &Program, engine: &str, bound: u32, limit: Duration) -> Resu
             let states = outcome.stats.get("states").unwrap_or(0);
             let exhausted =
                 matches!(outcome.verdict, Verdict::Unknown(Reason::Exhausted(_) | Reason::Partly(..)));
-            let verdict = outcome.verdict.word();
+            let verdict = outcome.word();
             return Ok(Measured { verdict, exhausted, states, seconds: median(times) });
         }
     }

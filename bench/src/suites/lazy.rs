@@ -12,7 +12,7 @@ use crate::watch::{measuring, say, stop};
 use anyhow::{Context, Result, anyhow};
 use palisade_corpus::figures::{delayed_loop, diamond};
 use palisade_corpus::mutex::lamport_fast_1;
-use palisade_engine::{Limits, Engine, Options, Outcome, Task, Threads};
+use palisade_engine::{Engine, Limits, Options, Outcome, Task, Threads};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
@@ -139,15 +139,14 @@ fn measure(text: &str, limit: Duration) -> Result<Measured> {
     for _ in 0..ROUNDS {
         let start = Instant::now();
         last = Some(LAZY.check(
-            &task(&program),
+            &task(&program).analysis(),
             &Limits::unlimited(1).with_timeout(limit).with_memory(2 << 30).with_stop(stop()),
-            &Silent,
         ));
         times.push(start.elapsed().as_secs_f64());
     }
     let outcome = last.context("there is at least one round")?;
     Ok(Measured {
-        verdict: outcome.verdict.word(),
+        verdict: outcome.word(),
         queries: outcome.stats.get("sc_queries").unwrap_or(0),
         states: outcome.stats.get("states").unwrap_or(0),
         seconds: median(times),

@@ -9,7 +9,7 @@ use crate::measure::{machine, timed};
 use crate::table::{Table, judged, thousands};
 use crate::watch::{measuring, say};
 use anyhow::{Context, Result, ensure};
-use palisade::{Limits, CheckOptions, Input, Language, Model, Silent, Source};
+use palisade::{CheckOptions, Input, Language, Limits, Model, Source};
 use std::path::Path;
 
 /// What herd7 takes per test, in seconds.
@@ -77,7 +77,7 @@ fn disagreement((test, input): &Read<'_>, model: Model) -> Option<String> {
         Ok(input) => {
             let options = CheckOptions { model, ..CheckOptions::default() };
             match palisade::check(&input.program, &options, &Limits::unlimited(1)) {
-                Ok(answer) => answer.outcome.verdict.word().to_owned(),
+                Ok(answer) => answer.outcome.word().to_owned(),
                 Err(error) => error.to_string(),
             }
         }

@@ -13,7 +13,7 @@ use crate::table::{Table, judged, megabytes, thousands};
 use crate::watch::{measuring, say};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use palisade_engine::{Limits, Options, Robustness, Engine<Robustness>, Task, Threads};
+use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_monitor::{
     Access, Action, BinaryWriter, ByMonitors, Bytes, Event, Instruction, Monitor, Process, TraceReader,
@@ -290,7 +290,7 @@ fn partial_orders() -> Result<()> {
             name.to_owned(),
             thousands(executions),
             thousands(expected),
-            judged(executions == expected && outcome.answer == Verdict::Holds),
+            judged(executions == expected && outcome.verdict == Verdict::Holds),
             format!("{seconds:.2}"),
             thousands((executions as f64 / seconds.max(0.01)) as u64),
         ]);

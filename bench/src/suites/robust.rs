@@ -10,7 +10,7 @@ use crate::measure::{machine, timed};
 use crate::table::{Table, judged, thousands};
 use crate::watch::{measuring, say, stop};
 use anyhow::{Context, Result, anyhow};
-use palisade::{Limits, Input, Language, Model, RobustOptions, Silent, Source};
+use palisade::{Input, Language, Limits, Model, RobustOptions, Source};
 use palisade_corpus::expectations;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -84,7 +84,7 @@ fn row(
     let (answer, _) = timed(|| palisade::robust(&input.program, &options, &limits));
     let answer = answer.map_err(|error| anyhow!("{name}: {error}"))?;
     let count = |name: &str| answer.outcome.stats.get(name).unwrap_or(0);
-    let word = answer.outcome.answer.word();
+    let word = answer.outcome.word();
     table.row(vec![
         name.to_owned(),
         model.name().to_owned(),

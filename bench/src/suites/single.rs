@@ -15,7 +15,7 @@ use anyhow::{Context, Result, anyhow};
 use palisade_base::Source;
 use palisade_corpus::{Safety, Verdicts, expectations};
 use palisade_cover::{Dual, Single};
-use palisade_engine::{Limits, Engine, Options, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
 use palisade_syntax::Language;
@@ -103,10 +103,7 @@ fn ask(engine: &dyn Engine, program: &Program, model: Model, limit: Duration) ->
     let task = Task { program, threads: Threads::Declared, model, interlocked, options };
     let limits = Limits::unlimited(1).with_timeout(limit).with_memory(2 << 30).with_stop(stop());
     let (outcome, seconds) = timed(|| engine.check(&task.analysis(), &limits));
-    let verdict = match &outcome.verdict {
-        Verdict::Unknown(_) => "unknown",
-        verdict => verdict.word(),
-    };
+    let verdict = outcome.word();
     Run { verdict, configurations: outcome.stats.get("configurations").unwrap_or(0), seconds }
 }
 

@@ -12,7 +12,7 @@ use crate::table::{Table, judged, thousands};
 use crate::watch::{measuring, say, stop};
 use anyhow::{Result, anyhow, ensure};
 use palisade::export::{Export, Target};
-use palisade::{Limits, Input, Interlocked, Model, Options, Silent, Threads, Verdict};
+use palisade::{Input, Interlocked, Limits, Model, Options, Threads, Verdict};
 use palisade_engine::{Engine, Task};
 use palisade_explore::Explicit;
 use palisade_program::written::Program;

@@ -12,7 +12,7 @@ use crate::table::{Table, judged, thousands};
 use crate::watch::{measuring, say};
 use anyhow::{Context, Result, anyhow};
 use palisade_conformance::brute::{self, Scope};
-use palisade_engine::{Limits, Engine, Reduction, Verdict};
+use palisade_engine::{Engine, Limits, Reduction, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::Model as MemoryModel;
 use palisade_program::lower;
@@ -75,7 +75,7 @@ fn row(model: Model, memory: MemoryModel) -> Result<Vec<String>> {
     let mut cells = vec![
         model.to_string(),
         memory.name().to_owned(),
-        outcome.verdict.word().to_owned(),
+        outcome.word().to_owned(),
         thousands(states),
         format!("{:.1}", searched.as_secs_f64() * 1e3),
     ];

@@ -110,7 +110,12 @@ const ALONE: ThreadId = ThreadId(0);
 
 impl<'a> ThreadMachine<'a> {
     /// Threads with buffers up to a bound. `liveness` is that of the machine's system.
-    pub fn new(machine: Machine<'a>, liveness: Arc<Liveness>, bound: usize, arming: bool) -> ThreadMachine<'a> {
+    pub fn new(
+        machine: Machine<'a>,
+        liveness: Arc<Liveness>,
+        bound: usize,
+        arming: bool,
+    ) -> ThreadMachine<'a> {
         let scratch = vec![0; machine.system.cells.len()];
         ThreadMachine {
             machine,

@@ -7,8 +7,8 @@
 
 use crate::sc_file::{CrowdsBody, StacksBody};
 use crate::single_file::SingleBody;
-use palisade_engine::{ProofKind, Threads};
 use palisade_engine::proof::{Element, Held, LoadBuffers, Message, Part, Pending, Process, Proof};
+use palisade_engine::{ProofKind, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::Value;
 use palisade_trace::text_hash;

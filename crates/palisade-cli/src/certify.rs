@@ -6,23 +6,23 @@
 use crate::args::{CertifyArgs, Common, Format};
 use crate::exit::Exit;
 use crate::files::{self, Reading, Recorded};
-use crate::limits::Limits;
+use crate::limits::UserLimits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::ran_out::{Backstop, Question};
-use palisade::certificate::{Certificate, Refusal, Summary, kind};
+use palisade::certificate::{Certificate, Refusal, Summary};
 use palisade::engine::{Proof, Threads};
 use palisade::program::written::{Count, Program, Start};
 use palisade::trace::text_hash;
-use palisade::{Limits, Diagnostic, Interlocked, Model, report};
+use palisade::{Diagnostic, Interlocked, Limits, Model, report};
 use serde_json::json;
 
 /// Runs the command.
 pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
-    let limits = Limits::new(common);
+    let limits = UserLimits::new(common);
     let last_words = output.last_words(&args.certificate, Question::Other("certify"));
     let backstop = Backstop::new(&limits, last_words.clone());
-    let limits = limits.limits(1);
+    let limits = limits.per_file(1);
     limits.within(|| judge(args, common, &limits, backstop, output)).unwrap_or_else(|what| {
         output.print(&last_words.say(what));
         Exit::Unknown
@@ -59,7 +59,8 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
         output.complain_about(&name, files::another_program(&input, args.program.as_deref(), "proof"));
     }
     let meter = Meter::new(output.detail == Detail::Quiet);
-    let judged = palisade::certify(&input.program, &certificate, limits, &meter);
+    let judged =
+        palisade::certify(&input.program, &certificate, &limits.clone().with_progress(meter.progress()));
     drop(meter);
     drop(backstop);
     let (verdict, exit) = match &judged {
@@ -154,7 +155,7 @@ fn record(
         "model": certificate.model.name(),
         "threads": certificate.threads_word(),
         "interlocked": interlocked,
-        "kind": kind(&certificate.proof),
+        "kind": certificate.proof.kind().name(),
         "verdict": verdict,
     });
     if let Some((lo, hi)) = certificate.int_range {

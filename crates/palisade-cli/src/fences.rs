@@ -1,19 +1,19 @@
 //! `palisade fences`: which fences make a program safe or robust, why each is needed, and the program with them.
 
-use crate::args::{Common, FencesArgs, Format, GoalArg, PerArg, PlacementArg};
+use crate::args::{Common, FencesArgs, GoalArg, PerArg, PlacementArg};
 use crate::exit::Exit;
 use crate::files::{self, Found, Reading};
 use crate::html::{Page, subject};
-use crate::limits::Limits;
+use crate::limits::UserLimits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::paths::keep_apart;
 use crate::ran_out::{Backstop, Question};
 use palisade::engine::Exhausted;
-use palisade::report::{self, LocalSteps, Runs, html};
+use palisade::report::{self, html};
 use palisade::{
-    Limits, CheckError, CheckOptions, Diagnostic, EngineChoice, FencesAnswer, FencesError, FencesOptions,
-    Goal, Input, Options, OracleError, Per, Placement, Reason, RobustError, Which, WriteError,
+    CheckOptions, Diagnostic, EngineChoice, FencesAnswer, FencesError, FencesOptions, Goal, Input, Limits,
+    Options, Per, Placement, Reason, Which, WriteError,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -35,7 +35,7 @@ pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
     if let Some(error) = engine_of_other_goal(args) {
         return output.refuse_about("--engine", error);
     }
-    let limits = Limits::new(common);
+    let limits = UserLimits::new(common);
     let question = Question::Fences {
         model: args.model.into(),
         goal: match args.goal {
@@ -46,7 +46,7 @@ pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
     };
     let last_words = output.last_words(&found.path, question);
     let backstop = Backstop::new(&limits, last_words.clone());
-    file(found, args, &limits.limits(1), output, backstop).unwrap_or_else(|what| {
+    file(found, args, &limits.per_file(1), output, backstop).unwrap_or_else(|what| {
         output.print(&last_words.say(what));
         Exit::Unknown
     })
@@ -122,7 +122,9 @@ fn file(
     };
     let options = options(args);
     let meter = Meter::new(output.detail == Detail::Quiet);
-    let ask = AssertUnwindSafe(|| palisade::fences(&input, &options, limits, &meter));
+    let ask = AssertUnwindSafe(|| {
+        palisade::fences(&input, &options, &limits.clone().with_progress(meter.progress()))
+    });
     let answer = catch_unwind(ask);
     drop(meter);
     // Printing takes as long as its readers need. Writing a program asks the limits itself.
@@ -163,29 +165,14 @@ fn tell(input: &Input, answer: &FencesAnswer, page: &mut Page<'_>, output: &Outp
     let limits = input.int_range.map(|range| format!("with integers in {range}"));
     let finding = answer.finding(input, limits.as_deref());
     page.add(|number| html::fences(subject(input), &finding, number));
-    if output.format == Format::Json {
-        output.print(&(report::fences_json(&finding, input.language.name(), &input.warnings) + "\n"));
-        return;
-    }
-    let mut text = report::fences_headline(&finding, output.colour) + "\n";
-    if output.detail != Detail::Quiet {
-        let verbose = output.detail == Detail::Verbose;
-        let runs = match (verbose, finding.sets.len()) {
-            (true, _) => Runs::Tables(LocalSteps::Shown),
-            (false, 0 | 1) => Runs::Tables(LocalSteps::Folded),
-            (false, _) => Runs::Ends,
-        };
-        text.push_str(&report::fence_sets(&finding, runs, output.width, output.colour));
-        text = format!("{text}\n{}\n", report::fences_details(&finding, verbose));
-    }
-    output.print(&text);
+    output.print(&output.rendered(&finding));
 }
 
 /// Writes the program with the fences of the first set.
 fn write(input: &Input, answer: &FencesAnswer, path: &Path, limits: &Limits, output: &Output) -> Exit {
     let name = path.display().to_string();
     let meter = Meter::new(output.detail == Detail::Quiet);
-    let text = limits.within(|| answer.written(input, 0, limits, &meter));
+    let text = limits.within(|| answer.written(input, 0, &limits.clone().with_progress(meter.progress())));
     let text = text.unwrap_or_else(|what| Err(WriteError::Unknown(Reason::Exhausted(what))));
     drop(meter);
     let (problem, exit) = match text {
@@ -221,7 +208,7 @@ fn write(input: &Input, answer: &FencesAnswer, path: &Path, limits: &Limits, out
             (bug("the text with the fences cannot be read"), Exit::Error)
         }
         Err(WriteError::NotRight) => (bug("the text with the fences in it is not right"), Exit::Error),
-        Err(WriteError::Oracle(error)) => (failure(&FencesError::Oracle(error)), Exit::Error),
+        Err(WriteError::Ask(error)) => (failure(&FencesError::Ask(error)), Exit::Error),
     };
     output.complain_about(&name, problem);
     exit
@@ -235,11 +222,7 @@ fn bug(message: &str) -> Diagnostic {
 fn failure(error: &FencesError) -> Diagnostic {
     let id = match error {
         FencesError::NoSuchPlace(_) => "no-such-place",
-        FencesError::Oracle(
-            OracleError::Check(CheckError::NoSuchEngine { .. })
-            | OracleError::Robust(RobustError::NoSuchEngine { .. }),
-        ) => "no-such-engine",
-        FencesError::Oracle(_) => "internal-error",
+        FencesError::Ask(error) => error.id(),
         FencesError::Exhausted(_) => unreachable!("running out is an answer"),
     };
     Diagnostic::error(id, error.to_string())

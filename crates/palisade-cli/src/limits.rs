@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// What may be used.
-pub struct Limits {
+pub struct UserLimits {
     /// The time for one file.
     pub timeout: Option<Duration>,
     /// The memory of the process, in bytes.
@@ -23,11 +23,11 @@ pub struct Limits {
     pub stop: Arc<AtomicBool>,
 }
 
-impl Limits {
+impl UserLimits {
     /// As the user says.
-    pub fn new(common: &Common) -> Limits {
+    pub fn new(common: &Common) -> UserLimits {
         let memory = common.memory.unwrap_or_else(default_memory);
-        Limits {
+        UserLimits {
             timeout: common.timeout,
             memory,
             process: Process::new(memory),
@@ -37,7 +37,7 @@ impl Limits {
     }
 
     /// The limits of one file when this many are dealt with at a time. Its time starts now.
-    pub fn limits(&self, at_a_time: usize) -> Limits {
+    pub fn per_file(&self, at_a_time: usize) -> Limits {
         let limits = Limits::unlimited(self.jobs / at_a_time)
             .with_memory(self.memory / at_a_time as u64)
             .with_process(&self.process)

@@ -105,6 +105,11 @@ impl Meter {
         Meter { shared, ticker }
     }
 
+    /// Where engines report to.
+    pub fn progress(&self) -> Arc<dyn Progress> {
+        self.shared.clone()
+    }
+
     /// Says how many files are done.
     pub fn files(&self, done: usize, all: usize) {
         self.shared.lock().files = Some((done, all));
@@ -126,9 +131,9 @@ impl Meter {
     }
 }
 
-impl Progress for Meter {
+impl Progress for Shared {
     fn note(&self, note: &Note) {
-        let notes = &mut self.shared.lock().notes;
+        let notes = &mut self.lock().notes;
         // An engine that is asked again does the same again.
         if !notes.contains(note) {
             notes.push(note.clone());
@@ -137,22 +142,22 @@ impl Progress for Meter {
 
     fn ended(&self, lane: usize) {
         let lane = lane.min(MOST_LANES - 1);
-        *self.shared.lock().lane(lane) = Lane::default();
+        *self.lock().lane(lane) = Lane::default();
         // Whoever comes next in this place is heard at once.
-        self.shared.asked[lane].store(true, Ordering::Relaxed);
+        self.asked[lane].store(true, Ordering::Relaxed);
     }
 
-    fn tell(&self, doing: &str, stats: &Stats) {
-        self.tell_of(0, "", doing, stats);
+    fn report(&self, doing: &str, stats: &Stats) {
+        self.report_lane(0, "", doing, stats);
     }
 
-    fn tell_of(&self, lane: usize, engine: &str, doing: &str, stats: &Stats) {
+    fn report_lane(&self, lane: usize, engine: &str, doing: &str, stats: &Stats) {
         let lane = lane.min(MOST_LANES - 1);
-        if !self.shared.asked[lane].load(Ordering::Relaxed) {
+        if !self.asked[lane].load(Ordering::Relaxed) {
             return;
         }
-        if let Ok(mut state) = self.shared.state.try_lock() {
-            self.shared.asked[lane].store(false, Ordering::Relaxed);
+        if let Ok(mut state) = self.state.try_lock() {
+            self.asked[lane].store(false, Ordering::Relaxed);
             state.lane(lane).tell(engine, doing, stats, Instant::now());
         }
     }

@@ -3,7 +3,7 @@
 //! Exit codes: 0 if there is none in a trace with its end mark, 1 if there are some, 2 if the trace is cut off or malformed (what could be read is reported all the same), 3 if the
 //! reading was stopped, or there is no violation and no end mark.
 
-use crate::args::{Common, Format, MonitorArgs};
+use crate::args::{Common, MonitorArgs};
 use crate::exit::Exit;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
@@ -13,7 +13,7 @@ use crate::{files, interrupt, limits};
 use palisade::harness::allowance::{Allowance, Over};
 use palisade::memory::Interlocked;
 use palisade::monitor::{Ending, Monitor, Seen, TraceError, TraceReader, Violation};
-use palisade::report::{self, MonitorFinding, Place};
+use palisade::report::{self, MonitorFinding, Place, Report, Standing};
 use palisade::{Diagnostic, Source, Stats};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -35,7 +35,7 @@ pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
         return exit;
     }
     let start = Instant::now();
-    let memory = limits::Limits::new(common).limits(1).memory();
+    let memory = limits::UserLimits::new(common).per_file(1).memory();
     let allowance = Allowance {
         stop: interrupt::stop_flag(),
         deadline: common.timeout.and_then(|timeout| start.checked_add(timeout)),
@@ -100,14 +100,14 @@ pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
         seconds: start.elapsed().as_secs_f64(),
         peak_memory_bytes: palisade::engine::peak_memory_bytes(),
     };
-    tell(&finding, output);
+    output.print(&output.rendered(&finding));
     let mut exit = match (stopped, &read) {
         (true, _) => Exit::Unknown,
         (_, Err(_)) => Exit::Error,
-        _ => match report::monitor_verdict(&finding) {
-            "clean" => Exit::Fine,
-            "violations" => Exit::Violated,
-            _ => Exit::Unknown,
+        _ => match finding.standing() {
+            Standing::Good => Exit::Fine,
+            Standing::Bad => Exit::Violated,
+            Standing::Open => Exit::Unknown,
         },
     };
     if let Some(problem) = &problem {
@@ -135,27 +135,6 @@ pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
         }
     }
     exit
-}
-
-fn tell(finding: &MonitorFinding<'_>, output: &Output) {
-    let text = match output.format {
-        Format::Json => report::monitor_json(finding) + "\n",
-        Format::Text => {
-            let mut text = report::monitor_headline(finding, output.colour) + "\n";
-            if output.detail != Detail::Quiet {
-                text += &report::monitor_text(finding, output.width, output.colour);
-            }
-            if output.detail == Detail::Verbose {
-                let rate = finding.events as f64 / finding.seconds.max(1e-9) / 1e6;
-                text += &format!(
-                    "\n{} events in {:.2} s, {rate:.1} million per second\n",
-                    finding.events, finding.seconds
-                );
-            }
-            text
-        }
-    };
-    output.print(&text);
 }
 
 /// Opens the trace: reading begins at once, and ends on Ctrl-C or when the time is up.

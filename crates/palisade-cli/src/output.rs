@@ -6,7 +6,8 @@
 use crate::args::{Format, Palisade};
 use crate::exit::Exit;
 use crate::ran_out::{LastWords, Question};
-use palisade::report::{self, Colour};
+pub use palisade::report::Detail;
+use palisade::report::{self, Colour, Layout, Report};
 use palisade::{Diagnostic, Input, Refused, Source};
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -34,17 +35,6 @@ pub struct Output {
     closed: AtomicBool,
     /// Something was not printed, for another reason than that nobody reads it.
     failed: AtomicBool,
-}
-
-/// How much to tell.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Detail {
-    /// The verdict only.
-    Quiet,
-    /// A run with the steps that matter.
-    Normal,
-    /// Everything.
-    Verbose,
 }
 
 /// The width of tables on a terminal that does not tell its own.
@@ -95,6 +85,19 @@ impl Output {
                 self.failed.store(true, Ordering::Relaxed);
                 self.complain_about(STANDARD_OUTPUT, problem);
             }
+        }
+    }
+
+    /// How text is laid out.
+    pub fn layout(&self) -> Layout {
+        Layout { detail: self.detail, width: self.width, colour: self.colour }
+    }
+
+    /// A report in the format asked for.
+    pub fn rendered(&self, report: &impl Report) -> String {
+        match self.format {
+            Format::Json => report.json() + "\n",
+            Format::Text => report.text(&self.layout()),
         }
     }
 

@@ -5,10 +5,10 @@
 
 use crate::args::Format;
 use crate::exit::Exit;
-use crate::limits::Limits;
-use palisade::engine::{Exhausted, Process, RaceOutcome, Outcome<Robustness>};
-use palisade::report::{self, Colour, FencesEnd, FencesFinding, Finding, RaceFinding, RobustFinding};
-use palisade::{Model, Outcome, Races, Reason, Robustness, Source, Stats, Verdict};
+use crate::limits::UserLimits;
+use palisade::engine::{Exhausted, Process};
+use palisade::report::{self, Colour, Explain, FencesEnd, FencesFinding, Finding, Report};
+use palisade::{Model, Outcome, Reason, Robustness, Safety, Source, Stats, TriangularRaces};
 use serde_json::json;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -60,62 +60,20 @@ impl LastWords {
     /// The answer: unknown, because this ran out.
     pub fn say(&self, what: Exhausted) -> String {
         let (file, seconds) = (self.file.as_str(), self.start.elapsed().as_secs_f64());
-        let (reason, stats) = (Reason::Exhausted(what), Stats::new());
+        let reason = Reason::Exhausted(what);
         let peak_memory_bytes = palisade::engine::peak_memory_bytes();
         let source = Source::new(file, "");
         let is_text = self.format == Format::Text;
         match self.question {
-            Question::Check(model) => {
-                let outcome = Outcome::new(NOBODY, Verdict::Unknown(reason), stats);
-                let finding = Finding {
-                    file,
-                    model,
-                    outcome: &outcome,
-                    limits: None,
-                    seconds,
-                    peak_memory_bytes,
-                    evidence: None,
-                    witness: None,
-                    threads: None,
-                    others: &[],
-                    certified: None,
-                };
-                match is_text {
-                    true => report::headline(&finding, self.colour) + "\n",
-                    false => report::check_json("check", &finding, &source, &[]) + "\n",
-                }
-            }
-            Question::Robust(model) => {
-                let answer = Verdict::Unknown(reason);
-                let outcome = Outcome::new(NOBODY, answer, stats);
-                let finding = RobustFinding {
-                    file,
-                    model,
-                    outcome: &outcome,
-                    limits: None,
-                    seconds,
-                    peak_memory_bytes,
-                    evidence: None,
-                    witness: None,
-                };
-                match is_text {
-                    true => report::robust_headline(&finding, self.colour) + "\n",
-                    false => report::robust_json(&finding) + "\n",
-                }
-            }
-            Question::Triangular => {
-                let outcome = RaceOutcome { answer: Verdict::Unknown(reason), stats };
-                let finding =
-                    RaceFinding { file, outcome: &outcome, seconds, peak_memory_bytes, evidence: None };
-                match is_text {
-                    true => report::race_headline(&finding, self.colour) + "\n",
-                    false => report::race_json(&finding) + "\n",
-                }
-            }
+            Question::Check(model) => self.unanswered::<Safety>(model, reason),
+            Question::Robust(model) => self.unanswered::<Robustness>(model, reason),
+            Question::Triangular => self.unanswered::<TriangularRaces>(Model::Tso, reason),
             Question::Fences { model, goal, all } => {
-                let finding = FencesFinding {
-                    file,
+                let stats = Stats::new();
+                self.rendered(&FencesFinding {
                     source: &source,
+                    language: "",
+                    warnings: &[],
                     model,
                     goal,
                     all,
@@ -130,11 +88,7 @@ impl LastWords {
                     limits: None,
                     seconds,
                     peak_memory_bytes,
-                };
-                match is_text {
-                    true => report::fences_headline(&finding, self.colour) + "\n",
-                    false => report::fences_json(&finding, "", &[]) + "\n",
-                }
+                })
             }
             Question::Other(command) => match is_text {
                 true => format!("unknown  {}: {reason}\n", report::visible(file)),
@@ -151,6 +105,20 @@ impl LastWords {
                     record.to_string() + "\n"
                 }
             },
+        }
+    }
+
+    fn unanswered<Q: Explain>(&self, model: Model, reason: Reason) -> String {
+        let outcome: Outcome<Q> = Outcome::unknown(NOBODY, reason);
+        let source = Source::new(self.file.as_str(), "");
+        let finding = Finding::bare(&source, model, &outcome, self.start.elapsed().as_secs_f64());
+        self.rendered(&Finding { peak_memory_bytes: palisade::engine::peak_memory_bytes(), ..finding })
+    }
+
+    fn rendered(&self, report: &impl Report) -> String {
+        match self.format {
+            Format::Text => report.headline(self.colour) + "\n",
+            Format::Json => report.json() + "\n",
         }
     }
 }
@@ -178,7 +146,7 @@ enum Armed {
 
 impl Backstop {
     /// Watches over the work until dropped.
-    pub fn new(limits: &Limits, last_words: LastWords) -> Backstop {
+    pub fn new(limits: &UserLimits, last_words: LastWords) -> Backstop {
         let shared = Arc::new((Mutex::new(Armed::Yes), Condvar::new()));
         let watch = Watch {
             timeout: limits.timeout,

@@ -7,12 +7,13 @@ use crate::args::{Common, Format, ReplayArgs};
 use crate::exit::Exit;
 use crate::files::{self, Reading, Recorded};
 use crate::html::{Page, subject};
-use crate::limits::Limits;
+use crate::limits::UserLimits;
 use crate::output::{Detail, Output};
 use crate::paths::keep_apart;
 use crate::ran_out::{Backstop, Question};
+use palisade::Evidence;
 use palisade::program::lower;
-use palisade::report::{self, Evidence, LocalSteps, html};
+use palisade::report::{self, LocalSteps, html};
 use palisade::trace::{WitnessError, WitnessFile, text_hash};
 use palisade::{Diagnostic, Input};
 use serde_json::json;
@@ -22,10 +23,10 @@ const MOST_INSTANCES: u32 = 4096;
 
 /// Runs the command.
 pub fn run(args: &ReplayArgs, common: &Common, output: &Output) -> Exit {
-    let limits = Limits::new(common);
+    let limits = UserLimits::new(common);
     let last_words = output.last_words(&args.witness, Question::Other("replay"));
     let backstop = Backstop::new(&limits, last_words.clone());
-    limits.limits(1).within(|| judge(args, common, backstop, output)).unwrap_or_else(|what| {
+    limits.per_file(1).within(|| judge(args, common, backstop, output)).unwrap_or_else(|what| {
         output.print(&last_words.say(what));
         Exit::Unknown
     })

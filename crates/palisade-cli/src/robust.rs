@@ -4,16 +4,16 @@ use crate::args::{Common, Format, RobustArgs};
 use crate::exit::Exit;
 use crate::files::{self, Found, Reading};
 use crate::html::{Page, subject};
-use crate::limits::Limits;
+use crate::limits::UserLimits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::paths::keep_apart;
 use crate::ran_out::{Backstop, Question};
 use palisade::engine::Exhausted;
-use palisade::report::{self, LocalSteps, RaceFinding, RobustFinding, html};
+use palisade::report::{self, Report, html};
+use palisade::trace::WitnessFile;
 use palisade::{
-    Limits, Diagnostic, EngineChoice, Input, RaceAnswer, Races, RobustAnswer, RobustError, RobustOptions,
-    Robustness,
+    Answer, Ask, Diagnostic, EngineChoice, Input, Limits, RobustOptions, Robustness, TriangularRaces,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -39,7 +39,7 @@ pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
             Diagnostic::error("witness-of-many", "--dot and --witness take the run of one program only");
         return output.refuse_about("--dot, --witness", error.help("ask about one file at a time"));
     }
-    let limits = Limits::new(common);
+    let limits = UserLimits::new(common);
     let mut worst = Exit::Fine;
     let mut page = Page::new(args.html.as_deref());
     for found in &found {
@@ -49,7 +49,7 @@ pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
         };
         let last_words = output.last_words(&found.path, question);
         let backstop = single.then(|| Backstop::new(&limits, last_words.clone()));
-        let limits = limits.limits(1);
+        let limits = limits.per_file(1);
         let exit = file(found, args, &limits, single, output, &mut page, backstop);
         worst = worst.worst(exit.unwrap_or_else(|what| {
             output.print(&last_words.say(what));
@@ -89,12 +89,10 @@ fn file(
         ..RobustOptions::default()
     };
     let meter = Meter::new(output.detail == Detail::Quiet);
-    let ask = AssertUnwindSafe(|| {
-        if args.triangular {
-            palisade::triangular(&input.program, options.threads, limits, &meter).map(Told::Race)
-        } else {
-            palisade::robust(&input.program, &options, limits, &meter).map(Told::Robust)
-        }
+    let watched = limits.clone().with_progress(meter.progress());
+    let ask = AssertUnwindSafe(|| match args.triangular {
+        true => palisade::triangular(&input.program, options.threads, &watched).map(Answered::Races),
+        false => palisade::robust(&input.program, &options, &watched).map(Answered::Robust),
     });
     let answer = catch_unwind(ask);
     drop(meter);
@@ -102,18 +100,9 @@ fn file(
     // Printing takes as long as its readers need.
     drop(backstop);
     Ok(match answer {
-        Ok(Ok(Told::Robust(answer))) => tell(&input, &answer, args, single, output, page),
-        Ok(Ok(Told::Race(answer))) => tell_race(&input, &answer, single, output, page),
-        Ok(Err(error)) => {
-            let id = match error {
-                RobustError::NoSuchEngine { .. } => "no-such-engine",
-                RobustError::EngineBug { .. }
-                | RobustError::EnginePanicked { .. }
-                | RobustError::NotShown { .. }
-                | RobustError::NoRace(_) => "internal-error",
-            };
-            output.refuse_about(name, Diagnostic::error(id, error.to_string()))
-        }
+        Ok(Ok(Answered::Robust(answer))) => print_and_keep(&input, &answer, args, single, output, page),
+        Ok(Ok(Answered::Races(answer))) => print(&input, &answer, None, single, output, page),
+        Ok(Err(error)) => output.refuse_about(name, Diagnostic::error(error.id(), error.to_string())),
         Err(_) => {
             let error = Diagnostic::error("internal-error", "Palisade failed, and there is no verdict");
             let help = "this is a bug in Palisade: please report it with the program and the lines above";
@@ -122,107 +111,55 @@ fn file(
     })
 }
 
-/// What was asked and found out.
-enum Told {
-    Robust(RobustAnswer),
-    Race(RaceAnswer),
+/// What was asked and answered.
+enum Answered {
+    Robust(Answer<Robustness>),
+    Races(Answer<TriangularRaces>),
 }
 
-/// Tells the answer about triangular races in one file.
-fn tell_race(input: &Input, answer: &RaceAnswer, single: bool, output: &Output, page: &mut Page<'_>) -> Exit {
-    let finding = RaceFinding {
-        file: input.source.name(),
-        outcome: &answer.outcome,
-        seconds: answer.seconds,
-        peak_memory_bytes: answer.peak_memory_bytes,
-        evidence: answer.evidence(&input.source),
-    };
-    page.add(|number| html::race(subject(input), &finding, number));
-    let mut text = match output.format {
-        Format::Json => report::race_json(&finding) + "\n",
-        Format::Text => report::race_headline(&finding, output.colour) + "\n",
-    };
-    if output.format == Format::Text && single && output.detail != Detail::Quiet {
-        let all = output.detail == Detail::Verbose;
-        if let Some((evidence, _)) = finding.evidence {
-            let local = if all { LocalSteps::Shown } else { LocalSteps::Folded };
-            text = text + "\n" + &report::witness(&evidence, local, output.width, output.colour) + "\n";
-        }
-        text = text + &report::race_details(&finding, all) + "\n";
-    }
-    output.print(&text);
-    match answer.outcome.answer {
-        Verdict::Holds => Exit::Fine,
-        Verdict::Violated(_) => Exit::Violated,
-        Verdict::Unknown(_) => Exit::Unknown,
-    }
-}
-
-/// Tells the answer about one file.
-fn tell(
+/// Prints the answer about one file. A page gets it, too.
+fn print<Q: Ask>(
     input: &Input,
-    answer: &RobustAnswer,
+    answer: &Answer<Q>,
+    witness: Option<&WitnessFile>,
+    single: bool,
+    output: &Output,
+    page: &mut Page<'_>,
+) -> Exit {
+    let limits = input.int_range.map(|range| format!("with integers in {range}"));
+    let finding = answer.finding(input, limits.as_deref(), witness);
+    page.add(|number| html::answer(subject(input), &finding, &[], number));
+    let text = match (output.format, single) {
+        (Format::Text, false) => finding.headline(output.colour) + "\n",
+        _ => output.rendered(&finding),
+    };
+    output.print(&text);
+    Exit::of(&answer.outcome.verdict)
+}
+
+/// Prints the answer about the robustness of one file, and writes the files that were asked for.
+fn print_and_keep(
+    input: &Input,
+    answer: &Answer<Robustness>,
     args: &RobustArgs,
     single: bool,
     output: &Output,
     page: &mut Page<'_>,
 ) -> Exit {
     let witness = answer.witness_file(input);
-    let limits = input.int_range.map(|range| format!("with integers in {range}"));
-    let evidence = answer
-        .evidence(&input.source)
-        .zip(answer.cycle())
-        .map(|(evidence, (happens_before, cycle))| (evidence, happens_before, cycle));
-    let finding = RobustFinding {
-        file: input.source.name(),
-        model: answer.model,
-        outcome: &answer.outcome,
-        limits: limits.as_deref(),
-        seconds: answer.seconds,
-        peak_memory_bytes: answer.peak_memory_bytes,
-        evidence,
-        witness: witness.as_ref(),
-    };
-    page.add(|number| html::robust(subject(input), &finding, number));
-    output.print(&text(&finding, single, output));
-    let dot =
-        evidence.map(|(evidence, happens_before, cycle)| report::cycle_dot(&evidence, happens_before, cycle));
-    let kept = [
-        (args.dot.as_deref(), dot),
-        (args.witness.as_deref(), witness.as_ref().map(palisade::trace::WitnessFile::to_json)),
-    ];
+    let exit = print(input, answer, witness.as_ref(), single, output, page);
+    let evidence = answer.evidence(&input.source).zip(answer.cycle());
+    let dot = evidence
+        .map(|(evidence, (happens_before, cycle))| report::cycle_dot(&evidence, happens_before, cycle));
+    let kept =
+        [(args.dot.as_deref(), dot), (args.witness.as_deref(), witness.as_ref().map(WitnessFile::to_json))];
     for (path, content) in kept {
         let Some(path) = path else { continue };
         if let Err(exit) = keep(path, content.as_deref(), output) {
             return exit;
         }
     }
-    match answer.outcome.answer {
-        Verdict::Holds => Exit::Fine,
-        Verdict::Violated(_) => Exit::Violated,
-        Verdict::Unknown(_) => Exit::Unknown,
-    }
-}
-
-/// What goes to standard output.
-fn text(finding: &RobustFinding<'_>, single: bool, output: &Output) -> String {
-    if output.format == Format::Json {
-        return report::robust_json(finding) + "\n";
-    }
-    let mut text = report::robust_headline(finding, output.colour) + "\n";
-    if !single || output.detail == Detail::Quiet {
-        return text;
-    }
-    let all = output.detail == Detail::Verbose;
-    if let Some((evidence, happens_before, cycle)) = finding.evidence {
-        let local = if all { LocalSteps::Shown } else { LocalSteps::Folded };
-        text.push('\n');
-        text.push_str(&report::witness(&evidence, local, output.width, output.colour));
-        text.push('\n');
-        text.push_str(&report::cycle(&evidence, happens_before, cycle));
-        text.push('\n');
-    }
-    text + &report::robust_details(finding, all) + "\n"
+    exit
 }
 
 /// Writes a file if there is something to write.

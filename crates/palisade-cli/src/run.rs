@@ -2,7 +2,7 @@
 //!
 //! Exit codes: 0 clean, 1 violations, 2 the program cannot be run, 3 unknown, 4 the program fails by itself, 5 data races only.
 
-use crate::args::{Common, Format, RunArgs, SchedulingArg, StrategyArg};
+use crate::args::{Common, RunArgs, SchedulingArg, StrategyArg};
 use crate::exit::Exit;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
@@ -14,7 +14,7 @@ use palisade::harness::schedule::{Schedule, Strategy};
 use palisade::harness::session::{Findings, First, Options, Session};
 use palisade::harness::shorten::shorten;
 use palisade::memory::Interlocked;
-use palisade::report::{self, Place, RunFinding};
+use palisade::report::{self, Place, RunFinding, RunVerdict};
 use palisade::{Diagnostic, Source, Stats};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
             time: args.execution_timeout,
             interlocked: Interlocked::from(args.interlocked),
             first_only: args.stop_at_first,
-            memory: Some(limits::Limits::new(common).limits(1).memory()),
+            memory: Some(limits::UserLimits::new(common).per_file(1).memory()),
             jobs: limits::jobs(common),
         },
         folder: std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_default(),
@@ -127,13 +127,13 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
             .map(|searched: Searched| (searched.complete, searched.executions, args.preemptions)),
         seconds: start.elapsed().as_secs_f64(),
     };
-    print(&finding, output);
-    let exit = match report::run_verdict(&finding) {
-        "clean" => Exit::Fine,
-        "violations" => Exit::Violated,
-        "failed" => Exit::Failed,
-        "races" => Exit::Races,
-        _ => Exit::Unknown,
+    output.print(&output.rendered(&finding));
+    let exit = match finding.verdict() {
+        RunVerdict::Clean => Exit::Fine,
+        RunVerdict::Violations => Exit::Violated,
+        RunVerdict::Failed => Exit::Failed,
+        RunVerdict::Races => Exit::Races,
+        RunVerdict::Unknown => Exit::Unknown,
     };
     if let Some(path) = args.sarif.as_ref().filter(|_| is_free)
         && let Err(error) = files::write(path, &report::run_sarif(&finding, env!("CARGO_PKG_VERSION")))
@@ -193,7 +193,7 @@ impl Job<'_> {
             exhaustive: None,
             seconds: start.elapsed().as_secs_f64(),
         };
-        print(&finding, output);
+        output.print(&output.rendered(&finding));
         Exit::Unknown
     }
 
@@ -393,33 +393,6 @@ fn doing(findings: &Findings) -> String {
         Some(share) => format!("about {:.0}% of all done", share * 100.0),
         None => "running".to_owned(),
     }
-}
-
-fn print(finding: &RunFinding<'_>, output: &Output) {
-    let text = match output.format {
-        Format::Json => report::run_json(finding) + "\n",
-        Format::Text => {
-            let mut text = report::run_headline(finding, output.colour) + "\n";
-            if output.detail != Detail::Quiet {
-                text += &report::run_text(finding, output.width, output.colour);
-            }
-            if output.detail == Detail::Verbose {
-                let findings = finding.findings;
-                let per_second = |count: u64| count as f64 / finding.seconds.max(1e-9);
-                text += &format!(
-                    "\n{} schedules in {:.2} s, {:.0} per second, {:.2} million steps per second, {} threads, {}\n",
-                    findings.executions,
-                    finding.seconds,
-                    per_second(findings.executions),
-                    per_second(findings.steps) / 1e6,
-                    findings.threads,
-                    finding.scheduling,
-                );
-            }
-            text
-        }
-    };
-    output.print(&text);
 }
 
 /// The source texts that the findings are in, as far as they are there.

@@ -2,7 +2,7 @@
 
 use crate::args::{Common, Format, ServeArgs};
 use crate::exit::Exit;
-use crate::limits::Limits;
+use crate::limits::UserLimits;
 use crate::output::{Detail, Output};
 use palisade::{Diagnostic, report};
 use palisade_serve::{Config, Server};
@@ -24,9 +24,9 @@ pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
     if args.answer {
         return answer();
     }
-    let limits = Limits::new(common);
+    let limits = UserLimits::new(common);
     let runs = args.runs.map_or(limits.jobs, |runs| runs as usize).max(1);
-    let memory = limits.limits(runs).memory();
+    let memory = limits.per_file(runs).memory();
     let config = Config {
         listen: args.listen,
         timeout: common.timeout.unwrap_or(TIMEOUT),

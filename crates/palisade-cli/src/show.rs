@@ -3,7 +3,7 @@
 use crate::args::{Common, Form, Format, ShowArgs};
 use crate::exit::Exit;
 use crate::files::{self, Found, Named, Reading};
-use crate::limits::Limits;
+use crate::limits::UserLimits;
 use crate::output::Output;
 use crate::ran_out::{Backstop, Question};
 use clap::ValueEnum;
@@ -16,10 +16,10 @@ const ANY: u32 = 1;
 
 /// Runs the command.
 pub fn run(args: &ShowArgs, common: &Common, output: &Output) -> Exit {
-    let limits = Limits::new(common);
+    let limits = UserLimits::new(common);
     let last_words = output.last_words(&args.file, Question::Other("show"));
     let backstop = Backstop::new(&limits, last_words.clone());
-    let shown = limits.limits(1).within(|| show(args, output));
+    let shown = limits.per_file(1).within(|| show(args, output));
     drop(backstop);
     match shown {
         Ok(Ok(text)) => {

@@ -3,7 +3,7 @@
 use crate::args::{Common, Format, TargetArg, TranslateArgs};
 use crate::exit::Exit;
 use crate::files::{self, Found, Named, Reading};
-use crate::limits::Limits;
+use crate::limits::UserLimits;
 use crate::output::Output;
 use crate::paths::keep_apart;
 use crate::ran_out::{Backstop, Question};
@@ -17,10 +17,10 @@ pub fn run(args: &TranslateArgs, common: &Common, output: &Output) -> Exit {
     if let Err(exit) = keep_apart([args.file.as_path()], &[("--output", args.output.as_deref())], output) {
         return exit;
     }
-    let limits = Limits::new(common);
+    let limits = UserLimits::new(common);
     let last_words = output.last_words(&args.file, Question::Other("translate"));
     let backstop = Backstop::new(&limits, last_words.clone());
-    let translated = limits.limits(1).within(|| read_and_translate(args, output));
+    let translated = limits.per_file(1).within(|| read_and_translate(args, output));
     drop(backstop);
     match translated {
         Ok(Ok((input, text))) => tell(args, &input, text, output),

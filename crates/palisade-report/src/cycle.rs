@@ -1,9 +1,10 @@
 //! A cycle of happens-before: as a sentence, as a list by source line, and as a drawing in the DOT language of Graphviz.
 
-use crate::{Evidence, fit, one_line};
+use crate::{fit, one_line};
 use palisade_base::Span;
 use palisade_memory::{Action, Effect};
 use palisade_program::running::CellId;
+use palisade_trace::Evidence;
 use palisade_trace::{Arrow, Cycle, Event, HappensBefore, Relation};
 use std::collections::BTreeSet;
 use std::fmt::Write;

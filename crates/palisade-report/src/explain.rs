@@ -3,13 +3,14 @@
 //! A condition that holds is explained by the facts that make it so: both sides of a conjunction, the first true side of a
 //! disjunction, and so on down to where processes are and what cells and registers hold.
 
-use crate::{Evidence, explain_cycle, fit, one_line};
+use crate::{explain_cycle, fit, one_line};
 use palisade_base::{Id, limits};
 use palisade_memory::{Action, State, Violation};
 use palisade_program::Value;
 use palisade_program::running::{
     BinaryOp, Condition, Location, PropertyKind, RoleId, ThreadId, UnaryOp, binary, unary,
 };
+use palisade_trace::Evidence;
 use palisade_trace::HappensBefore;
 use std::fmt::Write;
 

@@ -1,22 +1,26 @@
 //! Sets of fences as text and JSON.
 
+use crate::account::account;
 use crate::json::diagnostics_json;
-use crate::{Colour, Evidence, LocalSteps, SCHEMA_VERSION, explain, one_line, witness};
+use crate::report::{Detail, Layout, Report, Standing};
+use crate::{Colour, LocalSteps, SCHEMA_VERSION, explain, one_line, witness};
 use palisade_base::{Diagnostic, Source};
 use palisade_engine::{Reason, Stats};
 use palisade_fences::{FenceKind, Place, Side};
 use palisade_memory::Model;
-use palisade_trace::{HappensBefore, Origin, WitnessFile};
+use palisade_trace::{Evidence, HappensBefore, Origin, WitnessFile};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
 /// The answer for one file.
 #[derive(Clone, Debug)]
 pub struct FencesFinding<'a> {
-    /// The file, as the user called it.
-    pub file: &'a str,
-    /// Its text.
+    /// The text of the program; its name is the file's, as the user called it.
     pub source: &'a Source,
+    /// Its language, by name.
+    pub language: &'a str,
+    /// Warnings about the program.
+    pub warnings: &'a [Diagnostic],
     /// The memory model.
     pub model: Model,
     /// `safety` or `robustness`.
@@ -75,23 +79,48 @@ pub enum FencesEnd<'a> {
     Unknown(&'a Reason),
 }
 
-/// The line of a file: verdict, file, and what is needed or why nothing helps. Without a line break.
-pub fn fences_headline(finding: &FencesFinding<'_>, colour: Colour) -> String {
-    let style = match finding.end {
-        FencesEnd::Complete => "1;32",
-        FencesEnd::WrongUnderSc(_) | FencesEnd::NotAllowed(_) | FencesEnd::NotKnownUnderSc(..) => "1;31",
-        FencesEnd::Unknown(_) => "1;33",
-    };
-    format!(
-        "{}  {}: {}",
-        colour.paint(style, finding.word),
-        crate::visible(finding.file),
-        fences_why(finding)
-    )
+impl Report for FencesFinding<'_> {
+    fn subject(&self) -> &str {
+        self.source.name()
+    }
+
+    fn word(&self) -> &str {
+        self.word
+    }
+
+    fn standing(&self) -> Standing {
+        match self.end {
+            FencesEnd::Complete => Standing::Good,
+            FencesEnd::WrongUnderSc(_) | FencesEnd::NotAllowed(_) | FencesEnd::NotKnownUnderSc(..) => {
+                Standing::Bad
+            }
+            FencesEnd::Unknown(_) => Standing::Open,
+        }
+    }
+
+    fn why(&self) -> Option<String> {
+        Some(fences_why(self))
+    }
+
+    fn body(&self, layout: &Layout) -> String {
+        let full = layout.detail == Detail::Verbose;
+        let runs = match (full, self.sets.len()) {
+            (true, _) => Runs::Tables(LocalSteps::Shown),
+            (false, 0 | 1) => Runs::Tables(LocalSteps::Folded),
+            (false, _) => Runs::Ends,
+        };
+        let FencesFinding { model, engine, stats, seconds, peak_memory_bytes, .. } = *self;
+        let account = account(model, engine, stats, seconds, peak_memory_bytes, full);
+        format!("{}\n{account}\n", fence_sets(self, runs, layout.width, layout.colour))
+    }
+
+    fn json(&self) -> String {
+        fences_json(self)
+    }
 }
 
 /// What is needed, or why nothing helps.
-pub(crate) fn fences_why(finding: &FencesFinding<'_>) -> String {
+fn fences_why(finding: &FencesFinding<'_>) -> String {
     match &finding.end {
         FencesEnd::Complete => {
             let least = finding.sets.iter().map(Vec::len).min().unwrap_or(0);
@@ -149,8 +178,8 @@ pub(crate) fn told(evidence: &Evidence<'_>) -> String {
 }
 
 /// How much of the runs behind a set is told.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Runs {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runs {
     /// What is wrong at their end.
     Ends,
     /// The runs as tables.
@@ -158,7 +187,7 @@ pub enum Runs {
 }
 
 /// The sets, and for each fence why it is needed; or the run that no fences forbid.
-pub fn fence_sets(finding: &FencesFinding<'_>, runs: Runs, width: usize, colour: Colour) -> String {
+fn fence_sets(finding: &FencesFinding<'_>, runs: Runs, width: usize, colour: Colour) -> String {
     let mut text = String::new();
     let several = finding.sets.len() > 1;
     for (index, set) in finding.sets.iter().enumerate().filter(|(_, set)| !set.is_empty()) {
@@ -208,12 +237,6 @@ pub fn fence_sets(finding: &FencesFinding<'_>, runs: Runs, width: usize, colour:
     text
 }
 
-/// How the answer came about.
-pub fn fences_details(finding: &FencesFinding<'_>, full: bool) -> String {
-    let FencesFinding { model, engine, stats, seconds, peak_memory_bytes, .. } = *finding;
-    crate::verdict::account(model, engine, stats, seconds, peak_memory_bytes, full)
-}
-
 /// `fence in P, after line 9: turn = 1 - i;`
 pub(crate) fn describe(source: &Source, fence: &ToldFence<'_>) -> String {
     let statement = one_line(source.slice(fence.place.span));
@@ -246,13 +269,13 @@ pub(crate) fn word(kind: FenceKind) -> &'static str {
     }
 }
 
-/// The answer for one file as a line of JSON, without the line break. The warnings are about its program.
-pub fn fences_json(finding: &FencesFinding<'_>, language: &str, warnings: &[Diagnostic]) -> String {
+fn fences_json(finding: &FencesFinding<'_>) -> String {
+    let language = finding.language;
     let mut record = Map::new();
     let mut set = |name: &str, value: Value| record.insert(name.to_owned(), value);
     set("schema_version", SCHEMA_VERSION.into());
     set("command", "fences".into());
-    set("file", finding.file.into());
+    set("file", finding.source.name().into());
     set("model", finding.model.name().into());
     set("goal", finding.goal.into());
     set("engine", finding.engine.into());
@@ -289,8 +312,8 @@ pub fn fences_json(finding: &FencesFinding<'_>, language: &str, warnings: &[Diag
     set("peak_memory_bytes", finding.peak_memory_bytes.into());
     let counters = finding.stats.iter().map(|(name, value)| (name.to_owned(), value.into()));
     set("stats", Value::Object(counters.collect()));
-    if !warnings.is_empty() {
-        set("diagnostics", diagnostics_json(finding.source, warnings).into());
+    if !finding.warnings.is_empty() {
+        set("diagnostics", diagnostics_json(finding.source, finding.warnings).into());
     }
     Value::Object(record).to_string()
 }

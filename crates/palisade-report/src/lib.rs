@@ -1,100 +1,48 @@
 //! Renderings of verdicts, witnesses and diagnostics, one file each: text, tables, JSON.
 //!
-//! Every function returns a `String`. What is absent: nothing here prints, reads the environment, or decides anything.
+//! Everything that is found out implements [`Report`]: a verdict, a headline, the text below it, and JSON. An answer to a question about a program is a [`Finding`]; what differs between
+//! questions is in [`Explain`]. What is absent: nothing here prints, reads the environment, or decides anything.
 
+mod account;
 mod cycle;
 mod diagnostics;
 mod explain;
 mod fences;
+mod finding;
 pub mod html;
 mod json;
 mod junit;
 mod monitor;
 mod notes;
+mod races;
+mod report;
 mod robustness;
 mod run;
+mod safety;
 mod sarif;
 mod story;
 mod summary;
 mod table;
-mod verdict;
 mod visible;
 mod witness;
 
+pub use account::{counter, mebibytes};
 pub use cycle::{cycle, cycle_dot, explain_cycle};
 pub use diagnostics::{diagnostic, diagnostics};
 pub use explain::explain;
-pub use fences::{
-    FencesEnd, FencesFinding, Runs, ToldFence, fence_sets, fences_details, fences_headline, fences_json,
-};
-pub use json::{SCHEMA_VERSION, check_json, refused_json};
+pub use fences::{FencesEnd, FencesFinding, ToldFence};
+pub use finding::{Explain, Finding};
+pub use json::{SCHEMA_VERSION, refused_json};
 pub use junit::{TestCase, TestResult, junit};
-pub use monitor::{
-    MonitorFinding, Place, monitor_headline, monitor_json, monitor_sarif, monitor_text, monitor_verdict,
-};
+pub use monitor::{MonitorFinding, Place, monitor_sarif};
 pub use notes::notes;
-pub use robustness::{
-    RaceFinding, RobustFinding, race_details, race_headline, race_json, robust_details, robust_headline,
-    robust_json,
-};
-pub use run::{RunFinding, run_headline, run_json, run_sarif, run_text, run_verdict, unfollowed_name};
+pub use report::{Colour, Detail, Layout, Report, Standing};
+pub use run::{RunFinding, RunVerdict, run_sarif, unfollowed_name};
 pub use sarif::{Problem, Scanned, check_sarif};
 pub use story::{StepInWords, step_in_words};
 pub use summary::{Compared, Disagreement, FileResult, summary};
-pub use verdict::{counter, details, headline, mebibytes};
 pub use visible::{visible, visible_json};
 pub use witness::{LocalSteps, witness};
-
-use palisade_engine::{Certified, Outcome};
-use palisade_memory::Model;
-use palisade_trace::{Evidence, WitnessFile};
-
-/// Whether to colour text for a terminal.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Colour {
-    /// Plain text.
-    #[default]
-    Never,
-    /// With escape sequences.
-    Always,
-}
-
-impl Colour {
-    /// The text in the style of an escape sequence such as `1;31`.
-    fn paint(self, style: &str, text: &str) -> String {
-        match self {
-            Colour::Never => text.to_owned(),
-            Colour::Always => format!("\u{1b}[{style}m{text}\u{1b}[0m"),
-        }
-    }
-}
-
-/// The answer for one file.
-#[derive(Clone, Copy, Debug)]
-pub struct Finding<'a> {
-    /// The file, as the user called it.
-    pub file: &'a str,
-    /// The memory model.
-    pub model: Model,
-    /// The answer.
-    pub outcome: &'a Outcome,
-    /// What the answer is limited to, e.g. `with integers in 0..7`.
-    pub limits: Option<&'a str>,
-    /// Time taken.
-    pub seconds: f64,
-    /// The most memory in use.
-    pub peak_memory_bytes: Option<u64>,
-    /// The run that breaks the program.
-    pub evidence: Option<Evidence<'a>>,
-    /// The same run in the form that is kept in files.
-    pub witness: Option<&'a WitnessFile>,
-    /// How many threads take part in the run, if there may be any number of them.
-    pub threads: Option<usize>,
-    /// What the other engines had found out by then.
-    pub others: &'a [Outcome],
-    /// How the proof of `safe` was checked.
-    pub certified: Option<Certified>,
-}
 
 /// The width of what goes to a file or to another program: nothing is cut.
 pub const UNLIMITED: usize = usize::MAX;

@@ -2,6 +2,7 @@
 //!
 //! A violation is three instructions. Those that were seen under both models are told once, with both models.
 
+use crate::report::{Detail, Layout, Report, Standing};
 use crate::sarif::{document, uri, written};
 use crate::{Colour, SCHEMA_VERSION, fit, one_line, visible};
 use palisade_base::Source;
@@ -88,43 +89,61 @@ fn grouped(violations: &[(Violation, Seen)]) -> Vec<Grouped> {
     groups
 }
 
-/// `violations`, `clean`, or `unknown`: a trace that was not read to its end, or may have no end, is not clean.
-pub fn monitor_verdict(finding: &MonitorFinding<'_>) -> &'static str {
-    match (finding.violations.is_empty(), finding.problem) {
-        (false, _) => "violations",
-        (true, None) => "clean",
-        (true, Some(_)) => "unknown",
+impl Report for MonitorFinding<'_> {
+    fn subject(&self) -> &str {
+        self.file
     }
-}
 
-/// The line of a trace: verdict, file, how many. Without a line break.
-pub fn monitor_headline(finding: &MonitorFinding<'_>, colour: Colour) -> String {
-    let verdict = monitor_verdict(finding);
-    let style = match verdict {
-        "clean" => "1;32",
-        "unknown" => "1;33",
-        _ => "1;31",
-    };
-    let word = colour.paint(style, verdict);
-    let file = visible(finding.file);
-    if let ("unknown", Some(problem)) = (verdict, finding.problem) {
-        let events = if finding.events == 1 { "event" } else { "events" };
-        let read = finding.events;
-        return format!("{word}  {file}: no violation in {read} {events} read; {}", visible(problem));
+    fn word(&self) -> &str {
+        match self.standing() {
+            Standing::Bad => "violations",
+            Standing::Good => "clean",
+            Standing::Open => "unknown",
+        }
     }
-    let of = |model| finding.violations.iter().filter(|(violation, _)| violation.model == model).count();
-    let counts: Vec<String> = [Model::Tso, Model::Pso]
-        .into_iter()
-        .filter(|&model| of(model) > 0)
-        .map(|model| format!("{} under {}", of(model), model.name().to_uppercase()))
-        .collect();
-    let counts = if counts.is_empty() { String::new() } else { format!("{}, ", counts.join(", ")) };
-    let read = if finding.problem.is_some() { "events read" } else { "events" };
-    format!("{word}  {file}: {counts}{} {read}", finding.events)
+
+    /// A trace that was not read to its end, or may have no end, is not clean.
+    fn standing(&self) -> Standing {
+        match (self.violations.is_empty(), self.problem) {
+            (false, _) => Standing::Bad,
+            (true, None) => Standing::Good,
+            (true, Some(_)) => Standing::Open,
+        }
+    }
+
+    fn why(&self) -> Option<String> {
+        let read = self.events;
+        if let (Standing::Open, Some(problem)) = (self.standing(), self.problem) {
+            let events = if read == 1 { "event" } else { "events" };
+            return Some(format!("no violation in {read} {events} read; {}", visible(problem)));
+        }
+        let of = |model| self.violations.iter().filter(|(violation, _)| violation.model == model).count();
+        let mut counts: Vec<String> = [Model::Tso, Model::Pso]
+            .into_iter()
+            .filter(|&model| of(model) > 0)
+            .map(|model| format!("{} under {}", of(model), model.name().to_uppercase()))
+            .collect();
+        counts.push(format!("{read} {}", if self.problem.is_some() { "events read" } else { "events" }));
+        Some(counts.join(", "))
+    }
+
+    fn body(&self, layout: &Layout) -> String {
+        let mut text = violations_text(self, layout.width, layout.colour);
+        if layout.detail == Detail::Verbose {
+            let rate = self.events as f64 / self.seconds.max(1e-9) / 1e6;
+            write!(text, "\n{} events in {:.2} s, {rate:.1} million per second\n", self.events, self.seconds)
+                .expect("writing to a string");
+        }
+        text
+    }
+
+    fn json(&self) -> String {
+        monitor_json(self)
+    }
 }
 
 /// All violations with their source lines.
-pub fn monitor_text(finding: &MonitorFinding<'_>, width: usize, colour: Colour) -> String {
+fn violations_text(finding: &MonitorFinding<'_>, width: usize, colour: Colour) -> String {
     let mut text = String::new();
     for group in grouped(finding.violations) {
         let models: Vec<String> = group
@@ -173,8 +192,7 @@ pub(crate) fn shown_place(name: &str, sources: &BTreeMap<String, Source>) -> (St
     }
 }
 
-/// What was seen as a line of JSON, without the line break.
-pub fn monitor_json(finding: &MonitorFinding<'_>) -> String {
+fn monitor_json(finding: &MonitorFinding<'_>) -> String {
     let violations: Vec<Value> = grouped(finding.violations)
         .iter()
         .map(|group| {
@@ -192,7 +210,7 @@ pub fn monitor_json(finding: &MonitorFinding<'_>) -> String {
         "schema_version": SCHEMA_VERSION,
         "command": "monitor",
         "file": finding.file,
-        "verdict": monitor_verdict(finding),
+        "verdict": finding.word(),
         "events": finding.events,
         "violations": violations,
         "seconds": finding.seconds,
@@ -200,7 +218,7 @@ pub fn monitor_json(finding: &MonitorFinding<'_>) -> String {
     });
     if let Some(problem) = finding.problem {
         record["error"] = problem.into();
-        if monitor_verdict(finding) == "unknown" {
+        if finding.standing() == Standing::Open {
             record["reason"] = problem.into();
         }
     }

@@ -3,6 +3,7 @@
 //! Three kinds of findings are kept apart: violations of sequential consistency, data races, and failures of the program itself.
 
 use crate::monitor::{MonitorFinding, ROLES, location_of, named_json, sarif, shown_place};
+use crate::report::{Detail, Layout, Report, Standing};
 use crate::sarif::written;
 use crate::{Colour, SCHEMA_VERSION, fit, one_line};
 use palisade_base::Source;
@@ -48,21 +49,36 @@ impl RunFinding<'_> {
     }
 }
 
-/// `violations`, `failed`, `races`, `unknown` or `clean`: the first that holds.
-pub fn run_verdict(finding: &RunFinding<'_>) -> &'static str {
-    if finding.violations().next().is_some() {
-        "violations"
-    } else if finding.findings.failures.iter().any(|found| !found.what.is_inconclusive) {
-        "failed"
-    } else if !finding.findings.races.is_empty() {
-        "races"
-    } else if finding.problem.is_some()
-        || !finding.findings.failures.is_empty()
-        || !followed_all(finding.findings)
-    {
-        "unknown"
-    } else {
-        "clean"
+/// What running a program showed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum RunVerdict {
+    /// Violations of sequential consistency.
+    Violations,
+    /// The program failed.
+    Failed,
+    /// Data races.
+    Races,
+    /// Nothing, but not everything was seen.
+    Unknown,
+    /// Nothing, and everything was seen.
+    Clean,
+}
+
+impl RunFinding<'_> {
+    /// The first of the verdicts that holds.
+    pub fn verdict(&self) -> RunVerdict {
+        if self.violations().next().is_some() {
+            RunVerdict::Violations
+        } else if self.findings.failures.iter().any(|found| !found.what.is_inconclusive) {
+            RunVerdict::Failed
+        } else if !self.findings.races.is_empty() {
+            RunVerdict::Races
+        } else if self.problem.is_some() || !self.findings.failures.is_empty() || !followed_all(self.findings)
+        {
+            RunVerdict::Unknown
+        } else {
+            RunVerdict::Clean
+        }
     }
 }
 
@@ -71,14 +87,59 @@ fn followed_all(findings: &Findings) -> bool {
     findings.unfollowed.is_empty() && findings.events > 0
 }
 
-/// One line: verdict, program, how many of what. Without a line break.
-pub fn run_headline(finding: &RunFinding<'_>, colour: Colour) -> String {
-    let verdict = run_verdict(finding);
-    let style = match verdict {
-        "clean" => "1;32",
-        "unknown" => "1;33",
-        _ => "1;31",
-    };
+impl Report for RunFinding<'_> {
+    fn subject(&self) -> &str {
+        self.program
+    }
+
+    fn word(&self) -> &str {
+        match self.verdict() {
+            RunVerdict::Violations => "violations",
+            RunVerdict::Failed => "failed",
+            RunVerdict::Races => "races",
+            RunVerdict::Unknown => "unknown",
+            RunVerdict::Clean => "clean",
+        }
+    }
+
+    fn standing(&self) -> Standing {
+        match self.verdict() {
+            RunVerdict::Violations | RunVerdict::Failed | RunVerdict::Races => Standing::Bad,
+            RunVerdict::Unknown => Standing::Open,
+            RunVerdict::Clean => Standing::Good,
+        }
+    }
+
+    fn why(&self) -> Option<String> {
+        Some(counts(self).join(", "))
+    }
+
+    fn body(&self, layout: &Layout) -> String {
+        let mut text = run_text(self, layout.width, layout.colour);
+        if layout.detail == Detail::Verbose {
+            let per_second = |count: u64| count as f64 / self.seconds.max(1e-9);
+            write!(
+                text,
+                "\n{} schedules in {:.2} s, {:.0} per second, {:.2} million steps per second, {} threads, {}\n",
+                self.findings.executions,
+                self.seconds,
+                per_second(self.findings.executions),
+                per_second(self.findings.steps) / 1e6,
+                self.findings.threads,
+                self.scheduling,
+            )
+            .expect("writing to a string");
+        }
+        text
+    }
+
+    fn json(&self) -> String {
+        run_json(self)
+    }
+}
+
+/// How many of what were found.
+fn counts(finding: &RunFinding<'_>) -> Vec<String> {
     let mut counts = Vec::new();
     for model in [Model::Tso, Model::Pso] {
         let count = finding.violations().filter(|found| found.what.model == model).count();
@@ -113,7 +174,7 @@ pub fn run_headline(finding: &RunFinding<'_>, colour: Colour) -> String {
         None => format!("{executions} schedule{}", if executions == 1 { "" } else { "s" }),
     });
     counts.push(format!("{} events", finding.findings.events));
-    format!("{}  {}: {}", colour.paint(style, verdict), crate::visible(finding.program), counts.join(", "))
+    counts
 }
 
 /// What could not be followed, in a word, for programs.
@@ -145,7 +206,7 @@ fn times<T>(found: &Found<T>) -> String {
 }
 
 /// All that was found, with source lines.
-pub fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
+fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
     let mut text = String::new();
     for group in grouped(finding) {
         let models: Vec<String> = group
@@ -268,8 +329,7 @@ fn found_json<T>(found: &Found<T>) -> Value {
     })
 }
 
-/// All that was found, as a line of JSON without the line break.
-pub fn run_json(finding: &RunFinding<'_>) -> String {
+fn run_json(finding: &RunFinding<'_>) -> String {
     let findings = finding.findings;
     let name = |name: &str| named_json(name, finding.sources);
     let violations: Vec<Value> = grouped(finding)
@@ -323,7 +383,7 @@ pub fn run_json(finding: &RunFinding<'_>) -> String {
         "schema_version": SCHEMA_VERSION,
         "command": "run",
         "program": finding.program,
-        "verdict": run_verdict(finding),
+        "verdict": finding.word(),
         "schedules": findings.executions,
         "events": findings.events,
         "steps": findings.steps,

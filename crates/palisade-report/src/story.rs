@@ -3,10 +3,11 @@
 //! Every rendering of a run (the table, the picture) tells it in these words.
 
 use crate::explain::enumeration;
-use crate::{Evidence, one_line};
+use crate::one_line;
 use palisade_base::{Id, Position};
 use palisade_memory::{Action, Effect, State};
 use palisade_program::running::{CellId, CodeId, Condition, Edge, Instr, Location, RegId, System};
+use palisade_trace::Evidence;
 use palisade_trace::{Links, links};
 use std::collections::BTreeSet;
 

@@ -8,10 +8,11 @@
 
 use crate::story::Story;
 use crate::table::{self, Align, Column};
-use crate::{Colour, Evidence, UNLIMITED, fit};
+use crate::{Colour, UNLIMITED, fit};
 use palisade_base::limits;
 use palisade_memory::{Pending, State};
 use palisade_program::running::{CellId, ThreadId};
+use palisade_trace::Evidence;
 
 /// What becomes of steps that touch no shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

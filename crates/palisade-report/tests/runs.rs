@@ -3,8 +3,9 @@
 use palisade_base::Source;
 use palisade_memory::{Machine, Model, State};
 use palisade_program::{Instantiation, lower};
-use palisade_report::{Colour, Evidence, LocalSteps, UNLIMITED, explain, witness};
+use palisade_report::{Colour, LocalSteps, UNLIMITED, explain, witness};
 use palisade_syntax::{Language, parse};
+use palisade_trace::Evidence;
 use palisade_trace::{Run, replay};
 use snapbox::str;
 use std::collections::{HashMap, VecDeque};

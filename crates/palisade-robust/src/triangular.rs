@@ -31,7 +31,7 @@ pub struct Triangles;
 
 impl Engine<TriangularRaces> for Triangles {
     fn name(&self) -> &'static str {
-        "attacks"
+        "triangular"
     }
 
     fn suits(&self, analysis: &Analysis<'_>) -> Suitability {

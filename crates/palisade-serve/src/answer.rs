@@ -1,9 +1,9 @@
 //! Answers: the library is asked within a limits, and what it says is put into HTML as in a report.
 
 use crate::question::{Command, Question};
+use palisade::report::Finding;
 use palisade::report::html::{self, Subject};
-use palisade::report::{Finding, RobustFinding};
-use palisade::{Limits, Input, Progress};
+use palisade::{Answer, Ask, Input, Limits};
 use serde_json::{Value, json};
 
 /// An answer to a question, ready to be sent.
@@ -58,63 +58,26 @@ fn subject(input: &Input) -> Subject<'_> {
     Subject { source: &input.source, language: input.language.name() }
 }
 
-fn check(
-    question: &Question,
-    input: &Input,
-    limits: &Limits,
-) -> Result<html::Entry, String> {
+fn check(question: &Question, input: &Input, limits: &Limits) -> Result<html::Entry, String> {
     let options = question.check()?;
-    let answer =
-        palisade::check(&input.program, &options, limits).map_err(|error| error.to_string())?;
-    let finding = Finding {
-        file: input.source.name(),
-        model: answer.model,
-        outcome: &answer.outcome,
-        limits: None,
-        seconds: answer.seconds,
-        peak_memory_bytes: None,
-        evidence: answer.evidence(&input.source),
-        witness: None,
-        threads: answer.threads_of_any(&input.program),
-        others: &answer.others,
-        certified: answer.certified,
-    };
-    Ok(html::check(subject(input), &finding, &[], 0))
+    let answer = palisade::check(&input.program, &options, limits).map_err(|error| error.to_string())?;
+    Ok(html::answer(subject(input), &finding(&answer, input), &[], 0))
 }
 
-fn robust(
-    question: &Question,
-    input: &Input,
-    limits: &Limits,
-) -> Result<html::Entry, String> {
+fn robust(question: &Question, input: &Input, limits: &Limits) -> Result<html::Entry, String> {
     let options = question.robust()?;
-    let answer =
-        palisade::robust(&input.program, &options, limits).map_err(|error| error.to_string())?;
-    let evidence = answer
-        .evidence(&input.source)
-        .zip(answer.cycle())
-        .map(|(evidence, (happens_before, cycle))| (evidence, happens_before, cycle));
-    let finding = RobustFinding {
-        file: input.source.name(),
-        model: answer.model,
-        outcome: &answer.outcome,
-        limits: None,
-        seconds: answer.seconds,
-        peak_memory_bytes: None,
-        evidence,
-        witness: None,
-    };
-    Ok(html::robust(subject(input), &finding, 0))
+    let answer = palisade::robust(&input.program, &options, limits).map_err(|error| error.to_string())?;
+    Ok(html::answer(subject(input), &finding(&answer, input), &[], 0))
 }
 
-fn fences(
-    question: &Question,
-    input: &Input,
-    limits: &Limits,
-) -> Result<html::Entry, String> {
+/// The answer without what differs from one machine to the next.
+fn finding<'a, Q: Ask>(answer: &'a Answer<Q>, input: &'a Input) -> Finding<'a, Q> {
+    Finding { peak_memory_bytes: None, ..answer.finding(input, None, None) }
+}
+
+fn fences(question: &Question, input: &Input, limits: &Limits) -> Result<html::Entry, String> {
     let options = question.fences()?;
-    let mut answer =
-        palisade::fences(input, &options, limits).map_err(|error| error.to_string())?;
+    let mut answer = palisade::fences(input, &options, limits).map_err(|error| error.to_string())?;
     // The peak of this process says nothing about one run among many.
     answer.peak_memory_bytes = None;
     Ok(html::fences(subject(input), &answer.finding(input, None), 0))

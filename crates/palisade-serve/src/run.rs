@@ -150,7 +150,8 @@ pub(crate) fn answer_on_a_thread(
     hand_over: impl FnOnce(Value) + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
     let work = move || {
-        let found = catch_unwind(AssertUnwindSafe(|| answer(&question, &limits, &*news)));
+        let found =
+            catch_unwind(AssertUnwindSafe(|| answer(&question, &limits.clone().with_progress(news.clone()))));
         hand_over(found.unwrap_or_else(|_| json!({ "event": "error", "message": FAILED })));
     };
     std::thread::Builder::new().name("run".to_owned()).stack_size(STACK).spawn(work)
@@ -235,11 +236,11 @@ fn bit(lane: usize) -> u32 {
 }
 
 impl Progress for News {
-    fn tell(&self, doing: &str, stats: &Stats) {
-        self.tell_of(0, "", doing, stats);
+    fn report(&self, doing: &str, stats: &Stats) {
+        self.report_lane(0, "", doing, stats);
     }
 
-    fn tell_of(&self, lane: usize, engine: &str, doing: &str, stats: &Stats) {
+    fn report_lane(&self, lane: usize, engine: &str, doing: &str, stats: &Stats) {
         if self.heard.load(Ordering::Relaxed) & bit(lane) != 0 {
             return;
         }

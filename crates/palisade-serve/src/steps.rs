@@ -3,11 +3,11 @@
 //! Nothing is kept between requests: each brings all choices made so far.
 
 use crate::question::Question;
+use palisade::Evidence;
 use palisade::Input;
 use palisade::memory::{Action, Interlocked, Machine, State, Step};
 use palisade::program::lower;
 use palisade::program::running::{EdgeId, Instr};
-use palisade::report::Evidence;
 use palisade::report::html::{self, Subject};
 use palisade::trace::{Replay, Run, process_name, take};
 use serde_json::{Value, json};

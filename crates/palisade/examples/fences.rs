@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p palisade --example fences`
 
-use palisade::{Limits, FencesOptions, Input, Language, RobustOptions, Robustness, Silent, Source, Which};
+use palisade::{FencesOptions, Input, Language, Limits, RobustOptions, Robustness, Silent, Source, Which};
 
 const STORE_BUFFERING: &str = "\
 shared x, y: 0..1;
@@ -24,8 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = FencesOptions { which: Which::All, ..FencesOptions::default() };
     let answer = palisade::fences(&input, &options, &Limits::unlimited(2))?;
     println!("{} minimal sets of fences", answer.findings.sets.len());
-    let fenced =
-        answer.written(&input, 0, &Limits::unlimited(2)).map_err(|error| format!("{error:?}"))?;
+    let fenced = answer.written(&input, 0, &Limits::unlimited(2)).map_err(|error| format!("{error:?}"))?;
     println!("{fenced}");
 
     let fenced = palisade::read(Source::new("fenced.pal", fenced), Language::Pal, None);

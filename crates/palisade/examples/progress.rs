@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p palisade --example progress`
 
-use palisade::{Limits, CheckOptions, Language, Note, Progress, Source, Stats};
+use palisade::{CheckOptions, Language, Limits, Note, Progress, Source, Stats};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Far too many states, and none of them bad.

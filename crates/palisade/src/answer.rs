@@ -8,6 +8,7 @@ use palisade_engine::{Certified, Outcome, Proof, Robustness, Safety, Threads, Tr
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::Instantiation;
 use palisade_program::written::{Count, Program, Start};
+use palisade_report::Finding;
 use palisade_trace::{Cycle, Evidence, HappensBefore, Origin, Triangle, WitnessFile, text_hash};
 use std::collections::BTreeSet;
 
@@ -64,6 +65,30 @@ impl<Q: Ask> Answer<Q> {
             int_range: input.int_range.map(|range| (range.lo, range.hi)),
         };
         Some(WitnessFile::new(evidence.machine, origin, evidence.run, evidence.replay))
+    }
+
+    /// The answer, ready to be reported. `limits` is what it is limited to, in words; `witness` is the run in the form that is kept in files, if it was asked for.
+    pub fn finding<'a>(
+        &'a self,
+        input: &'a Input,
+        limits: Option<&'a str>,
+        witness: Option<&'a WitnessFile>,
+    ) -> Finding<'a, Q> {
+        Finding {
+            source: &input.source,
+            warnings: &input.warnings,
+            model: self.model,
+            outcome: &self.outcome,
+            others: &self.others,
+            limits,
+            seconds: self.seconds,
+            peak_memory_bytes: self.peak_memory_bytes,
+            evidence: self.evidence(&input.source),
+            shows: self.confirmed.as_ref().map(|confirmed| &confirmed.shows),
+            witness,
+            threads: self.threads_of_any(&input.program),
+            certified: self.certified,
+        }
     }
 
     /// The instance counts of the program that has the run.

@@ -21,6 +21,16 @@ pub enum AskError {
     Bug(#[from] Bug),
 }
 
+impl AskError {
+    /// A stable name for diagnostics.
+    pub fn id(&self) -> &'static str {
+        match self {
+            AskError::NoSuchEngine { .. } => "no-such-engine",
+            AskError::Bug(_) => "internal-error",
+        }
+    }
+}
+
 /// What is wrong with an engine.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Bug {

@@ -3,14 +3,14 @@
 use crate::engines::{self, engines, robustness_engines};
 use crate::scout::Scout;
 use palisade_engine::{
-    Analysis, Engine, Exhausted, Limits, Question, Robustness, Safety, Suitability, TriangularRaces, Witness,
+    Analysis, Engine, Exhausted, Limits, Robustness, Safety, Suitability, TriangularRaces, Witness,
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::lower;
 use palisade_program::running::System;
+use palisade_report::Explain;
 use palisade_trace::{
-    Cycle, HappensBefore, NoTriangle, NotViolating, Replay, ReplayError, Triangle, Violating, replay,
-    shorten, triangle, violating,
+    NoTriangle, NotViolating, Replay, ReplayError, Violating, replay, shorten, triangle, violating,
 };
 
 /// What is asked of engines.
@@ -25,9 +25,7 @@ pub(crate) enum Wanted {
 }
 
 /// A question that the library can ask.
-pub trait Ask: Question {
-    /// What a confirmed witness shows besides its replay.
-    type Shows: Clone + std::fmt::Debug + Send;
+pub trait Ask: Explain {
     /// Whether the question may be asked under SC instead once the program is known to be robust.
     const USES_ROBUSTNESS: bool = false;
     /// The memory model whose runs are witnesses, if it is not the one asked about.
@@ -75,7 +73,6 @@ pub enum Unconfirmed {
 }
 
 impl Ask for Safety {
-    type Shows = ();
     const USES_ROBUSTNESS: bool = true;
 
     fn engines() -> &'static [&'static dyn Engine] {
@@ -117,7 +114,6 @@ impl Ask for Safety {
 }
 
 impl Ask for Robustness {
-    type Shows = (HappensBefore, Cycle);
     const PURPOSE: &'static str = " for robustness";
 
     fn engines() -> &'static [&'static dyn Engine<Robustness>] {
@@ -144,7 +140,6 @@ impl Ask for Robustness {
 }
 
 impl Ask for TriangularRaces {
-    type Shows = Triangle;
     const WITNESSES_UNDER: Option<Model> = Some(Model::Sc);
     const PURPOSE: &'static str = " for triangular races";
 

@@ -2,7 +2,7 @@
 //!
 //! A few programs of each kind each time; `PALISADE_SEEDS=500 cargo test --release -p palisade --test claims -- --nocapture` takes five hundred, `PALISADE_SEED=7` that one only.
 
-use palisade::engine::{Limits, Engine, Options, Outcome, Progress, Silent, Suitability, Task, Verdict};
+use palisade::engine::{Engine, Limits, Options, Outcome, Progress, Silent, Suitability, Task, Verdict};
 use palisade::syntax::parse;
 use palisade::{CheckOptions, EngineChoice, Language, Model, check};
 use palisade_conformance::brute::Limits;

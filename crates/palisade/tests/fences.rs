@@ -1,7 +1,7 @@
 //! Fences for programs of every input language: the sets are those of the literature, and the text with a fence is the program that was judged.
 
 use palisade::{
-    Limits, CheckOptions, FencesAnswer, FencesError, FencesOptions, Goal, Input, Language, Model, Per,
+    CheckOptions, FencesAnswer, FencesError, FencesOptions, Goal, Input, Language, Limits, Model, Per,
     Placement, Silent, Source, Spot, Threads, Verdict, Which, WriteError,
 };
 use palisade_fences::{FenceKind, Places, Wanted};
@@ -166,8 +166,7 @@ fn robustness() {
     assert_eq!(answer.word(), "not-robust");
     assert!(answer.under_sc.is_none(), "no program is less than robust under SC");
     let answer = ask(&input, &options);
-    let mended =
-        answer.written(&input, 0, &Limits::unlimited(1)).expect("the fences can be written");
+    let mended = answer.written(&input, 0, &Limits::unlimited(1)).expect("the fences can be written");
     check(&pal(&mended), &options, "robust", &[""]);
 }
 
@@ -323,9 +322,8 @@ fn mended_programs_need_no_fences() {
         let before = corpus(file);
         let answer = ask(&before, &all());
         for set in 0..answer.findings.sets.len() {
-            let text = answer
-                .written(&before, set, &Limits::unlimited(1))
-                .expect("the fences can be written");
+            let text =
+                answer.written(&before, set, &Limits::unlimited(1)).expect("the fences can be written");
             assert_ne!(text, before.source.text(), "{file}");
             let after = input(before.language, file, &text);
             check(&after, &all(), "safe", &[""]);

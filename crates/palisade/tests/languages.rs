@@ -3,7 +3,7 @@
 
 use palisade::memory::Machine;
 use palisade::program::{Instantiation, lower};
-use palisade::{Limits, CheckOptions, Input, Language, Model, Silent, Source};
+use palisade::{CheckOptions, Input, Language, Limits, Model, Silent, Source};
 use palisade_conformance::brute::{self, Answer, Limits};
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,6 +1,6 @@
 //! Every program in the language reference has the verdicts the reference says, and no engine contradicts them.
 
-use palisade::{Limits, CheckOptions, EngineChoice, Language, Model, Silent, Source};
+use palisade::{CheckOptions, EngineChoice, Language, Limits, Model, Silent, Source};
 use std::time::Duration;
 
 /// The programs of the reference with the line, and what their info strings expect (`sc=safe`).

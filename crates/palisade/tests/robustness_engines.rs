@@ -23,8 +23,9 @@ fn differential_random_programs() {
                 let task =
                     Task { program: &program, threads: Threads::Declared, model, interlocked, options };
                 let mut known: Option<(&str, &str)> = None;
-                for engine in
-                    robustness_engines().iter().filter(|engine| engine.suits(&task.analysis()) != Suitability::No)
+                for engine in robustness_engines()
+                    .iter()
+                    .filter(|engine| engine.suits(&task.analysis()) != Suitability::No)
                 {
                     let time = if profile.is_acyclic() { 10_000 } else { 40 };
                     let limits = Limits::unlimited(1).with_timeout(Duration::from_millis(time));

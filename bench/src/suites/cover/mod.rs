@@ -19,7 +19,7 @@ use crate::watch::{say, stop};
 use anyhow::{Result, anyhow};
 use palisade_base::Source;
 use palisade_cover::Dual;
-use palisade_engine::{Limits, Engine, Options, Outcome, Task, Threads};
+use palisade_engine::{Engine, Limits, Options, Outcome, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
 use palisade_syntax::Language;

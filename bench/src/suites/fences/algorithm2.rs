@@ -4,8 +4,9 @@
 //! them, by every place between a store and a load that overtakes it (`Barrier`). The set of open candidates is a queue, so that the first set found is a smallest one. The runs are those that ours gets too, shortened.
 
 use super::Asked;
-use palisade_engine::{Limits};
-use palisade_fences::{FenceKind, Fencing, Oracle, PlaceId, Places, Verdict, passings};
+use palisade_engine::Limits;
+use palisade_engine::Verdict;
+use palisade_fences::{FenceKind, Fencing, Oracle, PlaceId, Places, passings};
 use palisade_memory::Effect;
 use palisade_program::lower;
 use palisade_trace::{links, take};
@@ -68,9 +69,9 @@ fn barrier(places: &Places, oracle: &Asked, fencing: &Fencing) -> Option<Option<
     let program = places.marked(fencing);
     let judged = oracle.judge(&program, &Limits::unlimited(1)).ok()?;
     let witness = match judged.verdict {
-        Verdict::Right => return Some(None),
+        Verdict::Holds => return Some(None),
         Verdict::Unknown(_) => return None,
-        Verdict::Wrong(witness) => witness,
+        Verdict::Violated(witness) => witness,
     };
     let system = lower(&program, witness.instantiation);
     let machine = oracle.machine(&system);

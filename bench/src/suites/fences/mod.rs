@@ -15,11 +15,9 @@ pub mod paper;
 use crate::measure::machine;
 use crate::watch::{say, stop};
 use anyhow::{Context, Result, anyhow};
-use palisade::{CheckOptions, Input, Language, RobustOptions, Robustness, Source};
-use palisade_engine::{Limits, Verdict as Checked};
-use palisade_fences::{
-    End, Findings, Judgement, Oracle, Per, Placement, Places, Verdict, Wanted, Which, find,
-};
+use palisade::{CheckOptions, Input, Language, RobustOptions, Source};
+use palisade_engine::Limits;
+use palisade_fences::{End, Findings, Judgement, Oracle, Per, Placement, Places, Wanted, Which, find};
 use palisade_memory::{Machine, Model, State};
 use palisade_program::running::System;
 use palisade_program::written::Program;
@@ -76,21 +74,11 @@ impl Oracle for Asked {
         let judgement = match self.goal {
             Goal::Safety => {
                 let outcome = palisade::check(program, &CheckOptions::default(), limits)?.outcome;
-                let verdict = match outcome.verdict {
-                    Checked::Safe => Verdict::Right,
-                    Checked::Unsafe(witness) => Verdict::Wrong(witness),
-                    Checked::Unknown(reason) => Verdict::Unknown(reason),
-                };
-                Judgement { verdict, engine: outcome.engine, stats: outcome.stats }
+                Judgement { verdict: outcome.verdict, engine: outcome.engine, stats: outcome.stats }
             }
             Goal::Robustness => {
                 let outcome = palisade::robust(program, &RobustOptions::default(), limits)?.outcome;
-                let verdict = match outcome.answer {
-                    Verdict::Holds => Verdict::Right,
-                    Verdict::Violated(witness) => Verdict::Wrong(witness),
-                    Verdict::Unknown(reason) => Verdict::Unknown(reason),
-                };
-                Judgement { verdict, engine: outcome.engine, stats: outcome.stats }
+                Judgement { verdict: outcome.verdict, engine: outcome.engine, stats: outcome.stats }
             }
         };
         self.seconds.set(self.seconds.get() + start.elapsed().as_secs_f64());

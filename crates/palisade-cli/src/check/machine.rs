@@ -68,7 +68,7 @@ impl Remark {
     }
 
     fn answered(answered: &Answered) -> Remark {
-        let verdict = answered.answer.outcome.verdict.word();
+        let verdict = answered.answer.outcome.word();
         let message = match &answered.answer.outcome.verdict {
             Verdict::Unknown(reason) => reason.to_string(),
             _ => answered.violation().unwrap_or_default(),

@@ -15,7 +15,7 @@ use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use palisade::report::html::{self, Entry, Subject};
 use palisade::report::{self, Compared, Disagreement, FileResult};
-use palisade::{Diagnostic, Language, Silent, Source};
+use palisade::{Diagnostic, Language, Source};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -116,7 +116,7 @@ fn look(index: usize, found: &Found, asked: &Asked<'_>, workers: usize, output: 
         asked.args.html.as_ref().map(|_| html::refused(Subject { source, language }, diagnostics))
     };
     let tell = if output.detail == Detail::Verbose { Tell::Everything } else { Tell::Headline };
-    let limits = asked.limits.limits(workers);
+    let limits = asked.limits.per_file(workers);
     // A bug that one file brings to light must not cost the answers for all others.
     let checked = catch_unwind(AssertUnwindSafe(|| check(found, asked, &limits, output)));
     let checked = checked.unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string()));
@@ -129,7 +129,7 @@ fn look(index: usize, found: &Found, asked: &Asked<'_>, workers: usize, output: 
                 err = output.diagnostics(&answered.input.source, &answered.input.warnings);
             }
             page = asked.args.html.as_ref().map(|_| answered.html(&[], index));
-            (answered.exit(), Some(answered.answer.outcome.verdict.word()))
+            (answered.exit(), Some(answered.answer.outcome.word()))
         }
         Checked::Refused(refused) => {
             err = output.diagnostics(&refused.source, &refused.diagnostics);

@@ -8,7 +8,7 @@ use crate::args::{CheckArgs, Common};
 use crate::exit::Exit;
 use crate::expect::Expectations;
 use crate::files;
-use crate::limits::Limits;
+use crate::limits::UserLimits;
 use crate::output::Output;
 use crate::paths::keep_apart;
 use palisade::{CheckOptions, Diagnostic, EngineChoice, Options, Refused, Source};
@@ -39,7 +39,7 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
     if let Err(exit) = keep_apart(inputs, &outputs, output) {
         return exit;
     }
-    let asked = Asked { args, options: options(args), limits: Limits::new(common) };
+    let asked = Asked { args, options: options(args), limits: UserLimits::new(common) };
     let single = expectations.is_none() && args.tsv.is_none() && !args.paths[0].is_dir();
     match found.as_slice() {
         [found] if single => one::run(found, &asked, output),
@@ -61,7 +61,7 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
 struct Asked<'a> {
     args: &'a CheckArgs,
     options: CheckOptions,
-    limits: Limits,
+    limits: UserLimits,
 }
 
 fn options(args: &CheckArgs) -> CheckOptions {

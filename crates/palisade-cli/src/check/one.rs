@@ -11,9 +11,9 @@ use crate::output::{Detail, Output};
 use crate::ran_out::{Backstop, LastWords, Question};
 use palisade::engine::Exhausted;
 use palisade::report::html::{self, Entry};
-use palisade::report::{self, Colour, Finding, LocalSteps};
+use palisade::report::{self, Colour, Finding, LocalSteps, Report};
 use palisade::trace::WitnessFile;
-use palisade::{Answer, Limits, CheckError, Diagnostic, Input, Note, Progress, Refused, Verdict};
+use palisade::{Answer, AskError, Diagnostic, Input, Limits, Note, Refused, Verdict};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
@@ -29,7 +29,7 @@ pub(super) enum Checked {
     /// Time or memory ran out before there was anything to say about the file.
     RanOut(LastWords, Exhausted),
     /// Something is wrong with Palisade itself.
-    Failed(String, CheckError),
+    Failed(String, AskError),
     /// So wrong that it panicked.
     Panicked(String),
 }
@@ -44,13 +44,8 @@ pub(super) struct Answered {
     limits: Option<String>,
 }
 
-/// Reads and checks a file within a limits.
-pub(super) fn check(
-    found: &Found,
-    asked: &Asked<'_>,
-    limits: &Limits,
-    output: &Output,
-) -> Checked {
+/// Reads and checks a file within limits.
+pub(super) fn check(found: &Found, asked: &Asked<'_>, limits: &Limits, output: &Output) -> Checked {
     let last_words = output.last_words(&found.path, Question::Check(asked.options.model));
     let checked = limits.within(|| check_within(found, asked, limits));
     checked.unwrap_or_else(|what| Checked::RanOut(last_words, what))
@@ -91,56 +86,36 @@ pub(super) enum Tell {
 
 impl Answered {
     fn finding(&self) -> Finding<'_> {
-        Finding {
-            file: self.input.source.name(),
-            model: self.answer.model,
-            outcome: &self.answer.outcome,
-            limits: self.limits.as_deref(),
-            seconds: self.answer.seconds,
-            peak_memory_bytes: self.answer.peak_memory_bytes,
-            evidence: self.answer.evidence(&self.input.source),
-            witness: self.witness.as_ref(),
-            threads: self.answer.threads_of_any(&self.input.program),
-            others: &self.answer.others,
-            certified: self.answer.certified,
-        }
+        self.answer.finding(&self.input, self.limits.as_deref(), self.witness.as_ref())
     }
 
     /// The answer as a part of a web page.
     pub(super) fn html(&self, notes: &[Note], number: usize) -> Entry {
-        html::check(crate::html::subject(&self.input), &self.finding(), notes, number)
+        html::answer(crate::html::subject(&self.input), &self.finding(), notes, number)
     }
 
     /// What goes to standard output.
     ///
-    /// If the limits runs out while a run is put into words, the run is left out.
+    /// If the limits are reached while a run is put into words, the run is left out.
     pub(super) fn told(&self, tell: Tell, limits: &Limits, output: &Output) -> String {
         let told = limits.clone().with_grace().within(|| self.told_of(self.finding(), tell, output));
         told.unwrap_or_else(|what| {
             if output.format == Format::Text && tell == Tell::Everything {
                 output.complain(&format!("the run is not shown: {what}\n"));
             }
-            let others = Finding { evidence: None, witness: None, threads: None, ..self.finding() };
-            self.told_of(others, tell, output)
+            self.told_of(self.finding().without_run(), tell, output)
         })
     }
 
     fn told_of(&self, finding: Finding<'_>, tell: Tell, output: &Output) -> String {
-        if output.format == Format::Json {
-            return report::check_json("check", &finding, &self.input.source, &self.input.warnings) + "\n";
+        match (output.format, tell) {
+            (Format::Text, Tell::Headline) => {
+                finding.headline(output.colour)
+                    + "
+"
+            }
+            _ => output.rendered(&finding),
         }
-        let mut text = report::headline(&finding, output.colour) + "\n";
-        if tell == Tell::Headline || output.detail == Detail::Quiet {
-            return text;
-        }
-        let all = output.detail == Detail::Verbose;
-        if let Some(evidence) = &finding.evidence {
-            let local = if all { LocalSteps::Shown } else { LocalSteps::Folded };
-            text.push('\n');
-            text.push_str(&report::witness(evidence, local, output.width, output.colour));
-            text.push('\n');
-        }
-        text + &report::details(&finding, all) + "\n"
     }
 
     /// The run that breaks the program, as it is kept in files.
@@ -169,11 +144,12 @@ impl Answered {
 /// Checks one file.
 pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
     let start = Instant::now();
-    let limits = asked.limits.limits(1);
+    let limits = asked.limits.per_file(1);
     let last_words = output.last_words(&found.path, Question::Check(asked.options.model));
     let backstop = Backstop::new(&asked.limits, last_words);
     let meter = Meter::new(output.detail == Detail::Quiet);
-    let check = AssertUnwindSafe(|| check(found, asked, &limits, &meter, output));
+    let check =
+        AssertUnwindSafe(|| check(found, asked, &limits.clone().with_progress(meter.progress()), output));
     let checked = catch_unwind(check).unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string()));
     let notes = meter.notes();
     drop(meter);
@@ -244,16 +220,8 @@ fn keep(path: Option<&Path>, text: Option<String>, why_not: &str, output: &Outpu
 }
 
 /// A failure of Palisade itself as a diagnostic.
-pub(super) fn failure(error: &CheckError) -> Diagnostic {
-    let id = match error {
-        CheckError::NoSuchEngine { .. } => "no-such-engine",
-        CheckError::EngineBug { .. }
-        | CheckError::EnginePanicked { .. }
-        | CheckError::ReplayFailed { .. }
-        | CheckError::ProofRefused { .. }
-        | CheckError::Disagreement { .. } => "internal-error",
-    };
-    Diagnostic::error(id, error.to_string())
+pub(super) fn failure(error: &AskError) -> Diagnostic {
+    Diagnostic::error(error.id(), error.to_string())
 }
 
 /// A panic as a diagnostic; what it said stands above it.

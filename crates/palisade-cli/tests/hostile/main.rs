@@ -10,7 +10,7 @@ use palisade::monitor::{BinaryWriter, Monitor, TraceReader};
 use palisade::program::{Instantiation, lower};
 use palisade::trace::{WitnessFile, text_hash};
 use palisade::{
-    Limits, CheckOptions, EngineChoice, Input, Interlocked, Language, Model, Source, Verdict, check_simply,
+    Budget, CheckOptions, EngineChoice, Input, Interlocked, Language, Model, Source, Verdict, check_simply,
 };
 use palisade_serve::http::{Parsed, parse};
 use std::sync::atomic::AtomicBool;
@@ -139,7 +139,7 @@ fn hammer_certificates(name: &str, asked: &[(Model, Option<&str>)]) {
         let engine = engine.map_or(EngineChoice::Auto, |name| EngineChoice::Named(name.to_owned()));
         let options = CheckOptions { model, engine, prove: true, ..CheckOptions::default() };
         let answer = check_simply(&input.program, options);
-        assert_eq!(answer.outcome.verdict, Verdict::Holds);
+        assert_eq!(answer.outcome.verdict, Verdict::Safe);
         answer.certificate(&input).expect("exact engines give proofs").to_json()
     };
     let seeds: Vec<String> = asked.iter().map(proof).collect();
@@ -158,11 +158,11 @@ fn hammer_certificates(name: &str, asked: &[(Model, Option<&str>)]) {
         ",",
         "\"4096\"",
     ];
-    let limits = Limits::unlimited(1).with_memory(1 << 26);
+    let budget = Budget::unlimited(1).with_memory(1 << 26);
     hammer(&seeds, &words, signed, |text| {
         if let Ok(certificate) = Certificate::from_json(&String::from_utf8_lossy(text)) {
-            let limits = limits.clone().with_timeout(Duration::from_secs(2));
-            let _ = palisade::certify(&input.program, &certificate, &limits, &palisade::Silent);
+            let budget = budget.clone().with_timeout(Duration::from_secs(2));
+            let _ = palisade::certify(&input.program, &certificate, &budget, &palisade::Silent);
         }
     });
 }
@@ -241,12 +241,12 @@ fn requests() {
     });
 }
 
-/// The stop flag of the limits is looked at by everybody who may take long: nothing to be spoiled here.
+/// The stop flag of the budget is looked at by everybody who may take long: nothing to be spoiled here.
 #[test]
 fn a_stopped_budget_stops_the_checker_of_proofs() {
     let input = program("mutex/dekker_simple.fenced.pal");
     let answer = check_simply(&input.program, CheckOptions { prove: true, ..CheckOptions::default() });
     let certificate = answer.certificate(&input).expect("exact engines give proofs");
-    let stopped = Limits::unlimited(1).with_stop(Arc::new(AtomicBool::new(true)));
+    let stopped = Budget::unlimited(1).with_stop(Arc::new(AtomicBool::new(true)));
     assert!(palisade::certify(&input.program, &certificate, &stopped, &palisade::Silent).is_err());
 }

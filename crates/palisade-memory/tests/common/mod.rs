@@ -1,7 +1,7 @@
 //! Programs as text, and all their outcomes.
 
 use palisade_base::Source;
-use palisade_conformance::brute::{self, Scope, Observed};
+use palisade_conformance::brute::{self, Observed, Scope};
 use palisade_memory::{Machine, Model};
 use palisade_program::running::System;
 use palisade_program::{Instantiation, lower};

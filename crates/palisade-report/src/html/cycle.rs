@@ -3,9 +3,10 @@
 use super::text::escape;
 use super::timeline::colour;
 use crate::cycle::{place_of_step, why};
-use crate::{Evidence, fit};
+use crate::fit;
 use palisade_base::Id;
 use palisade_program::running::ThreadId;
+use palisade_trace::Evidence;
 use palisade_trace::{Arrow, Cycle, HappensBefore, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -2,11 +2,11 @@
 //!
 //! States are told by their differences, so that the page of a long run stays small; the script puts them together again.
 
-use crate::Evidence;
 use crate::story::Story;
 use palisade_base::Id;
 use palisade_memory::{Action, Effect, Pending, State};
 use palisade_program::running::{CellId, ThreadId};
+use palisade_trace::Evidence;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

@@ -11,13 +11,13 @@ mod run;
 mod text;
 mod timeline;
 
-use crate::verdict::{grouped, mebibytes, why};
-use crate::visible;
-use crate::{Evidence, FencesFinding, Finding, RaceFinding, RobustFinding, explain};
+use crate::account::{account, grouped, mebibytes};
+use crate::{Explain, FencesFinding, Finding, Report, explain, visible};
 use listing::{Marks, lines_of, listing};
 use palisade_base::{Diagnostic, Severity, Source};
 use palisade_engine::{Note, Stats};
 use palisade_memory::Model;
+use palisade_trace::Evidence;
 use std::fmt::Write;
 use text::escape;
 
@@ -50,9 +50,14 @@ pub struct Entry {
     body: String,
 }
 
-/// The answer of `palisade check`. `number` tells the entries of a page apart.
-pub fn check(subject: Subject<'_>, finding: &Finding<'_>, notes: &[Note], number: usize) -> Entry {
-    let why = why(finding).unwrap_or_default();
+/// The answer to a question. `number` is the entry's own on its page.
+pub fn answer<Q: Explain>(
+    subject: Subject<'_>,
+    finding: &Finding<'_, Q>,
+    notes: &[Note],
+    number: usize,
+) -> Entry {
+    let why = finding.why().unwrap_or_default();
     let mut body = match &finding.evidence {
         Some(evidence) => run::run(subject, evidence, &why, &name(number)),
         None => program(subject),
@@ -65,48 +70,11 @@ pub fn check(subject: Subject<'_>, finding: &Finding<'_>, notes: &[Note], number
         peak_memory_bytes: finding.peak_memory_bytes,
     };
     body.push_str(&took.html(&crate::notes(subject.source, notes)));
-    took.entry(finding.file, finding.outcome.word(), why, body)
-}
-
-/// The answer of `palisade robust`.
-pub fn robust(subject: Subject<'_>, finding: &RobustFinding<'_>, number: usize) -> Entry {
-    let why = crate::robustness::robust_why(finding).unwrap_or_default();
-    let mut body = match &finding.evidence {
-        Some((evidence, ..)) => run::run(subject, evidence, &why, &name(number)),
-        None => program(subject),
-    };
-    let took = Took {
-        model: finding.model,
-        engine: finding.outcome.engine,
-        stats: &finding.outcome.stats,
-        seconds: finding.seconds,
-        peak_memory_bytes: finding.peak_memory_bytes,
-    };
-    body.push_str(&took.html(""));
-    took.entry(finding.file, finding.outcome.word(), why, body)
-}
-
-/// The answer of `palisade robust --triangular`.
-pub fn race(subject: Subject<'_>, finding: &RaceFinding<'_>, number: usize) -> Entry {
-    let why = crate::robustness::race_why(finding).unwrap_or_default();
-    let mut body = match &finding.evidence {
-        Some((evidence, _)) => run::run(subject, evidence, &why, &name(number)),
-        None => program(subject),
-    };
-    let took = Took {
-        model: Model::Tso,
-        engine: "triangular",
-        stats: &finding.outcome.stats,
-        seconds: finding.seconds,
-        peak_memory_bytes: finding.peak_memory_bytes,
-    };
-    body.push_str(&took.html(""));
-    took.entry(finding.file, finding.outcome.word(), why, body)
+    took.entry(finding, body)
 }
 
 /// The answer of `palisade fences`.
 pub fn fences(subject: Subject<'_>, finding: &FencesFinding<'_>, number: usize) -> Entry {
-    let why = crate::fences::fences_why(finding);
     let took = Took {
         model: finding.model,
         engine: finding.engine,
@@ -115,7 +83,7 @@ pub fn fences(subject: Subject<'_>, finding: &FencesFinding<'_>, number: usize) 
         peak_memory_bytes: finding.peak_memory_bytes,
     };
     let body = fences::sets(subject, finding, &name(number)) + &took.html("");
-    took.entry(finding.file, finding.word, why, body)
+    took.entry(finding, body)
 }
 
 /// The run of a witness file that was found valid.
@@ -305,9 +273,10 @@ struct Took<'a> {
 }
 
 impl Took<'_> {
-    fn entry(&self, file: &str, word: &str, why: String, body: String) -> Entry {
-        let account = crate::verdict::account(self.model, self.engine, self.stats, self.seconds, None, false);
-        Entry { file: file.to_owned(), word: word.to_owned(), why, account, body }
+    fn entry(&self, report: &impl Report, body: String) -> Entry {
+        let account = account(self.model, self.engine, self.stats, self.seconds, None, false);
+        let (file, word) = (report.subject().to_owned(), report.word().to_owned());
+        Entry { file, word, why: report.why().unwrap_or_default(), account, body }
     }
 
     /// All counters, and what the engine noted on its way.

@@ -4,11 +4,11 @@ use super::listing::{Marks, lines_of, listing};
 use super::text::{escape, script_json};
 use super::timeline::{colour, timeline};
 use super::{Subject, cycle, data};
-use crate::Evidence;
 use crate::story::Story;
 use palisade_base::Id;
 use palisade_memory::{Pending, State, Violation};
 use palisade_program::running::ThreadId;
+use palisade_trace::Evidence;
 use palisade_trace::HappensBefore;
 use std::fmt::Write;
 

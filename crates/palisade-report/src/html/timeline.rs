@@ -6,10 +6,11 @@
 
 use super::data::kind;
 use super::text::escape;
+use crate::fit;
 use crate::story::Story;
-use crate::{Evidence, fit};
 use palisade_base::Id;
 use palisade_memory::{Action, Effect};
+use palisade_trace::Evidence;
 use std::fmt::Write;
 
 /// Pictures of runs with more rows than this help nobody.

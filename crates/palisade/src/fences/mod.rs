@@ -220,8 +220,9 @@ impl FencesAnswer {
             }
         };
         FencesFinding {
-            file: input.source.name(),
             source: &input.source,
+            language: input.language.name(),
+            warnings: &input.warnings,
             model: self.options.check.model,
             goal: self.options.goal.name(),
             all: self.options.which == Which::All,

@@ -7,8 +7,8 @@ use crate::AskError;
 use crate::fences::oracle::Engines;
 use crate::{Input, Refused, read};
 use palisade_base::{Diagnostic, Source};
-use palisade_engine::{Limits, Reason};
 use palisade_engine::Verdict;
+use palisade_engine::{Limits, Reason};
 use palisade_fences::{BodyId, Oracle, Place, PlaceId};
 use palisade_syntax::Language;
 use palisade_syntax::edit::{FenceAt, insert_conditional_fences};
@@ -30,7 +30,7 @@ pub enum WriteError {
     /// Whether it is right was not found out again.
     Unknown(Reason),
     /// An engine failed.
-    Oracle(AskError),
+    Ask(AskError),
 }
 
 impl FencesAnswer {
@@ -56,7 +56,7 @@ impl FencesAnswer {
         let source = Source::new(input.source.name(), text);
         let again = read(source, input.language, input.int_range).map_err(WriteError::NotReadable)?;
         let oracle = Engines { goal: self.options.goal, options: &self.options.check };
-        let judged = oracle.judge(&again.program, limits).map_err(WriteError::Oracle)?;
+        let judged = oracle.judge(&again.program, limits).map_err(WriteError::Ask)?;
         match judged.verdict {
             Verdict::Holds => Ok(again.source.text().to_owned()),
             Verdict::Violated(_) => Err(WriteError::NotRight),

@@ -65,7 +65,7 @@ fn ask_for(workers: &[Worker], limits: &Limits, wanted: Wanted) -> Said {
     ask_watched(workers, limits, wanted)
 }
 
-fn ask_watched(workers: &[Worker], limits: &Limits, wanted: Wanted, ) -> Said {
+fn ask_watched(workers: &[Worker], limits: &Limits, wanted: Wanted) -> Said {
     let program = Program::default();
     let task = Task {
         program: &program,
@@ -257,8 +257,7 @@ fn a_program_that_is_robust_is_searched_under_sc() {
         for jobs in 1..=2 {
             let engine = OnlySc(under_sc.clone());
             let (task, limits) = (task(model), Limits::unlimited(jobs));
-            let said =
-                ask_all(&|_| vec![&engine, &crate::scout::Scout], &task, &limits, Wanted::Answer);
+            let said = ask_all(&|_| vec![&engine, &crate::scout::Scout], &task, &limits, Wanted::Answer);
             let said = said.expect("the run replays under the memory model");
             let Verdict::Violated(witness) = &said.asked.outcome.verdict else { panic!("{said:?}") };
             let updates = witness
@@ -274,8 +273,7 @@ fn a_program_that_is_robust_is_searched_under_sc() {
     // Proofs are about the memory model.
     let limits = Limits::unlimited(1).with_timeout(Duration::from_millis(300));
     let engine = OnlySc(Outcome { verdict: Verdict::Holds, ..under_sc });
-    let said =
-        ask_all(&|_| vec![&engine, &crate::scout::Scout], &task(Model::Tso), &limits, Wanted::Proof);
+    let said = ask_all(&|_| vec![&engine, &crate::scout::Scout], &task(Model::Tso), &limits, Wanted::Proof);
     assert!(matches!(said.expect("no run").asked.outcome.verdict, Verdict::Unknown(_)));
 }
 

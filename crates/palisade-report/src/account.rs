@@ -1,80 +1,11 @@
-//! A verdict as text: the line that scripts read, and the details below it.
+//! How an answer was found, in words: model, engine, counters, time.
 
-use crate::{Colour, Finding, explain};
-use palisade_engine::{Certified, ProofKind, Exhausted, Outcome, Reason, Stats, Verdict};
+use palisade_engine::{Exhausted, Outcome, Question, Reason, Stats, Verdict};
 use palisade_memory::Model;
 use std::fmt::Write;
 
-/// The line of a file: verdict, file, and why. Without a line break.
-pub fn headline(finding: &Finding<'_>, colour: Colour) -> String {
-    let word = finding.outcome.word();
-    let style = match finding.outcome.verdict {
-        Verdict::Holds => "1;32",
-        Verdict::Violated(_) => "1;31",
-        Verdict::Unknown(_) => "1;33",
-    };
-    let why = why(finding).map_or_else(String::new, |why| format!(": {why}"));
-    format!("{}  {}{why}", colour.paint(style, word), crate::visible(finding.file))
-}
-
-/// What is bad, why it is unknown, or what `safe` is limited to.
-pub(crate) fn why(finding: &Finding<'_>) -> Option<String> {
-    match (&finding.outcome.verdict, &finding.evidence) {
-        (Verdict::Unknown(reason), _) => Some(reason.to_string()),
-        (Verdict::Violated(_), Some(evidence)) => {
-            let threads = match finding.threads {
-                Some(1) => "with 1 thread, ".to_owned(),
-                Some(threads) => format!("with {threads} threads, "),
-                None => String::new(),
-            };
-            Some(format!("{threads}{}", explain(evidence)))
-        }
-        (Verdict::Holds, _) => match (finding.certified, finding.limits) {
-            (Some(certified), Some(limits)) => Some(format!("{limits}, {}", checked(&certified))),
-            (Some(certified), None) => Some(checked(&certified).to_owned()),
-            (None, limits) => limits.map(str::to_owned),
-        },
-        (Verdict::Violated(_), None) => None,
-    }
-}
-
-/// How the proof was checked. What visits all states again is called that.
-fn checked(certified: &Certified) -> &'static str {
-    match certified.kind {
-        ProofKind::AllStates => "proof checked by visiting all states",
-        _ => "proof checked",
-    }
-}
-
-/// How much to tell about how the answer came about.
-///
-/// In brief: model, engine, the first counter, time. In full: every counter and the peak memory as well.
-pub fn details(finding: &Finding<'_>, full: bool) -> String {
-    let Finding { model, outcome, seconds, peak_memory_bytes, .. } = *finding;
-    let mut text = account(model, outcome.engine, &outcome.stats, seconds, peak_memory_bytes, full);
-    if let Some(certified) = finding.certified {
-        if certified.engine != outcome.engine {
-            write!(text, "; proof by engine {}", certified.engine).expect("writing to a string");
-        }
-        write!(
-            text,
-            "; proof of {} elements checked in {:.2} s",
-            grouped(certified.elements),
-            certified.seconds
-        )
-        .expect("writing to a string");
-    }
-    if full && finding.others.is_empty() {
-        text.push_str("\n  no other engine was asked");
-    }
-    for other in finding.others.iter().filter(|_| full) {
-        write!(text, "\n  {}: {}", other.engine, reached(other)).expect("writing to a string");
-    }
-    text
-}
-
 /// What an engine had found out when another one gave the answer. How much it may look at before others are asked is nobody's limit, so that it is told as what it did.
-fn reached(outcome: &Outcome) -> String {
+pub(crate) fn reached<Q: Question>(outcome: &Outcome<Q>) -> String {
     let counted = outcome.stats.iter().next();
     let counted = counted.map(|(name, value)| counter(name, value, &grouped(value)));
     let reason = match &outcome.verdict {
@@ -105,7 +36,7 @@ fn ran_out(what: Exhausted) -> String {
 }
 
 /// The same in a few words, where the counters stand elsewhere.
-pub(crate) fn reached_in_brief(outcome: &Outcome) -> String {
+pub(crate) fn reached_in_brief<Q: Question>(outcome: &Outcome<Q>) -> String {
     match &outcome.verdict {
         Verdict::Unknown(Reason::Exhausted(what)) => ran_out(*what),
         Verdict::Unknown(Reason::Partly(what, established)) => format!("{}; {established}", ran_out(*what)),
@@ -121,7 +52,7 @@ fn joined(text: String, counted: Option<String>) -> String {
     }
 }
 
-/// The same for any kind of answer.
+/// Model, engine, counters, time: in brief, with the first counter only.
 pub(crate) fn account(
     model: Model,
     engine: &str,
@@ -187,51 +118,13 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn lines() {
-        let mut stats = Stats::new();
-        stats.set("states", 1_234_567);
-        stats.set("peak_frontier", 12);
-        let check = |verdict, limits, line: &str, told: &str| {
-            let outcome = Outcome::new("explicit", verdict, stats.clone());
-            let finding = Finding {
-                file: "a.pal",
-                model: Model::Tso,
-                outcome: &outcome,
-                limits,
-                seconds: 1.5,
-                peak_memory_bytes: Some(3 << 20),
-                evidence: None,
-                witness: None,
-                threads: None,
-                others: &[],
-                certified: None,
-            };
-            assert_eq!(headline(&finding, Colour::Never), line);
-            assert_eq!(details(&finding, line.starts_with("unknown")), told);
-        };
-        check(Verdict::Holds, None, "safe  a.pal", "TSO, engine explicit, 1,234,567 states, 1.50 s");
-        check(
-            Verdict::Holds,
-            Some("with integers in 0..7"),
-            "safe  a.pal: with integers in 0..7",
-            "TSO, engine explicit, 1,234,567 states, 1.50 s",
-        );
-        check(
-            Verdict::Unknown(Reason::BufferBound(8)),
-            None,
-            "unknown  a.pal: no bad state with buffers up to 8",
-            "TSO, engine explicit, 1,234,567 states, peak frontier 12, 1.50 s, 3.0 MiB\n  no other engine was asked",
-        );
-    }
-
-    #[test]
     fn what_others_had_reached() {
         let check = |reason: Reason, configurations: u64, told: &str, brief: &str| {
             let mut stats = Stats::new();
             if configurations > 0 {
                 stats.set("configurations", configurations);
             }
-            let outcome = Outcome::new("dual", Verdict::Unknown(reason), stats);
+            let outcome: Outcome = Outcome::new("dual", Verdict::Unknown(reason), stats);
             assert_eq!((reached(&outcome).as_str(), reached_in_brief(&outcome).as_str()), (told, brief));
         };
         let (work, time) = (Exhausted::Work(1024), Exhausted::Time(Duration::from_millis(100)));

@@ -1,0 +1,309 @@
+//! The answer to a question about one file.
+
+use crate::account::{account, grouped, reached, reached_in_brief};
+use crate::json::{SCHEMA_VERSION, counters, diagnostics_json};
+use crate::report::{Detail, Layout, Report, Standing};
+use crate::{LocalSteps, witness};
+use palisade_base::{Diagnostic, Source};
+use palisade_engine::{Certified, Outcome, Question, Safety, Stats, Verdict};
+use palisade_memory::Model;
+use palisade_trace::{Evidence, WitnessFile};
+use serde::Serialize;
+use serde_json::Value;
+use std::fmt::Write;
+
+/// A question whose answers can be reported.
+pub trait Explain: Question {
+    /// What the run of a violation shows besides its replay.
+    type Shows: Clone + std::fmt::Debug + Send + Sync;
+    /// The command that asks it.
+    const COMMAND: &'static str;
+
+    /// What is bad, in words.
+    fn violation(evidence: &Evidence<'_>, shows: &Self::Shows) -> String;
+
+    /// What is good besides what the answer is limited to, in words.
+    fn good(_: &Finding<'_, Self>) -> Option<String> {
+        None
+    }
+
+    /// What follows the table of the run.
+    fn after_run(_: &Evidence<'_>, _: &Self::Shows) -> String {
+        String::new()
+    }
+
+    /// What the run shows, as an object: its key and its value.
+    fn shown_json(_: &Evidence<'_>, _: &Self::Shows) -> Option<(&'static str, Value)> {
+        None
+    }
+}
+
+/// The answer for one file.
+#[derive(Debug)]
+pub struct Finding<'a, Q: Explain = Safety> {
+    /// The text of the program; its name is the file's, as the user called it.
+    pub source: &'a Source,
+    /// Warnings about the program.
+    pub warnings: &'a [Diagnostic],
+    /// The memory model.
+    pub model: Model,
+    /// The answer.
+    pub outcome: &'a Outcome<Q>,
+    /// What the other engines had found out by then.
+    pub others: &'a [Outcome<Q>],
+    /// What the answer is limited to, e.g. `with integers in 0..7`.
+    pub limits: Option<&'a str>,
+    /// Time taken.
+    pub seconds: f64,
+    /// The most memory in use.
+    pub peak_memory_bytes: Option<u64>,
+    /// The run that shows a violation.
+    pub evidence: Option<Evidence<'a>>,
+    /// What it shows besides.
+    pub shows: Option<&'a Q::Shows>,
+    /// The same run in the form that is kept in files.
+    pub witness: Option<&'a WitnessFile>,
+    /// How many threads take part in the run, if there may be any number of them.
+    pub threads: Option<usize>,
+    /// How the proof was checked.
+    pub certified: Option<Certified>,
+}
+
+impl<Q: Explain> Clone for Finding<'_, Q> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Q: Explain> Copy for Finding<'_, Q> {}
+
+impl<'a, Q: Explain> Finding<'a, Q> {
+    /// An answer with nothing to show.
+    pub fn bare(source: &'a Source, model: Model, outcome: &'a Outcome<Q>, seconds: f64) -> Finding<'a, Q> {
+        Finding {
+            source,
+            warnings: &[],
+            model,
+            outcome,
+            others: &[],
+            limits: None,
+            seconds,
+            peak_memory_bytes: None,
+            evidence: None,
+            shows: None,
+            witness: None,
+            threads: None,
+            certified: None,
+        }
+    }
+
+    /// The same without the run.
+    pub fn without_run(self) -> Finding<'a, Q> {
+        Finding { evidence: None, shows: None, witness: None, threads: None, ..self }
+    }
+
+    fn violation(&self) -> Option<String> {
+        Some(Q::violation(self.evidence.as_ref()?, self.shows?))
+    }
+
+    /// How the answer was found.
+    ///
+    /// In brief: model, engine, the first counter, time. In full: every counter, the peak memory and the other engines as well.
+    pub(crate) fn details(&self, full: bool) -> String {
+        let Finding { model, outcome, seconds, peak_memory_bytes, .. } = *self;
+        let mut text = account(model, outcome.engine, &outcome.stats, seconds, peak_memory_bytes, full);
+        if let Some(certified) = self.certified {
+            if certified.engine != outcome.engine {
+                write!(text, "; proof by engine {}", certified.engine).expect("writing to a string");
+            }
+            write!(
+                text,
+                "; proof of {} elements checked in {:.2} s",
+                grouped(certified.elements),
+                certified.seconds
+            )
+            .expect("writing to a string");
+        }
+        if full && self.others.is_empty() {
+            text.push_str("\n  no other engine was asked");
+        }
+        for other in self.others.iter().filter(|_| full) {
+            write!(text, "\n  {}: {}", other.engine, reached(other)).expect("writing to a string");
+        }
+        text
+    }
+}
+
+impl<Q: Explain> Report for Finding<'_, Q> {
+    fn subject(&self) -> &str {
+        self.source.name()
+    }
+
+    fn word(&self) -> &str {
+        self.outcome.word()
+    }
+
+    fn standing(&self) -> Standing {
+        match self.outcome.verdict {
+            Verdict::Holds => Standing::Good,
+            Verdict::Violated(_) => Standing::Bad,
+            Verdict::Unknown(_) => Standing::Open,
+        }
+    }
+
+    fn why(&self) -> Option<String> {
+        match &self.outcome.verdict {
+            Verdict::Unknown(reason) => Some(reason.to_string()),
+            Verdict::Violated(_) => {
+                let threads = match self.threads {
+                    Some(1) => "with 1 thread, ".to_owned(),
+                    Some(threads) => format!("with {threads} threads, "),
+                    None => String::new(),
+                };
+                Some(threads + &self.violation()?)
+            }
+            Verdict::Holds => {
+                let parts: Vec<String> =
+                    self.limits.map(str::to_owned).into_iter().chain(Q::good(self)).collect();
+                (!parts.is_empty()).then(|| parts.join(", "))
+            }
+        }
+    }
+
+    fn body(&self, layout: &Layout) -> String {
+        let full = layout.detail == Detail::Verbose;
+        let mut text = String::new();
+        if let (Some(evidence), Some(shows)) = (&self.evidence, self.shows) {
+            let local = if full { LocalSteps::Shown } else { LocalSteps::Folded };
+            text = format!("\n{}\n", witness(evidence, local, layout.width, layout.colour));
+            text.push_str(&Q::after_run(evidence, shows));
+        }
+        text + &self.details(full) + "\n"
+    }
+
+    fn json(&self) -> String {
+        let shown = self.evidence.as_ref().zip(self.shows);
+        let shown = shown.and_then(|(evidence, shows)| Q::shown_json(evidence, shows));
+        let record = Record {
+            schema_version: SCHEMA_VERSION,
+            command: Q::COMMAND,
+            file: self.source.name(),
+            model: self.model.name(),
+            engine: self.outcome.engine,
+            verdict: self.outcome.word(),
+            reason: self.outcome.verdict.reason().map(ToString::to_string),
+            limits: self.limits,
+            violation: self.violation(),
+            shown: shown.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+            threads: self.threads,
+            seconds: self.seconds,
+            peak_memory_bytes: self.peak_memory_bytes,
+            stats: &self.outcome.stats,
+            others: self.others.iter().map(OtherRecord::of).collect(),
+            certified: self.certified.map(|certified| CertifiedRecord {
+                engine: certified.engine,
+                kind: certified.kind.name(),
+                elements: certified.elements,
+                seconds: certified.seconds,
+            }),
+            diagnostics: diagnostics_json(self.source, self.warnings),
+            witness: self.witness,
+        };
+        serde_json::to_string(&record).expect("the record has only string keys")
+    }
+}
+
+#[derive(Serialize)]
+struct Record<'a> {
+    schema_version: u32,
+    command: &'a str,
+    file: &'a str,
+    model: &'a str,
+    engine: &'a str,
+    verdict: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    violation: Option<String>,
+    #[serde(flatten)]
+    shown: serde_json::Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<usize>,
+    seconds: f64,
+    peak_memory_bytes: Option<u64>,
+    #[serde(serialize_with = "counters")]
+    stats: &'a Stats,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    others: Vec<OtherRecord<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certified: Option<CertifiedRecord>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    diagnostics: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    witness: Option<&'a WitnessFile>,
+}
+
+/// What another engine had found out.
+#[derive(Serialize)]
+struct OtherRecord<'a> {
+    engine: &'a str,
+    reached: String,
+    #[serde(serialize_with = "counters")]
+    stats: &'a Stats,
+}
+
+impl OtherRecord<'_> {
+    fn of<Q: Question>(outcome: &Outcome<Q>) -> OtherRecord<'_> {
+        let reached = reached_in_brief(outcome);
+        OtherRecord { engine: outcome.engine, reached, stats: &outcome.stats }
+    }
+}
+
+/// How the proof was checked.
+#[derive(Serialize)]
+struct CertifiedRecord {
+    engine: &'static str,
+    kind: &'static str,
+    elements: u64,
+    seconds: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Colour;
+    use palisade_engine::Reason;
+
+    #[test]
+    fn lines() {
+        let mut stats = Stats::new();
+        stats.set("states", 1_234_567);
+        stats.set("peak_frontier", 12);
+        let source = Source::new("a.pal", "");
+        let check = |verdict, limits, line: &str, details: &str| {
+            let outcome: Outcome = Outcome::new("explicit", verdict, stats.clone());
+            let finding = Finding {
+                limits,
+                peak_memory_bytes: Some(3 << 20),
+                ..Finding::bare(&source, Model::Tso, &outcome, 1.5)
+            };
+            assert_eq!(finding.headline(Colour::Never), line);
+            assert_eq!(finding.details(line.starts_with("unknown")), details);
+        };
+        check(Verdict::Holds, None, "safe  a.pal", "TSO, engine explicit, 1,234,567 states, 1.50 s");
+        check(
+            Verdict::Holds,
+            Some("with integers in 0..7"),
+            "safe  a.pal: with integers in 0..7",
+            "TSO, engine explicit, 1,234,567 states, 1.50 s",
+        );
+        check(
+            Verdict::Unknown(Reason::BufferBound(8)),
+            None,
+            "unknown  a.pal: no bad state with buffers up to 8",
+            "TSO, engine explicit, 1,234,567 states, peak frontier 12, 1.50 s, 3.0 MiB\n  no other engine was asked",
+        );
+    }
+}

@@ -1,0 +1,22 @@
+//! Answers about safety: what is bad at the end of a run, and how a proof was checked.
+
+use crate::{Explain, Finding, explain};
+use palisade_engine::{ProofKind, Safety};
+use palisade_trace::Evidence;
+
+impl Explain for Safety {
+    type Shows = ();
+    const COMMAND: &'static str = "check";
+
+    fn violation(evidence: &Evidence<'_>, (): &()) -> String {
+        explain(evidence)
+    }
+
+    fn good(finding: &Finding<'_>) -> Option<String> {
+        let checked = match finding.certified?.kind {
+            ProofKind::AllStates => "proof checked by visiting all states",
+            _ => "proof checked",
+        };
+        Some(checked.to_owned())
+    }
+}
