@@ -6,6 +6,7 @@
 //! - [`rounds`]: the same within a number of rounds;
 //! - [`classics`]: the litmus tests and algorithms everybody knows, with their verdicts;
 //! - [`transform`]: changes of a program whose effect on the verdict is known;
+//! - [`seeds`](fn@seeds): which seeds a test tries, and [`random`], the one generator of random numbers;
 //! - [`shrink`](fn@shrink): a small program that still shows a failure;
 //! - [`suite`]: all of it together. An engine's tests call [`suite::check_engine`] and [`suite::check_classics`].
 //! - [`parameterized`]: the same for programs with any number of threads, by comparison with small numbers of them.
@@ -25,10 +26,12 @@ pub mod random;
 pub mod robust;
 pub mod robust_suite;
 pub mod rounds;
+mod seeds;
 mod shrink;
 pub mod suite;
 pub mod transform;
 mod walk;
 
 pub use generate::{Profile, generate};
+pub use seeds::{Seeds, seeds};
 pub use shrink::shrink;

@@ -624,14 +624,12 @@ impl Waits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use palisade_conformance::random::Random;
 
     /// Events of three processes, with violations all over.
     fn events(count: usize) -> Vec<Event> {
-        let mut state = 99u64;
-        let mut random = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
+        let mut numbers = Random::new(99);
+        let mut random = |below: usize| numbers.below(below) as u64;
         let event = |index: usize| {
             let bytes = Bytes { address: 8 * random(4), size: 8 };
             let action = match random(12) {
