@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{FENCED, STORE_BUFFERING, Scratch};
-use palisade_browser::{Browser, Page, Shown};
+use palisade_conformance::browser::{Browser, Page, Shown};
 
 const PETERSON: &str = "\
 // </script><script>window.broken = 1</script><img src=\"http://example.invalid/x\" onerror=\"window.broken = 1\">

@@ -28,11 +28,13 @@ pub fn cache() -> Cache {
 /// Compiles a program; the name of the result must be the test's own.
 pub fn compile_with(compiler: &str, source: &str, name: &str, flags: &[&str]) -> PathBuf {
     let output = scratch().join(name);
+    // Tests of one file share programs, and each may be a process of its own: a program is put in place whole.
+    let made = scratch().join(format!("{name}.{}", std::process::id()));
     let mut arguments: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
     arguments.extend([
         programs().join(source).display().to_string(),
         "-o".into(),
-        output.display().to_string(),
+        made.display().to_string(),
     ]);
     let compiled = driver::compile(compiler, &arguments, &cache()).unwrap_or_else(|error| {
         panic!(
@@ -40,6 +42,7 @@ pub fn compile_with(compiler: &str, source: &str, name: &str, flags: &[&str]) ->
         )
     });
     assert!(compiled.success, "{compiler} {}", arguments.join(" "));
+    std::fs::rename(&made, &output).expect("a program can be put in place");
     output
 }
 
@@ -55,10 +58,12 @@ pub fn rust_program(source: &str) -> PathBuf {
     std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
     let runtime = runtime::object("gcc", &cache())
         .unwrap_or_else(|error| panic!("gcc is needed (Debian package gcc; `./test` installs it): {error}"));
-    let output = folder.join(source.replace('/', "-"));
+    let name = source.replace('/', "-");
+    let output = folder.join(&name);
+    let made = folder.join(format!("{name}.{}", std::process::id()));
     let compiled = std::process::Command::new("rustc")
         .args(["--edition=2021", "-o"])
-        .arg(&output)
+        .arg(&made)
         .arg(programs().join(format!("{source}.rs")))
         .args(rust::flags(&runtime.path.expect("it is kept")))
         .output()
@@ -68,6 +73,7 @@ pub fn rust_program(source: &str) -> PathBuf {
         compiled.status.success(),
         "rustc does not instrument {source}.rs (see `palisade doctor`): {said}"
     );
+    std::fs::rename(&made, &output).expect("a program can be put in place");
     output
 }
 

@@ -1,36 +1,11 @@
 //! Rust programs by instrumented builds, as `palisade cargo` makes them.
 
-use crate::common::{program, random, start, violations};
-use palisade_harness::cache::Cache;
-use palisade_harness::{runtime, rust};
+use crate::common::{program, random, rust_program, start, violations};
 use palisade_memory::Model;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// Compiles a program of `tests/programs` with this rustc.
-fn compile(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust");
-    std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
-    let cache = Cache::in_folder(&folder.join("cache")).expect("a cache can be made");
-    let runtime = runtime::object("gcc", &cache)
-        .unwrap_or_else(|error| panic!("gcc is needed (Debian package gcc; `./test` installs it): {error}"));
-    let output = folder.join(name);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(format!("{name}.rs"));
-    let compiled = Command::new("rustc")
-        .args(["--edition=2021", "-o"])
-        .arg(&output)
-        .arg(&source)
-        .args(rust::flags(&runtime.path.expect("it is kept")))
-        .output()
-        .expect("rustc is there, as cargo is");
-    let said = String::from_utf8_lossy(&compiled.stderr);
-    assert!(compiled.status.success(), "rustc does not instrument {name}.rs (see `palisade doctor`): {said}");
-    output
-}
 
 #[test]
 fn atomics() {
-    let path = compile("buffering");
+    let path = rust_program("buffering");
     let mut session = start(&program(&path), &random(100));
     session.run(|_| true);
     let findings = &session.findings;
@@ -50,7 +25,7 @@ fn atomics() {
 
 #[test]
 fn locks() {
-    let path = compile("mutex");
+    let path = rust_program("mutex");
     let mut session = start(&program(&path), &random(300));
     session.run(|_| true);
     let findings = &session.findings;
