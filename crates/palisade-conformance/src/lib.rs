@@ -1,4 +1,5 @@
-//! What every engine of Palisade is tested with. For development only: nothing that users get depends on it.
+//! What tests share, above all the suite that every engine of Palisade must pass. For development only: nothing
+//! that users get depends on it.
 //!
 //! - [`brute`]: every run of the machine, the slow and obvious way;
 //! - [`generate`](mod@generate): random programs, named by their seed;
@@ -12,10 +13,12 @@
 //! - [`parameterized`]: the same for programs with any number of threads, by comparison with small numbers of them.
 //! - [`claims`]: whether the bounds that `unknown` answers state are true.
 //! - [`robust`] and [`robust_suite`]: robustness by brute force, and the suite for engines that decide it.
+//! - [`browser`]: Chromium, for the tests of web pages.
 //!
 //! What is absent: any engine.
 
 pub mod bounded;
+pub mod browser;
 pub mod brute;
 pub mod build;
 pub mod claims;

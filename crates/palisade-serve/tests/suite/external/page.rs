@@ -1,7 +1,7 @@
 //! The playground in a real Chromium: every control used.
 
 use crate::common::{ENDLESS, Running, STORE_BUFFERING, small};
-use palisade_browser::{Browser, Page, Shown};
+use palisade_conformance::browser::{Browser, Page, Shown};
 use palisade_serve::{Config, Load};
 
 const IDLE: Load = Load { connections: 0, running: 0, waiting: 0 };

@@ -1,6 +1,6 @@
 //! What people with other eyes or hands see of a page.
 
-use crate::Page;
+use super::Page;
 use std::path::Path;
 
 /// Every visible text against what lies behind it, as the guidelines for accessible pages measure it: 4.5 to 1.

@@ -1,6 +1,6 @@
 //! One page: go somewhere, run scripts, press keys, click, take pictures.
 
-use crate::pipe::Pipe;
+use super::pipe::Pipe;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
