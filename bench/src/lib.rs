@@ -6,6 +6,7 @@
 //! | `suites/` | one file per suite: what is run, and the table it prints |
 //! | `ours.rs`, `spin.rs` | running a search in a process of its own, and reading what it says |
 //! | `corpus.rs` | programs of the corpus |
+//! | `shortest.rs` | the length of a shortest bad run |
 //! | `measure.rs` | time of child processes, medians, facts about the machine |
 //! | `table.rs` | tables in plain text, or as JSON |
 //! | `watch.rs` | who waits for a suite, and may end it |
@@ -17,6 +18,7 @@ mod measure;
 mod models;
 mod ours;
 mod plot;
+mod shortest;
 mod spin;
 mod suites;
 mod table;

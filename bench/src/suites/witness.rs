@@ -2,16 +2,16 @@
 //!
 //! *Aim.* The bug is found, and its run, shortened as for the user, is at most twice as long as a shortest one.
 //!
-//! *How.* The shortest length comes from the brute-force interpreter: breadth-first search over the machine itself, with nothing left out
-//! and buffers of any length.
+//! *How.* The shortest length comes from `shortest.rs`: breadth-first search over the machine itself, with nothing left out and buffers of any
+//! length.
 
 use crate::measure::machine;
 use crate::models::Model;
 use crate::ours::{program, task};
+use crate::shortest::shortest_bad_run;
 use crate::table::{Table, judged, thousands};
 use crate::watch::{measuring, say};
 use anyhow::{Context, Result, anyhow};
-use palisade_conformance::brute::{self, Scope};
 use palisade_engine::{Engine, Limits, Reduction, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::Model as MemoryModel;
@@ -33,8 +33,8 @@ const MODELS: [&str; 10] = [
     "bakery-3",
 ];
 
-/// States after which the interpreter gives up.
-const MOST_STATES: usize = 4_000_000;
+/// States after which the search for a shortest run gives up.
+const MAX_STATES: usize = 4_000_000;
 
 /// Runs the suite.
 pub fn run() -> Result<()> {
@@ -90,10 +90,7 @@ fn row(model: Model, memory: MemoryModel) -> Result<Vec<String>> {
     let run = shorten(machine, witness.run);
     let shortened = start.elapsed();
     replay(machine, &run).map_err(|error| anyhow!("{error}")).context("a shortened run does not replay")?;
-    let shortest = match brute::check(machine, Scope::states(MOST_STATES)) {
-        brute::Answer::Unsafe(run) => Some(run.steps.len()),
-        brute::Answer::Safe | brute::Answer::Inconclusive => None,
-    };
+    let shortest = shortest_bad_run(machine, MAX_STATES);
     let ratio = shortest.map(|shortest| run.steps.len() as f64 / shortest as f64);
     cells.extend([
         found.to_string(),

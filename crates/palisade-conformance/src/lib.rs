@@ -1,4 +1,5 @@
-//! What every engine of Palisade is tested with. For development only: nothing that users get depends on it.
+//! What tests share, above all the suite that every engine of Palisade must pass. For development only: nothing
+//! that users get depends on it.
 //!
 //! - [`brute`]: every run of the machine, the slow and obvious way;
 //! - [`generate`](mod@generate): random programs, named by their seed;
@@ -6,15 +7,18 @@
 //! - [`rounds`]: the same within a number of rounds;
 //! - [`classics`]: the litmus tests and algorithms everybody knows, with their verdicts;
 //! - [`transform`]: changes of a program whose effect on the verdict is known;
+//! - [`seeds`](fn@seeds): which seeds a test tries, and [`random`], the one generator of random numbers;
 //! - [`shrink`](fn@shrink): a small program that still shows a failure;
 //! - [`suite`]: all of it together. An engine's tests call [`suite::check_engine`] and [`suite::check_classics`].
 //! - [`parameterized`]: the same for programs with any number of threads, by comparison with small numbers of them.
 //! - [`claims`]: whether the bounds that `unknown` answers state are true.
 //! - [`robust`] and [`robust_suite`]: robustness by brute force, and the suite for engines that decide it.
+//! - [`browser`]: Chromium, for the tests of web pages.
 //!
 //! What is absent: any engine.
 
 pub mod bounded;
+pub mod browser;
 pub mod brute;
 pub mod build;
 pub mod claims;
@@ -25,10 +29,12 @@ pub mod random;
 pub mod robust;
 pub mod robust_suite;
 pub mod rounds;
+mod seeds;
 mod shrink;
 pub mod suite;
 pub mod transform;
 mod walk;
 
 pub use generate::{Profile, generate};
+pub use seeds::{Seeds, seeds};
 pub use shrink::shrink;

@@ -96,18 +96,9 @@ pub fn check_engine(engine: &dyn Engine, config: SuiteConfig) {
     }
 }
 
-/// Which seeds to try, with regard to `PALISADE_SEED` and `PALISADE_SEEDS`.
+/// Which seeds to try.
 pub(crate) fn seeds(config: &SuiteConfig) -> Range<u64> {
-    let number = |name| {
-        let parse = |text: String| {
-            text.trim().parse::<u64>().unwrap_or_else(|_| panic!("{name} is not a number: {text}"))
-        };
-        std::env::var(name).ok().map(parse)
-    };
-    match (number("PALISADE_SEED"), number("PALISADE_SEEDS")) {
-        (Some(seed), _) => seed..seed + 1,
-        (None, programs) => config.first_seed..config.first_seed + programs.unwrap_or(config.programs as u64),
-    }
+    crate::seeds(config.programs as u64).starting_at(config.first_seed).range()
 }
 
 /// Tests an engine with the classics.

@@ -7,7 +7,7 @@
 //! sets and wakeup trees leave out what leads to executions already seen.
 //!
 //! *Guarantee.* Without limits, every trace is seen exactly once, and no execution is broken off because it could only lead to traces already seen. The paper proves it for steps with
-//! one outcome that do not wait; for the others `tests/counts.rs` compares with all interleavings, and [`Summary::broken_off`] counts. If an execution was cut
+//! one outcome that do not wait; for the others `tests/suite/counts.rs` compares with all interleavings, and [`Summary::broken_off`] counts. If an execution was cut
 //! at the limit of its length, traces may be missing.
 //!
 //! *Differences from the paper.*

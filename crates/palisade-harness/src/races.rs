@@ -365,6 +365,7 @@ fn join(into: &mut Clock, from: &Clock) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use palisade_conformance::random::Random;
     use std::collections::{BTreeMap, BTreeSet};
 
     /// One letter for the thread, `r` or `w` or `x` (a read-modify-write), the address, a slash and the size, and the memory order; the numbers of the records are their places.
@@ -523,11 +524,8 @@ mod tests {
     fn differential_races_are_those_of_single_bytes() {
         let mut races_seen = 0;
         for seed in 0..2_000u64 {
-            let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1;
-            let mut random = |below: u64| {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                (state >> 33) % below
-            };
+            let mut numbers = Random::new(seed);
+            let mut random = |below: usize| numbers.below(below) as u64;
             let mut slow = Slow::default();
             (0..3).for_each(|thread| slow.clocks[thread][thread] = 1);
             let mut fast = Races::default();

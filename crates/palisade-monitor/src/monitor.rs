@@ -14,7 +14,7 @@
 //! 1. The paper's monitors look at the execution in the order in which it ran, and so miss what they would see on the same partial order had it run in another one:
 //!    a load of `e`'s address by a third process makes them drain `e`, although that load need not have come before `eᵢ`. Ours judge `eᵢ` by the events that
 //!    *happen before* it. They report exactly what the paper's report on some order of some prefix of the partial order, so that one execution per partial order
-//!    is enough for Theorems 5 and 6 (`tests/oracle.rs` compares with the paper's own algorithm on all prefixes). The price is more vectors, not more passes:
+//!    is enough for Theorems 5 and 6 (`tests/suite/oracle.rs` compares with the paper's own algorithm on all prefixes). The price is more vectors, not more passes:
 //!    "has been drained before `eᵢ`" is knowledge that travels with happens-before ([`crate::clocks`]).
 //! 2. Buffers are not kept. Under TSO a store of q is pending for `eᵢ` iff q's moment at the store is later than what `eᵢ` knows of q's drained
 //!    stores. Under PSO, iff moreover no access to its address by another process happens before `eᵢ`; so an address holds, per
@@ -624,14 +624,12 @@ impl Waits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use palisade_conformance::random::Random;
 
     /// Events of three processes, with violations all over.
     fn events(count: usize) -> Vec<Event> {
-        let mut state = 99u64;
-        let mut random = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
+        let mut numbers = Random::new(99);
+        let mut random = |below: usize| numbers.below(below) as u64;
         let event = |index: usize| {
             let bytes = Bytes { address: 8 * random(4), size: 8 };
             let action = match random(12) {

@@ -83,18 +83,18 @@ impl Words {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use palisade_conformance::random::Random;
     use std::collections::BTreeMap;
 
     #[test]
     fn differential_words_are_a_map() {
         let mut words = Words::default();
         let mut map = BTreeMap::new();
-        let mut state = 7u64;
+        let mut random = Random::new(7);
         for round in 0..20_000 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             // More words than the table has entries.
-            let word = (state >> 33) % 3_000;
-            match (state >> 60) % 4 {
+            let word = random.below(3_000) as u64;
+            match random.below(4) {
                 0 => {
                     words.set(word, round);
                     map.insert(word, round);

@@ -3,7 +3,7 @@
 //! `cargo run -p palisade --example check`
 
 use palisade::report::{Colour, LocalSteps};
-use palisade::{CheckOptions, Language, Limits, Silent, Source, Verdict};
+use palisade::{CheckOptions, Language, Limits, Source, Verdict};
 use std::time::Duration;
 
 const LOCK: &str = "\

@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p palisade --example fences`
 
-use palisade::{FencesOptions, Input, Language, Limits, RobustOptions, Robustness, Silent, Source, Which};
+use palisade::{FencesOptions, Input, Language, Limits, RobustOptions, Robustness, Source, Which};
 
 const STORE_BUFFERING: &str = "\
 shared x, y: 0..1;
@@ -13,7 +13,7 @@ final P.r == 1 || Q.r == 1;
 
 fn robust(input: &Input) -> Result<bool, Box<dyn std::error::Error>> {
     let answer = palisade::robust(&input.program, &RobustOptions::default(), &Limits::unlimited(1))?;
-    Ok(matches!(answer.outcome.answer, Verdict::Holds))
+    Ok(matches!(answer.outcome.verdict, Verdict::Holds))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

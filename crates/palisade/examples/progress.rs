@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Clones share the flag that stops them all.
     let watcher = Watcher { limits: limits.clone(), lines: AtomicUsize::new(0) };
     let answer = palisade::check(&input.program, &CheckOptions::default(), &limits, &watcher)?;
-    println!("{}: {:?}", answer.outcome.verdict.word(), answer.outcome.verdict);
+    println!("{}: {:?}", answer.outcome.word(), answer.outcome.verdict);
     for other in &answer.others {
         println!("{}: {:?}", other.engine, other.verdict);
     }

@@ -8,7 +8,7 @@
 //! The paper's programs and tests are not published, so that numbers are comparable in kind only: which programs have violations, and in how many of the traces.
 
 #[allow(dead_code, reason = "the tests of palisade-sync use all of it")]
-#[path = "../../../../crates/palisade-sync/tests/algorithms/mod.rs"]
+#[path = "../../../../crates/palisade-sync/tests/suite/algorithms/mod.rs"]
 mod algorithms;
 mod exhaustive;
 mod native;

@@ -2,7 +2,7 @@
 
 use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal, Summary, verify};
-use palisade_conformance::{Profile, generate};
+use palisade_conformance::{Profile, generate, seeds};
 use palisade_cover::Dual;
 use palisade_engine::proof::{Element, Held, LoadBuffers, Message, Part, Process, Proof};
 use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
@@ -231,9 +231,9 @@ fn nonsense_is_refused() {
 /// it is right there.
 #[test]
 fn proofs_for_random_programs_convince() {
-    let seeds: u64 = std::env::var("PALISADE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    let seeds = seeds(150).starting_at(1);
     let (mut convinced, mut refused) = (0, 0);
-    for seed in 1..=seeds {
+    for seed in &seeds {
         for profile in Profile::ALL {
             let program = generate(profile, seed);
             let mut proofs = Vec::new();
@@ -260,7 +260,7 @@ fn proofs_for_random_programs_convince() {
         }
     }
     println!("{convinced} proofs convinced, {refused} were refused under TSO");
-    assert!(convinced > 0 && refused > 0);
+    assert!(convinced > 0 && refused > 0 || !seeds.suffice());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal, verify};
 use palisade_conformance::generate::{Recursion, generate_recursive, generate_spawning};
 use palisade_conformance::random::Random;
-use palisade_conformance::{Profile, generate};
+use palisade_conformance::{Profile, generate, seeds};
 use palisade_engine::proof::{Crowds, Number, StackSet, Stacks};
 use palisade_engine::{Bound, Engine, Limits, Options, Proof, Reduction, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
@@ -13,10 +13,6 @@ use palisade_program::written::Program;
 use palisade_pushdown::Pushdown;
 use palisade_syntax::{Language, parse};
 use std::path::Path;
-
-fn seeds(default: u64) -> u64 {
-    std::env::var("PALISADE_SEEDS").ok().map_or(default, |seeds| seeds.parse().expect("a number"))
-}
 
 fn read(text: &str) -> Program {
     try_read(text).expect("the program is well formed")
@@ -94,7 +90,8 @@ fn programs(seed: u64) -> [(&'static str, Program); 5] {
 #[test]
 fn proofs_of_random_programs_convince() {
     let (mut crowds, mut stacks) = (0, 0);
-    for seed in 0..seeds(60) {
+    let seeds = seeds(60);
+    for seed in &seeds {
         for (kind, program) in programs(seed) {
             let asked = [
                 (Reduction::Full, Bound::Auto),
@@ -119,7 +116,7 @@ fn proofs_of_random_programs_convince() {
         }
     }
     eprintln!("{crowds} by numbers of threads, {stacks} by sets of stacks");
-    assert!(crowds > 0 && stacks > 0);
+    assert!(crowds > 0 && stacks > 0 || !seeds.suffice());
 }
 
 /// Takes something out of a proof, or changes a number in it.
@@ -202,7 +199,8 @@ fn variants(program: &Program) -> impl Iterator<Item = Program> {
 #[test]
 fn spoiled_proofs_and_proofs_of_other_programs() {
     let (mut spoiled, mut refused, mut other) = (0, 0, 0);
-    for seed in 0..seeds(25) {
+    let seeds = seeds(25);
+    for seed in &seeds {
         for (kind, program) in programs(1000 + seed) {
             fn task_of(program: &Program) -> Task<'_> {
                 task(program, Reduction::Full)
@@ -230,7 +228,7 @@ fn spoiled_proofs_and_proofs_of_other_programs() {
         }
     }
     eprintln!("{refused} of {spoiled} spoiled proofs are refused; {other} programs that are not safe");
-    assert!(refused * 2 > spoiled && other > 10);
+    assert!(refused * 2 > spoiled && other > 10 || !seeds.suffice());
 }
 
 /// The proof of the first program does not prove the second, for this reason.

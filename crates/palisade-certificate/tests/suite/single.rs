@@ -2,7 +2,7 @@
 
 use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal, Summary, verify};
-use palisade_conformance::{Profile, generate};
+use palisade_conformance::{Profile, generate, seeds};
 use palisade_cover::Single;
 use palisade_engine::proof::{Cell, Message, Proof, Queue, SingleBuffer, Snapshot, Viewer};
 use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
@@ -204,9 +204,9 @@ fn nonsense_is_refused() {
 /// Every proof for a random program convinces, under all models and whatever locked instructions wait for.
 #[test]
 fn proofs_for_random_programs_convince() {
-    let seeds: u64 = std::env::var("PALISADE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let seeds = seeds(60).starting_at(1);
     let (mut convinced, mut refused) = (0, 0);
-    for (seed, profile) in (1..=seeds).flat_map(|seed| Profile::ALL.map(|profile| (seed, profile))) {
+    for (seed, profile) in seeds.range().flat_map(|seed| Profile::ALL.map(|profile| (seed, profile))) {
         let program = generate(profile, seed);
         let mut whole = None;
         for (model, interlocked) in [
@@ -235,7 +235,7 @@ fn proofs_for_random_programs_convince() {
         }
     }
     println!("{convinced} proofs convinced, {refused} of something wrong were refused");
-    assert!(convinced > 0);
+    assert!(convinced > 0 || !seeds.suffice());
 }
 
 #[test]

@@ -167,27 +167,32 @@ fn wrong_on(page: &Path) -> Vec<String> {
     wrong
 }
 
-#[test]
-fn commands_print_what_the_book_says() {
-    let pages = pages();
-    let count: usize = pages.iter().map(|page| commands(&read(page)).len()).sum();
-    assert!(count > 40, "the book has commands, {count}");
-    // Pages have nothing to do with each other: a few at a time.
-    let next = AtomicUsize::new(0);
-    let wrong = Mutex::new(Vec::new());
-    let workers = std::thread::available_parallelism().map_or(2, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                while let Some(page) = pages.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let found = wrong_on(page);
-                    wrong.lock().expect("no page panics").extend(found);
-                }
-            });
-        }
-    });
-    let wrong = wrong.into_inner().expect("no page panics");
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+/// The book has commands that start compilers: `./test quick` skips them.
+mod external {
+    use super::*;
+
+    #[test]
+    fn commands_print_what_the_book_says() {
+        let pages = pages();
+        let count: usize = pages.iter().map(|page| commands(&read(page)).len()).sum();
+        assert!(count > 40, "the book has commands, {count}");
+        // Pages have nothing to do with each other: a few at a time.
+        let next = AtomicUsize::new(0);
+        let wrong = Mutex::new(Vec::new());
+        let workers = std::thread::available_parallelism().map_or(2, usize::from);
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    while let Some(page) = pages.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let found = wrong_on(page);
+                        wrong.lock().expect("no page panics").extend(found);
+                    }
+                });
+            }
+        });
+        let wrong = wrong.into_inner().expect("no page panics");
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
 }
 
 #[test]

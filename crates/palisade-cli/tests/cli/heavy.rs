@@ -6,6 +6,8 @@
 use crate::common;
 
 use common::Scratch;
+use palisade_conformance::random::Random;
+use palisade_conformance::seeds;
 use serde_json::Value;
 use std::fmt::Write;
 use std::io::Read;
@@ -208,27 +210,24 @@ fn heavy_programs() -> Vec<Heavy> {
 
 /// Programs made of pieces that are each heavy in some phase.
 fn random_program(seed: u64) -> String {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut up_to = |most: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % most
-    };
-    let largest = [1, 9, 1000, 1_000_000][up_to(4) as usize];
-    let cells = [1, 4, 100, 20_000][up_to(4) as usize];
+    let mut random = Random::new(seed);
+    let mut up_to = |most| random.below(most);
+    let largest = [1, 9, 1000, 1_000_000][up_to(4)];
+    let cells = [1, 4, 100, 20_000][up_to(4)];
     let init = if up_to(2) == 0 { " = *" } else { "" };
     let mut text = format!("shared a[{cells}]: 0..{largest}{init};\nshared x: 0..1;\n");
     for process in 0..2 + up_to(3) {
         writeln!(text, "process P{process} {{").expect("writing to a string");
         for piece in 0..1 + up_to(4) {
             let name = format!("r{process}_{piece}");
-            let times = [1, 10, 2000][up_to(3) as usize];
+            let times = [1, 10, 2000][up_to(3)];
             let statement = match up_to(6) {
                 0 => format!("let {name}: 0..{largest} = *; a[0] = {name};\n"),
                 1 => (0..times).fold(format!("let {name} = 0;\n"), |text, i| {
                     text + &format!("{name} = a[{}]; x = {};\n", i % cells, i % 2)
                 }),
                 2 => format!("let {name} = 0; while {name} < {times}000 {{ {name} = {name} + 1; }}\n"),
-                3 => format!("let {name} = {};\n", vec!["x"; times as usize].join(" + ")),
+                3 => format!("let {name} = {};\n", vec!["x"; times].join(" + ")),
                 4 => format!("atomic {{ let {name} = a[0] + a[{}]; a[0] = {name} % 2; }}\n", cells - 1),
                 _ => format!("let {name} = 0; loop {{ {name} = a[0]; a[{}] = {name}; }}\n", cells - 1),
             };
@@ -353,7 +352,7 @@ fn limits_hold_in_every_phase_of_yet_other_programs() {
 
 #[test]
 fn limits_hold_for_random_programs() {
-    for seed in 0..24 {
+    for seed in seeds(24) {
         let scratch = Scratch::new(&format!("heavy_random_{seed}")).file("random.pal", random_program(seed));
         check(&scratch, "random.pal", QUESTIONS[seed as usize % QUESTIONS.len()]);
     }

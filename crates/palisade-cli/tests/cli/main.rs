@@ -5,14 +5,13 @@ mod common;
 mod bad_input;
 mod bench;
 mod book;
-mod cargo;
 mod certify;
 mod check;
 mod diagnostics;
 mod fences;
 mod folder;
 mod heavy;
-mod html;
+mod hostile;
 mod limits;
 mod machine;
 mod monitor;
@@ -21,9 +20,15 @@ mod proofs;
 mod readme;
 mod replay;
 mod robust;
-mod run;
-mod schema;
 mod serve;
 mod shell;
 mod translate;
 mod written;
+
+/// Tests that start other programs: `./test quick` skips them.
+mod external {
+    mod cargo;
+    mod html;
+    mod run;
+    mod schema;
+}

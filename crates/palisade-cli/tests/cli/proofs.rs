@@ -1,7 +1,7 @@
 //! Whatever engine says `safe` of a program of the corpus: there is a proof, and it convinces.
 
 use palisade::engine::{Bound, Options};
-use palisade::{Answer, Budget, CheckOptions, EngineChoice, Language, Model, Silent, Source};
+use palisade::{Answer, Limits, CheckOptions, EngineChoice, Language, Model, Source};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ process A { x = 1; y = 1; }
 process B { let b = y; let a = x; if b == 1 { assert(a == 1); } }
 ";
 
-fn ask(program: &palisade::program::written::Program, options: &CheckOptions, budget: &Budget) -> Answer {
-    palisade::check(program, options, budget, &Silent).unwrap_or_else(|error| panic!("{error}"))
+fn ask(program: &palisade::program::written::Program, options: &CheckOptions, limits: &Limits) -> Answer {
+    palisade::check(program, options, limits).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Whatever is found safe under a model is proved, and these engines find something safe.
@@ -34,15 +34,15 @@ fn check(model: Model, engines: &[&str]) {
             let named = EngineChoice::Named(engine.name().to_owned());
             let bounds = Options { rounds: Bound::Fixed(4), ..Options::default() };
             let options = CheckOptions { model, engine: named, options: bounds, ..CheckOptions::default() };
-            let little = Budget::unlimited(1).with_work(WORK);
-            if ask(&input.program, &options, &little).outcome.verdict.word() != "safe" {
+            let little = Limits::unlimited(1).with_work(WORK);
+            if ask(&input.program, &options, &little).outcome.word() != "safe" {
                 continue;
             }
             let certify = CheckOptions { certify: true, ..options };
-            let enough = Budget::unlimited(2).with_timeout(Duration::from_secs(120));
+            let enough = Limits::unlimited(2).with_timeout(Duration::from_secs(120));
             let answer = ask(&input.program, &certify, &enough);
             let about = format!("{file} under {} by {}", model.name(), engine.name());
-            assert_eq!(answer.outcome.verdict.word(), "safe", "{about}: {:?}", answer.outcome.verdict);
+            assert_eq!(answer.outcome.word(), "safe", "{about}: {:?}", answer.outcome.verdict);
             assert!(answer.certified.is_some(), "{about}");
             *proved.entry(engine.name()).or_default() += 1;
         }

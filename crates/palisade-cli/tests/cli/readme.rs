@@ -64,6 +64,16 @@ fn continuous_integration_runs_the_tests_of_the_readme() {
     let (command, _) = *console_blocks(&readme).last().expect("the README has commands");
     let script = read(".ci/run");
     assert_eq!(command, "./test");
-    assert_eq!(read("test").trim_end().lines().last(), Some("cargo test --workspace --no-fail-fast"));
     assert_eq!(script.trim_end().lines().last(), Some(command));
+    assert_eq!(read("test").trim_end().lines().last(), Some("exec .ci/cargo-test"));
+    // With nextest or without: all tests are run, and one that fails does not hide the others.
+    let script = read(".ci/cargo-test");
+    let commands: Vec<&str> =
+        script.lines().map(str::trim).filter(|line| line.starts_with("cargo ")).collect();
+    let expected = [
+        "cargo nextest run --workspace --no-fail-fast -- \"$@\" || failed=$?",
+        "cargo test --workspace --no-fail-fast --doc || failed=$?",
+        "cargo test --workspace --no-fail-fast -- \"$@\"",
+    ];
+    assert_eq!(commands, expected);
 }

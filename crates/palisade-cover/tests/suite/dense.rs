@@ -5,6 +5,7 @@ use palisade_base::Source;
 use palisade_certificate::verify;
 use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::random::Random;
+use palisade_conformance::seeds;
 use palisade_cover::{Dual, Single};
 use palisade_engine::{Engine, Limits, Options, Suitability, Task, Threads};
 use palisade_memory::{Interlocked, Model};
@@ -112,9 +113,9 @@ fn program(seed: u64) -> String {
 
 #[test]
 fn differential_programs_in_which_every_instruction_matters() {
-    let seeds = std::env::var("PALISADE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(600);
+    let seeds = seeds(600).starting_at(1);
     let (mut safe, mut broken) = (0, 0);
-    for seed in 1..=seeds {
+    for seed in &seeds {
         let text = program(seed);
         let program = parse(Language::Pal, &Source::new("p", text.clone())).expect(&text).program;
         for (model, interlocked) in [
@@ -156,5 +157,5 @@ fn differential_programs_in_which_every_instruction_matters() {
         }
     }
     println!("{safe} safe, {broken} unsafe");
-    assert!(safe > 0 && broken > 0);
+    assert!(safe > 0 && broken > 0 || !seeds.suffice());
 }

@@ -27,7 +27,7 @@ fn check(between: &str, expected: &str) {
         };
         let outcome = engine.check(&task.analysis(), &Limits::unlimited(1));
         assert_eq!(
-            outcome.verdict.word(),
+            outcome.word(),
             expected,
             "{}, {}: {between}: {outcome:?}",
             engine.name(),

@@ -4,6 +4,8 @@
 //! written form and shares nothing with lowering but the arithmetic.
 
 use palisade_base::{Origin, Span};
+use palisade_conformance::random::Random;
+use palisade_conformance::seeds;
 use palisade_memory::{Machine, Model};
 use palisade_program::running::{Fault, binary, unary};
 use palisade_program::written::{
@@ -23,8 +25,9 @@ const MAX_CALLS: usize = 50;
 #[test]
 fn differential_random_programs_do_what_is_written() {
     let (mut ended, mut faulted, mut stuck) = (0, 0, 0);
-    for seed in 0..PROGRAMS {
-        let program = Generator { seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, depth: 0 }.program();
+    let seeds = seeds(PROGRAMS);
+    for seed in &seeds {
+        let program = Generator { random: Random::new(seed), depth: 0 }.program();
         let errors: Vec<_> = validate(&program).into_iter().filter(|d| d.is_error()).collect();
         // Random constants may divide by zero; such programs are refused.
         if errors.iter().any(|d| d.id == "constant-fault" || d.id == "out-of-bounds") {
@@ -39,7 +42,8 @@ fn differential_random_programs_do_what_is_written() {
         }
         assert_eq!(run(&program), expected, "seed {seed}:\n{}", print::print(&program));
     }
-    assert!(ended > 400 && faulted > 400 && stuck > 40, "{ended} ended, {faulted} faulted, {stuck} stuck");
+    let all_kinds = ended > 400 && faulted > 400 && stuck > 40;
+    assert!(all_kinds || !seeds.suffice(), "{ended} ended, {faulted} faulted, {stuck} stuck");
 }
 
 #[derive(PartialEq, Eq, Debug)]
@@ -298,7 +302,7 @@ enum Round {
 // The generator.
 
 struct Generator {
-    seed: u64,
+    random: Random,
     depth: u32,
 }
 
@@ -312,12 +316,9 @@ struct Context {
 const REGISTERS: [&str; 3] = ["r", "s", "t"];
 
 impl Generator {
-    /// A number below `n` (xorshift64*).
+    /// A number below `n`.
     fn below(&mut self, n: u64) -> u64 {
-        self.seed ^= self.seed >> 12;
-        self.seed ^= self.seed << 25;
-        self.seed ^= self.seed >> 27;
-        (self.seed.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % n
+        self.random.below(n as usize) as u64
     }
 
     fn program(mut self) -> Program {

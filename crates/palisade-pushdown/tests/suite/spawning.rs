@@ -5,8 +5,8 @@
 use palisade_conformance::brute::Answer;
 use palisade_conformance::generate::generate_spawning;
 use palisade_conformance::rounds::{self, ANY, RoundLimits};
-use palisade_conformance::shrink;
-use palisade_engine::{Bound, Engine, Limits, Options, Task, Threads, Verdict};
+use palisade_conformance::{seeds, shrink};
+use palisade_engine::{Bound, Limits, Engine, Options, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower, print};
@@ -29,9 +29,7 @@ fn problem(program: &Program) -> Result<(&'static str, &'static str), String> {
     let verdict = ask(program);
     match (&verdict, &answer) {
         (Verdict::Holds, Answer::Unsafe(_)) => return Err("safe, but there is a run".to_owned()),
-        (Verdict::Violated(_), Answer::Safe) => {
-            return Err("unsafe, but brute force finds nothing".to_owned());
-        }
+        (Verdict::Violated(_), Answer::Safe) => return Err("unsafe, but brute force finds nothing".to_owned()),
         (Verdict::Violated(witness), _) => {
             replay(machine, &witness.run).map_err(|error| format!("the witness does not replay: {error}"))?;
         }
@@ -80,10 +78,9 @@ fn threads_that_are_not_followed_are_not_vouched_for() {
 
 #[test]
 fn differential_a_few_threads_find_nothing_more() {
-    let seeds = std::env::var("PALISADE_SEEDS").ok();
-    let seeds: u64 = seeds.map_or(200, |text| text.parse().expect("PALISADE_SEEDS is a number"));
+    let seeds = seeds(200);
     let mut tally = std::collections::BTreeMap::new();
-    for seed in 0..seeds {
+    for seed in &seeds {
         let program = generate_spawning(seed);
         match problem(&program) {
             Ok(words) => *tally.entry(words).or_insert(0) += 1,
@@ -95,6 +92,6 @@ fn differential_a_few_threads_find_nothing_more() {
     }
     eprintln!("engine, brute force: {tally:?}");
     for words in [("safe", "inconclusive"), ("unsafe", "unsafe"), ("safe", "safe")] {
-        assert!(tally.contains_key(&words), "some programs are {words:?}: {tally:?}");
+        assert!(tally.contains_key(&words) || !seeds.suffice(), "some programs are {words:?}: {tally:?}");
     }
 }

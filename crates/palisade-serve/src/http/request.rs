@@ -163,6 +163,7 @@ fn is_token(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use palisade_conformance::random::Random;
 
     fn check(bytes: &str, expected: Result<Option<(Method, &str, &str)>, Status>) {
         let found = parse(bytes.as_bytes(), 10);
@@ -239,15 +240,10 @@ mod tests {
             b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
             b"",
         ];
-        let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut next = |below: usize| {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            (random % below.max(1) as u64) as usize
-        };
-        for round in 0..20_000 {
-            let mut bytes = seeds[round % seeds.len()].to_vec();
+        for round in palisade_conformance::seeds(20_000) {
+            let mut random = Random::new(round);
+            let mut next = |below: usize| random.below(below);
+            let mut bytes = seeds[next(seeds.len())].to_vec();
             for _ in 0..1 + next(6) {
                 let at = next(bytes.len() + 1);
                 let byte = [b'\r', b'\n', b' ', b':', 0, 0xff, b'0', b'A'][next(8)];

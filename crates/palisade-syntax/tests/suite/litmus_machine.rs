@@ -5,6 +5,7 @@
 //! is run and must satisfy that.
 
 use palisade_base::Source;
+use palisade_conformance::random::Random;
 use palisade_memory::{Machine, Model};
 use palisade_program::print::print;
 use palisade_program::{Instantiation, lower};
@@ -43,19 +44,16 @@ fn run(text: &str, seed: u64) {
     );
 }
 
-/// A simple generator of random numbers (xorshift64*).
-struct Random(u64);
+/// Random numbers, and random operands.
+struct Operands(Random);
 
-impl Random {
-    fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+impl Operands {
+    fn new(seed: u64) -> Operands {
+        Operands(Random::new(seed))
     }
 
     fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % bound
+        self.0.below(bound)
     }
 
     fn pick<T: Copy>(&mut self, items: &[T]) -> T {
@@ -200,7 +198,7 @@ const POINTERS: [&str; 4] = ["byte ptr", "word ptr", "dword ptr", "qword ptr"];
 
 /// A test on its way: its text, and the machine after it.
 struct Generator {
-    random: Random,
+    random: Operands,
     cpu: Cpu,
     intel: bool,
     widest: u32,
@@ -210,7 +208,7 @@ struct Generator {
 }
 
 fn generate(seed: u64) -> (String, String) {
-    let mut random = Random::new(seed);
+    let mut random = Operands::new(seed);
     let wide = random.below(3) > 0;
     let intel = random.below(2) == 0;
     let widest = if wide { 64 } else { 32 };

@@ -1,0 +1,254 @@
+//! Programs that are run again from their start: the same traces as by all interleavings, with about one run per trace; limits; programs that do not do the same again.
+
+use crate::common::random::{Shape, random_program};
+use crate::common::{self, Instr, Machine, Trace, all_traces, trace_of};
+use palisade_conformance::random::Random;
+use palisade_conformance::seeds;
+use palisade_dpor::{
+    Choice, Executions, Foreseen, Limits, Mode, Next, Recording, Request, Subject, Summary, Then,
+    explore_executions, explore_preemptions,
+};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+/// A machine that is only ever run from its start.
+struct Rerun {
+    machine: Machine,
+    /// Whether it tells who waits for locks what it knows, and whether it does not run processes that are asleep.
+    helpful: bool,
+    /// Whether locks have readers.
+    readers: bool,
+    runs: u64,
+    /// From which run on another program is run instead.
+    then: Option<(u64, Machine)>,
+}
+
+impl Rerun {
+    fn new(machine: Machine, helpful: bool) -> Rerun {
+        Rerun { machine, helpful, readers: false, runs: 0, then: None }
+    }
+
+    fn tell(&mut self, recording: &mut Recording) {
+        for process in 0..self.machine.processes() {
+            match self.machine.next(process) {
+                Next::Nothing => recording.ends(process),
+                Next::Ready(footprint) => recording.will(process, footprint),
+                Next::Waiting(footprint) => {
+                    recording.will(process, footprint);
+                    recording.waits(process, true);
+                }
+            }
+        }
+    }
+
+    /// Locks: whether the lock that a step touches is free.
+    fn open(&mut self, process: usize) -> Option<(u64, bool)> {
+        let Next::Ready(footprint) = self.machine.next(process) else { return None };
+        let touch = footprint.touches.first()?;
+        let address = touch.address;
+        // With readers it depends on who waits.
+        let known = self.helpful && touch.mode == Mode::Write && !self.readers;
+        (known && address >= common::LOCKS).then_some((address, footprint.waits))
+    }
+}
+
+impl Executions for Rerun {
+    fn run(&mut self, request: &Request<'_>) -> Recording {
+        self.runs += 1;
+        if let Some((_, machine)) = self.then.take_if(|(run, _)| *run == self.runs) {
+            self.machine = machine;
+        }
+        self.machine.rewind(0);
+        let mut recording = Recording::new();
+        let mut asleep = request.asleep.to_vec();
+        self.tell(&mut recording);
+        for at in 0..request.steps {
+            let ready = |machine: &mut Machine, process| match machine.next(process) {
+                Next::Ready(footprint) => Some(footprint),
+                _ => None,
+            };
+            let choice = match request.choices.get(at) {
+                Some(&choice) => choice,
+                None => {
+                    let is_asleep =
+                        |process| self.helpful && asleep.iter().any(|sleeper| sleeper.process == process);
+                    let last = recording.choices().last().map(|choice| choice.process);
+                    let same = last.filter(|_| request.then == Then::TheSame);
+                    let everybody = (0..self.machine.processes()).rev();
+                    let mut awake = same.into_iter().chain(everybody).filter(|&process| !is_asleep(process));
+                    let Some(process) = awake.find(|&process| ready(&mut self.machine, process).is_some())
+                    else {
+                        break;
+                    };
+                    Choice { process, outcome: 0 }
+                }
+            };
+            let Some(footprint) = ready(&mut self.machine, choice.process) else { break };
+            if at >= request.choices.len() {
+                asleep.retain(|sleeper| !sleeper.footprint.conflicts(&footprint));
+            }
+            let outcomes = self.machine.outcomes(choice.process);
+            let open = self.open(choice.process);
+            recording.step(choice, outcomes, open);
+            self.machine.step(choice.process, choice.outcome);
+            self.tell(&mut recording);
+        }
+        recording
+    }
+}
+
+fn explored(rerun: &mut Rerun, limits: Limits) -> (BTreeSet<Trace>, Summary) {
+    let mut seen = BTreeSet::new();
+    let (summary, _) = explore_executions(rerun, limits, |_, execution| {
+        assert!(seen.insert(trace_of(execution.steps)), "a trace is seen twice");
+        ControlFlow::Continue(())
+    });
+    (seen, summary)
+}
+
+fn check_random(shape: Shape) {
+    let (mut runs, mut executions) = (0, 0);
+    for seed in seeds(300) {
+        let machine = random_program(shape, &mut Random::new(seed));
+        for helpful in [true, false] {
+            let mut rerun =
+                Rerun { readers: shape == Shape::Readers, ..Rerun::new(machine.clone(), helpful) };
+            let (seen, summary) = explored(&mut rerun, Limits::default());
+            rerun.machine.rewind(0);
+            let all = all_traces(&mut rerun.machine);
+            assert_eq!(seen, all, "{shape:?}, seed {seed}, helpful {helpful}");
+            assert!(summary.is_complete() && summary.broken_off == 0, "{shape:?}, seed {seed}: {summary:?}");
+            if helpful {
+                runs += rerun.runs;
+                executions += summary.executions;
+            }
+        }
+    }
+    println!("{shape:?}: {runs} runs for {executions} executions");
+    // Where it is not known who could have had a lock, runs tell.
+    let most = if shape == Shape::Readers { 4 * executions } else { executions + executions / 4 };
+    assert!(runs <= most, "{shape:?}: {runs} runs for {executions} executions");
+}
+
+#[test]
+fn differential_plain() {
+    check_random(Shape::Plain);
+}
+
+#[test]
+fn differential_choices() {
+    check_random(Shape::Choices);
+}
+
+#[test]
+fn differential_locks() {
+    check_random(Shape::Locks);
+}
+
+#[test]
+fn differential_readers() {
+    check_random(Shape::Readers);
+}
+
+#[test]
+fn differential_spawns() {
+    check_random(Shape::Spawns);
+}
+
+/// So many processes that each write the same place once.
+fn writers(count: usize) -> Machine {
+    Machine::new(vec![vec![Instr::Store(|_| 0, |_| 1)]; count], count, 1, 0)
+}
+
+#[test]
+fn limits_are_said() {
+    let check = |limits: Limits, executions: u64, complete: bool| {
+        let (_, summary) = explored(&mut Rerun::new(writers(4), true), limits);
+        assert_eq!((summary.executions, summary.is_complete()), (executions, complete), "{limits:?}");
+    };
+    check(Limits::default(), 24, true);
+    check(Limits { executions: 24, ..Limits::default() }, 24, true);
+    check(Limits { executions: 23, ..Limits::default() }, 23, false);
+}
+
+/// All schedules with at most so many preemptions, by trying everything: their number and their traces.
+fn all_within(machine: &mut Machine, most: usize) -> (u64, BTreeSet<Trace>) {
+    fn go(
+        machine: &mut Machine,
+        left: usize,
+        steps: &mut Vec<(usize, usize, palisade_dpor::Footprint, Vec<usize>)>,
+        found: &mut (u64, BTreeSet<Trace>),
+    ) {
+        let last = steps.last().map(|step| step.0);
+        let goes_on = last.is_some_and(|last| matches!(machine.next(last), Next::Ready(_)));
+        let mut over = true;
+        for process in 0..machine.processes() {
+            let Next::Ready(footprint) = machine.next(process) else { continue };
+            over = false;
+            let cost = usize::from(goes_on && last != Some(process));
+            if cost > left {
+                continue;
+            }
+            for outcome in 0..machine.outcomes(process) {
+                let started = machine.step(process, outcome);
+                steps.push((process, outcome, footprint.clone(), started));
+                go(machine, left - cost, steps, found);
+                steps.pop();
+                machine.rewind(steps.len());
+            }
+        }
+        if over {
+            found.0 += 1;
+            found.1.insert(common::trace(steps));
+        }
+    }
+    let mut found = (0, BTreeSet::new());
+    machine.rewind(0);
+    go(machine, most, &mut Vec::new(), &mut found);
+    found
+}
+
+#[test]
+fn differential_preemptions() {
+    let mut complete = 0;
+    let seeds = seeds(60);
+    for seed in &seeds {
+        for shape in [Shape::Plain, Shape::Choices, Shape::Locks, Shape::Spawns] {
+            let machine = random_program(shape, &mut Random::new(seed));
+            for preemptions in 0..3 {
+                let mut rerun = Rerun::new(machine.clone(), true);
+                let mut schedules = 0;
+                let limits = Limits::default();
+                let (summary, _) = explore_preemptions(&mut rerun, preemptions, limits, |_, _| {
+                    schedules += 1;
+                    ControlFlow::Continue(())
+                });
+                let (expected, traces) = all_within(&mut rerun.machine, preemptions);
+                let what = format!("{shape:?}, seed {seed}, {preemptions} preemptions");
+                assert_eq!((schedules, summary.executions), (expected, expected), "{what}");
+                assert_eq!(summary.traces, traces.len() as u64, "{what}");
+                let all = all_within(&mut rerun.machine, usize::MAX);
+                assert_eq!(summary.is_complete(), expected == all.0, "{what}");
+                complete += u32::from(summary.is_complete());
+                assert!(rerun.runs <= expected + 1, "{what}: {} runs", rerun.runs);
+            }
+        }
+    }
+    assert!(complete > 100 || !seeds.suffice(), "some are complete: {complete}");
+}
+
+#[test]
+fn what_does_not_repeat_itself_is_told() {
+    let elsewhere = Machine::new(vec![vec![Instr::Store(|_| 1, |_| 1)]; 3], 3, 2, 0);
+    let mut rerun = Rerun { then: Some((3, elsewhere)), ..Rerun::new(writers(3), true) };
+    let (summary, divergence) =
+        explore_executions(&mut rerun, Limits::default(), |_, _| ControlFlow::Continue(()));
+    assert!(summary.broken && !summary.is_complete(), "{summary:?}");
+    let divergence = divergence.expect("it says where");
+    let address = |foreseen: &Foreseen| match foreseen {
+        Foreseen::Step { footprint, .. } => footprint.touches.first().map(|touch| touch.address),
+        Foreseen::Nothing => None,
+    };
+    assert_eq!((divergence.position, divergence.process), (0, 0), "{divergence:?}");
+    assert_ne!(address(&divergence.expected), address(&divergence.happened), "{divergence:?}");
+}

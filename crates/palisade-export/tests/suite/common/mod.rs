@@ -1,0 +1,156 @@
+//! Programs to export, and the tools that judge the result.
+
+use palisade_base::Source;
+use palisade_engine::{Limits, Engine, Options, Task, Threads, Verdict};
+use palisade_explore::Explicit;
+use palisade_export::{Export, Target};
+use palisade_memory::{Interlocked, Model};
+use palisade_program::written::Program;
+use palisade_syntax::Language;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+/// A program and what it was read from.
+pub struct Subject {
+    pub name: String,
+    pub source: Source,
+    pub program: Program,
+    /// Processes of each template, if not as declared.
+    pub threads: Option<u32>,
+}
+
+impl Subject {
+    /// Reads a program.
+    pub fn read(name: &str, text: &str) -> Subject {
+        let source = Source::new(name, text);
+        let extension = name.rsplit_once('.').map_or("pal", |(_, extension)| extension);
+        let language = Language::from_extension(extension).expect("a known language");
+        let parsed = palisade_syntax::parse(language, &source)
+            .unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
+        Subject { name: name.to_owned(), source, program: parsed.program, threads: None }
+    }
+
+    /// A program that nobody wrote.
+    pub fn made(name: &str, program: &Program) -> Subject {
+        // It is printed and read again, so that comments have something to tell.
+        let text = palisade_program::print::print(program);
+        Subject::read(name, &text)
+    }
+
+    /// With this many processes of each template.
+    pub fn threads(self, threads: u32) -> Subject {
+        Subject { threads: Some(threads), ..self }
+    }
+
+    /// The program in another language.
+    pub fn export(&self, target: Target) -> String {
+        self.try_export(target).unwrap_or_else(|problems| panic!("{}: {problems:?}", self.name))
+    }
+
+    /// The same, where it may be refused.
+    pub fn try_export(&self, target: Target) -> Result<String, Vec<palisade_base::Diagnostic>> {
+        Export { program: &self.program, source: &self.source, heading: &self.name, threads: self.threads }
+            .to(target)
+    }
+
+    /// What explicit search says under SC; `None` if it is not sure.
+    pub fn is_safe(&self) -> Option<bool> {
+        let threads = self.threads.map_or(Threads::Declared, Threads::Each);
+        let task = Task {
+            program: &self.program,
+            threads,
+            model: Model::Sc,
+            interlocked: Interlocked::default(),
+            options: Options::default(),
+        };
+        let limits = Limits::unlimited(1).with_timeout(Duration::from_secs(60)).with_memory(1 << 30);
+        match Explicit.check(&task.analysis(), &limits).verdict {
+            Verdict::Holds => Some(true),
+            Verdict::Violated(_) => Some(false),
+            Verdict::Unknown(_) => None,
+        }
+    }
+}
+
+/// The corpus, with two processes where any number is declared.
+pub fn corpus() -> Vec<Subject> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let pal = palisade_corpus::expectations().into_iter().map(|expectation| expectation.file.to_owned());
+    let table =
+        std::fs::read_to_string(folder.join("languages.tsv")).expect("the list of other files is there");
+    let others = table.lines().skip(1).filter_map(|line| line.split('\t').next().map(str::to_owned));
+    pal.chain(others)
+        .map(|file| {
+            let text =
+                std::fs::read_to_string(folder.join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+            let subject = Subject::read(&file, &text);
+            if file.contains(".any.") { subject.threads(2) } else { subject }
+        })
+        .collect()
+}
+
+/// An empty folder for one test.
+pub fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).expect("an old scratch folder can be removed");
+    }
+    std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
+    folder
+}
+
+/// Runs a program that tests need.
+pub fn run(command: &mut Command, package: &str) -> Output {
+    let output = command.output();
+    output.unwrap_or_else(|error| {
+        let program = command.get_program().to_string_lossy().into_owned();
+        panic!("{program} cannot be started ({error}): install the package {package}, or run ./test")
+    })
+}
+
+/// What Spin says about a model: whether it is safe, and how many states it stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Verified {
+    pub safe: bool,
+    pub states: u64,
+}
+
+/// Checks a model with Spin in a folder.
+pub fn spin(folder: &Path, name: &str, model: &str) -> Verified {
+    std::fs::write(folder.join("model.pml"), model).expect("the model can be written");
+    let fail = |what: &str, output: &Output| -> ! {
+        let text = [&output.stdout[..], &output.stderr[..]].concat();
+        panic!("{name}: {what}:\n{}\n{model}", String::from_utf8_lossy(&text))
+    };
+    let generated = run(Command::new("spin").args(["-a", "model.pml"]).current_dir(folder), "spin");
+    if !generated.status.success() || !generated.stdout.is_empty() {
+        fail("Spin does not take the model", &generated);
+    }
+    let options = ["-O0", "-w", "-DSAFETY", "-DMEMLIM=1500", "-o", "pan", "pan.c"];
+    let compiled = run(Command::new("gcc").args(options).current_dir(folder), "gcc");
+    if !compiled.status.success() {
+        fail("gcc does not take the verifier", &compiled);
+    }
+    // -E: processes may wait for ever. -c1: the first error is enough.
+    let settings = ["-E", "-c1", "-m2000000", "-w20"];
+    let verified = run(Command::new(folder.join("pan")).args(settings).current_dir(folder), "spin");
+    let text = String::from_utf8_lossy(&verified.stdout);
+    let number = |behind: &str| {
+        let rest = text.split_once(behind)?.1.trim_start();
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok()
+    };
+    let stored = text.lines().find(|line| line.contains("states, stored"));
+    let states = stored.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    let (Some(errors), Some(states)) = (number("errors:"), states) else {
+        fail("not the output of a verifier", &verified)
+    };
+    let only_assertions = errors == 0 || text.contains("assertion violated");
+    if !only_assertions || text.contains("max search depth too small") || text.contains("out of memory") {
+        fail("the search was not complete", &verified);
+    }
+    if errors == 0 && text.contains("Search not completed") {
+        fail("the search was not complete", &verified);
+    }
+    Verified { safe: errors == 0, states }
+}

@@ -1,0 +1,143 @@
+//! Schedules: a seed gives the same again, files are replayed exactly, shortening keeps what is shown, and the exhaustive search sees everything.
+
+use crate::common::{compile, failures, program, random, run, start, violations};
+use palisade_harness::divergence::Why;
+use palisade_harness::process::{Program, Scheduling};
+use palisade_harness::schedule::{Schedule, Strategy, Turns};
+use palisade_harness::session::Options;
+use palisade_harness::shorten::shorten;
+use palisade_memory::Model;
+
+#[test]
+fn a_seed_gives_the_same_schedule() {
+    let dekker = compile("dekker.c", "dekker_seeds", &[]);
+    for strategy in [Strategy::Random, Strategy::Pct { depth: 3 }] {
+        let turns = |scheduling: Scheduling, seed: u64| {
+            let program = Program { scheduling, ..program(&dekker) };
+            let mut session = start(&program, &random(1));
+            let command = session.command(strategy, seed, 100, Turns::default());
+            let execution = session.execute(&command).expect("an execution");
+            (execution.turns, execution.violations)
+        };
+        let first = turns(Scheduling::Best, 5);
+        assert_eq!(first, turns(Scheduling::Best, 5), "{strategy}");
+        assert_eq!(first, turns(Scheduling::Token, 5), "{strategy}: however threads are switched");
+        assert!((6..20).any(|seed| turns(Scheduling::Best, seed).0 != first.0), "{strategy}: seeds differ");
+    }
+}
+
+#[test]
+fn what_is_found_does_not_depend_on_the_number_of_processes() {
+    let dekker = program(&compile("dekker.c", "dekker_jobs", &[]));
+    let fails = compile("fails.c", "fails_jobs", &[]).display().to_string();
+    let fails = |how: &str| Program { command: vec![fails.clone(), how.to_owned()], ..dekker.clone() };
+    for program in [dekker.clone(), fails("assertion"), fails("deadlock"), fails("leaked-threads")] {
+        for options in [
+            random(60),
+            Options { strategy: Strategy::Pct { depth: 2 }, ..random(40) },
+            Options { first_only: true, ..random(60) },
+        ] {
+            let found = |jobs: usize| format!("{:?}", run(&program, &Options { jobs, ..options.clone() }));
+            let alone = found(1);
+            assert_eq!(alone, found(3), "{program:?} {options:?}");
+            assert_eq!(alone, found(100), "{program:?} {options:?}");
+        }
+    }
+}
+
+#[test]
+fn files_are_replayed_and_shortened() {
+    let dekker = compile("dekker.c", "dekker_replay", &[]);
+    let program = program(&dekker);
+    let findings = run(&program, &random(20));
+    let found = &findings.violations[0];
+    let names = [found.what.store, found.what.previous, found.what.access]
+        .map(|instruction| findings.instructions.name(instruction).to_owned());
+    let schedule = Schedule {
+        program: program.command.clone(),
+        shows: "a violation".into(),
+        strategy: found.first.strategy,
+        seed: found.first.seed,
+        turns: found.first.turns.clone().expect("a short execution"),
+    };
+    let read = Schedule::parse(&schedule.to_string()).expect("what was written can be read");
+    let mut session = start(&program, &random(1));
+    let mut replay = |turns: &Turns| {
+        let command = session.command(Strategy::Stay, 0, 0, turns.clone());
+        let execution = session.execute(&command).expect("an execution");
+        assert_eq!(execution.diverged, None);
+        assert_eq!(execution.portable_turns().as_ref(), Some(turns));
+        session.shows(&execution, found.what.model, &names)
+    };
+    assert!(replay(&read.turns), "the violation is seen again");
+    let mut fresh = start(&program, &random(1));
+    let short = shorten(&mut fresh, &read.turns, |session, execution| {
+        session.shows(execution, found.what.model, &names)
+    });
+    assert!(short.switches() < read.turns.switches(), "{} {}", short.switches(), read.turns.switches());
+    assert!(replay(&short), "and with fewer switches too");
+}
+
+#[test]
+fn a_foreign_schedule_is_noticed() {
+    let dekker = program(&compile("dekker.c", "dekker_foreign", &[]));
+    let mut session = start(&dekker, &random(1));
+    let turns = Turns { turns: vec![palisade_harness::schedule::Turn { thread: 7, steps: 3 }] };
+    let command = session.command(Strategy::Stay, 0, 0, turns);
+    let stray = session.execute(&command).expect("an execution").diverged.expect("it says where");
+    assert_eq!(stray.why, Why::NotStarted, "{stray:?}");
+}
+
+#[test]
+fn spin_loops_come_to_an_end_under_every_strategy() {
+    let dekker = program(&compile("dekker.c", "dekker_spins", &["-DROUNDS=20"]));
+    for strategy in [Strategy::Random, Strategy::Pct { depth: 1 }, Strategy::Pct { depth: 5 }, Strategy::Stay]
+    {
+        let options = Options { strategy, steps: 1_000_000, ..random(20) };
+        let findings = run(&dekker, &options);
+        assert_eq!(failures(&findings), [""; 0], "{strategy}");
+    }
+}
+
+/// All partial orders: how many, and how many violations under TSO and PSO.
+fn explored(source: &str, name: &str, flags: &[&str]) -> (u64, usize, usize) {
+    let program = program(&compile(source, name, flags));
+    let mut session = start(&program, &Options { steps: 10_000, ..random(0) });
+    let searched = session.explore(None, 100_000, |_| true);
+    let findings = &session.findings;
+    assert!(searched.complete && !searched.broken, "{source} {flags:?}: {searched:?}");
+    assert_eq!((failures(findings), findings.lost.as_deref()), (vec![], None), "{source} {flags:?}");
+    (searched.executions, violations(findings, Model::Tso), violations(findings, Model::Pso))
+}
+
+#[test]
+fn all_partial_orders() {
+    // Four orders of the two pairs that conflict, less the one in which both loads come before both stores.
+    assert_eq!(explored("litmus.c", "sb", &["-DSB"]), (3, 2, 2));
+    assert_eq!(explored("litmus.c", "sb_fenced", &["-DSB", "-DFENCED"]), (3, 0, 0));
+    // Message passing is fine under TSO and not under PSO.
+    assert_eq!(explored("litmus.c", "mp", &["-DMP"]), (3, 0, 1));
+    assert_eq!(explored("litmus.c", "mp_released", &["-DMP", "-DRELEASE"]), (3, 0, 0));
+    // Two threads take a lock: two orders.
+    assert_eq!(explored("litmus.c", "locked", &["-DLOCKED"]), (2, 0, 0));
+}
+
+#[test]
+fn the_search_finds_deadlocks_and_ends_at_spin_loops() {
+    let path = compile("fails.c", "fails_explored", &[]).display().to_string();
+    let explore = |how: &str| {
+        let program = Program { command: vec![path.clone(), how.to_owned()], scheduling: Scheduling::Best };
+        let mut session = start(&program, &Options { steps: 10_000, ..random(0) });
+        let searched = session.explore(None, 10_000, |_| true);
+        (searched.complete, failures(&session.findings))
+    };
+    assert_eq!(explore("deadlock"), (true, vec!["deadlock"]));
+    assert_eq!(explore("lost-signal"), (true, vec!["deadlock"]));
+    assert_eq!(explore("signal"), (true, vec![]));
+    assert_eq!(explore("step-limit"), (true, vec!["endless-loop"]));
+    assert_eq!(explore("assertion"), (true, vec!["assertion"]));
+    let (executions, tso, pso) = explored("dekker.c", "dekker_explored", &["-DROUNDS=1"]);
+    assert!(executions > 10 && tso > 0 && pso > 0, "{executions} {tso} {pso}");
+    let (_, tso, pso) = explored("dekker.c", "dekker_explored_fenced", &["-DROUNDS=1", "-DFENCED"]);
+    assert_eq!((tso, pso), (0, 0));
+}

@@ -1,0 +1,16 @@
+//! Real programs under the scheduler: one program for all tests, linked once.
+
+mod common;
+
+/// Tests that start other programs: `./test quick` skips them.
+mod external {
+    mod differential;
+    mod failures;
+    mod library;
+    mod literature;
+    mod repeats;
+    mod rust;
+    mod schedules;
+    mod unfollowed;
+    mod violations;
+}

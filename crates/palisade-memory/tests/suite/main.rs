@@ -1,0 +1,5 @@
+//! The machine: one program for all tests, linked once.
+
+mod common;
+mod litmus;
+mod machine;

@@ -1,0 +1,353 @@
+//! The claims of ARCHITECTURE.md about crates hold: who depends on whom, who reads files, who prints.
+//!
+//! - `layers.txt` lists what each crate may depend on, and what only its tests may depend on. Cargo says what they
+//!   do depend on.
+//! - Other claims are checked by looking for calls in the sources, without comments and unit tests. Each claim has
+//!   an exact list of the files in which these calls occur.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The engines: they know neither text nor each other.
+const ENGINES: &[&str] = &[
+    "palisade-explore",
+    "palisade-pushdown",
+    "palisade-cover",
+    "palisade-robust",
+    "palisade-bounded",
+    "palisade-monitor",
+];
+
+/// What only tests may contain.
+const TESTS_ONLY: &str = "palisade-conformance";
+
+/// What users get: the command, and the library for their own tests.
+const USERS_GET: [&str; 2] = ["palisade-cli", "palisade-sync"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What a crate depends on.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+struct Uses {
+    /// What it is built with.
+    normal: BTreeSet<String>,
+    /// What only its tests are built with.
+    tests: BTreeSet<String>,
+}
+
+/// The crates of a list like `layers.txt`, in its order.
+fn listed(text: &str) -> Vec<(String, Uses)> {
+    let mut crates: Vec<(String, Uses)> = Vec::new();
+    let mut for_tests = false;
+    for line in text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+        if !line.starts_with(' ') {
+            crates.push((line.to_owned(), Uses::default()));
+            continue;
+        }
+        let (_, uses) = crates.last_mut().expect("a crate comes first");
+        for word in line.split_whitespace() {
+            match word {
+                "uses:" => for_tests = false,
+                "tests:" => for_tests = true,
+                name if for_tests => assert!(uses.tests.insert(name.to_owned()), "{name} is listed twice"),
+                name => assert!(uses.normal.insert(name.to_owned()), "{name} is listed twice"),
+            }
+        }
+    }
+    crates
+}
+
+fn layers() -> Vec<(String, Uses)> {
+    listed(include_str!("layers.txt"))
+}
+
+/// A crate of the workspace, as cargo knows it.
+struct Package {
+    folder: PathBuf,
+    uses: Uses,
+}
+
+/// All crates of the workspace, from `cargo metadata`.
+fn packages() -> BTreeMap<String, Package> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo can be started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let list = |value: &Value| value.as_array().expect("a list").clone();
+    list(&metadata["packages"])
+        .iter()
+        .map(|package| {
+            let manifest = PathBuf::from(text(&package["manifest_path"]));
+            let mut uses = Uses::default();
+            for dependency in list(&package["dependencies"]) {
+                let name = text(&dependency["name"]);
+                // What a build script needs counts as what the crate is built with.
+                match dependency["kind"].as_str() {
+                    Some("dev") => uses.tests.insert(name),
+                    _ => uses.normal.insert(name),
+                };
+            }
+            let folder = manifest.parent().expect("a file is in a folder").to_owned();
+            (text(&package["name"]), Package { folder, uses })
+        })
+        .collect()
+}
+
+#[test]
+fn lists_are_understood() {
+    let crates = listed("# a comment\n\na\n\nb\n  uses:  a x\n         y\n  tests: z\n");
+    let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
+    let b = Uses { normal: set(&["a", "x", "y"]), tests: set(&["z"]) };
+    assert_eq!(crates, [("a".to_owned(), Uses::default()), ("b".to_owned(), b)]);
+}
+
+#[test]
+fn crates_depend_on_what_the_list_allows() {
+    let packages = packages();
+    let layers = layers();
+    let names: BTreeSet<&String> = layers.iter().map(|(name, _)| name).collect();
+    assert_eq!(names, packages.keys().collect(), "every crate is in layers.txt");
+    let mut wrong = String::new();
+    for (name, allowed) in &layers {
+        let found = &packages[name].uses;
+        for (what, found, allowed) in
+            [("depends on", &found.normal, &allowed.normal), ("is tested with", &found.tests, &allowed.tests)]
+        {
+            for other in found.difference(allowed) {
+                wrong += &format!("{name} {what} {other}, which layers.txt does not allow\n");
+            }
+            for other in allowed.difference(found) {
+                wrong += &format!("layers.txt says that {name} {what} {other}, but it does not\n");
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn crates_depend_on_crates_above_them_only() {
+    let layers = layers();
+    let layer = |name: &String| layers.iter().position(|(other, _)| other == name);
+    for (at, (name, uses)) in layers.iter().enumerate() {
+        for dependency in &uses.normal {
+            assert!(
+                layer(dependency).is_none_or(|other| other < at),
+                "{name} must not depend on {dependency}"
+            );
+        }
+    }
+}
+
+/// Each layer is listed with what it may use, so what a claim of ARCHITECTURE.md says about dependencies is a fact
+/// about the list.
+#[test]
+fn front_ends_engines_and_the_checker_keep_apart() {
+    let layers = layers();
+    let names: BTreeSet<&str> = layers.iter().map(|(name, _)| name.as_str()).collect();
+    let uses = |name: &str| -> BTreeSet<&str> {
+        let (_, uses) = layers.iter().find(|(other, _)| other == name).expect("the crate is listed");
+        uses.normal.iter().map(String::as_str).filter(|name| names.contains(name)).collect()
+    };
+    let check = |name: &str, allowed: &[&str]| {
+        let others: Vec<&str> = uses(name).into_iter().filter(|other| !allowed.contains(other)).collect();
+        assert!(others.is_empty(), "{name} must not depend on {others:?}");
+    };
+    for name in ["palisade-base", "palisade-files", "palisade-wqo", "palisade-dpor", "palisade-corpus"] {
+        check(name, &[]);
+    }
+    check("palisade-program", &["palisade-base"]);
+    check("palisade-memory", &["palisade-base", "palisade-program"]);
+    check("palisade-trace", &["palisade-base", "palisade-program", "palisade-memory"]);
+    check("palisade-syntax", &["palisade-base", "palisade-program"]);
+    check("palisade-export", &["palisade-base", "palisade-program"]);
+    let definitions =
+        ["palisade-base", "palisade-program", "palisade-memory", "palisade-trace", "palisade-engine"];
+    check("palisade-certificate", &[&definitions[..], &["palisade-automata"]].concat());
+    for &name in ENGINES {
+        let uses = uses(name);
+        assert!(!uses.contains("palisade-syntax"), "{name} must not see text");
+        let other = ENGINES.iter().find(|&&other| uses.contains(other));
+        assert!(other.is_none(), "{name} must not see {other:?}");
+    }
+    for name in ["palisade-engine", "palisade-fences", "palisade-conformance", "palisade-automata"] {
+        let engine = ENGINES.iter().find(|&&engine| uses(name).contains(engine));
+        assert!(engine.is_none(), "{name} must not know {engine:?}");
+    }
+}
+
+#[test]
+fn what_users_run_contains_nothing_that_is_for_tests() {
+    let packages = packages();
+    for (name, package) in &packages {
+        assert!(!package.uses.normal.contains(TESTS_ONLY), "{name}: {TESTS_ONLY} is for tests only");
+    }
+    for name in USERS_GET {
+        let mut contained = BTreeSet::from([name]);
+        let mut open = vec![name];
+        while let Some(package) = open.pop().and_then(|name| packages.get(name)) {
+            for other in package.uses.normal.iter().filter(|other| packages.contains_key(*other)) {
+                if contained.insert(other.as_str()) {
+                    open.push(other);
+                }
+            }
+        }
+        assert!(!contained.contains(TESTS_ONLY), "{name} contains {TESTS_ONLY}");
+    }
+}
+
+#[test]
+fn the_architecture_lists_the_same_layers() {
+    let text = read(&root().join("ARCHITECTURE.md"));
+    let described: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("### `"))
+        .filter_map(|line| line.strip_suffix('`'))
+        .collect();
+    let layers = layers();
+    assert_eq!(described, layers.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
+}
+
+/// The Rust files below a folder, with their texts.
+fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries {
+            let path = entry.expect("the folder can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push((path.clone(), read(&path)));
+            }
+        }
+    }
+    found
+}
+
+/// A text without comments and without the unit tests at its end.
+fn code(text: &str) -> String {
+    let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or("");
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.map(|line| line.to_owned() + "\n").collect()
+}
+
+/// No dependency is left over: each is mentioned where it may be.
+#[test]
+fn every_dependency_is_used() {
+    let mut unused = Vec::new();
+    for (name, Package { folder, uses }) in packages() {
+        let src: String = sources(&folder.join("src")).into_iter().map(|(_, text)| text).collect();
+        let tests: String = sources(&folder.join("tests")).into_iter().map(|(_, text)| text).collect();
+        let mentions = |text: &str, dependency: &str| text.contains(&dependency.replace('-', "_"));
+        for dependency in &uses.normal {
+            if !mentions(&src, dependency) {
+                unused.push(format!("{name}: {dependency}"));
+            }
+        }
+        for dependency in &uses.tests {
+            if !mentions(&src, dependency) && !mentions(&tests, dependency) {
+                unused.push(format!("{name}: {dependency} (for tests)"));
+            }
+        }
+    }
+    assert!(unused.is_empty(), "{unused:#?}");
+}
+
+/// Some of these calls occur in exactly these files, or below these folders, of the crates that users get.
+#[track_caller]
+fn check_calls(calls: &[&str], allowed: &[&str]) {
+    let mut missing: BTreeSet<&str> = allowed.iter().copied().collect();
+    let mut wrong = Vec::new();
+    let root = root().canonicalize().expect("the workspace is there");
+    for (name, Package { folder, .. }) in packages() {
+        if name == TESTS_ONLY {
+            continue;
+        }
+        for (path, text) in sources(&folder.join("src")) {
+            let code = code(&text);
+            let Some(call) = calls.iter().find(|call| code.contains(*call)) else { continue };
+            let path = path.canonicalize().expect("the file is there");
+            let path = path.strip_prefix(&root).expect("it is in the workspace");
+            match allowed.iter().find(|allowed| path.starts_with(allowed)) {
+                Some(found) => _ = missing.remove(found),
+                None => wrong.push(format!("{} uses {call}", path.display())),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(missing.is_empty(), "these do not, and need not be listed: {missing:?}");
+}
+
+#[test]
+fn only_the_command_and_the_measurements_print_and_exit() {
+    // The crate for files finds out whether a path is the terminal or file to which the command prints.
+    check_calls(
+        &["print!(", "println!(", "dbg!(", "stdout()", "stderr()"],
+        &["bench/src", "crates/palisade-cli/src", "crates/palisade-files/src/lib.rs"],
+    );
+    check_calls(&["process::exit(", "process::abort("], &["crates/palisade-cli/src"]);
+}
+
+#[test]
+fn files_are_read_and_written_in_few_places() {
+    check_calls(
+        &["std::fs", " fs::", "(fs::", "File::open(", "File::create(", "OpenOptions"],
+        &[
+            "bench/src",
+            "crates/palisade-cli/src",
+            "crates/palisade-files/src",
+            "crates/palisade-harness/src",
+            // The kernel's figures about memory.
+            "crates/palisade-engine/src/memory.rs",
+            "crates/palisade-engine/src/stats.rs",
+            "crates/palisade-serve/src/worker.rs",
+            // Lines of a test's source.
+            "crates/palisade-sync/src/outcome.rs",
+        ],
+    );
+}
+
+#[test]
+fn other_programs_are_started_in_few_places() {
+    check_calls(
+        &["Command::new("],
+        &[
+            "bench/src",
+            "crates/palisade-cli/src",
+            "crates/palisade-harness/src",
+            "crates/palisade-serve/src/worker.rs",
+        ],
+    );
+    check_calls(&["TcpListener", "TcpStream"], &["crates/palisade-serve/src"]);
+}
+
+/// What engines share does not single one out, and neither does the search for fences.
+#[test]
+fn no_engine_is_named_where_all_are_equal() {
+    let packages = packages();
+    let names: BTreeSet<&str> = palisade::engines().iter().map(|engine| engine.name()).collect();
+    assert!(names.len() > 5, "{names:?}");
+    for crate_name in ["palisade-engine", "palisade-fences"] {
+        for (path, text) in sources(&packages[crate_name].folder.join("src")) {
+            let code = code(&text);
+            for name in &names {
+                assert!(!code.contains(&format!("\"{name}\"")), "{} names `{name}`", path.display());
+            }
+        }
+    }
+}
