@@ -45,6 +45,15 @@ impl Automata {
     /// The automata of a program, with the population of each role. `go_on` is asked now and then.
     pub fn build(
         system: &System,
+        population: impl Fn(RoleId) -> Population,
+        go_on: impl FnMut() -> bool,
+    ) -> Result<Automata, Trouble> {
+        Automata::build_with(system, Arc::new(Liveness::new(system)), population, go_on)
+    }
+
+    /// The same with the liveness of the program, where that is known.
+    pub fn build_with(
+        system: &System,
         liveness: Arc<Liveness>,
         population: impl Fn(RoleId) -> Population,
         mut go_on: impl FnMut() -> bool,

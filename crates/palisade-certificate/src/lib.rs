@@ -162,7 +162,7 @@ fn automata(task: &Task<'_>, system: &System, watch: &Watch<'_>) -> Result<Autom
         exhausted = watch.look(0);
         exhausted.is_ok()
     };
-    let automata = Automata::build(system, liveness, |role| population(task, system, role), go_on);
+    let automata = Automata::build_with(system, liveness, |role| population(task, system, role), go_on);
     exhausted?;
     automata.map_err(|trouble| Refusal::Unsuited(format!("the program has no automata ({trouble:?})")))
 }

@@ -378,16 +378,16 @@ mod tests {
     fn lines() {
         let meter = asked();
         check(&meter, None, WIDE, "3 s");
-        meter.tell("searching", &states(12_345));
+        meter.progress().report("searching", &states(12_345));
         check(&meter, None, WIDE, "3 s: searching, 12.3k states, buffer bound 2");
-        meter.tell("nobody asked", &states(12_345));
+        meter.progress().report("nobody asked", &states(12_345));
         let told = "3 s, 4.8 MiB: searching, 12.3k states, buffer bound 2";
         check(&meter, Some(5_000_000), WIDE, told);
         meter.say("nobody asked", &states(1));
         check(&meter, None, WIDE, "3 s: nobody asked, 1 state, buffer bound 2");
         let meter = asked();
-        meter.tell_of(1, "dual", "searching", &states(12_345));
-        meter.tell_of(0, "explicit", "visiting", &Stats::new());
+        meter.progress().report_lane(1, "dual", "searching", &states(12_345));
+        meter.progress().report_lane(0, "explicit", "visiting", &Stats::new());
         meter.files(2, 5);
         let told = "3 s, 2 of 5 files: explicit: visiting | dual: searching, 12.3k states, buffer bound 2";
         check(&meter, None, WIDE, told);
@@ -397,24 +397,24 @@ mod tests {
     fn an_engine_that_has_ended_is_not_shown() {
         let meter = asked();
         for (lane, engine) in ["explicit", "dual", "lazy"].into_iter().enumerate() {
-            meter.tell_of(lane, engine, "searching", &Stats::new());
+            meter.progress().report_lane(lane, engine, "searching", &Stats::new());
         }
-        meter.ended(1);
+        meter.progress().ended(1);
         check(&meter, None, WIDE, "3 s: explicit: searching | lazy: searching");
-        meter.ended(0);
-        meter.ended(2);
+        meter.progress().ended(0);
+        meter.progress().ended(2);
         check(&meter, None, WIDE, "3 s");
         // Asked again, it is heard at once.
-        meter.tell_of(1, "dual", "starting", &Stats::new());
+        meter.progress().report_lane(1, "dual", "starting", &Stats::new());
         check(&meter, None, WIDE, "3 s: dual: starting");
     }
 
     #[test]
     fn all_engines_are_there_on_a_narrow_terminal() {
         let meter = asked();
-        meter.tell_of(0, "explicit", "searching states under tso", &states(3_100_000));
-        meter.tell_of(1, "dual", "searching backward with load buffers", &states(12_345));
-        meter.tell_of(2, "sb", "starting", &Stats::new());
+        meter.progress().report_lane(0, "explicit", "searching states under tso", &states(3_100_000));
+        meter.progress().report_lane(1, "dual", "searching backward with load buffers", &states(12_345));
+        meter.progress().report_lane(2, "sb", "starting", &Stats::new());
         meter.shared.lock().lanes[0].rate = Some(253_000.0);
         let check = |width, expected| check(&meter, Some(400 << 20), width, expected);
         check(
@@ -427,7 +427,7 @@ mod tests {
         check(50, "3 s, 400.0 MiB: explicit 3.1M | dual 12.3k | sb");
         check(40, "3 s: explicit 3.1M, dual 12k, sb");
         check(10, "3 s: explicit 3.1M, dual 12k, sb");
-        meter.tell_of(3, "", "candidate 12 with 13 fences for 14 demands", &Stats::new());
+        meter.progress().report_lane(3, "", "candidate 12 with 13 fences for 14 demands", &Stats::new());
         check(60, "3 s: explicit 3.1M, dual 12k, sb, candidate 12 with 13 fen");
     }
 

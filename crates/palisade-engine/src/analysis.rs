@@ -122,7 +122,7 @@ impl<'p> Analysis<'p> {
             exhausted.is_none()
         };
         let built =
-            Automata::build(&system, self.liveness(1), |role| self.task.population(&system, role), go_on);
+            Automata::build_with(&system, self.liveness(1), |role| self.task.population(&system, role), go_on);
         if let Some(what) = exhausted {
             return Err(Reason::Exhausted(what));
         }

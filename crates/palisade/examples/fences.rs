@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p palisade --example fences`
 
-use palisade::{FencesOptions, Input, Language, Limits, RobustOptions, Robustness, Source, Which};
+use palisade::{FencesOptions, Input, Language, Limits, RobustOptions, Source, Verdict, Which};
 
 const STORE_BUFFERING: &str = "\
 shared x, y: 0..1;

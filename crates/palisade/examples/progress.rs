@@ -3,6 +3,7 @@
 //! `cargo run -p palisade --example progress`
 
 use palisade::{CheckOptions, Language, Limits, Note, Progress, Source, Stats};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Far too many states, and none of them bad.
@@ -19,7 +20,7 @@ struct Watcher {
 }
 
 impl Progress for Watcher {
-    fn tell(&self, doing: &str, stats: &Stats) {
+    fn report(&self, doing: &str, stats: &Stats) {
         match self.lines.fetch_add(1, Ordering::Relaxed) {
             0..5 => println!("{doing}: {:?}", stats.iter().next()),
             20 => self.limits.stop(),
@@ -27,8 +28,8 @@ impl Progress for Watcher {
         }
     }
 
-    fn tell_of(&self, _lane: usize, engine: &str, doing: &str, stats: &Stats) {
-        self.tell(&format!("{engine}, {doing}"), stats);
+    fn report_lane(&self, _lane: usize, engine: &str, doing: &str, stats: &Stats) {
+        self.report(&format!("{engine}, {doing}"), stats);
     }
 
     fn note(&self, note: &Note) {
@@ -42,7 +43,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let limits = Limits::unlimited(2);
     // Clones share the flag that stops them all.
     let watcher = Watcher { limits: limits.clone(), lines: AtomicUsize::new(0) };
-    let answer = palisade::check(&input.program, &CheckOptions::default(), &limits, &watcher)?;
+    let limits = limits.with_progress(Arc::new(watcher));
+    let answer = palisade::check(&input.program, &CheckOptions::default(), &limits)?;
     println!("{}: {:?}", answer.outcome.word(), answer.outcome.verdict);
     for other in &answer.others {
         println!("{}: {:?}", other.engine, other.verdict);

@@ -41,7 +41,7 @@ fn safe_programs(model: Model) -> Vec<(String, Program)> {
         let text = std::fs::read_to_string(corpus.join(&name)).expect("the corpus is complete");
         let program = read(&text);
         let limits = Limits::unlimited(1).with_work(20_000);
-        let outcome = Dual.check(&task(&program, model, Threads::Declared), &limits);
+        let outcome = Dual.check(&task(&program, model, Threads::Declared).analysis(), &limits);
         if outcome.verdict == Verdict::Holds {
             found.push((name, program));
         }

@@ -39,7 +39,7 @@ fn safe_programs() -> Vec<(String, Program)> {
         let text = std::fs::read_to_string(corpus.join(expected.file)).expect("the corpus is complete");
         let program = read(&text);
         let limits = Limits::unlimited(1).with_work(12_000);
-        let outcome = Single.check(&task(&program, Model::Pso, Interlocked::WholeBuffer), &limits);
+        let outcome = Single.check(&task(&program, Model::Pso, Interlocked::WholeBuffer).analysis(), &limits);
         if outcome.verdict == Verdict::Holds {
             found.push((expected.file.to_owned(), program));
         }

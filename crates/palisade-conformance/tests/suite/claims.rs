@@ -4,7 +4,7 @@ use palisade_base::Source;
 use palisade_conformance::brute::Scope;
 use palisade_conformance::claims::{Within, check_claims};
 use palisade_conformance::suite::SuiteConfig;
-use palisade_engine::{Engine, Limits, Outcome, Reason, Stats, Suitability, Task, Verdict};
+use palisade_engine::{Analysis, Engine, Limits, Outcome, Reason, Stats, Suitability, Verdict};
 use palisade_memory::{Machine, Model};
 use palisade_program::{Instantiation, lower};
 use palisade_syntax::{Language, parse};
@@ -17,10 +17,10 @@ impl Engine for Claims {
     fn name(&self) -> &'static str {
         "claims"
     }
-    fn suits(&self, _: &Task<'_>) -> Suitability {
+    fn suits(&self, _: &Analysis<'_>) -> Suitability {
         Suitability::Tries
     }
-    fn check(&self, _: &Task<'_>, _: &Limits) -> Outcome {
+    fn check(&self, _: &Analysis<'_>, _: &Limits) -> Outcome {
         Outcome::new("claims", Verdict::Unknown(self.0.clone()), Stats::new())
     }
 }

@@ -4,7 +4,7 @@ use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::generate::generate_parameterized;
 use palisade_conformance::parameterized::check_parameterized;
 use palisade_conformance::suite::{SuiteConfig, Unknown};
-use palisade_engine::{Engine, Limits, Outcome, Reason, Stats, Suitability, Task, Verdict, Witness};
+use palisade_engine::{Analysis, Engine, Limits, Outcome, Reason, Stats, Suitability, Verdict, Witness};
 use palisade_memory::{Machine, Model};
 use palisade_program::{Instantiation, lower, validate};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,11 +27,12 @@ impl Engine for Brute {
         "brute"
     }
 
-    fn suits(&self, _: &Task<'_>) -> Suitability {
+    fn suits(&self, _: &Analysis<'_>) -> Suitability {
         Suitability::Tries
     }
 
-    fn check(&self, task: &Task<'_>, _: &Limits) -> Outcome {
+    fn check(&self, analysis: &Analysis<'_>, _: &Limits) -> Outcome {
+        let task = &analysis.task;
         let most = if self.0 == Mistake::OneIsAll { 1 } else { 3 };
         let found = (1..=most).find_map(|any| {
             let system = task.lower(any);

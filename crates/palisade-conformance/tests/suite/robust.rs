@@ -4,7 +4,7 @@ use palisade_base::Source;
 use palisade_conformance::robust::{self, Answer, Brute};
 use palisade_conformance::robust_suite::{Config, check_robustness};
 use palisade_conformance::{Profile, generate};
-use palisade_engine::{Engine, Limits, Outcome, Robustness, Suitability, Task};
+use palisade_engine::{Analysis, Verdict, Engine, Limits, Outcome, Robustness, Suitability};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::{Program, Start};
 use palisade_program::{Instantiation, lower};
@@ -125,13 +125,14 @@ impl Engine<Robustness> for Wrong {
     fn name(&self) -> &'static str {
         "wrong"
     }
-    fn suits(&self, _: &Task<'_>) -> Suitability {
+    fn suits(&self, _: &Analysis<'_>) -> Suitability {
         Suitability::Tries
     }
-    fn check(&self, task: &Task<'_>, limits: &Limits, _: &dyn Progress) -> Outcome<Robustness> {
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome<Robustness> {
+        let task = &analysis.task;
         use palisade_engine::Reason;
         let mut outcome = Brute { most: 10_000 }.check(&task.analysis(), limits);
-        match (&mut outcome.answer, self.0) {
+        match (&mut outcome.verdict, self.0) {
             (answer, Mistake::SaysUnknown) => *answer = Verdict::Unknown(Reason::BufferBound(0)),
             (answer @ Verdict::Violated(_), Mistake::SaysRobust) => *answer = Verdict::Holds,
             (Verdict::Violated(witness), Mistake::CutsRun) => _ = witness.run.steps.pop(),

@@ -2,7 +2,7 @@
 
 use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::suite::{SuiteConfig, Unknown, check_classics, check_engine};
-use palisade_engine::{Engine, Limits, Outcome, Reason, Stats, Suitability, Task, Verdict, Witness};
+use palisade_engine::{Analysis, Engine, Limits, Outcome, Reason, Stats, Suitability, Verdict, Witness};
 use palisade_memory::Model;
 use palisade_program::Instantiation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,11 +32,12 @@ impl Engine for Brute {
         "brute"
     }
 
-    fn suits(&self, _: &Task<'_>) -> Suitability {
+    fn suits(&self, _: &Analysis<'_>) -> Suitability {
         Suitability::Tries
     }
 
-    fn check(&self, task: &Task<'_>, limits: &Limits, _: &dyn Progress) -> Outcome {
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome {
+        let task = &analysis.task;
         let instantiation = Instantiation { any: 2, every: None };
         let system = task.lower(2);
         let mut machine = task.machine(&system);

@@ -178,8 +178,7 @@ mod tests {
         for seed in 1..=60 {
             let program = generate(Profile::Simple, seed);
             let system = lower(&program, Instantiation { any: 1, every: None });
-            let liveness = Arc::new(Liveness::new(&system));
-            let automata = Automata::build(&system, liveness, |_| Population::Fixed(2), || true);
+            let automata = Automata::build(&system, |_| Population::Fixed(2), || true);
             let Ok(automata) = automata else { continue };
             let Ok(bad) = bad_combinations(&system, &automata) else { continue };
             for model in Model::ALL {

@@ -2,7 +2,7 @@
 
 use palisade_base::Source;
 use palisade_cover::{Dual, Single};
-use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Question, Safety, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
 
@@ -24,7 +24,7 @@ fn check(count: &str, condition: &str, expected: &str) {
         let outcome = engine.check(&task.analysis(), &Limits::unlimited(1));
         let found = match &outcome.verdict {
             Verdict::Violated(witness) => format!("unsafe with {}", witness.instantiation.any),
-            verdict => verdict.word().to_owned(),
+            verdict => Safety::word(verdict).to_owned(),
         };
         assert_eq!(found, expected, "{}: [{count}] {condition}: {:?}", engine.name(), outcome.verdict);
     }

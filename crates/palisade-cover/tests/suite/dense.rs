@@ -7,7 +7,7 @@ use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::random::Random;
 use palisade_conformance::seeds;
 use palisade_cover::{Dual, Single};
-use palisade_engine::{Engine, Limits, Options, Suitability, Task, Threads};
+use palisade_engine::{Engine, Limits, Options, Question, Safety, Suitability, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
 
@@ -148,7 +148,7 @@ fn differential_programs_in_which_every_instruction_matters() {
                     let verdict = engine.check(&task.analysis(), &Limits::unlimited(1)).verdict;
                     let (name, model) = (engine.name(), model.name());
                     assert_eq!(
-                        verdict.word(),
+                        Safety::word(&verdict),
                         expected,
                         "seed {seed}: {name} under {model}, {interlocked:?}\n{text}"
                     );

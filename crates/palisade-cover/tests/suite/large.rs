@@ -2,7 +2,7 @@
 
 use palisade_base::Source;
 use palisade_cover::{Dual, Single};
-use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Question, Safety, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
 
@@ -18,7 +18,7 @@ fn check(text: &str, expected: &str) {
         };
         let found = match engine.check(&task.analysis(), &Limits::unlimited(1)).verdict {
             Verdict::Unknown(reason) => reason.to_string(),
-            verdict => verdict.word().to_owned(),
+            verdict => Safety::word(&verdict).to_owned(),
         };
         assert_eq!(found, expected, "{}: {text}", engine.name());
     }

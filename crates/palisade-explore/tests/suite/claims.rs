@@ -1,7 +1,7 @@
 //! What `unknown` says about programs without end is true, and no process keeps the others from being searched.
 
 use palisade_base::Source;
-use palisade_engine::{Engine, Limits, Options, Reason, Reduction, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Question, Reason, Reduction, Safety, Task, Threads, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
@@ -24,7 +24,7 @@ fn check_unsafe(text: &str) {
     for model in Model::ALL {
         for reduction in REDUCTIONS {
             let verdict = ask(text, model, reduction, 100_000);
-            assert_eq!(verdict.word(), "unsafe", "{}, {reduction:?}: {verdict:?}", model.name());
+            assert_eq!(Safety::word(&verdict), "unsafe", "{}, {reduction:?}: {verdict:?}", model.name());
         }
     }
 }

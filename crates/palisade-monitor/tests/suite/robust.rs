@@ -2,7 +2,7 @@
 
 use palisade_conformance::Profile;
 use palisade_conformance::robust_suite::{Config, check_robustness};
-use palisade_engine::{Engine, Limits, Options, Outcome, Reason, Robustness, Suitability, Task, Threads};
+use palisade_engine::{Analysis, Engine, Limits, Options, Outcome, Reason, Robustness, Suitability, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_monitor::ByMonitors;
 use palisade_program::{lower, written::Program};
@@ -23,14 +23,14 @@ impl Engine<Robustness> for Counting {
         ByMonitors.name()
     }
 
-    fn suits(&self, task: &Task<'_>) -> Suitability {
-        ByMonitors.suits(&task.analysis())
+    fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
+        ByMonitors.suits(analysis)
     }
 
-    fn check(&self, task: &Task<'_>, limits: &Limits) -> Outcome<Robustness> {
-        let outcome = ByMonitors.check(&task.analysis(), limits);
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome<Robustness> {
+        let outcome = ByMonitors.check(analysis, limits);
         self.all.fetch_add(1, Ordering::Relaxed);
-        let unknown = matches!(outcome.answer, Verdict::Unknown(_));
+        let unknown = matches!(outcome.verdict, Verdict::Unknown(_));
         self.unknown.fetch_add(unknown.into(), Ordering::Relaxed);
         outcome
     }
@@ -75,7 +75,7 @@ fn program(text: &str) -> Program {
 fn ask(program: &Program, model: Model, interlocked: Interlocked, work: u64) -> Outcome<Robustness> {
     let task = Task { program, threads: Threads::Declared, model, interlocked, options: Options::default() };
     let outcome = ByMonitors.check(&task.analysis(), &Limits::unlimited(1).with_work(work));
-    if let Verdict::Violated(witness) = &outcome.answer {
+    if let Verdict::Violated(witness) = &outcome.verdict {
         let system = lower(program, witness.instantiation);
         let shown = violating(Machine { system: &system, model, interlocked }, &witness.run);
         assert!(shown.is_ok(), "the run shows it: {:?}", shown.err());
@@ -85,7 +85,7 @@ fn ask(program: &Program, model: Model, interlocked: Interlocked, work: u64) -> 
 
 fn check(text: &str, tso: &str, pso: &str, own_address: &str) {
     let program = program(text);
-    let word = |model, interlocked| ask(&program, model, interlocked, u64::MAX).answer.word();
+    let word = |model, interlocked| ask(&program, model, interlocked, u64::MAX).word();
     assert_eq!(word(Model::Tso, Interlocked::WholeBuffer), tso, "TSO\n{text}");
     assert_eq!(word(Model::Pso, Interlocked::WholeBuffer), pso, "PSO\n{text}");
     assert_eq!(word(Model::Pso, Interlocked::OwnAddress), own_address, "PSO, own address\n{text}");
@@ -169,7 +169,7 @@ fn what_cannot_be_decided_is_unknown_with_a_reason() {
     let endless =
         program("shared x: 0..1; process P { loop { x = 1; let r = x; } } process Q { loop { x = 0; } }");
     let outcome = ask(&endless, Model::Tso, Interlocked::WholeBuffer, 20_000);
-    let Verdict::Unknown(reason) = outcome.answer else { panic!("{:?}", outcome.answer) };
+    let Verdict::Unknown(reason) = outcome.verdict else { panic!("{:?}", outcome.verdict) };
     assert!(reason.to_string().contains("more than 20000"), "{reason}");
     // A violation is found for all that.
     let broken = program(
@@ -177,10 +177,10 @@ fn what_cannot_be_decided_is_unknown_with_a_reason() {
          process P { loop { x = 1; let r = y; } }
          process Q { loop { y = 1; let r = x; } }",
     );
-    assert_eq!(ask(&broken, Model::Tso, Interlocked::WholeBuffer, u64::MAX).answer.word(), "not-robust");
+    assert_eq!(ask(&broken, Model::Tso, Interlocked::WholeBuffer, u64::MAX).word(), "not-robust");
     // A process that computes for ever between two accesses.
     let local = program("shared x: 0..1; process P { let r: int = 0; x = 1; loop { r = r + 1; } }");
-    let answer = ask(&local, Model::Tso, Interlocked::WholeBuffer, u64::MAX).answer;
+    let answer = ask(&local, Model::Tso, Interlocked::WholeBuffer, u64::MAX).verdict;
     assert!(matches!(&answer, Verdict::Unknown(Reason::Unsupported(_))), "{answer:?}");
     // Any number of processes.
     let any = program("shared x: 0..1; process P[*] { x = 1; }");
@@ -192,7 +192,7 @@ fn what_cannot_be_decided_is_unknown_with_a_reason() {
         options: Options::default(),
     };
     assert_eq!(ByMonitors.suits(&task.analysis()), Suitability::No);
-    let answer = ByMonitors.check(&task.analysis(), &Limits::unlimited(1)).answer;
+    let answer = ByMonitors.check(&task.analysis(), &Limits::unlimited(1)).verdict;
     assert!(matches!(&answer, Verdict::Unknown(Reason::Unsupported(_))), "{answer:?}");
 }
 
@@ -201,7 +201,7 @@ fn what_cannot_be_decided_is_unknown_with_a_reason() {
 fn executions_are_counted() {
     let check = |text: &str, executions: u64| {
         let outcome = ask(&program(text), Model::Tso, Interlocked::WholeBuffer, u64::MAX);
-        assert_eq!(outcome.answer, Verdict::Holds, "{text}");
+        assert_eq!(outcome.verdict, Verdict::Holds, "{text}");
         assert_eq!(outcome.stats.get("executions"), Some(executions), "{text}");
         assert_eq!(outcome.stats.get("broken_off"), Some(0), "{text}");
     };

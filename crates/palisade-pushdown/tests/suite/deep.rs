@@ -3,7 +3,7 @@
 use palisade_base::Source;
 use palisade_conformance::brute::Answer;
 use palisade_conformance::rounds::{self, RoundLimits};
-use palisade_engine::{Bound, Engine, Limits, Options, Reason, Task, Threads, Verdict};
+use palisade_engine::{Bound, Engine, Limits, Options, Question, Reason, Safety, Task, Threads, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::Program;
@@ -72,5 +72,5 @@ fn all_heights_are_covered() {
     assert_eq!(ask(&Pushdown, &two_counts(17, 17, "up == 0"), Bound::Auto), Verdict::Holds);
     // Every multiple of 6 has an even number of returns.
     assert_eq!(ask(&Pushdown, &two_counts(6, 4, "up % 2 == 0"), Bound::Auto), Verdict::Holds);
-    assert_eq!(ask(&Pushdown, &two_counts(6, 4, "up == 0"), Bound::Auto).word(), "unsafe");
+    assert_eq!(Safety::word(&ask(&Pushdown, &two_counts(6, 4, "up == 0"), Bound::Auto)), "unsafe");
 }

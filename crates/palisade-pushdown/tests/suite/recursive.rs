@@ -7,11 +7,12 @@ use palisade_conformance::brute::Answer;
 use palisade_conformance::generate::{Recursion, generate_recursive};
 use palisade_conformance::rounds::{self, ANY, RoundLimits, most_rounds};
 use palisade_conformance::{Seeds, seeds, shrink};
-use palisade_engine::{Bound, Limits, Engine, Options, Reason, Reduction, Task, Threads, Verdict};
+use palisade_engine::{Bound, Engine, Limits, Options, Question, Reason, Reduction, Safety, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower, print};
-use palisade_pushdown::{Pushdown, is_recursive, spawns};
+use palisade_program::running::Structure;
+use palisade_pushdown::Pushdown;
 use palisade_trace::replay;
 
 fn ask(program: &Program, rounds: Bound, reduction: Reduction) -> Verdict {
@@ -27,7 +28,7 @@ fn problem(program: &Program, limits: RoundLimits, reduction: Reduction) -> Resu
     let system = lower(program, Instantiation { any: 1, every: None });
     let machine = Machine::new(&system, Model::Sc);
     // Without recursion, programs that start processes are decided for any number of rounds.
-    let any_rounds = spawns(&system) && !is_recursive(&system);
+    let any_rounds = Structure::new(&system).spawns && !Structure::new(&system).is_recursive;
     let bound = if any_rounds { ANY } else { limits.rounds };
     let answer = rounds::check(machine, RoundLimits { rounds: bound, ..limits });
     let verdict = ask(program, Bound::Fixed(limits.rounds), reduction);
@@ -41,7 +42,7 @@ fn problem(program: &Program, limits: RoundLimits, reduction: Reduction) -> Resu
             }
         }
         (Verdict::Holds | Verdict::Unknown(Reason::Rounds(_)), Answer::Unsafe(_)) => {
-            return Err(format!("{}, but there is a run", verdict.word()));
+            return Err(format!("{}, but there is a run", Safety::word(&verdict)));
         }
         (Verdict::Holds, _) => {}
         (Verdict::Unknown(Reason::Rounds(rounds)), _) if *rounds == limits.rounds => {}

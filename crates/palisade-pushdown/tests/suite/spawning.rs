@@ -6,7 +6,7 @@ use palisade_conformance::brute::Answer;
 use palisade_conformance::generate::generate_spawning;
 use palisade_conformance::rounds::{self, ANY, RoundLimits};
 use palisade_conformance::{seeds, shrink};
-use palisade_engine::{Bound, Limits, Engine, Options, Task, Threads, Verdict};
+use palisade_engine::{Bound, Engine, Limits, Options, Question, Safety, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower, print};
@@ -36,7 +36,7 @@ fn problem(program: &Program) -> Result<(&'static str, &'static str), String> {
         (Verdict::Holds, _) => {}
         (Verdict::Unknown(reason), _) => return Err(format!("unknown: {reason}")),
     }
-    Ok((verdict.word(), answer.word()))
+    Ok((Safety::word(&verdict), answer.word()))
 }
 
 /// A section that is open keeps everyone else from running, so a state in it does not stand for one without it.
@@ -47,7 +47,7 @@ fn sections_of_started_threads_come_to_an_end() {
     let source = palisade_base::Source::new("section.pal", text);
     let program =
         palisade_syntax::parse(palisade_syntax::Language::Pal, &source).expect("it is valid").program;
-    assert_eq!(ask(&program).word(), "unsafe");
+    assert_eq!(Safety::word(&ask(&program)), "unsafe");
 }
 
 /// Nine threads break it, and no more than eight are followed beside a recursion: then nothing is said about more, not even within a number of rounds.

@@ -6,7 +6,7 @@ use palisade_conformance::brute::Answer;
 use palisade_conformance::generate::{Recursion, generate_recursive, generate_spawning};
 use palisade_conformance::rounds::{self, RoundLimits};
 use palisade_conformance::{seeds, shrink};
-use palisade_engine::{Bound, Limits, Engine, Options, Reason, Task, Threads, Verdict};
+use palisade_engine::{Bound, Engine, Limits, Options, Question, Reason, Safety, Task, Threads, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::Program;
@@ -39,7 +39,7 @@ fn problem(program: &Program, limits: RoundLimits) -> Result<(&'static str, &'st
             replay(machine, &witness.run).map_err(|error| format!("the witness does not replay: {error}"))?;
         }
         (Verdict::Holds | Verdict::Unknown(Reason::Rounds(_)), Answer::Unsafe(_)) => {
-            return Err(format!("{}, but there is a run", verdict.word()));
+            return Err(format!("{}, but there is a run", Safety::word(&verdict)));
         }
         (Verdict::Holds | Verdict::Unknown(Reason::Rounds(_)), _) => {
             return Ok(("safe within the rounds", answer.word()));
@@ -49,7 +49,7 @@ fn problem(program: &Program, limits: RoundLimits) -> Result<(&'static str, &'st
         }
         (Verdict::Unknown(reason), _) => return Err(format!("unknown: {reason}")),
     }
-    Ok((verdict.word(), answer.word()))
+    Ok((Safety::word(&verdict), answer.word()))
 }
 
 fn check(limits: RoundLimits, programs: u64, generate: impl Fn(u64) -> Program) {

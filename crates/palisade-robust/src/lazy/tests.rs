@@ -8,11 +8,11 @@ use crate::attacks::find;
 use crate::expand::Question;
 use crate::search::Effort;
 use palisade_base::Id;
-use palisade_conformance::brute::{self, Limits};
+use palisade_conformance::brute::{self, Scope};
 use palisade_conformance::{Profile, generate, seeds};
 use palisade_engine::{Limits, Stats};
 use palisade_memory::{Machine, Model, State};
-use palisade_program::running::System;
+use palisade_program::running::{Structure, System};
 use palisade_program::{Instantiation, Value, lower, print};
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ type Seen = (Vec<(u32, Vec<Value>)>, Vec<Value>);
 
 /// The states with empty buffers, outside sections, that are TSO-reachable, as far as the original program has them. `None` if there are too many.
 fn reachable(system: &System, original: &System) -> Option<BTreeSet<Seen>> {
-    let found = brute::reachable(Machine::new(system, Model::Tso), Limits::states(6_000));
+    let found = brute::reachable(Machine::new(system, Model::Tso), Scope::states(6_000));
     let seen = |state: &State| {
         let thread = |thread: &palisade_memory::Thread| {
             let [frame] = thread.frames.as_slice() else { return None };
@@ -60,7 +60,7 @@ fn check(profile: Profile, variant: Variant, least: usize) {
     for seed in &seeds {
         let program = generate(profile, seed);
         let original = lower(&program, Instantiation { any: 2, every: None });
-        if super::calls(&original) {
+        if Structure::new(&original).calls {
             continue;
         }
         let Some(expected) = reachable(&original, &original) else { continue };

@@ -2,7 +2,7 @@
 
 use palisade_conformance::generate::generate_parameterized;
 use palisade_conformance::robust::{Answer, check};
-use palisade_engine::{Engine, Limits, Options, Robustness, Task, Threads};
+use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::{Instantiation, lower, print};
 use palisade_robust::Attacks;
@@ -17,7 +17,7 @@ fn random_templates() {
             let options = Options::default();
             let task = Task { program: &program, threads: Threads::Declared, model, interlocked, options };
             let limits = Limits::unlimited(1).with_work(20_000);
-            match Attacks.check(&task.analysis(), &limits).answer {
+            match Attacks.check(&task.analysis(), &limits).verdict {
                 Verdict::Holds => {
                     for any in 1..=2 {
                         let system = lower(&program, Instantiation { any, every: None });

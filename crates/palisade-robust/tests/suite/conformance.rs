@@ -3,7 +3,7 @@
 use palisade_base::Source;
 use palisade_conformance::robust::ask;
 use palisade_conformance::robust_suite::{Config, check_robustness};
-use palisade_engine::{Options, Task, Threads};
+use palisade_engine::{Options, Question, Robustness, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_robust::Attacks;
 use palisade_syntax::{Language, parse};
@@ -28,5 +28,5 @@ fn a_failing_assertion_does_not_hide_a_cycle() {
         interlocked: Interlocked::default(),
         options: Options::default(),
     };
-    assert_eq!(ask(&Attacks, &task).word(), "not-robust");
+    assert_eq!(Robustness::word(&ask(&Attacks, &task)), "not-robust");
 }

@@ -2,17 +2,17 @@
 
 use palisade_base::{Id, Source};
 use palisade_conformance::{Profile, generate, robust, seeds};
-use palisade_engine::{Limits, Options, Races, Task, Threads};
+use palisade_engine::{Engine, Limits, Options, Question, Task, Threads, TriangularRaces, Verdict};
 use palisade_memory::{Action, Effect, Interlocked, Machine, Model, State, Step};
 use palisade_program::running::{CellId, Instr, ThreadId};
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower, print};
-use palisade_robust::triangular;
+use palisade_robust::Triangles;
 use palisade_syntax::{Language, parse};
 use palisade_trace::triangle;
 use rustc_hash::FxHashSet;
 
-fn ask(program: &Program) -> Races {
+fn ask(program: &Program) -> Verdict {
     let task = Task {
         program,
         threads: Threads::Declared,
@@ -20,7 +20,7 @@ fn ask(program: &Program) -> Races {
         interlocked: Interlocked::default(),
         options: Options::default(),
     };
-    triangular(&task, &Limits::unlimited(1)).answer
+    Triangles.check(&task.analysis(), &Limits::unlimited(1)).verdict
 }
 
 /// Every state under SC, with the cell each thread has stored to last, if nothing has waited for that. `None` if there are too many.
@@ -155,7 +155,7 @@ fn random_programs() {
 fn programs() {
     let check = |text: &str, expected: &str| {
         let program = parse(Language::Pal, &Source::new("test.pal", text)).expect("it is valid").program;
-        assert_eq!(ask(&program).word(), expected, "{text}");
+        assert_eq!(TriangularRaces::word(&ask(&program)), expected, "{text}");
     };
     // Robust, and yet there is a race.
     check("shared x, y: 0..1; process P { x = 1; let r = y; } process Q { y = 1; }", "racy");

@@ -1,7 +1,7 @@
-//! Asking engines that say what they are told to.
+//! Asking engines whose answers are fixed.
 
 use super::*;
-use palisade_engine::{Options, Proof, Threads};
+use palisade_engine::{Options, Proof, Safety, Task, Threads};
 use palisade_memory::Interlocked;
 use palisade_program::written::Program;
 use std::collections::BTreeSet;
@@ -33,10 +33,10 @@ impl Engine for Worker {
     fn name(&self) -> &'static str {
         self.name
     }
-    fn suits(&self, _: &Task<'_>) -> Suitability {
+    fn suits(&self, _: &Analysis<'_>) -> Suitability {
         self.suits
     }
-    fn check(&self, _: &Task<'_>, limits: &Limits, _: &dyn Progress) -> Outcome {
+    fn check(&self, _: &Analysis<'_>, limits: &Limits) -> Outcome {
         let go_on = |done| limits.check(self.bytes).and(limits.check_work(done));
         let verdict = match self.work {
             None => Verdict::Unknown(Reason::Unsupported(self.name.to_owned())),
@@ -50,22 +50,18 @@ impl Engine for Worker {
     fn proofs(&self) -> Proofs {
         self.proofs
     }
-    fn prove(&self, task: &Task<'_>, limits: &Limits) -> (Outcome, Option<Proof>) {
-        let outcome = self.check(&task.analysis(), limits);
+    fn prove(&self, analysis: &Analysis<'_>, limits: &Limits) -> (Outcome, Option<Proof>) {
+        let outcome = self.check(analysis, limits);
         let proves = self.proofs > Proofs::None && outcome.verdict == Verdict::Holds;
         (outcome, proves.then_some(Proof::AllStates))
     }
 }
 
-fn ask_workers(workers: &[Worker], limits: &Limits) -> Said {
+fn ask_workers(workers: &[Worker], limits: &Limits) -> Heard<Safety> {
     ask_for(workers, limits, Wanted::Answer)
 }
 
-fn ask_for(workers: &[Worker], limits: &Limits, wanted: Wanted) -> Said {
-    ask_watched(workers, limits, wanted)
-}
-
-fn ask_watched(workers: &[Worker], limits: &Limits, wanted: Wanted) -> Said {
+fn ask_for(workers: &[Worker], limits: &Limits, wanted: Wanted) -> Heard<Safety> {
     let program = Program::default();
     let task = Task {
         program: &program,
@@ -75,27 +71,27 @@ fn ask_watched(workers: &[Worker], limits: &Limits, wanted: Wanted) -> Said {
         options: Options::default(),
     };
     let engines: Vec<&dyn Engine> = workers.iter().map(|worker| worker as &dyn Engine).collect();
-    ask_all(&|_| engines.clone(), &task, limits, wanted).expect("nothing to replay")
+    ask_all(&|_| engines.clone(), &task.analysis(), limits, wanted).expect("nothing to replay")
 }
 
-const LITTLE: Option<u64> = Some(TASTE.0);
-const MUCH: Option<u64> = Some(TASTE.0 + 1);
-const FOR_EVER: Option<u64> = Some(u64::MAX);
+const LITTLE: Option<u64> = Some(PROBE.0);
+const MUCH: Option<u64> = Some(PROBE.0 + 1);
+const FOREVER: Option<u64> = Some(u64::MAX);
 
 #[test]
 fn nobody_waits_for_an_engine_that_takes_long() {
     let check = |work: [Option<u64>; 2], engine: &str, verdict: &str| {
         for jobs in 1..=3 {
             let workers = [Worker::new("a", work[0], 0), Worker::new("b", work[1], 0)];
-            let outcome = ask_workers(&workers, &Limits::unlimited(jobs)).asked.outcome;
-            assert_eq!((outcome.engine, outcome.verdict.word()), (engine, verdict), "{work:?}");
+            let outcome = ask_workers(&workers, &Limits::unlimited(jobs)).said.outcome;
+            assert_eq!((outcome.engine, outcome.word()), (engine, verdict), "{work:?}");
         }
     };
     check([LITTLE, LITTLE], "a", "safe");
     check([MUCH, LITTLE], "b", "safe");
     check([None, MUCH], "b", "safe");
-    check([FOR_EVER, MUCH], "b", "safe");
-    check([MUCH, FOR_EVER], "a", "safe");
+    check([FOREVER, MUCH], "b", "safe");
+    check([MUCH, FOREVER], "a", "safe");
     check([None, None], "a", "unknown");
 }
 
@@ -103,12 +99,12 @@ fn nobody_waits_for_an_engine_that_takes_long() {
 fn reluctant_engines_are_asked_when_the_others_do_not_know_at_once() {
     let check = |eager: Option<u64>, reluctant: Option<u64>, engine: &str| {
         let workers = [Worker::new("a", eager, 0), Worker::new("b", reluctant, 0).reluctant()];
-        let outcome = ask_workers(&workers, &Limits::unlimited(1)).asked.outcome;
+        let outcome = ask_workers(&workers, &Limits::unlimited(1)).said.outcome;
         assert_eq!(outcome.engine, engine, "{eager:?} {reluctant:?}");
     };
     check(MUCH, LITTLE, "a");
     check(None, LITTLE, "b");
-    check(FOR_EVER, MUCH, "b");
+    check(FOREVER, MUCH, "b");
 }
 
 #[test]
@@ -118,15 +114,15 @@ fn where_a_proof_is_wanted_safe_is_no_answer_without() {
         let named = ["a", "b"].into_iter().zip(workers);
         let workers: Vec<Worker> =
             named.map(|(name, (work, proofs))| Worker::new(name, work, 0).proves(proofs)).collect();
-        let asked = ask_for(&workers, &Limits::unlimited(1), Wanted::Proof).asked;
-        assert_eq!((asked.outcome.engine, asked.proof.is_some()), (engine, proved));
+        let said = ask_for(&workers, &Limits::unlimited(1), Wanted::Proof).said;
+        assert_eq!((said.outcome.engine, said.proof.is_some()), (engine, proved));
     };
     check([(LITTLE, Nothing), (LITTLE, Argued)], "b", true);
     check([(LITTLE, Nothing), (MUCH, ByVisitingAll)], "b", true);
     check([(LITTLE, Nothing), (MUCH, Nothing)], "a", false);
     check([(LITTLE, ByVisitingAll), (LITTLE, Argued)], "a", true);
-    check([(Some(SIP.0 + 1), ByVisitingAll), (LITTLE, Argued)], "b", true);
-    check([(Some(SIP.0 + 1), ByVisitingAll), (None, Argued)], "a", true);
+    check([(Some(ALL_STATES_PROBE.0 + 1), ByVisitingAll), (LITTLE, Argued)], "b", true);
+    check([(Some(ALL_STATES_PROBE.0 + 1), ByVisitingAll), (None, Argued)], "a", true);
 }
 
 #[test]
@@ -138,10 +134,10 @@ fn an_engine_that_has_ended_is_at_work_no_more() {
         ever: Mutex<BTreeSet<String>>,
     }
     impl Progress for Working {
-        fn tell(&self, _: &str, _: &Stats) {
-            unreachable!("engines tell with their number")
+        fn report(&self, _: &str, _: &Stats) {
+            unreachable!("engines report with their index")
         }
-        fn tell_of(&self, lane: usize, engine: &str, _: &str, _: &Stats) {
+        fn report_lane(&self, lane: usize, engine: &str, _: &str, _: &Stats) {
             self.now.lock().expect("no panic").push((lane, engine.to_owned()));
             self.ever.lock().expect("no panic").insert(engine.to_owned());
         }
@@ -151,21 +147,21 @@ fn an_engine_that_has_ended_is_at_work_no_more() {
     }
     for workers in [
         vec![Worker::new("a", MUCH, 0)],
-        vec![Worker::new("a", None, 0), Worker::new("b", MUCH, 0), Worker::new("c", FOR_EVER, 0)],
+        vec![Worker::new("a", None, 0), Worker::new("b", MUCH, 0), Worker::new("c", FOREVER, 0)],
     ] {
-        let working = Working::default();
+        let working = Arc::new(Working::default());
         let names: Vec<&str> = workers.iter().map(|worker| worker.name).collect();
-        ask_watched(&workers, &Limits::unlimited(1), Wanted::Answer, &working);
-        assert_eq!(working.now.into_inner().expect("no panic"), []);
-        assert!(working.ever.into_inner().expect("no panic").iter().eq(&names));
+        ask_workers(&workers, &Limits::unlimited(1).with_progress(working.clone()));
+        assert_eq!(*working.now.lock().expect("no panic"), []);
+        assert!(working.ever.lock().expect("no panic").iter().eq(&names));
     }
 }
 
 #[test]
 fn the_others_are_stopped_and_say_so() {
-    let workers = [Worker::new("a", FOR_EVER, 0), Worker::new("b", MUCH, 0), Worker::new("c", None, 0)];
+    let workers = [Worker::new("a", FOREVER, 0), Worker::new("b", MUCH, 0), Worker::new("c", None, 0)];
     let said = ask_workers(&workers, &Limits::unlimited(1));
-    assert_eq!(said.asked.outcome.engine, "b");
+    assert_eq!(said.said.outcome.engine, "b");
     let others: Vec<_> = said.others.iter().map(|other| (other.engine, other.verdict.clone())).collect();
     let unsupported = Reason::Unsupported("c".to_owned());
     let stopped = Reason::Exhausted(Exhausted::Stopped);
@@ -176,9 +172,9 @@ fn the_others_are_stopped_and_say_so() {
 fn who_makes_room_tries_again_with_all_the_memory() {
     // Together they hold too much; the first never knows, the second needs what the first holds.
     let check = |bytes: [u64; 2], verdict: &str| {
-        let workers = [Worker::new("a", Some(TASTE.0 * 4), bytes[0]), Worker::new("b", MUCH, bytes[1])];
+        let workers = [Worker::new("a", Some(PROBE.0 * 4), bytes[0]), Worker::new("b", MUCH, bytes[1])];
         let limits = Limits::unlimited(2).with_memory(100);
-        assert_eq!(ask_workers(&workers, &limits).asked.outcome.verdict.word(), verdict, "{bytes:?}");
+        assert_eq!(ask_workers(&workers, &limits).said.outcome.word(), verdict, "{bytes:?}");
     };
     check([60, 60], "safe");
     check([200, 60], "safe");
@@ -188,9 +184,9 @@ fn who_makes_room_tries_again_with_all_the_memory() {
 
 #[test]
 fn time_is_for_all_of_them_together() {
-    let workers = [Worker::new("a", None, 0), Worker::new("b", FOR_EVER, 0), Worker::new("c", FOR_EVER, 0)];
+    let workers = [Worker::new("a", None, 0), Worker::new("b", FOREVER, 0), Worker::new("c", FOREVER, 0)];
     let limits = Limits::unlimited(1).with_timeout(Duration::from_millis(300));
-    let outcome = ask_workers(&workers, &limits).asked.outcome;
+    let outcome = ask_workers(&workers, &limits).said.outcome;
     let Verdict::Unknown(reason) = &outcome.verdict else { panic!("nobody can know") };
     assert!(matches!(reason.what_ran_out(), Some(Exhausted::Time(_))), "{reason}");
     assert_eq!(outcome.engine, "b", "who would have gone on says why there is no answer");
@@ -198,15 +194,15 @@ fn time_is_for_all_of_them_together() {
 
 #[test]
 fn what_is_stopped_while_it_tastes_was_stopped() {
-    let workers = [Worker::new("a", FOR_EVER, 0), Worker::new("b", FOR_EVER, 0)];
+    let workers = [Worker::new("a", FOREVER, 0), Worker::new("b", FOREVER, 0)];
     let limits = Limits::unlimited(1);
     limits.stop();
-    let Verdict::Unknown(reason) = ask_workers(&workers, &limits).asked.outcome.verdict else {
+    let Verdict::Unknown(reason) = ask_workers(&workers, &limits).said.outcome.verdict else {
         panic!("nobody can know")
     };
     assert_eq!(reason.what_ran_out(), Some(Exhausted::Stopped));
     let limits = Limits::unlimited(1).with_timeout(Duration::from_millis(1));
-    let Verdict::Unknown(reason) = ask_workers(&workers, &limits).asked.outcome.verdict else {
+    let Verdict::Unknown(reason) = ask_workers(&workers, &limits).said.outcome.verdict else {
         panic!("nobody can know")
     };
     assert_eq!(reason.what_ran_out(), Some(Exhausted::Time(Duration::from_millis(1))));
@@ -219,11 +215,11 @@ impl Engine for OnlySc {
     fn name(&self) -> &'static str {
         "sc"
     }
-    fn suits(&self, _: &Task<'_>) -> Suitability {
+    fn suits(&self, _: &Analysis<'_>) -> Suitability {
         Suitability::Tries
     }
-    fn check(&self, task: &Task<'_>, limits: &Limits, _: &dyn Progress) -> Outcome {
-        if task.model == Model::Sc {
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome {
+        if analysis.task.model == Model::Sc {
             return self.0.clone();
         }
         let mut done = 0;
@@ -251,15 +247,20 @@ fn a_program_that_is_robust_is_searched_under_sc() {
         interlocked: Interlocked::default(),
         options: Options::default(),
     };
-    let found = palisade_explore::Explicit.check(&task(Model::Sc), &Limits::unlimited(1));
-    let under_sc = Outcome { engine: "sc", ..found };
+    let found = palisade_explore::Explicit.check(&task(Model::Sc).analysis(), &Limits::unlimited(1));
+    let under_sc: Outcome = Outcome::new("sc", found.verdict, found.stats);
     for model in [Model::Tso, Model::Pso] {
         for jobs in 1..=2 {
             let engine = OnlySc(under_sc.clone());
             let (task, limits) = (task(model), Limits::unlimited(jobs));
-            let said = ask_all(&|_| vec![&engine, &crate::scout::Scout], &task, &limits, Wanted::Answer);
+            let said = ask_all(
+                &|_| vec![&engine, &crate::scout::Scout],
+                &task.analysis(),
+                &limits,
+                Wanted::Answer,
+            );
             let said = said.expect("the run replays under the memory model");
-            let Verdict::Violated(witness) = &said.asked.outcome.verdict else { panic!("{said:?}") };
+            let Verdict::Violated(witness) = &said.said.outcome.verdict else { panic!("{said:?}") };
             let updates = witness
                 .run
                 .steps
@@ -267,14 +268,16 @@ fn a_program_that_is_robust_is_searched_under_sc() {
                 .filter(|step| matches!(step.action, palisade_memory::Action::Update { .. }));
             assert_eq!(updates.count(), 2, "stores go through the buffer");
             let others: Vec<_> = said.others.iter().map(|other| other.verdict.clone()).collect();
-            assert_eq!(others, [Verdict::Unknown(Reason::Unsupported(palisade_engine::ROBUST.to_owned()))]);
+            assert_eq!(others, [Verdict::Unknown(Reason::Robust)]);
         }
     }
     // Proofs are about the memory model.
     let limits = Limits::unlimited(1).with_timeout(Duration::from_millis(300));
-    let engine = OnlySc(Outcome { verdict: Verdict::Holds, ..under_sc });
-    let said = ask_all(&|_| vec![&engine, &crate::scout::Scout], &task(Model::Tso), &limits, Wanted::Proof);
-    assert!(matches!(said.expect("no run").asked.outcome.verdict, Verdict::Unknown(_)));
+    let engine = OnlySc(Outcome::new("sc", Verdict::Holds, under_sc.stats));
+    let under_tso = task(Model::Tso);
+    let engines = |_: &Analysis<'_>| vec![&engine as &dyn Engine, &crate::scout::Scout];
+    let said = ask_all(&engines, &under_tso.analysis(), &limits, Wanted::Proof);
+    assert!(matches!(said.expect("no run").said.outcome.verdict, Verdict::Unknown(_)));
 }
 
 /// How an engine is broken.
@@ -282,7 +285,7 @@ fn a_program_that_is_robust_is_searched_under_sc() {
 pub(crate) enum Broken {
     /// It found a bad state, but no run to it.
     NoRun,
-    /// The same, seen when the limits had run out.
+    /// The same, seen when the budget had run out.
     NoRunInTime,
     Panics,
     /// Its run is not one.
@@ -305,10 +308,10 @@ impl Engine for BrokenEngine {
     fn name(&self) -> &'static str {
         "broken"
     }
-    fn suits(&self, _: &Task<'_>) -> Suitability {
+    fn suits(&self, _: &Analysis<'_>) -> Suitability {
         Suitability::Tries
     }
-    fn check(&self, task: &Task<'_>, limits: &Limits, _: &dyn Progress) -> Outcome {
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome {
         let bug = || Reason::Bug("a bad state was found, but no run to it".to_owned());
         let verdict = match (limits.check_work(self.after), self.how) {
             (Err(what), _) => Verdict::Unknown(Reason::Exhausted(what)),
@@ -316,7 +319,7 @@ impl Engine for BrokenEngine {
             (_, Broken::NoRunInTime) => Verdict::Unknown(Reason::exhausted(Exhausted::Stopped, Some(bug()))),
             (_, Broken::Panics) => panic!("on purpose"),
             (_, Broken::FalseRun) => Verdict::Violated(palisade_engine::Witness {
-                instantiation: task.instantiation(1),
+                instantiation: analysis.instantiation(1),
                 run: palisade_trace::Run { memory: vec![0], steps: Vec::new() },
             }),
             (_, Broken::FalseProof | Broken::FalseSafe) => Verdict::Holds,
@@ -327,8 +330,8 @@ impl Engine for BrokenEngine {
     fn proofs(&self) -> Proofs {
         if self.how == Broken::FalseProof { Proofs::ByVisitingAll } else { Proofs::None }
     }
-    fn prove(&self, task: &Task<'_>, limits: &Limits) -> (Outcome, Option<Proof>) {
-        let outcome = self.check(&task.analysis(), limits);
+    fn prove(&self, analysis: &Analysis<'_>, limits: &Limits) -> (Outcome, Option<Proof>) {
+        let outcome = self.check(analysis, limits);
         let proves = self.how == Broken::FalseProof && outcome.verdict == Verdict::Holds;
         (outcome, proves.then_some(Proof::AllStates))
     }
@@ -341,10 +344,10 @@ impl Engine for Late {
     fn name(&self) -> &'static str {
         "late"
     }
-    fn suits(&self, _: &Task<'_>) -> Suitability {
+    fn suits(&self, _: &Analysis<'_>) -> Suitability {
         Suitability::Tries
     }
-    fn check(&self, _: &Task<'_>, limits: &Limits, _: &dyn Progress) -> Outcome {
+    fn check(&self, _: &Analysis<'_>, limits: &Limits) -> Outcome {
         let mut done = 0;
         loop {
             done += 1;
@@ -379,11 +382,11 @@ fn a_bug_in_an_engine_is_reported_whatever_the_others_say() {
     let task = task_of(&program);
     let check = |how: Broken, wanted: Wanted, part: &str| {
         // It shows at once, or when engines are asked side by side; beside one that never ends, one that never knows, and one that says `safe`.
-        for after in [TASTE.0, SIP.0 + 1] {
+        for after in [PROBE.0, ALL_STATES_PROBE.0 + 1] {
             let broken = BrokenEngine { how, after };
-            for other in [FOR_EVER, None, MUCH].map(|work| Worker::new("a", work, 0)) {
+            for other in [FOREVER, None, MUCH].map(|work| Worker::new("a", work, 0)) {
                 for engines in [vec![&broken as &dyn Engine, &other], vec![&other, &broken]] {
-                    let said = ask_all(&|_| engines.clone(), &task, &Limits::unlimited(2), wanted);
+                    let said = ask_all(&|_| engines.clone(), &task.analysis(), &Limits::unlimited(2), wanted);
                     let error = said.expect_err("a bug is no verdict").to_string();
                     assert!(error.contains(part), "{how:?}: {error}");
                     assert!(error.contains("This is a bug in Palisade"), "{error}");
@@ -405,13 +408,13 @@ fn engines_that_disagree_are_reported() {
     let found = palisade_explore::Explicit.check(&task.analysis(), &Limits::unlimited(1));
     let check = |engines: [&dyn Engine; 2], expected: (&'static str, &'static str)| {
         for engines in [vec![engines[0], engines[1]], vec![engines[1], engines[0]]] {
-            let said = ask_all(&|_| engines.clone(), &task, &Limits::unlimited(2), Wanted::Answer);
-            let (safe, other) = expected;
-            assert_eq!(said.expect_err("there is no verdict"), CheckError::Disagreement { safe, other });
+            let said = ask_all(&|_| engines.clone(), &task.analysis(), &Limits::unlimited(2), Wanted::Answer);
+            let (holds, other) = expected;
+            assert_eq!(said.expect_err("there is no verdict"), disagreement::<Safety>(holds, other));
         }
     };
-    let says_safe = BrokenEngine { how: Broken::FalseSafe, after: SIP.0 };
-    check([&says_safe, &Late(Outcome { engine: "late", ..found })], ("broken", "late"));
+    let says_safe = BrokenEngine { how: Broken::FalseSafe, after: ALL_STATES_PROBE.0 };
+    check([&says_safe, &Late(Outcome::new("late", found.verdict, found.stats))], ("broken", "late"));
     let knows = BrokenEngine { how: Broken::Unshown, after: 0 };
     check([&knows, &Worker::new("a", MUCH, 0)], ("a", "broken"));
 }
@@ -419,7 +422,7 @@ fn engines_that_disagree_are_reported() {
 #[test]
 fn what_holds_within_rounds_under_sc_is_not_said_of_another_model() {
     let told = |reason: Reason| {
-        let mut outcome = Outcome::new("sc", Verdict::Unknown(reason), Stats::new());
+        let mut outcome: Outcome = Outcome::new("sc", Verdict::Unknown(reason), Stats::new());
         outcome_of_robust(&mut outcome);
         match outcome.verdict {
             Verdict::Unknown(reason) => (reason.to_string(), reason.is_bound()),

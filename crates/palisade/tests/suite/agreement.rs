@@ -2,7 +2,7 @@
 //!
 //! A hundred programs each time; `PALISADE_SEEDS=2000 cargo test --release -p palisade --test suite agreement -- --nocapture` takes two thousand of each profile, `PALISADE_SEED=7` that one only.
 
-use palisade::engine::{Limits, Options, Silent, Task, Threads, Verdict};
+use palisade::engine::{Question, Safety, Limits, Options, Task, Threads, Verdict};
 use palisade::memory::{Interlocked, Model};
 use palisade_conformance::{Profile, generate, seeds};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ fn differential_engines_agree_on_programs_with_loops() {
                     let limits = Limits::unlimited(1).with_work(5_000);
                     match engine.check(&task.analysis(), &limits).verdict {
                         Verdict::Unknown(_) => {}
-                        verdict => answers.push((engine.name(), verdict.word())),
+                        verdict => answers.push((engine.name(), Safety::word(&verdict))),
                     }
                 }
                 for &(engine, word) in &answers {

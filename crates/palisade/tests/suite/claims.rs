@@ -2,10 +2,10 @@
 //!
 //! A few programs of each kind each time; `PALISADE_SEEDS=500 cargo test --release -p palisade --test suite claims -- --nocapture` takes five hundred, `PALISADE_SEED=7` that one only.
 
-use palisade::engine::{Engine, Limits, Options, Outcome, Progress, Silent, Suitability, Task, Verdict};
+use palisade::engine::{Analysis, Engine, Limits, Options, Outcome, Suitability, Verdict};
 use palisade::syntax::parse;
 use palisade::{CheckOptions, EngineChoice, Language, Model, check};
-use palisade_conformance::brute::Limits;
+use palisade_conformance::brute::Scope;
 use palisade_conformance::claims::check_claims;
 use palisade_conformance::suite::SuiteConfig;
 use std::time::Duration;
@@ -17,10 +17,11 @@ impl Engine for Auto {
     fn name(&self) -> &'static str {
         "auto"
     }
-    fn suits(&self, _: &Task<'_>) -> Suitability {
+    fn suits(&self, _: &Analysis<'_>) -> Suitability {
         Suitability::Decides
     }
-    fn check(&self, task: &Task<'_>, limits: &Limits) -> Outcome {
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome {
+        let task = &analysis.task;
         let options = CheckOptions {
             model: task.model,
             interlocked: task.interlocked,
@@ -38,7 +39,7 @@ fn config(programs: usize, timeout: Duration) -> SuiteConfig {
         programs,
         first_seed: 9001,
         options: Options { max_buffer: 2, ..Options::default() },
-        limits: Limits { states: 1_000, buffer: None },
+        limits: Scope { states: 1_000, buffer: None },
         timeout,
         ..SuiteConfig::default()
     }

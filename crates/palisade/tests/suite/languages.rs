@@ -4,7 +4,7 @@
 use palisade::memory::Machine;
 use palisade::program::{Instantiation, lower};
 use palisade::{CheckOptions, Input, Language, Limits, Model, Source};
-use palisade_conformance::brute::{self, Answer, Limits};
+use palisade_conformance::brute::{self, Answer, Scope};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ fn oracle_expectations_are_what_brute_force_says() {
         let input = read(&file, text, language(&file));
         let system = lower(&input.program, Instantiation { any: 1, every: None });
         for (model, expected) in Model::ALL.into_iter().zip(&expected) {
-            let limits = Limits { states: 50_000, buffer: Some(6) };
+            let limits = Scope { states: 50_000, buffer: Some(6) };
             let answer = brute::check(Machine::new(&system, model), limits);
             if answer != Answer::Inconclusive {
                 conclusive += 1;

@@ -1,6 +1,6 @@
 //! Engines for robustness agree with one another wherever two of them have an answer.
 
-use palisade::engine::{Limits, Options, Robustness, Silent, Suitability, Task, Threads};
+use palisade::engine::{Limits, Options, Question, Robustness, Suitability, Task, Threads, Verdict};
 use palisade::engines::robustness_engines;
 use palisade::{Interlocked, Model};
 use palisade_conformance::{Profile, generate, seeds};
@@ -29,16 +29,16 @@ fn differential_random_programs() {
                 {
                     let time = if profile.is_acyclic() { 10_000 } else { 40 };
                     let limits = Limits::unlimited(1).with_timeout(Duration::from_millis(time));
-                    let answer = engine.check(&task.analysis(), &limits).answer;
+                    let answer = engine.check(&task.analysis(), &limits).verdict;
                     if matches!(answer, Verdict::Unknown(_)) {
                         continue;
                     }
                     if let Some((other, said)) = known {
                         let place = format!("{profile:?}, seed {seed}, {} ({interlocked:?})", model.name());
-                        assert_eq!(said, answer.word(), "{place}: {other} against {}", engine.name());
+                        assert_eq!(said, Robustness::word(&answer), "{place}: {other} against {}", engine.name());
                         compared += 1;
                     }
-                    known = Some((engine.name(), answer.word()));
+                    known = Some((engine.name(), Robustness::word(&answer)));
                 }
             }
         }

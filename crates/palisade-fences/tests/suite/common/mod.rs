@@ -3,9 +3,9 @@
 use palisade_base::Source;
 use palisade_conformance::brute::{self, Scope};
 use palisade_conformance::robust;
-use palisade_engine::{Limits, Reason, Stats, Witness};
+use palisade_engine::{Limits, Reason, Stats, Verdict, Witness};
 use palisade_fences::{
-    Fencing, Findings, Judgement, Oracle, Per, Placement, Places, Verdict, Wanted, Which, find,
+    Fencing, Findings, Judgement, Oracle, Per, Placement, Places, Wanted, Which, find,
 };
 use palisade_memory::{Machine, Model, State};
 use palisade_program::running::System;
