@@ -121,8 +121,12 @@ impl<'p> Analysis<'p> {
             exhausted = limits.check(0).err();
             exhausted.is_none()
         };
-        let built =
-            Automata::build_with(&system, self.liveness(1), |role| self.task.population(&system, role), go_on);
+        let built = Automata::build_with(
+            &system,
+            self.liveness(1),
+            |role| self.task.population(&system, role),
+            go_on,
+        );
         if let Some(what) = exhausted {
             return Err(Reason::Exhausted(what));
         }

@@ -4,7 +4,7 @@ use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal, verify};
 use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::{Profile, generate, seeds};
-use palisade_engine::{Limits, Exhausted, Options, Proof, Task, Threads};
+use palisade_engine::{Exhausted, Limits, Options, Proof, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
 use palisade_syntax::{Language, parse};
@@ -135,10 +135,7 @@ fn endless_states_and_any_number_of_processes_are_not_accepted() {
     assert_eq!(judged, Err(Refusal::Exhausted(Exhausted::Memory(1 << 22))));
     assert!(verify(&task(&endless, Model::Sc), &Proof::AllStates, &limits).is_ok());
     let any = read("shared x: 0..1; process P[*] { x = 1; }");
-    assert!(matches!(
-        verify(&task(&any, Model::Sc), &Proof::AllStates, &limits),
-        Err(Refusal::Unsuited(_))
-    ));
+    assert!(matches!(verify(&task(&any, Model::Sc), &Proof::AllStates, &limits), Err(Refusal::Unsuited(_))));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Whatever engine says `safe` of a program of the corpus: there is a proof, and it convinces.
 
 use palisade::engine::{Bound, Options};
-use palisade::{Answer, Limits, CheckOptions, EngineChoice, Language, Model, Source};
+use palisade::{Answer, CheckOptions, EngineChoice, Language, Limits, Model, Source};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

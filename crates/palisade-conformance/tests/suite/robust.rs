@@ -4,7 +4,7 @@ use palisade_base::Source;
 use palisade_conformance::robust::{self, Answer, Brute};
 use palisade_conformance::robust_suite::{Config, check_robustness};
 use palisade_conformance::{Profile, generate};
-use palisade_engine::{Analysis, Verdict, Engine, Limits, Outcome, Robustness, Suitability};
+use palisade_engine::{Analysis, Engine, Limits, Outcome, Robustness, Suitability, Verdict};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::{Program, Start};
 use palisade_program::{Instantiation, lower};

@@ -1,6 +1,6 @@
 //! The files of the corpus are what they should be: complete, generated as they say, readable, and never contradicted.
 
-use palisade::{Limits, CheckOptions, Language, Model, Options, Source, Verdict};
+use palisade::{CheckOptions, Language, Limits, Model, Options, Source, Verdict};
 use palisade_corpus::{Safety, Verdicts, expectations, families, generated, round_expectations};
 use std::collections::BTreeSet;
 use std::fs;
@@ -117,8 +117,8 @@ fn exact_engines_decide_every_file() {
         {
             let engine = palisade::EngineChoice::Named(engine.to_owned());
             let options = CheckOptions { model, engine: engine.clone(), ..CheckOptions::default() };
-            let answer = palisade::check(&input.program, &options, &Limits::unlimited(1))
-                .expect("runs replay");
+            let answer =
+                palisade::check(&input.program, &options, &Limits::unlimited(1)).expect("runs replay");
             let expected = expected.map(Safety::name).expect("verdicts are known");
             assert_eq!(answer.outcome.word(), expected, "{name} under {}, {engine:?}", model.name());
         }

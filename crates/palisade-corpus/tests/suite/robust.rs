@@ -3,7 +3,7 @@
 //! The answers for TSO are those that Trencher gives for the same algorithms (Bouajjani, Derevenetc and Meyer, "Checking and enforcing robustness against TSO", ESOP 2013); those for
 //! PSO were found by hand and by brute force.
 
-use palisade::{Limits, Language, Model, RobustOptions, Source};
+use palisade::{Language, Limits, Model, RobustOptions, Source};
 use std::path::Path;
 
 const EXPECTED: &[(&str, &str, &str)] = &[

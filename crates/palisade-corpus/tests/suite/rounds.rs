@@ -1,7 +1,7 @@
 //! Recursive programs and programs that start processes without end: `corpus/rounds.tsv` tells what the engines say of them.
 
 use palisade::{
-    Bound, Limits, CheckOptions, EngineChoice, Language, Model, Options, Reason, Source, Verdict,
+    Bound, CheckOptions, EngineChoice, Language, Limits, Model, Options, Reason, Source, Verdict,
 };
 use palisade_corpus::{Within, round_expectations, text};
 

@@ -26,13 +26,7 @@ fn check(between: &str, expected: &str) {
             options: Options::default(),
         };
         let outcome = engine.check(&task.analysis(), &Limits::unlimited(1));
-        assert_eq!(
-            outcome.word(),
-            expected,
-            "{}, {}: {between}: {outcome:?}",
-            engine.name(),
-            model.name()
-        );
+        assert_eq!(outcome.word(), expected, "{}, {}: {between}: {outcome:?}", engine.name(), model.name());
     }
 }
 

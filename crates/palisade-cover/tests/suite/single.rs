@@ -43,8 +43,7 @@ fn differential_single_buffer_and_load_buffers() {
         for model in [Model::Sc, Model::Tso] {
             let (threads, interlocked) = (Threads::Declared, Interlocked::WholeBuffer);
             let task = Task { program: &program, threads, model, interlocked, options: Options::default() };
-            let ask =
-                |engine: &dyn Engine| engine.check(&task.analysis(), &Limits::unlimited(1)).word();
+            let ask = |engine: &dyn Engine| engine.check(&task.analysis(), &Limits::unlimited(1)).word();
             let (single, dual) = (ask(&Single), ask(&Dual));
             let name = model.name();
             assert_eq!(

@@ -2,7 +2,9 @@
 
 use palisade_conformance::Profile;
 use palisade_conformance::robust_suite::{Config, check_robustness};
-use palisade_engine::{Analysis, Engine, Limits, Options, Outcome, Reason, Robustness, Suitability, Task, Threads, Verdict};
+use palisade_engine::{
+    Analysis, Engine, Limits, Options, Outcome, Reason, Robustness, Suitability, Task, Threads, Verdict,
+};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_monitor::ByMonitors;
 use palisade_program::{lower, written::Program};

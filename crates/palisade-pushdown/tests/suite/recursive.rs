@@ -7,11 +7,13 @@ use palisade_conformance::brute::Answer;
 use palisade_conformance::generate::{Recursion, generate_recursive};
 use palisade_conformance::rounds::{self, ANY, RoundLimits, most_rounds};
 use palisade_conformance::{Seeds, seeds, shrink};
-use palisade_engine::{Bound, Engine, Limits, Options, Question, Reason, Reduction, Safety, Task, Threads, Verdict};
+use palisade_engine::{
+    Bound, Engine, Limits, Options, Question, Reason, Reduction, Safety, Task, Threads, Verdict,
+};
 use palisade_memory::{Interlocked, Machine, Model};
+use palisade_program::running::Structure;
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower, print};
-use palisade_program::running::Structure;
 use palisade_pushdown::Pushdown;
 use palisade_trace::replay;
 
@@ -33,7 +35,9 @@ fn problem(program: &Program, limits: RoundLimits, reduction: Reduction) -> Resu
     let answer = rounds::check(machine, RoundLimits { rounds: bound, ..limits });
     let verdict = ask(program, Bound::Fixed(limits.rounds), reduction);
     match (&verdict, &answer) {
-        (Verdict::Violated(_), Answer::Safe) => return Err("unsafe, but brute force finds nothing".to_owned()),
+        (Verdict::Violated(_), Answer::Safe) => {
+            return Err("unsafe, but brute force finds nothing".to_owned());
+        }
         (Verdict::Violated(witness), _) => {
             replay(machine, &witness.run).map_err(|error| format!("the witness does not replay: {error}"))?;
             let used = most_rounds(&witness.run);

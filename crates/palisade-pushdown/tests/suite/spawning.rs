@@ -29,7 +29,9 @@ fn problem(program: &Program) -> Result<(&'static str, &'static str), String> {
     let verdict = ask(program);
     match (&verdict, &answer) {
         (Verdict::Holds, Answer::Unsafe(_)) => return Err("safe, but there is a run".to_owned()),
-        (Verdict::Violated(_), Answer::Safe) => return Err("unsafe, but brute force finds nothing".to_owned()),
+        (Verdict::Violated(_), Answer::Safe) => {
+            return Err("unsafe, but brute force finds nothing".to_owned());
+        }
         (Verdict::Violated(witness), _) => {
             replay(machine, &witness.run).map_err(|error| format!("the witness does not replay: {error}"))?;
         }

@@ -34,7 +34,9 @@ fn problem(program: &Program, limits: RoundLimits) -> Result<(&'static str, &'st
     let answer = rounds::check(machine, limits);
     let verdict = ask(program, limits.rounds);
     match (&verdict, &answer) {
-        (Verdict::Violated(_), Answer::Safe) => return Err("unsafe, but brute force finds nothing".to_owned()),
+        (Verdict::Violated(_), Answer::Safe) => {
+            return Err("unsafe, but brute force finds nothing".to_owned());
+        }
         (Verdict::Violated(witness), _) => {
             replay(machine, &witness.run).map_err(|error| format!("the witness does not replay: {error}"))?;
         }

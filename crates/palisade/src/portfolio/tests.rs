@@ -253,12 +253,8 @@ fn a_program_that_is_robust_is_searched_under_sc() {
         for jobs in 1..=2 {
             let engine = OnlySc(under_sc.clone());
             let (task, limits) = (task(model), Limits::unlimited(jobs));
-            let said = ask_all(
-                &|_| vec![&engine, &crate::scout::Scout],
-                &task.analysis(),
-                &limits,
-                Wanted::Answer,
-            );
+            let said =
+                ask_all(&|_| vec![&engine, &crate::scout::Scout], &task.analysis(), &limits, Wanted::Answer);
             let said = said.expect("the run replays under the memory model");
             let Verdict::Violated(witness) = &said.said.outcome.verdict else { panic!("{said:?}") };
             let updates = witness

@@ -2,7 +2,7 @@
 //!
 //! A hundred programs each time; `PALISADE_SEEDS=2000 cargo test --release -p palisade --test suite agreement -- --nocapture` takes two thousand of each profile, `PALISADE_SEED=7` that one only.
 
-use palisade::engine::{Question, Safety, Limits, Options, Task, Threads, Verdict};
+use palisade::engine::{Limits, Options, Question, Safety, Task, Threads, Verdict};
 use palisade::memory::{Interlocked, Model};
 use palisade_conformance::{Profile, generate, seeds};
 use std::collections::BTreeMap;

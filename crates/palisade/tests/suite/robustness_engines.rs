@@ -35,7 +35,12 @@ fn differential_random_programs() {
                     }
                     if let Some((other, said)) = known {
                         let place = format!("{profile:?}, seed {seed}, {} ({interlocked:?})", model.name());
-                        assert_eq!(said, Robustness::word(&answer), "{place}: {other} against {}", engine.name());
+                        assert_eq!(
+                            said,
+                            Robustness::word(&answer),
+                            "{place}: {other} against {}",
+                            engine.name()
+                        );
                         compared += 1;
                     }
                     known = Some((engine.name(), Robustness::word(&answer)));

@@ -10,7 +10,7 @@ use palisade::monitor::{BinaryWriter, Monitor, TraceReader};
 use palisade::program::{Instantiation, lower};
 use palisade::trace::{WitnessFile, text_hash};
 use palisade::{
-    Limits, CheckOptions, EngineChoice, Input, Interlocked, Language, Model, Source, Verdict, check_simply,
+    CheckOptions, EngineChoice, Input, Interlocked, Language, Limits, Model, Source, Verdict, check_simply,
 };
 use palisade_conformance::seeds;
 use palisade_serve::http::{Parsed, parse};

@@ -1,7 +1,7 @@
 //! Programs to export, and the tools that judge the result.
 
 use palisade_base::Source;
-use palisade_engine::{Limits, Engine, Options, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
 use palisade_explore::Explicit;
 use palisade_export::{Export, Target};
 use palisade_memory::{Interlocked, Model};

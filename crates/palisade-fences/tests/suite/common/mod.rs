@@ -4,9 +4,7 @@ use palisade_base::Source;
 use palisade_conformance::brute::{self, Scope};
 use palisade_conformance::robust;
 use palisade_engine::{Limits, Reason, Stats, Verdict, Witness};
-use palisade_fences::{
-    Fencing, Findings, Judgement, Oracle, Per, Placement, Places, Wanted, Which, find,
-};
+use palisade_fences::{Fencing, Findings, Judgement, Oracle, Per, Placement, Places, Wanted, Which, find};
 use palisade_memory::{Machine, Model, State};
 use palisade_program::running::System;
 use palisade_program::written::Program;
