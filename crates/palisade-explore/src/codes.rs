@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 const SMALL: u64 = 256;
 /// More different values than this in a cell without a declared domain count as growth without bound.
 pub(crate) const GROWING: usize = 1024;
-/// When the limits runs out, this many are suspicious.
+/// When the limits are reached, this many are suspicious.
 const SUSPICIOUS: u64 = 64;
 
 /// The codes of all cells.

@@ -186,7 +186,7 @@ fn reason(search: &Search<'_>, machine: Machine<'_>, found: Found) -> Reason {
     }
 }
 
-/// When the limits runs out, this many values of a variable without a declared domain are suspicious.
+/// When the limits are reached, this many values of a variable without a declared domain are suspicious.
 const SUSPICIOUS: usize = 64;
 
 fn suspicious(search: &Search<'_>, machine: Machine<'_>) -> Option<CellId> {

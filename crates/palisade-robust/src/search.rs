@@ -153,7 +153,7 @@ impl<'a> Search<'a> {
         while done < self.len() {
             let level: Vec<u32> = (done as u32..self.len() as u32).collect();
             done = self.len();
-            // Long levels go in batches, so that the limits is asked often enough.
+            // Long levels go in batches, so that the limits are asked often enough.
             for batch in level.chunks(CHUNK * 256) {
                 let mut open = batch.to_vec();
                 while !open.is_empty() {

@@ -1,4 +1,4 @@
-//! Answers: the library is asked within a limits, and what it says is put into HTML as in a report.
+//! Answers: the library is asked within limits, and what it says is put into HTML as in a report.
 
 use crate::question::{Command, Question};
 use palisade::report::Finding;
