@@ -8,36 +8,80 @@
 //! A chain that comes back to itself is done: all its states were judged. Chains end after [`LONGEST`] steps at the latest: stopping early is always right. For witnesses they are walked again.
 //!
 //! *Cost.* To see that a state has several successors takes as long as to find two of them, for every successor of every state. Where few of them begin a chain, the search [stops looking](Payoff).
+//!
+//! Chains that meet go on together. Their common part is walked once for each of them, and if it is long, most of the work is walking. This shows in the steps: few of them are on chains with a new end.
+//! Then chains end at *waypoints*, too: at one state of [`WAYPOINT_ONE_OF`], chosen by its hash. Chains that meet end at the same waypoint, and the rest is walked once, from there.
+//! A walk then takes about [`WAYPOINT_ONE_OF`] steps, and at most as large a part of the states that would have been left out is stored.
 
 use crate::automaton::{LocalId, NOTHING, Need, Target};
 use crate::expand::{Expander, Expansion, Locals, Outcome, Successors, Wanted};
+use crate::visited::hash;
 use smallvec::SmallVec;
 
 /// Steps of a chain, at most.
-const LONGEST: usize = 256;
+const LONGEST: u16 = 256;
 
-/// Successors to look at before judging whether it pays.
+/// Successors to look at, or steps to walk, before judging whether it pays.
 const TRIAL: u64 = 1 << 12;
 /// It pays if one of so many successors begins a chain.
 const ONE_OF: u64 = 8;
 
-/// Whether it pays to look for chains.
+/// Walking is wasteful if less than one of so many steps is on a chain with a new end.
+const ONE_STEP_OF: u64 = 4;
+/// One of so many states is a waypoint.
+const WAYPOINT_ONE_OF: u64 = 8;
+
+/// How chains are followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Follow {
+    /// Not at all: every successor is stored.
+    No,
+    /// Up to the next waypoint.
+    ToWaypoints,
+    /// To their end.
+    ToTheEnd,
+}
+
+/// Whether it pays to look for chains, and to follow them to their end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Payoff {
+    /// Successors looked at.
     looked_at: u64,
+    /// Those that were not stored.
     left_out: u64,
+    /// Steps walked.
+    pub walked: u64,
+    /// Those of walks that were finished, because the automaton had all they needed.
+    to_ends: u64,
+    /// Those of walks whose end was stored for the first time.
+    pub to_new: u64,
 }
 
 impl Payoff {
     pub fn add(&mut self, other: Payoff) {
         self.looked_at += other.looked_at;
         self.left_out += other.left_out;
+        self.walked += other.walked;
+        self.to_ends += other.to_ends;
+        self.to_new += other.to_new;
     }
 
-    /// Whether to go on looking.
-    pub fn pays(self) -> bool {
-        self.looked_at < TRIAL || self.left_out >= self.looked_at / ONE_OF
+    /// How to follow chains from now on.
+    pub fn follow(self) -> Follow {
+        if self.looked_at >= TRIAL && self.left_out < self.looked_at / ONE_OF {
+            Follow::No
+        } else if self.to_ends >= TRIAL && self.to_new < self.to_ends / ONE_STEP_OF {
+            Follow::ToWaypoints
+        } else {
+            Follow::ToTheEnd
+        }
     }
+}
+
+/// Whether a state is one where walks may end. This depends on the state alone, so walks that meet end in the same states.
+fn is_waypoint(state: &[u64]) -> bool {
+    // Bits that the index does not use, nor the choice of a shard.
+    (hash(state) >> 32).is_multiple_of(WAYPOINT_ONE_OF)
 }
 
 /// What comes next.
@@ -64,12 +108,16 @@ impl Expander<'_, '_> {
         let mut next = start;
         while next < successors.words.len() {
             let mut passed = 0;
-            let walked = self.walk(&mut successors.words[next..next + words], needs, |_| passed += 1);
-            let left_out = u64::from(passed > 0 || walked == Ok(false));
-            successors.payoff.add(Payoff { looked_at: 1, left_out });
-            match walked {
+            let end =
+                self.walk(&mut successors.words[next..next + words], self.follow, needs, |_| passed += 1);
+            let left_out = u64::from(passed > 0 || end == Ok(false));
+            let walked = u64::from(passed);
+            let to_ends = if end.is_ok() { walked } else { 0 };
+            successors.payoff.add(Payoff { looked_at: 1, left_out, walked, to_ends, to_new: 0 });
+            match end {
                 Ok(true) => {
                     successors.words.copy_within(next..next + words, kept);
+                    successors.steps.push(passed);
                     kept += words;
                 }
                 Ok(false) => {}
@@ -87,13 +135,17 @@ impl Expander<'_, '_> {
             let mut successors = Successors::default();
             self.expand_once(from, wanted, &mut successors, &mut Vec::new());
             for first in successors.words.chunks_exact(self.layout.words) {
-                let mut passed = Vec::new();
+                let mut passed: Vec<Vec<u64>> = Vec::new();
                 let mut state = first.to_vec();
-                let walked = self.walk(&mut state, &mut Vec::new(), |state| passed.push(state.to_vec()));
-                if first == to {
-                    return Vec::new();
+                let _ = self.walk(&mut state, Follow::ToTheEnd, &mut Vec::new(), |state| {
+                    passed.push(state.to_vec());
+                });
+                // The search may have ended this chain earlier.
+                if let Some(steps) = passed.iter().position(|state| state == to) {
+                    passed.truncate(steps);
+                    return passed;
                 }
-                if walked == Ok(true) && state == to {
+                if state == to {
                     return passed;
                 }
             }
@@ -105,6 +157,7 @@ impl Expander<'_, '_> {
     fn walk(
         &self,
         state: &mut [u64],
+        follow: Follow,
         needs: &mut Vec<Need>,
         mut pass: impl FnMut(&[u64]),
     ) -> Result<bool, Expansion> {
@@ -125,6 +178,9 @@ impl Expander<'_, '_> {
                     self.apply(state, thread, cell, target);
                     if *state == *earlier {
                         return Ok(false);
+                    }
+                    if follow == Follow::ToWaypoints && is_waypoint(state) {
+                        return Ok(true);
                     }
                 }
             }

@@ -18,7 +18,7 @@
 //! takes one earlier, so that a run with few threads stands for runs with few threads: a bad state that is reachable within the cap is found within it.
 
 use crate::automaton::{Automaton, Info, LocalId, Move, NOTHING, Need, Target};
-use crate::chain::Payoff;
+use crate::chain::{Follow, Payoff};
 use crate::footprint::Footprint;
 use crate::judge::Judge;
 use crate::layout::Layout;
@@ -59,10 +59,25 @@ pub(crate) enum Crowd {
 #[derive(Default)]
 pub(crate) struct Successors {
     pub words: Vec<u64>,
+    /// How many steps of a chain lead to each of them; nothing if chains were not followed.
+    pub steps: Vec<u16>,
     /// Whether a step was not taken because of [`Crowd::Capped`].
     pub left_out: bool,
     /// Whether looking for chains was worth it.
     pub payoff: Payoff,
+}
+
+impl Successors {
+    pub fn clear(&mut self) {
+        self.words.clear();
+        self.steps.clear();
+    }
+
+    /// The successors, of so many words each, with the number of steps of a chain that lead to them.
+    pub fn iter(&self, words: usize) -> impl Iterator<Item = (&[u64], u16)> {
+        let steps = self.steps.iter().copied().chain(std::iter::repeat(0));
+        self.words.chunks_exact(words).zip(steps)
+    }
 }
 
 /// Expands packed states.
@@ -72,8 +87,8 @@ pub(crate) struct Expander<'s, 'a> {
     pub judge: &'s Judge<'a>,
     pub reduce: bool,
     pub crowd: Crowd,
-    /// Whether to look for chains.
-    pub chains: bool,
+    /// How to follow chains.
+    pub follow: Follow,
 }
 
 pub(crate) type Locals = SmallVec<[LocalId; 16]>;
@@ -96,7 +111,7 @@ impl<'s> Expander<'s, '_> {
         let start = successors.words.len();
         let expansion = self.expand_once(state, wanted, successors, needs);
         match expansion {
-            Expansion::All | Expansion::Part if self.chains => {
+            Expansion::All | Expansion::Part if self.follow != Follow::No => {
                 let result = self.follow_chains(start, successors, needs);
                 finish(result, expansion, start, successors)
             }

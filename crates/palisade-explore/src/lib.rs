@@ -367,6 +367,7 @@ fn stats(counters: &Counters, bound: Option<usize>, thread_states: u64) -> Stats
     stats.set("states", counters.states);
     stats.set("transitions", counters.transitions);
     stats.set("depth", counters.depth);
+    stats.set("chain_steps", counters.chain_steps);
     stats.set("thread_states", thread_states);
     stats.set("table_bytes", counters.bytes);
     if let Some(bound) = bound {

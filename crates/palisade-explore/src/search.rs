@@ -18,7 +18,7 @@
 //! the order of the batch. The bad state found has the least depth (in collapsed steps, a chain counting as one).
 
 use crate::automaton::{Automaton, LocalId, Need};
-use crate::chain::Payoff;
+use crate::chain::{Follow, Payoff};
 use crate::expand::{Crowd, Expander, Expansion, Successors, Wanted};
 use crate::judge::Judge;
 use crate::layout::Layout;
@@ -69,6 +69,8 @@ pub(crate) struct Counters {
     pub states: u64,
     pub transitions: u64,
     pub depth: u64,
+    /// Steps through states that were not stored.
+    pub chain_steps: u64,
     pub bytes: u64,
 }
 
@@ -92,6 +94,8 @@ pub(crate) struct Search<'s, 'a> {
 struct Findings {
     bad: Option<StateId>,
     full: bool,
+    /// Steps of chains that led to new states.
+    steps_to_new: u64,
 }
 
 /// What one chunk of a round produced: per shard, records of a position in the round and a state.
@@ -177,6 +181,7 @@ impl Search<'_, '_> {
 
     fn count(&self, visited: &Visited, counters: &mut Counters) {
         counters.states = visited.len();
+        counters.chain_steps = self.chains.walked;
         counters.bytes = visited.bytes() + self.automaton.bytes();
     }
 
@@ -243,7 +248,7 @@ impl Search<'_, '_> {
             judge: self.judge,
             reduce: self.reduce,
             crowd: self.crowd,
-            chains: self.reduce && self.chains.pays(),
+            follow: if self.reduce { self.chains.follow() } else { Follow::No },
         }
     }
 
@@ -370,7 +375,7 @@ impl Search<'_, '_> {
                 result.exhausted = Some(what);
                 break;
             }
-            successors.words.clear();
+            successors.clear();
             state.copy_from_slice(visited.state(turn.id));
             let expansion = expander.expand(&state, turn.wanted, &mut successors, &mut result.needs);
             match expansion {
@@ -378,7 +383,7 @@ impl Search<'_, '_> {
                 Expansion::TooManyThreads => result.too_many_threads = true,
                 Expansion::All | Expansion::Part => {
                     let mut open = false;
-                    for next in successors.words.chunks_exact(self.layout.words) {
+                    for (next, steps) in successors.iter(self.layout.words) {
                         let hash = hash(next);
                         let index = shard_of(hash);
                         counters.transitions += 1;
@@ -388,8 +393,8 @@ impl Search<'_, '_> {
                             level_end: level_end[index] as usize,
                             ranks: &mut ranks[index],
                         };
-                        let rank = turn.next_rank(expansion);
-                        open |= self.insert(&mut place, hash, next, turn.id, rank, &mut result.findings);
+                        let arrival = Arrival { parent: turn.id, rank: turn.next_rank(expansion), steps };
+                        open |= self.insert(&mut place, hash, next, arrival, &mut result.findings);
                     }
                     if expansion == Expansion::Part && !open {
                         ignored.push(Turn { wanted: Wanted::All, ..turn });
@@ -399,6 +404,7 @@ impl Search<'_, '_> {
         }
         result.again.append(&mut ignored);
         result.payoff = successors.payoff;
+        result.payoff.to_new = result.findings.steps_to_new;
         result.left_out = successors.left_out;
         result
     }
@@ -436,6 +442,7 @@ impl Search<'_, '_> {
         let mut result = Round::default();
         result.findings.bad = findings.iter().filter_map(|findings| findings.bad).min();
         result.findings.full = findings.iter().any(|findings| findings.full);
+        result.payoff.to_new = findings.iter().map(|findings| findings.steps_to_new).sum();
         for out in chunks.iter_mut() {
             counters.transitions += out.transitions;
             result.too_many_threads |= out.too_many_threads;
@@ -463,7 +470,7 @@ impl Search<'_, '_> {
                 break;
             }
             let position = (first + offset) as u32;
-            out.successors.words.clear();
+            out.successors.clear();
             let state = visited.state(turn.id);
             match expander.expand(state, turn.wanted, &mut out.successors, &mut out.needs) {
                 Expansion::Missing => out.missed.push(position),
@@ -472,10 +479,11 @@ impl Search<'_, '_> {
                     if expansion == Expansion::Part {
                         out.parts.push(position);
                     }
-                    for next in out.successors.words.chunks_exact(self.layout.words) {
+                    for (next, steps) in out.successors.iter(self.layout.words) {
                         out.transitions += 1;
                         let bin = &mut out.bins[shard_of(hash(next))];
-                        bin.push(u64::from(turn.next_rank(expansion)) << 32 | u64::from(position));
+                        let rank = turn.next_rank(expansion);
+                        bin.push(u64::from(steps) << 48 | u64::from(rank) << 32 | u64::from(position));
                         bin.extend_from_slice(next);
                     }
                 }
@@ -493,10 +501,11 @@ impl Search<'_, '_> {
         let mut findings = Findings::default();
         for out in outs {
             for record in out.bins[place.index].chunks_exact(self.layout.words + 1) {
-                let (position, rank) = (record[0] as u32 as usize, (record[0] >> 32) as u16);
+                let position = record[0] as u32 as usize;
+                let (rank, steps) = ((record[0] >> 32) as u16, (record[0] >> 48) as u16);
                 let next = &record[1..];
-                let parent = round[position].id;
-                if self.insert(&mut place, hash(next), next, parent, rank, &mut findings) {
+                let arrival = Arrival { parent: round[position].id, rank, steps };
+                if self.insert(&mut place, hash(next), next, arrival, &mut findings) {
                     open[position].store(true, Ordering::Relaxed);
                 }
             }
@@ -510,8 +519,7 @@ impl Search<'_, '_> {
         place: &mut Place<'_>,
         hash: u64,
         state: &[u64],
-        parent: StateId,
-        rank: u16,
+        Arrival { parent, rank, steps }: Arrival,
         findings: &mut Findings,
     ) -> bool {
         match place.shard.insert(hash, state, parent) {
@@ -529,6 +537,7 @@ impl Search<'_, '_> {
                     "every waiting state has a rank"
                 );
                 place.ranks.push(rank);
+                findings.steps_to_new += u64::from(steps);
                 if self.judge.is_bad(self.automaton, self.layout, state) {
                     let id = StateId::new(place.index, position);
                     findings.bad = Some(findings.bad.map_or(id, |old| old.min(id)));
@@ -541,6 +550,15 @@ impl Search<'_, '_> {
             }
         }
     }
+}
+
+/// How a state was reached.
+#[derive(Clone, Copy)]
+struct Arrival {
+    parent: StateId,
+    rank: u16,
+    /// Steps of the chain that it is the end of.
+    steps: u16,
 }
 
 /// A shard, and what is known of the states in it that wait for the next level.

@@ -102,6 +102,7 @@ impl Lazy {
             return unsupported("the lazy engine takes programs without procedures");
         }
         stats.set("states", 0);
+        stats.set("chain_steps", 0);
         stats.set("sc_queries", 0);
         stats.set("extensions", 0);
         let pool = pool(budget);
@@ -230,7 +231,9 @@ impl Series<'_> {
         let mut counted = Stats::new();
         let found =
             self.lazy.sc.reach(machine, &self.task.options, &budget, self.effort.progress, &mut counted);
-        stats.add("states", counted.get("states").unwrap_or(0));
+        for name in ["states", "chain_steps"] {
+            stats.add(name, counted.get(name).unwrap_or(0));
+        }
         match found {
             Reached::Nothing => Ok(None),
             // What holds of R under SC says little about the program under TSO.
