@@ -13,9 +13,10 @@
 //! Then chains end at *waypoints*, too: at one state of [`WAYPOINT_ONE_OF`], chosen by its hash. Chains that meet end at the same waypoint, and the rest is walked once, from there.
 //! A walk then takes about [`WAYPOINT_ONE_OF`] steps, and at most as large a part of the states that would have been left out is stored.
 
-use crate::automaton::{LocalId, NOTHING, Need, Target};
+use crate::automaton::{Need, Target};
 use crate::expand::{Expander, Expansion, Locals, Outcome, Successors, Wanted};
 use crate::visited::hash;
+use palisade_automata::on_demand::{Access, LocalId};
 use smallvec::SmallVec;
 
 /// Steps of a chain, at most.
@@ -89,7 +90,7 @@ enum Next {
     /// Several states, or something that has to be stored in any case.
     Choice,
     /// One state.
-    One { thread: usize, cell: u32, target: Target },
+    One { thread: usize, access: Access, target: Target },
     /// Nothing.
     Nothing,
 }
@@ -169,13 +170,13 @@ impl Expander<'_, '_> {
                 Next::Choice => return Ok(true),
                 _ if self.judge.is_bad(self.automaton, self.layout, state) => return Ok(true),
                 Next::Nothing => return Ok(false),
-                Next::One { thread, cell, target } => {
+                Next::One { thread, access, target } => {
                     pass(state);
                     if step.is_power_of_two() {
                         earlier.clear();
                         earlier.extend_from_slice(state);
                     }
-                    self.apply(state, thread, cell, target);
+                    self.apply(state, thread, access, target);
                     if *state == *earlier {
                         return Ok(false);
                     }
@@ -194,31 +195,27 @@ impl Expander<'_, '_> {
         if !self.all_known(&locals, needs) {
             return Err(Expansion::Missing);
         }
-        let holder = locals.iter().position(|&local| self.automaton.info(local).entered);
+        let holder = locals.iter().position(|&local| self.automaton.note(local).entered);
         let threads = holder.map_or(0..locals.len(), |holder| holder..holder + 1);
         let mut next = Next::Nothing;
         for thread in threads {
-            let (first, moves) = self.automaton.moves(self.automaton.info(locals[thread])).expect("checked");
-            for (number, mv) in (first..).zip(moves) {
-                let Outcome::Targets(targets) = self.outcome(state, (number, mv), needs) else {
+            for mv in self.moves(locals[thread]) {
+                let Outcome::Targets(targets) = self.outcome(state, mv, needs) else {
                     return Err(Expansion::Missing);
                 };
                 for &target in targets {
-                    if !matches!(next, Next::Nothing) || target.child != LocalId::NONE {
+                    if !matches!(next, Next::Nothing) || target.child().is_some() {
                         return Ok(Next::Choice);
                     }
-                    next = Next::One { thread, cell: mv.cell, target };
+                    next = Next::One { thread, access: mv.letter, target };
                 }
             }
         }
         Ok(next)
     }
 
-    fn apply(&self, state: &mut [u64], thread: usize, cell: u32, target: Target) {
-        self.layout.threads[thread].set(state, target.local.0);
-        if target.write != NOTHING {
-            self.layout.cells.as_slice()[cell as usize].set(state, target.write);
-        }
+    fn apply(&self, state: &mut [u64], thread: usize, access: Access, target: Target) {
+        self.layout.take(state, thread, access, &target);
         self.layout.normalise(state);
     }
 }

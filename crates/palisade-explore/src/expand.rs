@@ -17,11 +17,12 @@
 //! *Numbers of started threads.* Where only so many started threads are followed ([`Crowd::Capped`]), a step that starts one is never in such a set. Then the reduction never adds a start to a run, nor
 //! takes one earlier, so that a run with few threads stands for runs with few threads: a bad state that is reachable within the cap is found within it.
 
-use crate::automaton::{Automaton, Info, LocalId, Move, NOTHING, Need, Target};
+use crate::automaton::{Automaton, Info, Look, Move, Need, Target};
 use crate::chain::{Follow, Payoff};
-use crate::footprint::Footprint;
+use crate::footprint::{Footprint, only};
 use crate::judge::Judge;
 use crate::layout::Layout;
+use palisade_automata::on_demand::{LocalId, OneWay};
 use smallvec::SmallVec;
 
 /// Which successors are wanted.
@@ -91,6 +92,9 @@ pub(crate) struct Expander<'s, 'a> {
     pub follow: Follow,
 }
 
+/// Some moves of one thread.
+type Chosen<'s> = SmallVec<[&'s Move; 4]>;
+
 pub(crate) type Locals = SmallVec<[LocalId; 16]>;
 
 /// What a move leads to, or what must be known first.
@@ -123,11 +127,16 @@ impl<'s> Expander<'s, '_> {
     pub(crate) fn all_known(&self, locals: &Locals, needs: &mut Vec<Need>) -> bool {
         let before = needs.len();
         for &local in locals {
-            if self.automaton.moves(self.automaton.info(local)).is_none() {
-                needs.push(Need::Moves(local));
+            if self.automaton.moves(local, OneWay).is_none() {
+                needs.push(Need::Moves(local, OneWay));
             }
         }
         needs.len() == before
+    }
+
+    /// The moves of a thread state for which they are known.
+    pub(crate) fn moves(&self, local: LocalId) -> &'s [Move] {
+        self.automaton.moves(local, OneWay).expect("the moves of all threads are known")
     }
 
     /// Appends the successors of `state`.
@@ -142,16 +151,15 @@ impl<'s> Expander<'s, '_> {
         if !self.all_known(&locals, needs) {
             return Expansion::Missing;
         }
-        if let Some(holder) = locals.iter().position(|&local| self.automaton.info(local).entered) {
+        if let Some(holder) = locals.iter().position(|&local| self.automaton.note(local).entered) {
             return self.emit_threads(state, &locals, holder..holder + 1, successors, needs);
         }
         if self.reduce && wanted == Wanted::Some {
             match self.part(state, &locals, needs) {
                 Ok(Some((thread, moves))) => {
                     let start = successors.words.len();
-                    let result = moves.into_iter().try_for_each(|number_and_move| {
-                        self.emit(state, thread, number_and_move, successors, needs)
-                    });
+                    let result =
+                        moves.into_iter().try_for_each(|mv| self.emit(state, thread, mv, successors, needs));
                     return finish(result, Expansion::Part, start, successors);
                 }
                 Ok(None) => {}
@@ -172,9 +180,8 @@ impl<'s> Expander<'s, '_> {
         let start = successors.words.len();
         let mut result = Ok(());
         for thread in threads {
-            let (first, moves) = self.automaton.moves(self.automaton.info(locals[thread])).expect("checked");
-            for (offset, mv) in moves.iter().enumerate() {
-                let emitted = self.emit(state, thread, (first + offset as u32, mv), successors, needs);
+            for mv in self.moves(locals[thread]) {
+                let emitted = self.emit(state, thread, mv, successors, needs);
                 // Missing outcomes are collected from all moves; everything else ends the expansion.
                 match emitted {
                     Ok(()) => {}
@@ -187,34 +194,34 @@ impl<'s> Expander<'s, '_> {
     }
 
     /// A sufficient set of moves of one thread.
-    #[allow(clippy::type_complexity)]
     fn part(
         &self,
         state: &[u64],
         locals: &Locals,
         needs: &mut Vec<Need>,
-    ) -> Result<Option<(usize, SmallVec<[(u32, &'s Move); 4]>)>, Expansion> {
+    ) -> Result<Option<(usize, Chosen<'s>)>, Expansion> {
         for thread in 0..locals.len() {
-            let info = self.automaton.info(locals[thread]);
-            let (first, moves) = self.automaton.moves(info).expect("checked");
+            let info = self.automaton.note(locals[thread]);
+            let moves = self.moves(locals[thread]);
             if moves.is_empty() || info.cuts.is_power_of_two() {
                 continue;
             }
             let others = self.others(locals, thread);
             let (updates, instructions) = moves.split_at(info.updates as usize);
             let others_and_children = others.union(info.children);
-            for (offset, update) in updates.iter().enumerate() {
-                if update.cells() & (others_and_children.reads | others_and_children.writes) == 0 {
-                    let set: SmallVec<_> = std::iter::once((first + offset as u32, update)).collect();
+            for update in updates {
+                if update.letter.cell().map_or(0, only)
+                    & (others_and_children.reads | others_and_children.writes)
+                    == 0
+                {
+                    let set: Chosen<'s> = std::iter::once(update).collect();
                     if self.invisible(state, &set, needs)? {
                         return Ok(Some((thread, set)));
                     }
                 }
             }
             if self.instructions_suffice(info, others) {
-                let first = first + info.updates;
-                let set: SmallVec<_> =
-                    instructions.iter().enumerate().map(|(i, mv)| (first + i as u32, mv)).collect();
+                let set: Chosen<'s> = instructions.iter().collect();
                 if self.invisible(state, &set, needs)? {
                     return Ok(Some((thread, set)));
                 }
@@ -233,25 +240,20 @@ impl<'s> Expander<'s, '_> {
     /// What all threads but one may still access.
     fn others(&self, locals: &Locals, thread: usize) -> Footprint {
         let others = locals.iter().enumerate().filter(|&(index, _)| index != thread);
-        others.fold(Footprint::default(), |all, (_, &local)| all.union(self.automaton.info(local).future))
+        others.fold(Footprint::default(), |all, (_, &local)| all.union(self.automaton.note(local).future))
     }
 
     /// Whether the moves lead somewhere, and properties see no change, nor the cap on threads.
-    fn invisible(
-        &self,
-        state: &[u64],
-        moves: &[(u32, &'s Move)],
-        needs: &mut Vec<Need>,
-    ) -> Result<bool, Expansion> {
+    fn invisible(&self, state: &[u64], moves: &[&'s Move], needs: &mut Vec<Need>) -> Result<bool, Expansion> {
         let mut some = false;
-        for &number_and_move in moves {
-            match self.outcome(state, number_and_move, needs) {
+        for mv in moves {
+            match self.outcome(state, mv, needs) {
                 Outcome::Missing => return Err(Expansion::Missing),
                 Outcome::Targets(targets) => {
                     some |= !targets.is_empty();
-                    let starts = |target: &Target| target.child != LocalId::NONE;
+                    let starts = |target: &Target| target.child().is_some();
                     let capped = self.crowd == Crowd::Capped;
-                    if targets.iter().any(|target| target.visible || capped && starts(target)) {
+                    if targets.iter().any(|target| target.mark == Look::Changed || capped && starts(target)) {
                         return Ok(false);
                     }
                 }
@@ -260,17 +262,12 @@ impl<'s> Expander<'s, '_> {
         Ok(some)
     }
 
-    pub(crate) fn outcome(
-        &self,
-        state: &[u64],
-        (number, mv): (u32, &'s Move),
-        needs: &mut Vec<Need>,
-    ) -> Outcome<'s> {
-        let code = if mv.reads { self.layout.cells.as_slice()[mv.cell as usize].get(state) } else { 0 };
-        match self.automaton.outcome(mv, code) {
+    pub(crate) fn outcome(&self, state: &[u64], mv: &Move, needs: &mut Vec<Need>) -> Outcome<'s> {
+        let code = self.layout.read(state, mv.letter);
+        match self.automaton.outcome(mv, code, OneWay) {
             Some(targets) => Outcome::Targets(targets),
             None => {
-                needs.push(Need::Outcome(number, code));
+                needs.push(Need::Outcome(mv.number(), code, OneWay));
                 Outcome::Missing
             }
         }
@@ -281,11 +278,11 @@ impl<'s> Expander<'s, '_> {
         &self,
         state: &[u64],
         thread: usize,
-        number_and_move: (u32, &'s Move),
+        mv: &Move,
         successors: &mut Successors,
         needs: &mut Vec<Need>,
     ) -> Result<(), Expansion> {
-        let Outcome::Targets(targets) = self.outcome(state, number_and_move, needs) else {
+        let Outcome::Targets(targets) = self.outcome(state, mv, needs) else {
             return Err(Expansion::Missing);
         };
         let Successors { words, left_out, .. } = successors;
@@ -293,11 +290,8 @@ impl<'s> Expander<'s, '_> {
             let start = words.len();
             words.extend_from_slice(state);
             let next = &mut words[start..];
-            self.layout.threads[thread].set(next, target.local.0);
-            if target.write != NOTHING {
-                self.layout.cells.as_slice()[number_and_move.1.cell as usize].set(next, target.write);
-            }
-            if target.child != LocalId::NONE && !self.place_child(next, target.child) {
+            self.layout.take(next, thread, mv.letter, target);
+            if target.child().is_some_and(|child| !self.place_child(next, child)) {
                 if self.crowd == Crowd::Grows {
                     return Err(Expansion::TooManyThreads);
                 }

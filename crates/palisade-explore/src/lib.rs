@@ -12,17 +12,17 @@
 //! | file | idea |
 //! |---|---|
 //! | `palisade-automata` | thread states, single steps by the trusted machine, local steps that run on to the next access |
-//! | [`automaton`] | thread states by number, moves looked up instead of evaluated |
+//! | `palisade-automata::on_demand` | thread states by number, moves looked up instead of evaluated |
+//! | [`automaton`] | where threads wait here, and what is remembered of them |
 //! | [`judge`] | judging packed states |
 //! | [`footprint`], [`expand`] | what threads may still access; persistent sets |
 //! | [`chain`] | states with one successor are not stored |
-//! | [`codes`], [`layout`], [`visited`] | packed states; symmetry as sorting; the visited set |
+//! | [`layout`], [`visited`] | packed states; symmetry as sorting; the visited set |
 //! | [`search`] | breadth first, in batches, on all cores, with the same answer for any number of jobs |
 //! | [`witness`] | back to a run of the store-buffer machine |
 
 mod automaton;
 mod chain;
-mod codes;
 mod expand;
 mod footprint;
 mod judge;
@@ -32,7 +32,7 @@ mod search;
 mod visited;
 mod witness;
 
-use automaton::Automaton;
+use automaton::{Automaton, automaton, varied_register};
 use chain::Payoff;
 use expand::Crowd;
 use judge::Judge;
@@ -203,7 +203,7 @@ impl<'c> Searches<'c> {
     /// With buffers up to a bound. Where threads are started without end, with one number of them after the other.
     fn bounded(&mut self, machine: Machine<'_>, bound: usize) -> Bounded {
         let collapse = self.options.reduction != Reduction::None;
-        let prepare = || Automaton::new(ThreadMachine::new(machine, bound, collapse), collapse);
+        let prepare = || automaton(ThreadMachine::new(machine, bound, collapse), collapse);
         let mut automaton = match self.budget.within(prepare) {
             Ok(automaton) => automaton,
             Err(what) => return Bounded::Unknown(Reason::Exhausted(what)),
@@ -275,7 +275,10 @@ impl<'c> Searches<'c> {
                 pool: self.pool.as_ref(),
             };
             let (end, counters) = search.run();
-            self.stats = stats(&counters, shown, automaton.len() as u64 - 1);
+            if cfg!(debug_assertions) {
+                automaton.check_invariants();
+            }
+            self.stats = stats(&counters, shown, automaton.len() as u64);
             match end {
                 End::Outgrown => {}
                 End::Bad(path) => return End::Run(witness::unfold(automaton, &layout, &path)),
@@ -286,25 +289,24 @@ impl<'c> Searches<'c> {
 
     /// What the end of a search with room for so many started threads says.
     fn answer(&self, automaton: &mut Automaton<'_>, end: End, room: usize) -> Bounded {
-        let system = automaton.machine.machine.system;
         match end {
             End::Run(run) => Bounded::Bad(run),
             End::Clean { left_out } => Bounded::Clean(Cuts {
-                buffers: automaton.bound_hit,
-                calls: automaton.too_deep,
+                buffers: automaton.policy.bound_hit,
+                calls: automaton.policy.too_deep,
                 spawned: left_out.then_some(room),
             }),
             End::Exhausted(Exhausted::Stopped) => Bounded::Unknown(Reason::Exhausted(Exhausted::Stopped)),
-            End::Exhausted(what) => Bounded::Unknown(match automaton.codes.suspicious(system) {
+            End::Exhausted(what) => Bounded::Unknown(match automaton.values.most_varied(SUSPICIOUS) {
                 Some(cell) => growing(automaton, cell),
                 None => Reason::Exhausted(what),
             }),
             End::CellGrows(cell) => Bounded::Unknown(growing(automaton, cell)),
-            End::ThreadStatesGrow => Bounded::Unknown(match automaton.most_varied_register() {
+            End::ThreadStatesGrow => Bounded::Unknown(match varied_register(automaton) {
                 Some((name, values)) if values >= VARIED => Reason::Growing { name, values },
                 _ => Reason::Unsupported(format!(
                     "processes have more and more states of their own ({} so far)",
-                    automaton.len() - 1
+                    automaton.len()
                 )),
             }),
             End::Bad(_) | End::Outgrown | End::TooManyThreads => unreachable!("handled by who searches"),
@@ -340,12 +342,15 @@ impl Cuts {
     }
 }
 
+/// When the budget runs out, so many values of a cell without a declared domain are suspicious.
+const SUSPICIOUS: u64 = 64;
+
 /// A register with so many values is named as the reason why there are more and more thread states.
 const VARIED: usize = 1 << 10;
 
 fn growing(automaton: &Automaton<'_>, cell: CellId) -> Reason {
-    let name = automaton.machine.machine.system.cells[cell].name.clone();
-    Reason::Growing { name, values: automaton.codes.size(cell) as usize }
+    let name = automaton.system().cells[cell].name.clone();
+    Reason::Growing { name, values: automaton.values.size(cell) as usize }
 }
 
 fn spawns(system: &System) -> bool {

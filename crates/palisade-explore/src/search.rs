@@ -17,12 +17,13 @@
 //! *Guarantee.* Every bad state that some run reaches is met after finitely many levels, or another one before it; so this holds for infinite state spaces, too. Numbers of states, parents and the bad state reported do not depend on the number of jobs: in each shard, insertions happen in
 //! the order of the batch. The bad state found has the least depth (in collapsed steps, a chain counting as one).
 
-use crate::automaton::{Automaton, LocalId, Need};
+use crate::automaton::{Automaton, Need};
 use crate::chain::{Follow, Payoff};
 use crate::expand::{Crowd, Expander, Expansion, Successors, Wanted};
 use crate::judge::Judge;
 use crate::layout::Layout;
 use crate::visited::{Inserted, SHARDS, Shard, StateId, Visited, hash, shard_of};
+use palisade_automata::on_demand::LocalId;
 use palisade_base::limits;
 use palisade_engine::{Budget, Exhausted, Pace};
 use rayon::prelude::*;
@@ -34,6 +35,8 @@ const BATCH: usize = 1 << 14;
 const CHUNK: usize = 256;
 /// Smaller rounds are not worth sharing out.
 const WORTH_SHARING: usize = 1 << 10;
+/// More different values than this in a cell without a declared domain count as growth without bound.
+const GROWING: u64 = 1024;
 /// More thread states than this count as growth without bound.
 const MOST_LOCALS: usize = 1 << 20;
 
@@ -279,10 +282,10 @@ impl Search<'_, '_> {
             });
         };
         self.budget.within(supply).map_err(End::Exhausted)?;
-        if let Some(cell) = self.automaton.codes.growing(self.automaton.machine.machine.system) {
+        if let Some(cell) = self.automaton.values.most_varied(GROWING + 1) {
             return Err(End::CellGrows(cell));
         }
-        if self.automaton.len() > MOST_LOCALS {
+        if self.automaton.numbers() > MOST_LOCALS {
             return Err(End::ThreadStatesGrow);
         }
         if self.layout.fits(self.automaton) { Ok(()) } else { Err(End::Outgrown) }
@@ -292,7 +295,7 @@ impl Search<'_, '_> {
     fn insert_initial(&mut self, visited: &mut Visited) -> Result<Option<StateId>, End> {
         let machine = self.automaton.machine.machine;
         let automaton = &mut *self.automaton;
-        let start = |role| automaton.starts(role);
+        let start = |role| automaton.starts(role).to_vec();
         let starts = machine.system.instances.iter().map(|instance| instance.role).map(start);
         let starts = self.budget.within(|| starts.collect::<Vec<Vec<LocalId>>>()).map_err(End::Exhausted)?;
         if !self.layout.fits(self.automaton) {
@@ -303,7 +306,7 @@ impl Search<'_, '_> {
         let mut pace = Pace::new();
         for initial in machine.initial_states() {
             for (cell, &value) in initial.memory.iter_enumerated() {
-                let code = self.automaton.codes.code(cell, value);
+                let code = self.automaton.values.code(cell, value);
                 if !self.layout.cells[cell].holds(code) {
                     return Err(End::Outgrown);
                 }

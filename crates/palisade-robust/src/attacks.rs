@@ -158,6 +158,9 @@ pub(crate) fn find<'s, T>(
         let layout = Layout { cells: system.cells.len(), threads: (instances + room).min(MOST_THREADS) };
         let mut search = Search::new(question, threads, layout, model, candidates.clone());
         let found = search.run(machine, effort, stats, &mut wanted);
+        if cfg!(debug_assertions) {
+            search.threads.automaton.check_invariants();
+        }
         match found {
             Found::ThreadCount if layout.threads < MOST_THREADS => {
                 room *= 2;
@@ -177,7 +180,7 @@ pub(crate) fn find<'s, T>(
 fn reason(search: &Search<'_>, machine: Machine<'_>, found: Found) -> Reason {
     match found {
         Found::Exhausted(Exhausted::Stopped) => Reason::Exhausted(Exhausted::Stopped),
-        Found::Exhausted(what) => match suspicious(search, machine) {
+        Found::Exhausted(what) => match search.threads.automaton.values.most_varied(SUSPICIOUS) {
             Some(cell) => growing(search, machine, cell),
             None => Reason::Exhausted(what),
         },
@@ -195,16 +198,9 @@ fn reason(search: &Search<'_>, machine: Machine<'_>, found: Found) -> Reason {
 }
 
 /// When the budget runs out, this many values of a variable without a declared domain are suspicious.
-const SUSPICIOUS: usize = 64;
-
-fn suspicious(search: &Search<'_>, machine: Machine<'_>) -> Option<CellId> {
-    let undeclared = |cell: &CellId| machine.system.cells[*cell].ty.domain.bounds().is_none();
-    let most =
-        machine.system.cells.ids().filter(undeclared).max_by_key(|&cell| search.threads.values_of(cell));
-    most.filter(|&cell| search.threads.values_of(cell) >= SUSPICIOUS)
-}
+const SUSPICIOUS: u64 = 64;
 
 fn growing(search: &Search<'_>, machine: Machine<'_>, cell: CellId) -> Reason {
     let name = machine.system.cells[cell].name.clone();
-    Reason::Growing { name, values: search.threads.values_of(cell) }
+    Reason::Growing { name, values: search.threads.automaton.values.size(cell) as usize }
 }

@@ -6,8 +6,9 @@
 use crate::discard::Candidates;
 use crate::expand::{Expander, Question, Sink, Taken, Trouble};
 use crate::state::{Layout, State};
-use crate::threads::{Need, Node, Threads};
+use crate::threads::{CODES, Need, Threads};
 use hashbrown::HashTable;
+use palisade_automata::on_demand::LocalId;
 use palisade_base::{Id, limits};
 use palisade_engine::{Budget, Exhausted, Pace, Progress, Stats};
 use palisade_memory::{Machine, Model};
@@ -132,7 +133,7 @@ impl<'a> Search<'a> {
     pub fn count(&self, stats: &mut Stats) {
         stats.add("states", self.len() as u64);
         stats.add("attack_states", self.attacking);
-        stats.add("thread_states", self.threads.len() as u64 - 2);
+        stats.add("thread_states", self.threads.automaton.len() as u64);
     }
 
     fn bytes(&self) -> u64 {
@@ -149,7 +150,9 @@ impl<'a> Search<'a> {
         mut wanted: impl FnMut(&mut Search<'a>, Vec<usize>) -> Vec<usize>,
     ) -> Found {
         let Effort { budget, progress, pool } = *effort;
-        self.start(machine);
+        if let Err(trouble) = self.start(machine) {
+            return Found::Trouble(trouble);
+        }
         let mut done = 0;
         while done < self.len() {
             let level: Vec<u32> = (done as u32..self.len() as u32).collect();
@@ -190,7 +193,7 @@ impl<'a> Search<'a> {
                         limits::go_on();
                         self.threads.supply(need);
                     }
-                    if let Some(trouble) = self.threads.trouble {
+                    if let Some(trouble) = self.threads.trouble() {
                         return Found::Trouble(trouble);
                     }
                     let spent =
@@ -211,20 +214,24 @@ impl<'a> Search<'a> {
     }
 
     /// Adds the initial states.
-    fn start(&mut self, machine: Machine<'_>) {
+    fn start(&mut self, machine: Machine<'_>) -> Result<(), crate::threads::Trouble> {
         let roles: Vec<_> = machine.system.instances.iter().map(|instance| instance.role).collect();
-        let nodes: Vec<Node> = roles.into_iter().map(|role| self.threads.start(role)).collect();
+        let locals: Vec<LocalId> = roles.into_iter().map(|role| self.threads.start(role)).collect();
         for initial in machine.initial_states() {
             limits::go_on();
             let mut state = State { words: vec![0; self.layout.words()], layout: self.layout };
             for (cell, &value) in initial.memory.iter().enumerate() {
                 let cell = CellId::from_index(cell);
-                let code = self.threads.code(cell, value);
+                let code = self.threads.automaton.values.code(cell, value);
+                if code >= CODES {
+                    return Err(crate::threads::Trouble::Values(cell));
+                }
                 state.set_memory(cell, code);
             }
-            nodes.iter().enumerate().for_each(|(thread, &node)| state.set_thread(thread, node));
+            locals.iter().enumerate().for_each(|(thread, &local)| state.set_thread(thread, local));
             self.insert(&state.words, NONE);
         }
+        Ok(())
     }
 
     fn insert(&mut self, words: &[u32], parent: u32) {

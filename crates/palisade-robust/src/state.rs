@@ -8,7 +8,8 @@
 //! | cell | code of the value in memory (15), code + 1 of the newest value the attacker holds back (15), loaded, stored by an event that happens after the attack's start |
 //! | thread | thread state (31), whether some event of it happens after the attack's start |
 
-use crate::threads::Node;
+use crate::threads::DEAD;
+use palisade_automata::on_demand::LocalId;
 use palisade_base::Id;
 use palisade_program::running::CellId;
 
@@ -90,8 +91,8 @@ impl<W: AsRef<[u32]>> State<W> {
         self.cell(cell) & STORED != 0
     }
 
-    pub fn thread(&self, thread: usize) -> Node {
-        Node(self.word(1 + self.layout.cells + thread) & !ENTERED)
+    pub fn thread(&self, thread: usize) -> LocalId {
+        LocalId(self.word(1 + self.layout.cells + thread) & !ENTERED)
     }
 
     /// Whether some event of the thread happens after the attack's start.
@@ -109,9 +110,9 @@ impl<W: AsRef<[u32]>> State<W> {
         let Some(attack) = self.attack() else { return false };
         let words = &self.words.as_ref()[1..];
         let (cells, threads) = words.split_at(self.layout.cells);
-        self.thread(attack.attacker) == Node::DEAD
+        self.thread(attack.attacker) == DEAD
             && cells.iter().all(|cell| cell & (LOADED | STORED) == 0)
-            && threads.iter().all(|&thread| thread & ENTERED == 0 || thread & !ENTERED == Node::DEAD.0)
+            && threads.iter().all(|&thread| thread & ENTERED == 0 || thread & !ENTERED == DEAD.0)
     }
 }
 
@@ -143,10 +144,10 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> State<W> {
         *self.word_mut(1 + cell.index()) |= STORED;
     }
 
-    pub fn set_thread(&mut self, thread: usize, node: Node) {
+    pub fn set_thread(&mut self, thread: usize, local: LocalId) {
         let cells = self.layout.cells;
         let word = self.word_mut(1 + cells + thread);
-        *word = *word & ENTERED | node.0;
+        *word = *word & ENTERED | local.0;
     }
 
     pub fn enter(&mut self, thread: usize) {
@@ -168,9 +169,9 @@ mod tests {
         state.hold(x, CODE - 1);
         state.set_loaded(x);
         state.set_stored(y);
-        state.set_thread(1, Node(77));
+        state.set_thread(1, LocalId(77));
         state.enter(1);
-        state.set_thread(1, Node(78));
+        state.set_thread(1, LocalId(78));
         assert_eq!(state.attack(), None);
         let attack = Attack { attacker: 1, cell: y, fenced: true };
         state.set_attack(attack);
@@ -180,7 +181,7 @@ mod tests {
             [x, y].map(|cell| (state.loaded(cell), state.stored(cell))),
             [(true, false), (false, true)]
         );
-        assert_eq!((state.thread(1), state.entered(1), state.entered(0)), (Node(78), true, false));
+        assert_eq!((state.thread(1), state.entered(1), state.entered(0)), (LocalId(78), true, false));
         assert_eq!(state.codes(), [CODE - 1, 0]);
         assert!(!state.is_hopeless());
     }

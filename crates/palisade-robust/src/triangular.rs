@@ -66,7 +66,7 @@ fn race(search: &mut Search<'_>, machine: Machine<'_>, last: usize) -> Run {
         }
         _ => None,
     };
-    let loads_last = closing.to.is_some_and(|target| target.faults);
+    let loads_last = closing.to.is_some_and(|target| target.mark.faults());
     if !loads_last {
         taking.take(loader, closing.mv.action, true);
     }

@@ -5,7 +5,8 @@
 
 use crate::expand::{Led, Sink, Taken};
 use crate::search::Search;
-use crate::threads::{Move, Passage, Target, Way};
+use crate::sections::Passage;
+use crate::threads::{Move, Target, Way};
 use palisade_base::Id;
 use palisade_memory::{Action, Effect, Machine, State, Step};
 use palisade_program::Value;
