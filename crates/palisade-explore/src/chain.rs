@@ -14,9 +14,9 @@
 //! A walk then takes about [`WAYPOINT_ONE_OF`] steps, and at most as large a part of the states that would have been left out is stored.
 
 use crate::automaton::{Need, Target};
-use crate::expand::{Expander, Expansion, Locals, Outcome, Successors, Wanted};
-use crate::visited::hash;
+use crate::expand::{Expander, Expansion, Locals, Outcome, Successors};
 use palisade_automata::on_demand::{Access, LocalId};
+use palisade_search::{Wanted, hash};
 use smallvec::SmallVec;
 
 /// Steps of a chain, at most.
@@ -114,11 +114,11 @@ impl Expander<'_, '_> {
             let left_out = u64::from(passed > 0 || end == Ok(false));
             let walked = u64::from(passed);
             let to_ends = if end.is_ok() { walked } else { 0 };
-            successors.payoff.add(Payoff { looked_at: 1, left_out, walked, to_ends, to_new: 0 });
+            successors.tally.payoff.add(Payoff { looked_at: 1, left_out, walked, to_ends, to_new: 0 });
             match end {
                 Ok(true) => {
                     successors.words.copy_within(next..next + words, kept);
-                    successors.steps.push(passed);
+                    successors.weights.push(passed);
                     kept += words;
                 }
                 Ok(false) => {}
@@ -132,7 +132,7 @@ impl Expander<'_, '_> {
 
     /// The states between two that the search found one after the other.
     pub(crate) fn between(&self, from: &[u64], to: &[u64]) -> Vec<Vec<u64>> {
-        for wanted in [Wanted::Some, Wanted::All] {
+        for wanted in [Wanted::Part, Wanted::All] {
             let mut successors = Successors::default();
             self.expand_once(from, wanted, &mut successors, &mut Vec::new());
             for first in successors.words.chunks_exact(self.layout.words) {

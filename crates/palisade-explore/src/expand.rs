@@ -12,27 +12,20 @@
 //! were [cut off](Info::cuts) once, twice, four times, eight times … in a row. Such a thread may go on forever, and each of its steps stands for very
 //! many of the machine, so the others get their turn early. If the thread does come to an end, they get it only a few times.
 //!
-//! *Conditions.* No step of such a set is visible to properties, and no thread is ignored forever: see [`crate::search`], which checks the latter and asks for all successors where it fails.
+//! *Conditions.* No step of such a set is visible to properties, and no thread is ignored forever: see `palisade-search`, which checks the latter and asks for all successors where it fails.
 //!
 //! *Numbers of started threads.* Where only so many started threads are followed ([`Crowd::Capped`]), a step that starts one is never in such a set. Then the reduction never adds a start to a run, nor
 //! takes one earlier, so that a run with few threads stands for runs with few threads: a bad state that is reachable within the cap is found within it.
 
 use crate::automaton::{Automaton, Info, Look, Move, Need, Target};
-use crate::chain::{Follow, Payoff};
+use crate::chain::Follow;
 use crate::footprint::{Footprint, only};
 use crate::judge::Judge;
 use crate::layout::Layout;
+use crate::search::Tally;
 use palisade_automata::on_demand::{LocalId, OneWay};
+use palisade_search::Wanted;
 use smallvec::SmallVec;
-
-/// Which successors are wanted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wanted {
-    /// A sufficient part, if there is one.
-    Some,
-    /// All.
-    All,
-}
 
 /// What came of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,30 +49,8 @@ pub(crate) enum Crowd {
     Capped,
 }
 
-/// Successors, one after the other.
-#[derive(Default)]
-pub(crate) struct Successors {
-    pub words: Vec<u64>,
-    /// How many steps of a chain lead to each of them; nothing if chains were not followed.
-    pub steps: Vec<u16>,
-    /// Whether a step was not taken because of [`Crowd::Capped`].
-    pub left_out: bool,
-    /// Whether looking for chains was worth it.
-    pub payoff: Payoff,
-}
-
-impl Successors {
-    pub fn clear(&mut self) {
-        self.words.clear();
-        self.steps.clear();
-    }
-
-    /// The successors, of so many words each, with the number of steps of a chain that lead to them.
-    pub fn iter(&self, words: usize) -> impl Iterator<Item = (&[u64], u16)> {
-        let steps = self.steps.iter().copied().chain(std::iter::repeat(0));
-        self.words.chunks_exact(words).zip(steps)
-    }
-}
+/// Successors, one after the other, with the steps of the chains that lead to them.
+pub(crate) type Successors = palisade_search::Successors<Tally>;
 
 /// Expands packed states.
 pub(crate) struct Expander<'s, 'a> {
@@ -154,7 +125,7 @@ impl<'s> Expander<'s, '_> {
         if let Some(holder) = locals.iter().position(|&local| self.automaton.note(local).entered) {
             return self.emit_threads(state, &locals, holder..holder + 1, successors, needs);
         }
-        if self.reduce && wanted == Wanted::Some {
+        if self.reduce && wanted == Wanted::Part {
             match self.part(state, &locals, needs) {
                 Ok(Some((thread, moves))) => {
                     let start = successors.words.len();
@@ -285,7 +256,7 @@ impl<'s> Expander<'s, '_> {
         let Outcome::Targets(targets) = self.outcome(state, mv, needs) else {
             return Err(Expansion::Missing);
         };
-        let Successors { words, left_out, .. } = successors;
+        let Successors { words, tally, .. } = successors;
         for target in targets {
             let start = words.len();
             words.extend_from_slice(state);
@@ -295,7 +266,7 @@ impl<'s> Expander<'s, '_> {
                 if self.crowd == Crowd::Grows {
                     return Err(Expansion::TooManyThreads);
                 }
-                *left_out = true;
+                tally.left_out = true;
                 words.truncate(start);
                 continue;
             }

@@ -17,8 +17,8 @@
 //! | [`judge`] | judging packed states |
 //! | [`footprint`], [`expand`] | what threads may still access; persistent sets |
 //! | [`chain`] | states with one successor are not stored |
-//! | [`layout`], [`visited`] | packed states; symmetry as sorting; the visited set |
-//! | [`search`] | breadth first, in batches, on all cores, with the same answer for any number of jobs |
+//! | [`layout`] | packed states; symmetry as sorting |
+//! | `palisade-search`, [`search`] | breadth first, in batches, on all cores, with the same answer for any number of jobs |
 //! | [`witness`] | back to a run of the store-buffer machine |
 
 mod automaton;
@@ -29,11 +29,9 @@ mod judge;
 mod layout;
 mod pump;
 mod search;
-mod visited;
 mod witness;
 
 use automaton::{Automaton, automaton, varied_register};
-use chain::Payoff;
 use expand::Crowd;
 use judge::Judge;
 use layout::Layout;
@@ -44,8 +42,9 @@ use palisade_engine::{
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::running::{CellId, Instr, System};
+use palisade_search::pool;
 use palisade_trace::Run;
-use search::{Counters, End, Search};
+use search::{Counters, End, Search, Tally};
 
 /// The explicit-state engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -117,12 +116,6 @@ impl Reachability for Explicit {
             Bounded::Unknown(reason) => Reached::Unknown(reason),
         }
     }
-}
-
-/// Host threads, if more than one may be used.
-fn pool(budget: &Budget) -> Option<rayon::ThreadPool> {
-    let jobs = budget.jobs();
-    (jobs > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(jobs).build().ok()).flatten()
 }
 
 struct Check<'c> {
@@ -269,7 +262,7 @@ impl<'c> Searches<'c> {
                 judge: &judge,
                 reduce,
                 crowd,
-                chains: Payoff::default(),
+                tally: Tally::default(),
                 budget,
                 tell: &tell,
                 pool: self.pool.as_ref(),

@@ -15,6 +15,7 @@ use palisade_engine::{
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::running::{CellId, Instr, System};
+use palisade_search::{StateId, pool};
 use palisade_trace::Run;
 
 /// Robustness by attacks.
@@ -121,20 +122,14 @@ fn attack(
     )
 }
 
-/// Host threads, if more than one may be used.
-pub(crate) fn pool(budget: &Budget) -> Option<rayon::ThreadPool> {
-    let jobs = budget.jobs();
-    (jobs > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(jobs).build().ok()).flatten()
-}
-
 /// Searches for cycles that are wanted, and makes something of them; nothing if there are none.
 pub(crate) fn find<'s, T>(
     question: Question,
     machine: Machine<'s>,
     effort: &Effort<'_>,
     stats: &mut Stats,
-    mut wanted: impl FnMut(&mut Search<'s>, Vec<usize>) -> Vec<usize>,
-    make: impl FnOnce(&mut Search<'s>, Vec<usize>) -> T,
+    mut wanted: impl FnMut(&mut Search<'s>, Vec<StateId>) -> Vec<StateId>,
+    make: impl FnOnce(&mut Search<'s>, Vec<StateId>) -> T,
 ) -> Result<Option<T>, Reason> {
     let Machine { system, model, interlocked } = machine;
     let instances = system.instances.len();

@@ -56,7 +56,7 @@ pub(crate) enum Led<'t> {
 /// Somebody who wants to know the successors of a state.
 pub(crate) trait Sink {
     /// A successor; `None` if the step closes a cycle.
-    fn take(&mut self, taken: Taken<'_>, next: Option<&[u32]>);
+    fn take(&mut self, taken: Taken<'_>, next: Option<&[u64]>);
 }
 
 /// Why a state was not expanded to the end.
@@ -86,7 +86,7 @@ pub(crate) struct Expander<'e, 'a> {
 
 impl Expander<'_, '_> {
     /// Tells the sink all successors of a state. What the tables lack goes to `needs`; the sink may have been told some successors then.
-    pub fn expand(&self, words: &[u32], sink: &mut impl Sink, needs: &mut Vec<Need>) -> Result<(), Trouble> {
+    pub fn expand(&self, words: &[u64], sink: &mut impl Sink, needs: &mut Vec<Need>) -> Result<(), Trouble> {
         let state = State { words, layout: self.layout };
         let attack = state.attack();
         let mut next = State { words: words.to_vec(), layout: self.layout };
@@ -136,7 +136,7 @@ pub(crate) struct Rival {
 
 impl Expander<'_, '_> {
     /// Some other thread that can store to the cell now.
-    pub fn rival<W: AsRef<[u32]>>(
+    pub fn rival<W: AsRef<[u64]>>(
         &self,
         state: &State<W>,
         except: usize,
@@ -185,12 +185,12 @@ impl From<Need> for Missing {
 /// One move of one thread in one state.
 struct Stepping<'s, 'e, 'a, S> {
     of: &'s Expander<'e, 'a>,
-    state: &'s State<&'s [u32]>,
+    state: &'s State<&'s [u64]>,
     attack: Option<Attack>,
     thread: usize,
     way: Way,
     mv: &'s Move,
-    next: &'s mut State<Vec<u32>>,
+    next: &'s mut State<Vec<u64>>,
     sink: &'s mut S,
 }
 

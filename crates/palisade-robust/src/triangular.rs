@@ -11,7 +11,7 @@
 //!
 //! *The search* is that for cycles, with other steps after the store: everybody goes on as under SC, the thread that stored without anything that waits for its buffer.
 
-use crate::attacks::{find, pool};
+use crate::attacks::find;
 use crate::expand::Question;
 use crate::search::{Effort, Search};
 use crate::state::State;
@@ -21,6 +21,7 @@ use palisade_base::Id;
 use palisade_engine::{Budget, Progress, RaceOutcome, Races, Reason, Stats, Task, Witness};
 use palisade_memory::{Machine, Model};
 use palisade_program::running::ThreadId;
+use palisade_search::{StateId, pool};
 use palisade_trace::Run;
 
 /// Looks for a triangular race.
@@ -55,7 +56,7 @@ pub fn triangular(task: &Task<'_>, budget: &Budget, progress: &dyn Progress) -> 
 }
 
 /// A run under SC that ends with the load and the store of a race; with the store first if the load is an error.
-fn race(search: &mut Search<'_>, machine: Machine<'_>, last: usize) -> Run {
+fn race(search: &mut Search<'_>, machine: Machine<'_>, last: StateId) -> Run {
     let (mut taking, closing) = unfold_before(search, machine, last);
     let loader = ThreadId::from_index(closing.thread);
     let rival = match closing.mv.letter {

@@ -17,6 +17,7 @@ const LAYERS: &[&str] = &[
     "palisade-automata",
     "palisade-certificate",
     "palisade-conformance",
+    "palisade-search",
     "palisade-explore",
     "palisade-pushdown",
     "palisade-wqo",

@@ -19,7 +19,7 @@ pub(crate) mod oracle;
 mod tests;
 pub(crate) mod unroll;
 
-use crate::attacks::{find, pool};
+use crate::attacks::find;
 use crate::expand::Question;
 use crate::search::Effort;
 use draft::{Built, Draft};
@@ -32,6 +32,7 @@ use palisade_engine::{
 use palisade_memory::{Machine, Model};
 use palisade_program::describe;
 use palisade_program::running::{CodeId, Instr, System};
+use palisade_search::pool;
 use palisade_trace::{Run, until_bad};
 use rustc_hash::FxHashSet;
 

@@ -15,6 +15,7 @@ use palisade_automata::on_demand::LocalId;
 use palisade_base::limits;
 use palisade_memory::Action;
 use palisade_program::running::{CellId, CodeId, EdgeId};
+use palisade_search::StateId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A sequence of instructions of one code to be put off.
@@ -32,9 +33,9 @@ const LONGEST: usize = 4_096;
 const OFTEN: u8 = 2;
 
 /// The sequences of the cycles that steps from these states close, those found by the search first.
-pub(crate) fn sequences(search: &mut Search<'_>, cycles: &[usize]) -> Vec<Sequence> {
+pub(crate) fn sequences(search: &mut Search<'_>, cycles: &[StateId]) -> Vec<Sequence> {
     // Per attacker, store and load: where the store was held back, and the steps from there.
-    let mut best: Vec<(Attacked, usize, Vec<Kept>)> = Vec::new();
+    let mut best: Vec<(Attacked, StateId, Vec<Kept>)> = Vec::new();
     for &last in cycles.iter().take(MOST_CYCLES) {
         let (path, kept) = steps(search, last);
         let Some(start) = kept.iter().position(|kept| kept.held) else { continue };
