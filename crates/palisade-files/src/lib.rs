@@ -4,17 +4,21 @@
 //! an empty one. The new text goes to a temporary file in the same folder, reaches the disk, and is then renamed.
 //!
 //! What is kept of a file that is replaced: its name, its mode, its group, and its owner where the system allows it. Symbolic links are followed, so the link stays a link.
-//! Other hard links keep the old text. Pipes, terminals and devices cannot be replaced and are written as they are.
+//! Other hard links keep the old text. Pipes, terminals and devices cannot be replaced and are written as they are; a named pipe that no process reads is an error.
 
 mod same;
 
 pub use same::Identity;
 
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 use tempfile::{Builder, NamedTempFile};
 
 /// As many symbolic links are followed as Linux follows.
@@ -28,6 +32,9 @@ const GROUP_BITS: u32 = 0o070;
 /// The part of a mode that lends rights of the owner or group.
 const SET_ID_BITS: u32 = 0o6000;
 
+/// How long the reader of a named pipe may take to open it. A reader started together with Palisade is there by then.
+const WAIT_FOR_READER: Duration = Duration::from_millis(200);
+
 /// Writes a file. If this fails, a file that was there before is unchanged.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let old = match fs::metadata(path) {
@@ -40,6 +47,9 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(mut stream) = standard_stream(&old) {
         return stream.write_all(bytes);
     }
+    if old.file_type().is_fifo() {
+        return write_to_pipe(path, bytes);
+    }
     if !old.is_file() {
         return OpenOptions::new().write(true).open(path)?.write_all(bytes);
     }
@@ -48,6 +58,28 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         return OpenOptions::new().append(true).open(path)?.write_all(bytes);
     }
     replace(&fs::canonicalize(path)?, Some(&old), bytes)
+}
+
+/// Writes to a named pipe, if some process reads it. Opening it the usual way would wait for one without end.
+fn write_to_pipe(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let start = Instant::now();
+    let mut options = OpenOptions::new();
+    options.write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    loop {
+        match options.open(path) {
+            Ok(mut pipe) => {
+                // From here on, a slow reader is waited for.
+                fcntl_setfl(&pipe, OFlags::empty())?;
+                return pipe.write_all(bytes);
+            }
+            Err(error) if error.raw_os_error() != Some(Errno::NXIO.raw_os_error()) => return Err(error),
+            Err(_) if start.elapsed() < WAIT_FOR_READER => sleep(WAIT_FOR_READER / 20),
+            Err(error) => {
+                let why = "no process reads this pipe; start its reader first";
+                return Err(io::Error::new(error.kind(), why));
+            }
+        }
+    }
 }
 
 /// Puts a new file in the place of a path that is not a link.
