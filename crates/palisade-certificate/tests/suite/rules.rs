@@ -13,17 +13,17 @@ use palisade_pushdown::Pushdown;
 use palisade_syntax::{Language, parse};
 use std::path::Path;
 
-fn read(text: &str) -> Program {
+pub(crate) fn read(text: &str) -> Program {
     parse(Language::Pal, &Source::new("p", text)).unwrap_or_else(|_| panic!("not a program: {text}")).program
 }
 
-fn task(program: &Program, model: Model) -> Task<'_> {
+pub(crate) fn task(program: &Program, model: Model) -> Task<'_> {
     let options = Options { rounds: Bound::Auto, ..Options::default() };
     let (threads, interlocked) = (Threads::Declared, Interlocked::WholeBuffer);
     Task { program, threads, model, interlocked, options }
 }
 
-fn judge(task: &Task<'_>, proof: &Proof) -> Result<(), Refusal> {
+pub(crate) fn judge(task: &Task<'_>, proof: &Proof) -> Result<(), Refusal> {
     verify(task, proof, &Budget::unlimited(1), &Silent).map(|_| ())
 }
 
@@ -128,7 +128,7 @@ const PSO: &[Model] = &[Model::Pso];
 const NONE: &[Model] = &[];
 
 /// Programs, and the models under which they are unsafe.
-const PROGRAMS: &[(&str, &[Model])] = &[
+pub(crate) const PROGRAMS: &[(&str, &[Model])] = &[
     // Store buffering: plain, with fences, with one, and with reads of one's own stores.
     (
         "shared x, y: bool; process P { x = true; if !y { cs: skip; } } process Q { y = true; if !x { cs: skip; } } forbid P@cs && Q@cs;",
