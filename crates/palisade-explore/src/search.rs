@@ -9,7 +9,7 @@ use crate::expand::{self, Crowd, Expander};
 use crate::judge::Judge;
 use crate::layout::Layout;
 use palisade_automata::on_demand::LocalId;
-use palisade_engine::{Limits, Exhausted};
+use palisade_engine::{Exhausted, Limits};
 use palisade_search::{Effort, Expand, Expansion, Finds, Shards, StateId, Successors, Visited, Wanted};
 use std::ops::AddAssign;
 

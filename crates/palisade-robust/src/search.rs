@@ -9,7 +9,7 @@ use crate::state::{Layout, State};
 use crate::threads::{CODES, Need, Threads, Trouble};
 use palisade_automata::on_demand::LocalId;
 use palisade_base::{Id, limits};
-use palisade_engine::{Limits, Exhausted, Stats};
+use palisade_engine::{Exhausted, Limits, Stats};
 use palisade_memory::{Machine, Model};
 use palisade_program::running::CellId;
 use palisade_search::{Counters, Expand, Expansion, Finds, Shards, StateId, Successors, Visited, Wanted};

@@ -112,7 +112,12 @@ pub(crate) struct Threads<'a> {
 impl<'a> Threads<'a> {
     /// No thread states yet. `model` and `interlocked` say what the attacker can do; everybody else runs as under SC.
     pub fn new(system: &'a System, model: Model, interlocked: Interlocked) -> Threads<'a> {
-        let machine = ThreadMachine::new(Machine::new(system, Model::Sc), Arc::new(Liveness::new(system)), usize::MAX, false);
+        let machine = ThreadMachine::new(
+            Machine::new(system, Model::Sc),
+            Arc::new(Liveness::new(system)),
+            usize::MAX,
+            false,
+        );
         let policy = ByEvents { model, interlocked, too_deep: false };
         // Two numbers are reserved: no thread, and a dead one.
         Threads { automaton: ThreadAutomaton::new(machine, policy, &[(), ()]), sections: Sections::default() }

@@ -38,7 +38,7 @@ mod visited;
 pub use visited::{Shards, StateId, Visited, hash};
 
 use palisade_base::limits;
-use palisade_engine::{Limits, Exhausted, Pace};
+use palisade_engine::{Exhausted, Limits, Pace};
 use round::{Chunk, Level, Phases, Turn};
 use std::ops::AddAssign;
 use visited::Inserted;

@@ -1,6 +1,6 @@
 //! The search against a plain breadth-first search, with any number of jobs.
 
-use palisade_engine::{Limits, Exhausted};
+use palisade_engine::{Exhausted, Limits};
 use palisade_search::{
     Counters, Effort, End, Expand, Expansion, Finds, Search, Shards, StateId, Successors, Visited, Wanted,
     pool,

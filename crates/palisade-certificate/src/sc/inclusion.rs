@@ -96,7 +96,7 @@ pub(super) fn is_within(
 mod tests {
     use super::*;
     use palisade_conformance::random::Random;
-    use palisade_engine::{Limits};
+    use palisade_engine::Limits;
 
     const FRAMES: u32 = 2;
 

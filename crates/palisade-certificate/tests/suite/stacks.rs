@@ -4,7 +4,7 @@ use crate::rules::{judge, read, task};
 use crate::sc::check_refusal;
 use palisade_certificate::Refusal;
 use palisade_engine::proof::{StackSet, Stacks};
-use palisade_engine::{Limits, Engine, Proof, Task, Threads};
+use palisade_engine::{Engine, Limits, Proof, Task, Threads};
 use palisade_memory::Model;
 use palisade_pushdown::Pushdown;
 

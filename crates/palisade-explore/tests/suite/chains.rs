@@ -1,7 +1,7 @@
 //! States that are not stored: chains of states with one successor, and threads that are stuck for ever.
 
 use palisade_base::Source;
-use palisade_engine::{Limits, Engine, Options, Reduction, Stats, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Reduction, Stats, Task, Threads, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_syntax::{Language, parse};
@@ -34,7 +34,7 @@ fn outcome(text: &str, reduction: Reduction, jobs: usize) -> (&'static str, Stat
         let last = replay.states.last().expect("a run has states");
         assert!(machine.violation(last).is_some(), "{text}");
     }
-    (outcome.verdict.word(), outcome.stats)
+    (outcome.word(), outcome.stats)
 }
 
 /// With all reductions, with local steps collapsed only, and with none.

@@ -3,7 +3,7 @@
 use palisade_base::Source;
 use palisade_conformance::Profile;
 use palisade_conformance::suite::{SuiteConfig, Unknown, check_classics, check_engine};
-use palisade_engine::{Limits, Engine, Options, Stats, Task, Threads};
+use palisade_engine::{Engine, Limits, Options, Stats, Task, Threads};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Model};
 use palisade_robust::Lazy;
@@ -55,7 +55,7 @@ fn stats(text: &str, jobs: usize) -> Stats {
     let task =
         Task { program: &program, threads: Threads::Declared, model: Model::Tso, interlocked, options };
     let outcome = LAZY.check(&task.analysis(), &Limits::unlimited(jobs));
-    assert_eq!(outcome.verdict.word(), "unsafe", "{text}");
+    assert_eq!(outcome.word(), "unsafe", "{text}");
     outcome.stats
 }
 

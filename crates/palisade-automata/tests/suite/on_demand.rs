@@ -7,8 +7,9 @@ use palisade_automata::{After, Local, ThreadMachine};
 use palisade_base::Id;
 use palisade_conformance::{Profile, generate};
 use palisade_memory::{Machine, Model};
-use palisade_program::running::CellId;
+use palisade_program::running::{CellId, Liveness};
 use palisade_program::{Instantiation, lower};
+use std::sync::Arc;
 
 /// Thread states that are looked at.
 const MOST_STATES: usize = 300;
@@ -74,7 +75,9 @@ fn outcomes_are_steps_of_the_machine() {
     for seed in 1..=40 {
         for profile in Profile::ALL {
             let system = lower(&generate(profile, seed), Instantiation { any: 1, every: None });
-            let machine = || ThreadMachine::new(Machine::new(&system, Model::Sc), usize::MAX, false);
+            let liveness = Arc::new(Liveness::new(&system));
+            let machine =
+                || ThreadMachine::new(Machine::new(&system, Model::Sc), liveness.clone(), usize::MAX, false);
             let mut automaton = ThreadAutomaton::new(machine(), EveryStep, &[()]);
             let machine = machine();
             system.roles.ids().for_each(|role| _ = automaton.starts(role));
