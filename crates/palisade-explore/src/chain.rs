@@ -9,9 +9,10 @@
 //!
 //! *Cost.* To see that a state has several successors takes as long as to find two of them, for every successor of every state. Where few of them begin a chain, the search [stops looking](Payoff).
 //!
-//! Chains that meet go on together. Their common part is walked once for each of them, and if it is long, most of the work is walking. This shows in the steps: few of them are on chains with a new end.
+//! Chains that meet go on together. Their common part is walked once for each of them, and if it is long, most of the work is walking. The same happens where the automaton lacks
+//! something again and again: each time, a walk starts from the beginning. Both show in the steps: few of them are on walks to a new end.
 //! Then chains end at *waypoints*, too: at one state of [`WAYPOINT_ONE_OF`], chosen by its hash. Chains that meet end at the same waypoint, and the rest is walked once, from there.
-//! A walk then takes about [`WAYPOINT_ONE_OF`] steps, and at most as large a part of the states that would have been left out is stored.
+//! A walk then takes about [`WAYPOINT_ONE_OF`] steps, and about one of so many states that would have been left out is stored.
 
 use crate::automaton::{Need, Target};
 use crate::expand::{Expander, Expansion, Locals, Outcome, Successors};
@@ -27,7 +28,7 @@ const TRIAL: u64 = 1 << 12;
 /// It pays if one of so many successors begins a chain.
 const ONE_OF: u64 = 8;
 
-/// Walking is wasteful if less than one of so many steps is on a chain with a new end.
+/// Walking is wasteful if less than one of so many steps is on a walk to a new end.
 const ONE_STEP_OF: u64 = 4;
 /// One of so many states is a waypoint.
 const WAYPOINT_ONE_OF: u64 = 8;
@@ -52,8 +53,6 @@ pub(crate) struct Payoff {
     left_out: u64,
     /// Steps walked.
     pub walked: u64,
-    /// Those of walks that were finished, because the automaton had all they needed.
-    to_ends: u64,
     /// Those of walks whose end was stored for the first time.
     pub to_new: u64,
 }
@@ -63,7 +62,6 @@ impl Payoff {
         self.looked_at += other.looked_at;
         self.left_out += other.left_out;
         self.walked += other.walked;
-        self.to_ends += other.to_ends;
         self.to_new += other.to_new;
     }
 
@@ -71,7 +69,7 @@ impl Payoff {
     pub fn follow(self) -> Follow {
         if self.looked_at >= TRIAL && self.left_out < self.looked_at / ONE_OF {
             Follow::No
-        } else if self.to_ends >= TRIAL && self.to_new < self.to_ends / ONE_STEP_OF {
+        } else if self.walked >= TRIAL && self.to_new < self.walked / ONE_STEP_OF {
             Follow::ToWaypoints
         } else {
             Follow::ToTheEnd
@@ -112,9 +110,7 @@ impl Expander<'_, '_> {
             let end =
                 self.walk(&mut successors.words[next..next + words], self.follow, needs, |_| passed += 1);
             let left_out = u64::from(passed > 0 || end == Ok(false));
-            let walked = u64::from(passed);
-            let to_ends = if end.is_ok() { walked } else { 0 };
-            successors.tally.payoff.add(Payoff { looked_at: 1, left_out, walked, to_ends, to_new: 0 });
+            successors.tally.payoff.add(Payoff { looked_at: 1, left_out, walked: passed.into(), to_new: 0 });
             match end {
                 Ok(true) => {
                     successors.words.copy_within(next..next + words, kept);

@@ -108,6 +108,21 @@ fn interrupted_among_many_files() {
     assert!(!ran.stdout.contains("d/c.pal"), "{}", ran.stdout);
 }
 
+/// Reported: an output to a pipe that nobody reads was waited for, whatever the time given.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_output_pipe_without_a_reader() {
+    let scratch = Scratch::new("limits_output_pipe");
+    std::fs::write(scratch.path("x.pal"), "shared a: 0..1; process P { a = 1; } forbid a == 1;")
+        .expect("written");
+    let made = std::process::Command::new("mkfifo").arg(scratch.path("pipe")).status();
+    assert!(made.expect("`mkfifo` can be run").success());
+    for output in ["--junit", "--sarif", "--html", "--witness"] {
+        let ran = scratch.run(&["check", "x.pal", output, "pipe", "--timeout", "5"]).exits(2);
+        assert!(ran.stderr.contains("no process reads this pipe"), "{output}: {}", ran.stderr);
+    }
+}
+
 /// A pipe that nobody writes to, standard input that nobody closes: the time given is all that is waited.
 #[test]
 #[cfg(target_os = "linux")]
