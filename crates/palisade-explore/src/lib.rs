@@ -336,7 +336,7 @@ impl Cuts {
     }
 }
 
-/// When the limits runs out, so many values of a cell without a declared domain are suspicious.
+/// When the limits are reached, so many values of a cell without a declared domain are suspicious.
 const SUSPICIOUS: u64 = 64;
 
 /// A register with so many values is named as the reason why there are more and more thread states.

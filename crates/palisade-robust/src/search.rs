@@ -16,7 +16,8 @@ use palisade_search::{Counters, Expand, Expansion, Finds, Shards, StateId, Succe
 
 /// How a search ended.
 pub(crate) enum Found {
-    /// Steps from these states close cycles; there is at least one, and those of one level that were wanted are told together.
+    /// Steps from these states close cycles. There is at least one; those of one level that were wanted are reported
+    /// together.
     Cycles(Vec<StateId>),
     /// There is no cycle.
     Nothing,
@@ -28,7 +29,7 @@ pub(crate) enum Found {
     Trouble(Trouble),
 }
 
-/// What a search may use, and whom it tells.
+/// What a search may use, and where it reports to.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort<'e> {
     pub limits: &'e Limits,
@@ -77,7 +78,8 @@ impl<'a> Search<'a> {
         stats.add("thread_states", self.threads.automaton.len() as u64);
     }
 
-    /// Searches until there are cycles that are wanted (all that are found in one go are offered together), or there is nothing more.
+    /// Searches until there are cycles that are wanted (all that are found in one go are offered together), or there is
+    /// nothing more.
     pub fn run(
         &mut self,
         machine: Machine<'_>,

@@ -221,7 +221,7 @@ fn steps_that_are_not_wanted_are_skipped() {
 }
 
 #[test]
-fn the_budget_ends_a_search() {
+fn the_limits_end_a_search() {
     let limits = Limits::unlimited(2).with_work(1_000);
     let (end, visited, _) = search::<false>(numbers(false, None), Shards::Many, &limits, &mut all);
     assert!(matches!(end, End::Exhausted(Exhausted::Work(1_000))));
