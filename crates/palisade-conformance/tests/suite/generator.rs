@@ -2,6 +2,9 @@
 
 use palisade_base::{Diagnostic, Source};
 use palisade_conformance::brute::{self, Limits};
+use palisade_conformance::generate::{
+    Recursion, generate_endless, generate_parameterized, generate_recursive, generate_spawning,
+};
 use palisade_conformance::{Profile, generate, seeds};
 use palisade_memory::{Machine, Model};
 use palisade_program::{Instantiation, lower, print, validate};
@@ -103,5 +106,22 @@ fn safe_and_unsafe_are_both_frequent_and_models_differ() {
         let pso = count(&|words| words[1] == "safe" && words[2] == "unsafe");
         eprintln!("{profile:?}: {tso} broken by TSO only, {pso} broken by PSO only");
         assert!(tso >= 2 && pso >= 2, "{profile:?}: {tso} broken by TSO only, {pso} broken by PSO only");
+    }
+}
+
+/// Lowering establishes the invariants of the running form.
+#[test]
+fn lowered_programs_keep_the_invariants() {
+    for seed in seeds(60) {
+        let programs = Profile::ALL.map(|profile| generate(profile, seed)).into_iter().chain([
+            generate_recursive(Recursion::Free, seed),
+            generate_recursive(Recursion::Bounded, seed),
+            generate_parameterized(seed),
+            generate_spawning(seed),
+            generate_endless(seed),
+        ]);
+        for program in programs {
+            lower(&program, Instantiation { any: 2, every: None }).check_invariants();
+        }
     }
 }
