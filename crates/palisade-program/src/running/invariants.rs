@@ -33,7 +33,7 @@ impl System {
             }
             assert!(code.edges_from(code.exit).is_empty(), "invariant 4: the exit of {name} has no edges");
             let privates = |code: &Code| -> Vec<_> {
-                code.registers.iter().take(self.privates).map(|register| register.ty.clone()).collect()
+                code.registers.iter().take(self.privates).map(|register| register.ty).collect()
             };
             let same = self.codes.iter().all(|other| privates(other) == privates(code));
             assert!(
