@@ -665,6 +665,27 @@ mod tests {
     }
 
     #[test]
+    fn accesses_that_overlap_keep_the_invariants_of_shadow_memory() {
+        for seed in palisade_conformance::seeds(40) {
+            let mut random = Random::new(seed);
+            let mut monitor = Monitor::new(Interlocked::WholeBuffer);
+            for index in 0..100 {
+                let (address, size) = (random.below(40) as u64, 1 + random.below(12) as u32);
+                let bytes = Bytes { address, size };
+                let action = match random.below(8) {
+                    0..3 => Action::Access(Access::Load, bytes),
+                    3..6 => Action::Access(Access::Store, bytes),
+                    6 => Action::Access(Access::Locked, bytes),
+                    _ => Action::Free { address, size: u64::from(size) },
+                };
+                let process = Process(random.below(3) as u32);
+                monitor.take(&Event { process, instruction: Instruction(index), action });
+                monitor.shadow.check_invariants();
+            }
+        }
+    }
+
+    #[test]
     fn there_may_be_many_processes() {
         // Store buffering between each process and the next: vectors grow while events come in.
         let mut monitor = Monitor::new(Interlocked::WholeBuffer);

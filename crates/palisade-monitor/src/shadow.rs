@@ -312,6 +312,21 @@ impl Shadow {
         }
     }
 
+    /// Checks the invariants.
+    #[cfg(test)]
+    pub fn check_invariants(&self) {
+        self.words.check_invariants();
+        for word in self.words.within(0, u64::MAX) {
+            let (mut at, mut end) = (self.words.clone().get(word), 0);
+            while at != NONE {
+                let Piece { from, to, next, .. } = self.pieces[at as usize];
+                assert!(end <= from && from < to, "invariant 1: the pieces of word {word} are sorted");
+                assert!(u64::from(to) <= WORD, "invariant 2: a piece of word {word} lies within it");
+                (at, end) = (next, to);
+            }
+        }
+    }
+
     /// Forgets what was known of a range of bytes.
     pub fn forget(&mut self, address: u64, size: u64) {
         let end = address.saturating_add(size);

@@ -74,6 +74,17 @@ impl Words {
         }
     }
 
+    /// Checks the invariant.
+    #[cfg(test)]
+    pub fn check_invariants(&self) {
+        for (place, &(word, number)) in self.recent.iter().enumerate().filter(|(_, entry)| entry.0 != NOWHERE)
+        {
+            assert_eq!(place, Words::entry(word), "word {word} stands where it is looked for");
+            let known = self.all.get(&word).copied().unwrap_or(NONE);
+            assert_eq!(number, known, "the table and the map agree about word {word}");
+        }
+    }
+
     /// Bytes in use.
     pub fn bytes(&self) -> usize {
         self.all.capacity() * 2 * size_of::<(u64, u32)>() + size_of_val(&*self.recent)
@@ -101,6 +112,9 @@ mod tests {
                 }
                 1 => assert_eq!(words.remove(word), map.remove(&word).unwrap_or(NONE)),
                 _ => assert_eq!(words.get(word), map.get(&word).copied().unwrap_or(NONE)),
+            }
+            if round % 100 == 0 {
+                words.check_invariants();
             }
         }
         for (first, last) in [(0, 2_999), (0, u64::MAX), (17, 40), (5, 5)] {

@@ -97,6 +97,30 @@ impl Masks {
         }
     }
 
+    /// Checks the invariants. `above` has the slices of the branches above.
+    #[cfg(test)]
+    fn check_invariants(&self, above: &[u16]) {
+        let level = above.len() as u32;
+        match self {
+            Masks::Leaf(items) => {
+                assert!(
+                    items.len() <= MOST || level == LEVELS,
+                    "invariant 2: a leaf of level {level} is short"
+                );
+                for &(mask, _) in items {
+                    let agrees = (0..level).all(|level| slice(mask, level) == above[level as usize]);
+                    assert!(agrees, "invariant 1: {mask:#x} is below {above:x?}");
+                }
+            }
+            Masks::Split(slices, branches) => {
+                assert_eq!(slices.len(), branches.len(), "invariant 1: each branch has a slice");
+                for (&slice, branch) in slices.iter().zip(branches) {
+                    branch.check_invariants(&[above, &[slice]].concat());
+                }
+            }
+        }
+    }
+
     /// Adds all items to a list.
     pub fn collect(&self, all: &mut Vec<u32>) {
         match self {
@@ -124,6 +148,7 @@ mod tests {
             for (item, &mask) in stored.iter().enumerate() {
                 masks.insert(mask, item as u32);
             }
+            masks.check_invariants(&[]);
             let sorted = |mut items: Vec<u32>| { items.sort_unstable(); items };
             let those = |fits: &dyn Fn(u64) -> bool| -> Vec<u32> {
                 (0..stored.len()).filter(|&item| fits(stored[item])).map(|item| item as u32).collect()
@@ -135,6 +160,7 @@ mod tests {
             let removed = masks.remove_supersets(query, &mut |item| { met.push(item); item % 2 == 0 });
             prop_assert_eq!(removed, met.iter().filter(|&&item| item % 2 == 0).count());
             prop_assert_eq!(sorted(met), those(&|mask| query & !mask == 0));
+            masks.check_invariants(&[]);
             let mut left = Vec::new();
             masks.collect(&mut left);
             prop_assert_eq!(left.len(), stored.len() - removed);

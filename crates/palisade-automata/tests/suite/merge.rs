@@ -1,14 +1,14 @@
 //! Merged automata do exactly what the automata do, and cannot be merged further.
 
 use palisade_automata::{Automata, Letter, Population, StateId};
-use palisade_conformance::{Profile, generate};
+use palisade_conformance::{Profile, generate, seeds};
 use palisade_program::{Instantiation, lower};
 use std::collections::BTreeSet;
 
 #[test]
 fn merged_automata_are_bisimilar_and_smallest() {
     let (mut states, mut classes) = (0, 0);
-    for seed in 1..=100 {
+    for seed in seeds(100).starting_at(1) {
         for profile in Profile::ALL {
             let system = lower(&generate(profile, seed), Instantiation { any: 1, every: None });
             let Ok(automata) = Automata::build(&system, |_| Population::Fixed(1), || true) else { continue };

@@ -3,7 +3,7 @@
 use palisade_base::Source;
 use palisade_conformance::robust::{self, Answer, Brute};
 use palisade_conformance::robust_suite::{Config, check_robustness};
-use palisade_conformance::{Profile, generate};
+use palisade_conformance::{Profile, generate, seeds};
 use palisade_engine::{Analysis, Engine, Limits, Outcome, Robustness, Suitability, Verdict};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::written::{Program, Start};
@@ -72,9 +72,9 @@ fn programs_that_everybody_knows() {
 /// programs that start some are left out.
 #[test]
 fn no_cycle_means_the_same_traces_as_under_sc() {
-    let (mut robust, mut not_robust) = (0, 0);
+    let (mut robust, mut not_robust, seeds) = (0, 0, seeds(60));
     for profile in [Profile::Simple, Profile::Acyclic] {
-        for seed in 0..60 {
+        for seed in &seeds {
             let program = generate(profile, seed);
             if program.templates.iter().any(|template| template.start != Start::Initially) {
                 continue;
@@ -102,7 +102,7 @@ fn no_cycle_means_the_same_traces_as_under_sc() {
             }
         }
     }
-    assert!(robust > 20 && not_robust > 20, "{robust} robust, {not_robust} not");
+    assert!(robust > 20 && not_robust > 20 || !seeds.suffice(), "{robust} robust, {not_robust} not");
 }
 
 fn system_has_sections(program: &Program) -> bool {
@@ -154,6 +154,10 @@ fn the_suite_tells_right_from_wrong() {
         ..Config::default()
     };
     check_robustness(&Wrong(Mistake::None), &config);
+    // Fewer programs may not show a mistake.
+    if !seeds(config.programs as u64).suffice() {
+        return;
+    }
     for (mistake, expected) in [
         (Mistake::SaysRobust, "but there is a run"),
         (Mistake::SaysUnknown, "unknown ("),

@@ -1,6 +1,6 @@
 //! The running form: control-flow graphs with typed ids, one instruction per edge.
 //!
-//! *Invariants* of a [`System`], established by [`crate::lower()`]:
+//! *Invariants* of a [`System`], established by [`crate::lower()`]; tests check them ([`System::check_invariants`]):
 //! 1. Every id in it is in range.
 //! 2. Expressions on edges are pure: they read registers of the own code only.
 //! 3. The edges of a code are sorted by source location.
@@ -10,6 +10,7 @@
 
 mod code;
 mod eval;
+mod invariants;
 mod liveness;
 mod property;
 mod structure;

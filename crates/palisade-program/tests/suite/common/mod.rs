@@ -16,7 +16,11 @@ pub fn system(text: &str) -> System {
 /// Reads and lowers a valid program with given numbers of instances.
 pub fn system_with(text: &str, instantiation: Instantiation) -> System {
     match parse(Language::Pal, &Source::new("test.pal", text)) {
-        Ok(parsed) => lower(&parsed.program, instantiation),
+        Ok(parsed) => {
+            let system = lower(&parsed.program, instantiation);
+            system.check_invariants();
+            system
+        }
         Err(diagnostics) => panic!("{}", list(text, &diagnostics)),
     }
 }
