@@ -41,7 +41,7 @@ static __attribute__((noinline)) struct item make(int number)
     made.low = (unsigned)number;
     made.high = 1024;
     strcpy(made.name, "item ");
-    strncat(made.name, "0123456789" + number % 10, 1);
+    strncat(made.name, &"0123456789"[number % 10], 1);
     return made;
 }
 
