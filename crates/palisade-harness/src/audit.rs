@@ -20,9 +20,11 @@
 //! *Invariant.* A call keeps registers, flags and the red zone.
 
 use crate::asm;
-use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
 use object::{Object, ObjectSection, ObjectSymbol};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
 /// What the runtime is told about an access; `runtime/audit.c` has the same numbers. The lowest byte is the size.
@@ -92,7 +94,8 @@ impl Function {
 
     /// Whether nobody else can have an address in its frame.
     fn keeps_frame(&self) -> bool {
-        !self.takes_address && !(self.has_frame_pointer() && self.takes_address_by_frame_pointer)
+        let by_frame_pointer = self.has_frame_pointer() && self.takes_address_by_frame_pointer;
+        !(self.takes_address || by_frame_pointer)
     }
 
     fn look_at(&mut self, code: &str) {
@@ -134,11 +137,12 @@ impl<'a> Audit<'a> {
         let mut functions = 0;
         let mut inside = false;
         // Functions that begin at their labels; the one we are in, by name; whether its first instruction is still to come.
-        let mut declared: FxHashMap<&str, ()> = FxHashMap::default();
+        let mut declared: FxHashSet<&str> = FxHashSet::default();
         let mut current: Option<(&str, usize)> = None;
         let mut is_new = false;
         for text in text.lines() {
-            let mut line = Line { text, code: None, function: current.map(|(_, index)| index), begins: false };
+            let mut line =
+                Line { text, code: None, function: current.map(|(_, index)| index), begins: false };
             match text.trim() {
                 "#APP" => inside = true,
                 "#NO_APP" => inside = false,
@@ -146,7 +150,7 @@ impl<'a> Audit<'a> {
                 trimmed => {
                     let mut rest = without_comment(trimmed);
                     while let Some((label, after)) = asm::label(rest) {
-                        if current.is_none() && declared.contains_key(label) {
+                        if current.is_none() && declared.contains(label) {
                             current = Some((label, functions));
                             line.function = Some(functions);
                             functions += 1;
@@ -158,7 +162,7 @@ impl<'a> Audit<'a> {
                     let name = after.split(',').next().unwrap_or("").trim();
                     match word {
                         "" => {}
-                        ".type" if after.ends_with("@function") => _ = declared.insert(name, ()),
+                        ".type" if after.ends_with("@function") => _ = declared.insert(name),
                         ".size" if current.is_some_and(|(current, _)| current == name) => current = None,
                         _ if word.starts_with('.') => {}
                         _ => {
@@ -202,7 +206,22 @@ impl<'a> Audit<'a> {
                 functions[function].look_at(code);
             }
         }
+        let keeps_frame = |line: &Line<'_>| {
+            line.function.and_then(|function| functions.get(function)).is_some_and(Function::keeps_frame)
+        };
         let mut factory = InstructionInfoFactory::new();
+        let mut all: Vec<Does> = Vec::with_capacity(self.lines.len());
+        for (number, line) in self.lines.iter().enumerate() {
+            let Some(code) = line.code.filter(|code| may_access(code)) else {
+                all.push(Does::default());
+                continue;
+            };
+            let unreadable = || AuditError::Instruction(code.to_owned());
+            let instruction = instructions.get(&number).ok_or_else(unreadable)?;
+            let function =
+                line.function.filter(|_| keeps_frame(line)).and_then(|function| functions.get(function));
+            all.push(judge(instruction, &mut factory, code, function));
+        }
         let mut text = String::new();
         for (number, line) in self.lines.iter().enumerate() {
             let Some(code) = line.code else {
@@ -210,32 +229,65 @@ impl<'a> Audit<'a> {
                 text.push('\n');
                 continue;
             };
-            let function = line.function.and_then(|function| functions.get(function)).copied();
             let labels = line.text.find(code).map_or("", |at| line.text[..at].trim_end());
             if !labels.is_empty() {
                 writeln!(text, "{labels}").expect("writing to a string");
             }
-            let keeps_frame = function.is_some_and(|function| function.keeps_frame());
-            if line.begins && !keeps_frame {
+            if line.begins && !keeps_frame(line) {
                 call(&mut text, "(%rsp)", "$1", code::FRAME);
             }
-            let mut fence = None;
-            if may_access(code) {
-                let unreadable = || AuditError::Instruction(code.to_owned());
-                let instruction = instructions.get(&number).ok_or_else(unreadable)?;
-                let does = judge(instruction, &mut factory, code, function.as_ref().filter(|_| keeps_frame));
-                for access in &does.accesses {
-                    call(&mut text, &access.operand, access.count, access.code);
-                }
-                fence = does.fence;
+            for access in &all[number].accesses {
+                call(&mut text, &access.operand, access.count, access.code);
             }
+            let code = if self.reads_what_it_writes(number, &all) {
+                code.replace("__tsan_write", "__tsan_read_write")
+            } else {
+                code.to_owned()
+            };
             writeln!(text, "\t{code}").expect("writing to a string");
-            if let Some(stub) = fence {
+            if let Some(stub) = all[number].fence {
                 asm::call(&mut text, stub, None);
             }
         }
         Ok(text)
     }
+
+    /// Whether this is a call that announces a store, and the memory is read first: gcc does so for members of some bits. The load has to be an event before the store.
+    fn reads_what_it_writes(&self, number: usize, all: &[Does]) -> bool {
+        let announces = |code: &str| {
+            let (word, target) = asm::split(code);
+            let size = target.strip_prefix("__tsan_write").map(|rest| rest.trim_end_matches("@PLT"));
+            word.starts_with("call") && matches!(size, Some("1" | "2" | "4" | "8" | "16"))
+        };
+        if !self.lines[number].code.is_some_and(announces) {
+            return false;
+        }
+        let mut read: Vec<&str> = Vec::new();
+        for (line, does) in self.lines[number + 1..].iter().zip(&all[number + 1..]) {
+            let leaves = line.code.is_some_and(|code| {
+                ["call", "j", "ret"].iter().any(|word| asm::split(code).0.starts_with(word))
+            });
+            if leaves || line.text.trim() == "#APP" || is_target(line.text) {
+                return false;
+            }
+            for access in &does.accesses {
+                if access.code & code::READ != 0 {
+                    read.push(&access.operand);
+                }
+                if access.code & code::WRITE != 0 {
+                    return read.contains(&access.operand.as_str());
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Whether a label may be jumped to. gcc has others for debugging, with a letter after the first two.
+fn is_target(line: &str) -> bool {
+    asm::label(line.trim()).is_some_and(|(label, _)| {
+        !label.strip_prefix(".L").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+    })
 }
 
 /// What an instruction does to memory.
@@ -309,7 +361,10 @@ fn judge(
     }
     let info = factory.info(instruction);
     let kinds: Vec<OpKind> = (0..instruction.op_count()).map(|index| instruction.op_kind(index)).collect();
-    if kinds.iter().any(|kind| matches!(kind, OpKind::MemoryESRDI | OpKind::MemorySegRSI | OpKind::MemorySegRDI)) {
+    if kinds
+        .iter()
+        .any(|kind| matches!(kind, OpKind::MemoryESRDI | OpKind::MemorySegRSI | OpKind::MemorySegRDI))
+    {
         string(instruction, &kinds, &mut does);
         return does;
     }
@@ -344,9 +399,8 @@ fn judge(
         does.fence = Some("palisade_asm_fence");
         return does;
     }
-    let is_frame = |function: &Function| {
-        base == Register::RSP || base == Register::RBP && function.has_frame_pointer()
-    };
+    let is_frame =
+        |function: &Function| base == Register::RSP || base == Register::RBP && function.has_frame_pointer();
     if frame.is_some_and(is_frame) {
         return does;
     }
@@ -369,14 +423,14 @@ fn judge(
     }
     let memory = instruction.memory_size();
     let size = if instruction.is_broadcast() { memory.element_size() } else { memory.size() };
-    let is_far = matches!(instruction.mnemonic(), Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc)
-        && kinds.contains(&OpKind::Register);
+    let is_far =
+        matches!(instruction.mnemonic(), Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc)
+            && kinds.contains(&OpKind::Register);
     if size == 0
         || size > 255
         || is_far
         || instruction.op_mask() != Register::None
-        || format!("{:?}", instruction.mnemonic()).contains("movnt")
-        || format!("{:?}", instruction.mnemonic()).contains("Movnt")
+        || format!("{:?}", instruction.mnemonic()).to_lowercase().contains("movnt")
     {
         flags |= code::UNCLEAR;
     }
@@ -526,7 +580,11 @@ mod tests {
         let check = |text: &str, keeps: bool, has_pointer: bool| {
             let mut function = Function::default();
             text.split(';').for_each(|code| function.look_at(code));
-            assert_eq!((function.keeps_frame(), function.has_frame_pointer()), (keeps, has_pointer), "{text}");
+            assert_eq!(
+                (function.keeps_frame(), function.has_frame_pointer()),
+                (keeps, has_pointer),
+                "{text}"
+            );
         };
         check("pushq %rbp;movq %rsp, %rbp;subq $16, %rsp;movl $1, -4(%rbp);leave;ret", true, true);
         check("pushq %rbp;movq %rsp, %rbp;leaq -8(%rbp), %rax;popq %rbp", false, true);
@@ -538,11 +596,37 @@ mod tests {
     }
 
     #[test]
+    fn stores_that_read_first() {
+        let check = |rest: &str, accesses: &[(usize, u32)], expected: bool| {
+            let text = format!("call\t__tsan_write4@PLT\n{rest}");
+            let audit = Audit::of(&text);
+            let mut all: Vec<Does> = audit.lines.iter().map(|_| Does::default()).collect();
+            for &(line, code) in accesses {
+                all[line].accesses.push(Access { operand: "x(%rip)".into(), count: "$1", code });
+            }
+            assert_eq!(audit.reads_what_it_writes(0, &all), expected, "{text}");
+        };
+        check("movl x(%rip), %eax\n.LVL1:\nmovl %eax, x(%rip)\n", &[(1, code::READ), (3, code::WRITE)], true);
+        check("orl $1, x(%rip)\n", &[(1, code::READ | code::WRITE)], true);
+        check("movl %eax, x(%rip)\nmovl x(%rip), %eax\n", &[(1, code::WRITE), (2, code::READ)], false);
+        check(
+            "movl x(%rip), %eax\ncall f\nmovl %eax, x(%rip)\n",
+            &[(1, code::READ), (3, code::WRITE)],
+            false,
+        );
+        check("movl x(%rip), %eax\n.L2:\nmovl %eax, x(%rip)\n", &[(1, code::READ), (3, code::WRITE)], false);
+    }
+
+    #[test]
     fn functions() {
         let text = "\t.type f, @function\nf:\n\tendbr64\n\tpushq %rbx\n\t.type f.cold, @function\nf.cold:\n\tmovl $1, (%rdi)\n\t.size f, .-f\n\t.size f.cold, .-f.cold\n\tnop\n";
         let audit = Audit::of(text);
-        let found: Vec<(Option<&str>, Option<usize>, bool)> =
-            audit.lines.iter().filter(|line| line.code.is_some()).map(|line| (line.code, line.function, line.begins)).collect();
+        let found: Vec<(Option<&str>, Option<usize>, bool)> = audit
+            .lines
+            .iter()
+            .filter(|line| line.code.is_some())
+            .map(|line| (line.code, line.function, line.begins))
+            .collect();
         assert_eq!(
             found,
             [

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{compile_with, failures, random, run, violations};
+use palisade_harness::execution::Unfollowed;
 use palisade_harness::process::{Program, Scheduling};
 use palisade_memory::Model;
 use std::path::Path;
@@ -54,7 +55,9 @@ fn what_clang_leaves_out_is_followed() {
 fn what_is_private_is_not_taken_for_a_gap() {
     for compiler in COMPILERS {
         for optimisation in OPTIMISATIONS {
-            for more in ["-fomit-frame-pointer", "-fno-omit-frame-pointer", "-fstack-protector-all", "-fno-pic"] {
+            for more in
+                ["-fomit-frame-pointer", "-fno-omit-frame-pointer", "-fstack-protector-all", "-fno-pic"]
+            {
                 let name = format!("followed_{compiler}{optimisation}{more}");
                 let mut flags = vec![optimisation, more];
                 if more == "-fno-pic" {
@@ -68,6 +71,27 @@ fn what_is_private_is_not_taken_for_a_gap() {
                 assert!(findings.unfollowed.is_empty(), "{name}: {:?}", findings.unfollowed);
                 let found = [Model::Tso, Model::Pso].map(|model| violations(&findings, model));
                 assert_eq!(found, [0, 0], "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_shared_on_a_stack_is_followed_or_reported() {
+    for compiler in COMPILERS {
+        for optimisation in OPTIMISATIONS {
+            for mine in ["-DPLAIN", "-DRETURNS", "-DLONG_DOUBLE"] {
+                let name = format!("stack_{compiler}{optimisation}{mine}");
+                let path = compile_with(compiler, "stack.c", &name, &["-w", optimisation, mine]);
+                let findings = run(&program(&path, &[]), &random(300));
+                let reported = findings.unfollowed.keys().any(|(what, _)| *what == Unfollowed::Access);
+                assert!(violations(&findings, Model::Tso) > 0 || reported, "{name}");
+                // clang makes no call for members of a struct on the own stack, whoever has its address.
+                assert!(
+                    !reported || mine != "-DPLAIN" || compiler == "clang",
+                    "{name}: {:?}",
+                    findings.unfollowed
+                );
             }
         }
     }
