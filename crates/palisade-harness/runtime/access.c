@@ -6,6 +6,7 @@
     EXPORT void name(void *address)                                                                \
     {                                                                                              \
         pal_event((uint64_t)address, HEAD(kind, order, size), CALLER);                             \
+        pal_announce((uint64_t)address, size, kind);                                               \
     }
 
 #define SIZES(prefix, kind, order)                                                                 \
@@ -29,6 +30,7 @@ SIZES(__tsan_unaligned_volatile_write, K_STORE, O_VOLATILE)
     EXPORT void name(void *address, void *place)                                                   \
     {                                                                                              \
         pal_event((uint64_t)address, HEAD(kind, O_PLAIN, size), (uint64_t)place);                  \
+        pal_announce((uint64_t)address, size, kind);                                               \
     }
 ACCESS_AT(__tsan_read1_pc, K_LOAD, 1)
 ACCESS_AT(__tsan_read2_pc, K_LOAD, 2)
@@ -61,6 +63,8 @@ static void both(uint64_t address, uint64_t load, uint64_t store, uint64_t place
     EXPORT void name(void *address)                                                                \
     {                                                                                              \
         both((uint64_t)address, HEAD(K_LOAD, order, size), HEAD(K_STORE, order, size), CALLER);    \
+        pal_announce((uint64_t)address, size, K_LOAD);                                             \
+        pal_announce((uint64_t)address, size, K_STORE);                                            \
     }
 BOTH(__tsan_read_write1, O_PLAIN, 1)
 BOTH(__tsan_read_write2, O_PLAIN, 2)
@@ -77,11 +81,13 @@ EXPORT void __tsan_vptr_update(void **address, void *value)
     uint64_t at = (uint64_t)address & ADDRESS_BITS, second = CALLER | pal.self->tag | F_CHOSEN;
     pal_decide(at | HEAD(K_STORE, O_PLAIN, 8), second);
     pal_log(at | (*address != value ? HEAD(K_STORE, O_PLAIN, 8) : HEAD(K_LOAD, O_PLAIN, 8)), second);
+    pal_announce((uint64_t)address, 8, K_STORE);
 }
 
 EXPORT void __tsan_vptr_read(void **address)
 {
     pal_event((uint64_t)address, HEAD(K_LOAD, O_PLAIN, 8), CALLER);
+    pal_announce((uint64_t)address, 8, K_LOAD);
 }
 
 /* Copies are made in words; long ones in lines of the cache, or there would be no end of steps. */
@@ -111,11 +117,13 @@ static void range(uint64_t address, size_t size, uint64_t head, uint64_t place)
 EXPORT void __tsan_read_range(void *address, unsigned long size)
 {
     range((uint64_t)address, size, HEAD(K_LOAD, O_PLAIN, 0), CALLER);
+    pal_announce((uint64_t)address, size, K_LOAD);
 }
 
 EXPORT void __tsan_write_range(void *address, unsigned long size)
 {
     range((uint64_t)address, size, HEAD(K_STORE, O_PLAIN, 0), CALLER);
+    pal_announce((uint64_t)address, size, K_STORE);
 }
 
 void pal_copy(void *to, const void *from, size_t size)
@@ -128,16 +136,9 @@ void pal_fill(void *to, int byte, size_t size)
     __asm__ volatile("rep stosb" : "+D"(to), "+c"(size) : "a"(byte) : "memory");
 }
 
-/* Whether the calling thread knows that there is no other: it is the first, and has joined all that were started. That others happen to have ended must not make a difference, since that does not come before
- * what it does now. */
-static int is_alone(void)
-{
-    return !pal.self->number && !pal.self->unjoined;
-}
-
 static void copy(char *to, const char *from, size_t size, uint64_t place)
 {
-    if (pal.quiet || is_alone()) {
+    if (pal.quiet || pal_is_alone()) {
         /* Nobody can see it piece by piece, but others may look at it later. */
         range((uint64_t)from, size, HEAD(K_LOAD, O_PLAIN, 0), place);
         range((uint64_t)to, size, HEAD(K_STORE, O_PLAIN, 0), place);
@@ -161,7 +162,7 @@ static void move(char *to, const char *from, size_t size, uint64_t place)
         copy(to, from, size, place);
         return;
     }
-    if (pal.quiet || is_alone()) {
+    if (pal.quiet || pal_is_alone()) {
         range((uint64_t)from, size, HEAD(K_LOAD, O_PLAIN, 0), place);
         range((uint64_t)to, size, HEAD(K_STORE, O_PLAIN, 0), place);
         for (size_t at = size; at > 0; at--) {
@@ -185,7 +186,7 @@ static void move(char *to, const char *from, size_t size, uint64_t place)
 
 static void fill(char *to, int byte, size_t size, uint64_t place)
 {
-    if (pal.quiet || is_alone()) {
+    if (pal.quiet || pal_is_alone()) {
         range((uint64_t)to, size, HEAD(K_STORE, O_PLAIN, 0), place);
         pal_fill(to, byte, size);
         return;
@@ -196,6 +197,21 @@ static void fill(char *to, int byte, size_t size, uint64_t place)
         pal_fill(to + at, byte, bytes);
         at += bytes;
     }
+}
+
+void pal_copy_for(void *to, const void *from, size_t size, uint64_t place)
+{
+    copy(to, from, size, place);
+}
+
+void pal_move_for(void *to, const void *from, size_t size, uint64_t place)
+{
+    move(to, from, size, place);
+}
+
+void pal_fill_for(void *to, int byte, size_t size, uint64_t place)
+{
+    fill(to, byte, size, place);
 }
 
 EXPORT void *__tsan_memcpy(void *to, const void *from, size_t size)

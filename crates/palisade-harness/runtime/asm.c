@@ -47,15 +47,18 @@ LOCKED(8)
 LOCKED(16)
 
 /* The address, if there is one, is above the return address. */
-#define STUB(name, function)                                                                       \
+#define ADDRESS_ABOVE "    movq 136(%rsp), %rdi\n    movq 128(%rsp), %rsi\n"
+/* What src/audit.rs puts there: the address is in its register; above the return address are the code and the count. The third argument is lost on the way. */
+#define ADDRESS_IN_REGISTER "    movq %rsi, %r8\n    movq 136(%rsp), %rsi\n    movq 144(%rsp), %r9\n    movq 128(%rsp), %rcx\n"
+
+#define STUB(name, function, arguments)                                                                       \
     __asm__(".text\n.globl " name "\n.type " name ", @function\n" name ":\n"                       \
             "    pushfq\n    pushq %rax\n    pushq %rcx\n    pushq %rdx\n    pushq %rbx\n"         \
             "    pushq %rbp\n    pushq %rsi\n    pushq %rdi\n    pushq %r8\n    pushq %r9\n"       \
             "    pushq %r10\n    pushq %r11\n    pushq %r12\n    pushq %r13\n    pushq %r14\n"     \
             "    pushq %r15\n"                                                                     \
             "    cld\n"                                                                            \
-            "    movq 136(%rsp), %rdi\n"                                                           \
-            "    movq 128(%rsp), %rsi\n"                                                           \
+            arguments                                                                              \
             "    movq %rsp, %rbx\n"                                                                \
             "    subq $3072, %rsp\n"                                                               \
             "    andq $-64, %rsp\n"                                                                \
@@ -79,11 +82,12 @@ LOCKED(16)
             "    popq %rbp\n    popq %rbx\n    popq %rdx\n    popq %rcx\n    popq %rax\n"          \
             "    popfq\n    ret\n.size " name ", .-" name "\n");
 
-STUB("palisade_asm_fence", "pal_asm_fence")
-STUB("palisade_asm_store_fence", "pal_asm_store_fence")
-STUB("palisade_asm_unknown", "pal_asm_unknown")
-STUB("palisade_asm_locked1", "pal_asm_locked1")
-STUB("palisade_asm_locked2", "pal_asm_locked2")
-STUB("palisade_asm_locked4", "pal_asm_locked4")
-STUB("palisade_asm_locked8", "pal_asm_locked8")
-STUB("palisade_asm_locked16", "pal_asm_locked16")
+STUB("palisade_asm_fence", "pal_asm_fence", ADDRESS_ABOVE)
+STUB("palisade_asm_store_fence", "pal_asm_store_fence", ADDRESS_ABOVE)
+STUB("palisade_asm_unknown", "pal_asm_unknown", ADDRESS_ABOVE)
+STUB("palisade_asm_locked1", "pal_asm_locked1", ADDRESS_ABOVE)
+STUB("palisade_asm_locked2", "pal_asm_locked2", ADDRESS_ABOVE)
+STUB("palisade_asm_locked4", "pal_asm_locked4", ADDRESS_ABOVE)
+STUB("palisade_asm_locked8", "pal_asm_locked8", ADDRESS_ABOVE)
+STUB("palisade_asm_locked16", "pal_asm_locked16", ADDRESS_ABOVE)
+STUB("pal_audit_followed", "pal_audit_follow", ADDRESS_IN_REGISTER)

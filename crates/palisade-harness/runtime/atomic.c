@@ -63,6 +63,8 @@ static inline void tell(const volatile void *address, uint64_t head, uint64_t pl
     EXPORT a##bits __tsan_atomic##bits##_load(const volatile a##bits *a, int mo)                   \
     {                                                                                              \
         pal_event((uint64_t)a, HEAD(K_LOAD, order(mo), sizeof *a), CALLER);                        \
+        /* clang leaves the load where it was as well, and does not use what it reads. */          \
+        pal_announce((uint64_t)a, sizeof *a, K_LOAD);                                              \
         return *a;                                                                                 \
     }                                                                                              \
     EXPORT void __tsan_atomic##bits##_store(volatile a##bits *a, a##bits v, int mo)                \

@@ -23,7 +23,7 @@ void pal_at_exit(int code, void *nothing);
 void *pal_next(const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name);
-    if (!found && !strcmp(name, "_Unwind_ForcedUnwind")) {
+    if (!found && pal_is_text(name, "_Unwind_ForcedUnwind")) {
         void *library = dlopen("libgcc_s.so.1", RTLD_NOW);
         found = library ? dlsym(library, name) : NULL;
     }
@@ -512,7 +512,7 @@ EXPORT void __assert_fail(const char *assertion, const char *file, unsigned line
     pal_text(T_MESSAGE, text, length < (int)sizeof text ? (size_t)length : sizeof text - 1);
     pal.shared->crash_place = CALLER - 1;
     pal.shared->crash_thread = pal.self->number;
-    write(2, text, strlen(text));
+    write(2, text, pal_length(text));
     write(2, "\n", 1);
     abort();
 }

@@ -37,7 +37,7 @@ enum order { O_PLAIN, O_VOLATILE, O_RELAXED, O_ACQUIRE, O_RELEASE, O_ACQ_REL, O_
 #define KIND_OF(first) ((enum kind)((first) >> 56 & 31))
 
 /* What a note is about: something that cannot be followed. */
-enum note { N_FORK = 1, N_HANDLER = 2, N_DIVERGED = 3, N_ASSEMBLY = 4, N_TIME = 5, N_SHARED_STACK = 16 };
+enum note { N_FORK = 1, N_HANDLER = 2, N_DIVERGED = 3, N_ASSEMBLY = 4, N_TIME = 5, N_ACCESS = 6, N_SHARED_STACK = 16 };
 
 /* What a K_STUCK record says of its thread, in its size. */
 enum stuck { STUCK_DEADLOCK, STUCK_RUNNING, STUCK_DETACHED, STUCK_NOT_JOINED, STUCK_SPINS };

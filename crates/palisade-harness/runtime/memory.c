@@ -25,8 +25,6 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-#define STACKS 0x080000000000ull
-#define STACK_RANGE (1ull << 31)
 #define MAPPINGS 0x200000000000ull
 #define MAPPING_RANGE (1ull << 31)
 
@@ -100,6 +98,7 @@ int pal_make_thread(uint32_t number, size_t size, struct thread **made)
 void pal_unmake_thread(struct thread *thread)
 {
     uint64_t end = STACK_TOP(thread->number), low = end - whole_pages(sizeof(struct slot)) - thread->stack_size;
+    pal_drop_marks(thread);
     pal_syscall(SYS_munmap, (long)low, (long)(end - low), 0, 0, 0, 0);
 }
 

@@ -3,7 +3,7 @@
  * The runtime takes the place of ThreadSanitizer's in a program whose accesses to memory call `__tsan_*`. It lets one thread run at a time, decides before every
  * event who goes on, and writes down what happened. There is no lock anywhere in it: whoever runs is alone.
  *
- * - access.c, atomic.c: accesses to memory;
+ * - access.c, atomic.c: accesses to memory; audit.c: those for which the compiler makes no call; strings.c: those that the C library makes for the program;
  * - schedule.c: who goes on, and what to do if nobody can;
  * - spin.c: threads that go round in loops that change nothing;
  * - switch.c: how to let another thread go on: coroutines on one kernel thread, or a token that kernel threads pass on;
@@ -48,6 +48,13 @@ struct look {
     int is_new;
 };
 
+/* An access that the compiler has announced by a call, and that is still to come. `left` has the bytes of a short one that were not accessed yet. */
+struct announced {
+    uint64_t address, size, left;
+    enum kind kind;
+};
+enum { MOST_ANNOUNCED = 4 };
+
 struct thread {
     /* For switch.c. */
     void *stack_pointer;
@@ -89,6 +96,13 @@ struct thread {
     uint64_t log_mark;
     int has_written;
     int spins, asleep;
+    /* For audit.c: what was announced and whether any of it has come; what is to be done about an access that was not; whether the marks of its stack are there, and the lowest. */
+    struct announced announced[MOST_ANNOUNCED];
+    unsigned announced_count;
+    int announced_used;
+    unsigned char audit_load, audit_store;
+    int has_marks;
+    uint64_t lowest_mark;
     uint64_t random_numbers; /* that it has had */
     uint64_t own_steps;
     pthread_t pthread;
@@ -261,6 +275,9 @@ void pal_random_bytes(void *to, size_t size);
 /* access.c */
 void pal_copy(void *to, const void *from, size_t size);
 void pal_fill(void *to, int byte, size_t size);
+void pal_copy_for(void *to, const void *from, size_t size, uint64_t place);
+void pal_move_for(void *to, const void *from, size_t size, uint64_t place);
+void pal_fill_for(void *to, int byte, size_t size, uint64_t place);
 
 /* limits.c */
 void pal_begin_limits(void);
@@ -275,6 +292,65 @@ void pal_expect_children(void);
 int pal_is_asked_to_end(void);
 void pal_end_children(void);
 void pal_reap(void);
+
+/* audit.c */
+void pal_touches_stack(uint64_t first, uint64_t second);
+void pal_drop_marks(struct thread *thread);
+
+/* Stacks are in one range of addresses (memory.c). */
+#define STACKS 0x080000000000ull
+#define STACK_RANGE (1ull << 31)
+
+/* The calling thread is about to make this access itself. A new group of announcements begins once any of the last one has come. */
+static inline __attribute__((always_inline)) void pal_announce(uint64_t address, uint64_t size, enum kind kind)
+{
+    struct thread *self = pal.self;
+    if (self->announced_used) {
+        self->announced_used = 0;
+        self->announced_count = 0;
+    }
+    struct announced *to = &self->announced[self->announced_count % MOST_ANNOUNCED];
+    self->announced_count++;
+    to->address = address;
+    to->size = size;
+    to->left = ~0ull;
+    to->kind = kind;
+}
+
+/* Whether the calling thread knows that there is no other: it is the first, and has joined all that were started. That others happen to have ended must not make a difference, since that does not come before
+ * what it does now. */
+static inline int pal_is_alone(void)
+{
+    return !pal.self->number && !pal.self->unjoined;
+}
+
+/* The C library's functions by these names are the program's (strings.c). */
+static inline size_t pal_length(const char *text)
+{
+    size_t length = 0;
+    while (text[length]) {
+        length++;
+    }
+    return length;
+}
+
+static inline int pal_is_text(const char *a, const char *b)
+{
+    while (*a && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+static inline char *pal_last(const char *text, char c)
+{
+    const char *found = NULL;
+    for (; *text; text++) {
+        found = *text == c ? text : found;
+    }
+    return (char *)found;
+}
 
 /* Writes a record. */
 static inline __attribute__((always_inline)) void pal_log(uint64_t first, uint64_t second)
@@ -299,6 +375,9 @@ static inline __attribute__((always_inline)) uint64_t pal_next_random(void)
 /* The calling thread is about to do this. Returns when it has been chosen; what happens then is for the caller to log. */
 static inline __attribute__((always_inline)) void pal_decide(uint64_t first, uint64_t second)
 {
+    if (unlikely((first & ADDRESS_BITS) - STACKS < STACK_RANGE * MOST_THREADS)) {
+        pal_touches_stack(first, second);
+    }
     if (unlikely(++pal.steps >= pal.next_check)) {
         pal_check();
     }
@@ -331,7 +410,11 @@ static inline __attribute__((always_inline)) void pal_event(uint64_t address, ui
 static inline void pal_also(uint64_t address, uint64_t head, uint64_t place)
 {
     if (likely(!pal.quiet)) {
-        pal_log((address & ADDRESS_BITS) | head, place | pal.self->tag);
+        uint64_t first = (address & ADDRESS_BITS) | head, second = place | pal.self->tag;
+        if (unlikely(address - STACKS < STACK_RANGE * MOST_THREADS)) {
+            pal_touches_stack(first, second);
+        }
+        pal_log(first, second);
     }
 }
 

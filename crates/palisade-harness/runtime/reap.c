@@ -58,7 +58,7 @@ static int end_listed(void)
     close(fd);
     text[length > 0 ? length : 0] = 0;
     /* What does not fit comes in the next round; a number that is cut would be another process. */
-    char *end = strrchr(text, ' ');
+    char *end = pal_last(text, ' ');
     if (end) {
         *end = 0;
     }
@@ -99,8 +99,8 @@ static void end_searched(void)
         close(fd);
         text[length > 0 ? length : 0] = 0;
         /* The parent is the second field after the name, which may have anything in it but ends with the last parenthesis. */
-        char *name_end = strrchr(text, ')');
-        if (name_end && strlen(name_end) > 4 && strtol(name_end + 4, NULL, 10) == self) {
+        char *name_end = pal_last(text, ')');
+        if (name_end && pal_length(name_end) > 4 && strtol(name_end + 4, NULL, 10) == self) {
             kill((pid_t)pid, SIGKILL);
         }
     }

@@ -114,12 +114,12 @@ void pal_stop(enum reason reason, const char *message)
     if (!pal.is_served) {
         const char *what = reason == R_DEADLOCK ? "no thread can go on (deadlock)" : message;
         write_all(2, "palisade: ", 10);
-        write_all(2, what, strlen(what));
+        write_all(2, what, pal_length(what));
         write_all(2, "\n", 1);
         pal_syscall(SYS_exit_group, 3, 0, 0, 0, 0, 0);
     }
     if (*message) {
-        pal_text(T_MESSAGE, message, strlen(message));
+        pal_text(T_MESSAGE, message, pal_length(message));
     }
     pal.shared->reason = reason;
     pal.shared->steps = pal.steps;
@@ -257,7 +257,7 @@ static int watch(pid_t child)
                          strsignal(signal));
                 if (!shared->reason) {
                     shared->reason = R_UNSUPPORTED;
-                    pal_text(T_MESSAGE, text, strlen(text));
+                    pal_text(T_MESSAGE, text, pal_length(text));
                 }
                 return status;
             }
@@ -300,7 +300,7 @@ static int watch(pid_t child)
             }
             if (shared->reason == R_STALLED) {
                 /* "running", or the number of a system call. */
-                pal_text(T_MESSAGE, text, strlen(text));
+                pal_text(T_MESSAGE, text, pal_length(text));
             }
             return status;
         }
@@ -315,7 +315,7 @@ static void tell_unfollowed(void)
                                                     : NULL;
     if (what && !pal.shared->reason) {
         pal.shared->reason = R_UNSUPPORTED;
-        pal_text(T_MESSAGE, what, strlen(what));
+        pal_text(T_MESSAGE, what, pal_length(what));
     }
 }
 
@@ -340,7 +340,7 @@ static void tell_end(int status)
     pal_log(HEAD(K_END, O_PLAIN, 0), 0);
     pal_text(T_END, (const char *)fields, at * sizeof *fields);
     pal_flush();
-    write_all(2, end_of_output, strlen(end_of_output));
+    write_all(2, end_of_output, pal_length(end_of_output));
 }
 
 static void crashed(int signal, siginfo_t *info, void *context)
@@ -510,21 +510,21 @@ __attribute__((constructor(101))) static void begin(int count, char **arguments,
     const char *run = getenv("PALISADE_RUN");
     const char *mode = getenv("PALISADE_SCHEDULING");
     enum { FSGSBASE = 2 };
-    pal.token_mode = !(getauxval(AT_HWCAP2) & FSGSBASE) || (mode && !strcmp(mode, "token"));
-    if (run && !strcmp(run, "1")) {
+    pal.token_mode = !(getauxval(AT_HWCAP2) & FSGSBASE) || (mode && pal_is_text(mode, "token"));
+    if (run && pal_is_text(run, "1")) {
         /* In place: `setenv` would take memory from the heap of the program, and its addresses would depend on whether it was started once more. */
         *(char *)run = 'a';
         without_randomisation(arguments, environ);
     }
     const char *end = getenv("PALISADE_END_OF_OUTPUT");
-    if (end && strlen(end) < sizeof end_of_output) {
-        memcpy(end_of_output, end, strlen(end));
+    if (end && pal_length(end) < sizeof end_of_output) {
+        pal_copy(end_of_output, end, pal_length(end));
     }
     unsetenv("PALISADE_RUN");
     unsetenv("PALISADE_END_OF_OUTPUT");
     unsetenv("PALISADE_SCHEDULING");
     const char *bind = getenv("LD_BIND_NOW");
-    if (bind && !strcmp(bind, "palisade")) {
+    if (bind && pal_is_text(bind, "palisade")) {
         /* The harness has set it: a function that is looked up when it is called first leaves traces on the stack of whoever calls it. */
         unsetenv("LD_BIND_NOW");
     }

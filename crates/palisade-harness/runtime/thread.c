@@ -109,6 +109,8 @@ int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*sta
     /* As if it had been called from its first instruction. */
     thread->second = (((uint64_t)start + 1) & ADDRESS_BITS) | thread->tag | F_CHOSEN;
     self->unjoined++;
+    /* What was announced while it was alone was not waited for. */
+    self->announced_count = 0;
     pal_add_thread(thread);
     return 0;
 }

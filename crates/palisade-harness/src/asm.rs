@@ -47,7 +47,7 @@ pub fn rewrite(text: &str) -> Rewritten {
 }
 
 /// What stands in front of an instruction and is not an instruction by itself.
-const PREFIXES: &[&str] = &[
+pub(crate) const PREFIXES: &[&str] = &[
     "lock", "rep", "repe", "repne", "repz", "repnz", "data16", "data32", "addr32", "xacquire", "xrelease",
     "bnd", "notrack", "cs", "ds", "es", "fs", "gs", "ss", "rex", "rex64", "rex.w", "rex.W",
 ];
@@ -233,7 +233,7 @@ impl Rewriter {
 }
 
 /// A label at the beginning, and what comes after it.
-fn label(code: &str) -> Option<(&str, &str)> {
+pub(crate) fn label(code: &str) -> Option<(&str, &str)> {
     let (label, rest) = code.split_once(':')?;
     let label = label.trim_end();
     let is_name = |c: char| c.is_alphanumeric() || "._$@".contains(c);
@@ -249,7 +249,7 @@ fn is_code(section: &str) -> bool {
 }
 
 /// A call that changes nothing: the red zone is jumped over, and the stub saves everything else. An operand's address is put where the stub looks for it.
-fn call(text: &mut String, stub: &str, operand: Option<&str>) {
+pub(crate) fn call(text: &mut String, stub: &str, operand: Option<&str>) {
     let mut put = |line: &str| writeln!(text, "\t{line}").expect("writing to a string");
     match operand {
         Some(operand) => {
@@ -259,12 +259,12 @@ fn call(text: &mut String, stub: &str, operand: Option<&str>) {
             put("movq %rax, -152(%rsp)");
             put("movq -144(%rsp), %rax");
             put("leaq -152(%rsp), %rsp");
-            put(&format!("call {stub}@PLT"));
+            put(&format!("call *{stub}@GOTPCREL(%rip)"));
             put("leaq 152(%rsp), %rsp");
         }
         None => {
             put("leaq -152(%rsp), %rsp");
-            put(&format!("call {stub}@PLT"));
+            put(&format!("call *{stub}@GOTPCREL(%rip)"));
             put("leaq 152(%rsp), %rsp");
         }
     }
@@ -432,13 +432,13 @@ fn is_known(word: &str, operands: &[String]) -> bool {
         || operands.iter().any(vector) && !word.contains("maskmov")
 }
 
-fn split(code: &str) -> (&str, &str) {
+pub(crate) fn split(code: &str) -> (&str, &str) {
     let code = code.trim();
     code.split_once(char::is_whitespace).map_or((code, ""), |(word, rest)| (word, rest.trim()))
 }
 
 /// Operands are separated by commas outside of parentheses.
-fn operands(text: &str) -> Vec<String> {
+pub(crate) fn operands(text: &str) -> Vec<String> {
     let mut operands = vec![String::new()];
     let mut depth = 0;
     for c in text.chars() {
@@ -461,7 +461,7 @@ fn operands(text: &str) -> Vec<String> {
 }
 
 /// Neither a register nor a number. Thread-local storage has a segment in front, which `lea` would not heed.
-fn is_memory(operand: &str) -> bool {
+pub(crate) fn is_memory(operand: &str) -> bool {
     operand.contains('(') || operand.contains(':') || !(operand.starts_with('%') || operand.starts_with('$'))
 }
 

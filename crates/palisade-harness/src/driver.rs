@@ -1,6 +1,7 @@
 //! Carries out what [`compile`](crate::compile) plans: starts the compiler, rewrites assembly, cleans up.
 
 use crate::asm;
+use crate::audit::{Audit, AuditError};
 use crate::cache::{Cache, temporary_folder};
 use crate::compile::{Family, PlanError, Step, Tools, plan};
 use crate::runtime::{self, RuntimeError};
@@ -18,6 +19,14 @@ pub enum DriverError {
     /// There is no runtime.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
+    /// The compiler's own assembly cannot be read.
+    #[error("{source_file}: {error}")]
+    Audit {
+        /// What was compiled.
+        source_file: String,
+        /// Why.
+        error: AuditError,
+    },
     /// A file on the way cannot be read or written.
     #[error("{file}: {error}")]
     Io {
@@ -56,10 +65,10 @@ pub fn compile(compiler: &str, arguments: &[String], cache: &Cache) -> Result<Co
     let family = Family::of(&String::from_utf8_lossy(&version.stdout));
     let tools = Tools { compiler: compiler.to_owned(), family, runtime, work: work.path().to_owned() };
     let steps = plan(arguments, &tools)?;
-    carry_out(&steps, compiler)
+    carry_out(&steps, compiler, work.path())
 }
 
-fn carry_out(steps: &[Step], compiler: &str) -> Result<Compiled, DriverError> {
+fn carry_out(steps: &[Step], compiler: &str, work: &Path) -> Result<Compiled, DriverError> {
     let mut compiled = Compiled { success: true, unfollowed: Vec::new() };
     for step in steps {
         match step {
@@ -75,7 +84,12 @@ fn carry_out(steps: &[Step], compiler: &str) -> Result<Compiled, DriverError> {
             }
             Step::Rewrite { file, source } => {
                 let io = |error| DriverError::Io { file: file.display().to_string(), error };
-                let rewritten = asm::rewrite(&fs::read_to_string(file).map_err(io)?);
+                let text = fs::read_to_string(file).map_err(io)?;
+                let Some(text) = audit(&text, source, compiler, work)? else {
+                    compiled.success = false;
+                    return Ok(compiled);
+                };
+                let rewritten = asm::rewrite(&text);
                 let found = rewritten.unfollowed.into_iter().map(|code| (source.clone(), code));
                 compiled.unfollowed.extend(found);
                 let io = |error| DriverError::Io { file: file.display().to_string(), error };
@@ -84,4 +98,28 @@ fn carry_out(steps: &[Step], compiler: &str) -> Result<Compiled, DriverError> {
         }
     }
     Ok(compiled)
+}
+
+/// The assembly with calls before accesses; `None` if it cannot be assembled, and the compiler has said why.
+fn audit(text: &str, source: &str, compiler: &str, work: &Path) -> Result<Option<String>, DriverError> {
+    let (assembly, object) = (work.join("probe.s"), work.join("probe.o"));
+    let io = |file: &Path| {
+        let file = file.display().to_string();
+        move |error| DriverError::Io { file, error }
+    };
+    let audit = Audit::of(text);
+    fs::write(&assembly, audit.probes()).map_err(io(&assembly))?;
+    let status = Command::new(compiler)
+        .args(["-x", "assembler", "-Wa,--no-warn", "-c", "-o"])
+        .args([&object, &assembly])
+        .status()
+        .map_err(|error| RuntimeError::NoCompiler { compiler: compiler.to_owned(), error })?;
+    if !status.success() {
+        return Ok(None);
+    }
+    let bytes = fs::read(&object).map_err(io(&object))?;
+    let text = audit
+        .rewrite(&bytes)
+        .map_err(|error| DriverError::Audit { source_file: source.to_owned(), error })?;
+    Ok(Some(text))
 }

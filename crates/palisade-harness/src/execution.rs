@@ -102,6 +102,8 @@ pub enum Unfollowed {
     Handler,
     /// Inline assembly that touches memory.
     Assembly,
+    /// An access that the compiler has not announced, and of which it is not known exactly what it touches, or which is on a stack that others touch.
+    Access,
     /// In a search, a wait with an end: it ends only when nobody else can go on.
     Time,
 }
@@ -396,6 +398,7 @@ impl<'a> Recorder<'a> {
                     self.diverged.get_or_insert(stray);
                 }
                 4 => _ = self.unfollowed.insert((Unfollowed::Assembly, record.place)),
+                6 => _ = self.unfollowed.insert((Unfollowed::Access, record.place)),
                 // For the search only.
                 NOTE_SHARED_STACK => {}
                 _ => _ = self.unfollowed.insert((Unfollowed::Time, record.place)),

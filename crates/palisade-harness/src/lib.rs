@@ -1,6 +1,6 @@
 //! Runs C, C++ and Rust programs under a scheduler of its own and records what they do to memory.
 //!
-//! - [`compile`], [`asm`], [`driver`]: how programs are compiled;
+//! - [`compile`], [`asm`], [`audit`], [`driver`]: how programs are compiled;
 //! - [`runtime`]: what is linked into programs, as C sources; [`cache`]: where it is kept;
 //! - [`rust`]: instrumented builds by cargo;
 //! - [`log`], [`stream`]: what the runtime tells;
@@ -19,6 +19,7 @@
 
 pub mod allowance;
 pub mod asm;
+pub mod audit;
 pub mod cache;
 pub mod compile;
 pub mod divergence;

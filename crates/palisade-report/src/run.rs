@@ -183,6 +183,7 @@ pub fn unfollowed_name(what: Unfollowed) -> &'static str {
         Unfollowed::Fork => "fork",
         Unfollowed::Handler => "signal-handler",
         Unfollowed::Assembly => "inline-assembly",
+        Unfollowed::Access => "access",
         Unfollowed::Time => "timed-wait",
     }
 }
@@ -247,6 +248,9 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
             Unfollowed::Fork => "a new process is started; what it does is not followed",
             Unfollowed::Handler => "a handler of a signal is set; what it does to memory is not followed",
             Unfollowed::Assembly => "inline assembly touches memory; what it does is not followed",
+            Unfollowed::Access => {
+                "the compiler makes no call for an access to memory that threads may share, and the access cannot be followed exactly"
+            }
             Unfollowed::Time => {
                 "a wait with a time limit was taken to end only when no other thread can go on"
             }

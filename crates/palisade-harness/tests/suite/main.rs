@@ -6,6 +6,7 @@ mod common;
 mod external {
     mod differential;
     mod failures;
+    mod gaps;
     mod library;
     mod literature;
     mod repeats;

@@ -1,0 +1,311 @@
+/* Accesses for which the compiler makes no call.
+ *
+ * src/audit.rs puts a call of `palisade_audit` before every instruction that accesses memory, whether the compiler has announced the access or not. Nothing happens if it has: the announcement was
+ * the event, and nobody else has run since. Otherwise it is
+ *   - nobody else's business if its thread is alone, if it reads what nobody can write, or if it is on the thread's own stack;
+ *   - an event otherwise.
+ *
+ * On stacks, compilers announce what others may reach, and leave out the rest, which is most. Only if another thread does touch what its owner has not announced there is something wrong. Every byte of a stack has
+ * two marks for that: its owner has accessed it without an event, and others have touched it. A byte with both is reported. Marks end with their frames: a function in whose frame addresses are
+ * taken removes those below it when it begins. */
+
+#include "palisade.h"
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+/* The same numbers as in src/audit.rs. */
+enum { A_SIZE = 0xff, A_READ = 0x100, A_WRITE = 0x200, A_LOCKED = 0x400, A_UNCLEAR = 0x800, A_MOVE = 0x1000, A_FRAME = 0x2000, A_THREAD_LOCAL = 0x4000 };
+
+enum verdict { V_FINE, V_EVENT, V_REPORT, V_MARKS };
+
+/* Where the marks are. */
+#define MARKS 0x100000000000ull
+#define MARK_OF(address) ((unsigned char *)((address) - STACKS + MARKS))
+enum { BY_OWNER = 1, BY_OTHERS = 2 };
+
+/* Vector registers are not saved on the way here. */
+#define GENERAL __attribute__((target("general-regs-only")))
+
+/* What can only be read. */
+enum { MOST_RANGES = 512 };
+static struct {
+    uint64_t low, high;
+} constant[MOST_RANGES];
+static int constants;
+
+static int add_constants(struct dl_phdr_info *module, size_t size, void *nothing)
+{
+    for (int i = 0; i < module->dlpi_phnum && constants < MOST_RANGES; i++) {
+        const ElfW(Phdr) *part = &module->dlpi_phdr[i];
+        if ((part->p_type == PT_LOAD && !(part->p_flags & PF_W)) || part->p_type == PT_GNU_RELRO) {
+            constant[constants].low = module->dlpi_addr + part->p_vaddr;
+            constant[constants].high = constant[constants].low + part->p_memsz;
+            constants++;
+        }
+    }
+    return 0;
+}
+
+__attribute__((constructor(101))) static void find_constants(void)
+{
+    dl_iterate_phdr(add_constants, NULL);
+}
+
+GENERAL static int is_constant(uint64_t address, uint64_t size)
+{
+    for (int i = 0; i < constants; i++) {
+        if (address >= constant[i].low && address + size <= constant[i].high) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+GENERAL static int is_announced(struct thread *self, uint64_t address, uint64_t size, enum kind kind)
+{
+    unsigned count = self->announced_count < MOST_ANNOUNCED ? self->announced_count : MOST_ANNOUNCED;
+    for (unsigned i = 0; i < count; i++) {
+        struct announced *announced = &self->announced[i];
+        uint64_t at = address - announced->address;
+        if (announced->kind != kind || at >= announced->size || size > announced->size - at) {
+            continue;
+        }
+        if (announced->size <= 64) {
+            uint64_t bytes = (size < 64 ? (1ull << size) - 1 : ~0ull) << at;
+            if (!(announced->left & bytes)) {
+                continue;
+            }
+            announced->left &= ~bytes;
+        }
+        self->announced_used = 1;
+        return 1;
+    }
+    return 0;
+}
+
+/* The owner of a stack accesses it without an event. */
+GENERAL static int mark_own(struct thread *self, uint64_t address, uint64_t size)
+{
+    int result = V_FINE;
+    if (!self->has_marks) {
+        return V_MARKS;
+    }
+    if (address < self->lowest_mark) {
+        self->lowest_mark = address;
+    }
+    for (uint64_t i = 0; i < size; i++) {
+        volatile unsigned char *mark = MARK_OF(address + i);
+        if (*mark & BY_OTHERS) {
+            result = V_REPORT;
+        }
+        *mark |= BY_OWNER;
+    }
+    return result;
+}
+
+GENERAL static int judge(struct thread *self, uint64_t address, uint64_t size, enum kind kind, uint64_t code)
+{
+    if (is_announced(self, address, size, kind)) {
+        return V_FINE;
+    }
+    if (address - STACKS < STACK_RANGE * MOST_THREADS && address >= (uint64_t)self->stack_low && address + size <= (uint64_t)self->stack_end) {
+        return mark_own(self, address, size);
+    }
+    if (kind == K_LOAD && is_constant(address, size)) {
+        return V_FINE;
+    }
+    return code & A_UNCLEAR ? V_REPORT : V_EVENT;
+}
+
+/* A function begins: what is below its frame belongs to nobody. */
+GENERAL static void begin_frame(struct thread *self, uint64_t address)
+{
+    if (self->has_marks && address <= (uint64_t)self->stack_end && address >= (uint64_t)self->stack_low) {
+        for (uint64_t at = self->lowest_mark; at < address; at++) {
+            *(volatile unsigned char *)MARK_OF(at) = 0;
+        }
+        if (self->lowest_mark < address) {
+            self->lowest_mark = address;
+        }
+    }
+}
+
+GENERAL static uint64_t thread_pointer(void)
+{
+    uint64_t result;
+    __asm__("movq %%fs:0, %0" : "=r"(result));
+    return result;
+}
+
+/* Whether there is more to do than can be done without saving all registers. */
+GENERAL __attribute__((used)) int pal_audit(uint64_t address, uint64_t code, uint64_t count, uint64_t place, uint64_t source)
+{
+    if (pal.quiet || pal_is_alone()) {
+        return 0;
+    }
+    struct thread *self = pal.self;
+    if (code & A_FRAME) {
+        begin_frame(self, address);
+        return 0;
+    }
+    uint64_t size = (code & A_SIZE) * count;
+    if (!size) {
+        return 0;
+    }
+    if (code & A_THREAD_LOCAL) {
+        address += thread_pointer();
+    }
+    self->audit_load = code & A_READ ? judge(self, code & A_MOVE ? source : address, size, K_LOAD, code) : V_FINE;
+    self->audit_store = code & A_WRITE ? judge(self, address, size, K_STORE, code) : V_FINE;
+    return self->audit_load || self->audit_store;
+}
+
+/* Called before an access, with its address in %rdi: see src/audit.rs. Only registers that functions may change have to be saved here. */
+__asm__(".text\n"
+        ".globl palisade_audit\n"
+        ".type palisade_audit, @function\n"
+        "palisade_audit:\n"
+        "    pushq %rax\n"
+        "    lahf\n"
+        "    seto %al\n"
+        "    pushq %rax\n    pushq %rcx\n    pushq %rdx\n    pushq %rsi\n    pushq %rdi\n"
+        "    pushq %r8\n    pushq %r9\n    pushq %r10\n    pushq %r11\n"
+        "    movq %rsi, %r8\n"
+        "    movq 88(%rsp), %rsi\n"
+        "    movq 96(%rsp), %rdx\n"
+        "    movq 80(%rsp), %rcx\n"
+        "    call pal_audit\n"
+        "    testl %eax, %eax\n"
+        "    popq %r11\n    popq %r10\n    popq %r9\n    popq %r8\n"
+        "    popq %rdi\n    popq %rsi\n    popq %rdx\n    popq %rcx\n"
+        "    popq %rax\n"
+        "    jne 1f\n"
+        "    addb $127, %al\n"
+        "    sahf\n"
+        "    popq %rax\n"
+        "    ret\n"
+        "1:  addb $127, %al\n"
+        "    sahf\n"
+        "    popq %rax\n"
+        "    jmp pal_audit_followed\n"
+        ".size palisade_audit, .-palisade_audit\n");
+
+/* The marks of a stack. */
+static uint64_t stack_pages(const struct thread *thread, uint64_t *size)
+{
+    uint64_t low = (uint64_t)thread->stack_low & ~4095ull, high = ((uint64_t)thread->stack_end + 4095) & ~4095ull;
+    *size = high - low;
+    return low;
+}
+
+static void make_marks(struct thread *thread)
+{
+    uint64_t size, low = stack_pages(thread, &size);
+    if (!thread->has_marks) {
+        if (pal_map((uint64_t)MARK_OF(low), size, MAP_PRIVATE | MAP_NORESERVE)) {
+            pal_stop(R_INTERNAL, "there is no memory for the marks of a stack");
+        }
+        thread->has_marks = 1;
+        thread->lowest_mark = (uint64_t)thread->stack_end;
+    }
+}
+
+void pal_drop_marks(struct thread *thread)
+{
+    if (thread->has_marks) {
+        uint64_t size, low = stack_pages(thread, &size);
+        pal_syscall(SYS_munmap, (long)MARK_OF(low), (long)size, 0, 0, 0, 0);
+        thread->has_marks = 0;
+    }
+}
+
+/* Pieces that monitors know; one step. */
+enum { WORD = 8, LINE = 64, SHORT = 256 };
+
+static void log_part(uint64_t address, uint64_t size, enum kind kind, uint64_t second, int *is_first)
+{
+    size_t unit = size <= SHORT ? WORD : LINE;
+    for (uint64_t at = 0; at < size;) {
+        uint64_t bytes = unit - (address + at) % unit;
+        bytes = bytes < size - at ? bytes : size - at;
+        uint64_t first = ((address + at) & ADDRESS_BITS) | HEAD(kind, kind == K_LOCKED ? O_SEQ_CST : O_PLAIN, bytes);
+        if (*is_first) {
+            pal_log(first, second | F_CHOSEN);
+            *is_first = 0;
+        } else {
+            if (unlikely(address + at - STACKS < STACK_RANGE * MOST_THREADS)) {
+                pal_touches_stack(first, second);
+            }
+            pal_log(first, second);
+        }
+        at += bytes;
+    }
+}
+
+/* Follows an access that was not announced. */
+__attribute__((used)) void pal_audit_follow(uint64_t address, uint64_t code, uint64_t nothing, uint64_t place, uint64_t source, uint64_t count)
+{
+    (void)nothing;
+    struct thread *self = pal.self;
+    uint64_t size = (code & A_SIZE) * count;
+    if (code & A_THREAD_LOCAL) {
+        address += thread_pointer();
+    }
+    source = code & A_MOVE ? source : address;
+    enum verdict load = self->audit_load, store = self->audit_store;
+    if (load == V_MARKS || store == V_MARKS) {
+        make_marks(self);
+        load = load == V_MARKS ? (enum verdict)mark_own(self, source, size) : load;
+        store = store == V_MARKS ? (enum verdict)mark_own(self, address, size) : store;
+    }
+    if (load == V_REPORT || store == V_REPORT) {
+        pal_note(N_ACCESS, place);
+    }
+    if (load != V_EVENT && store != V_EVENT) {
+        return;
+    }
+    enum kind kind = code & A_LOCKED ? K_LOCKED : store == V_EVENT ? K_STORE : K_LOAD;
+    uint64_t at = store == V_EVENT ? address : source, second = place | self->tag;
+    uint64_t bytes = size <= SHORT ? WORD - at % WORD : LINE - at % LINE;
+    pal_decide((at & ADDRESS_BITS) | HEAD(kind, kind == K_LOCKED ? O_SEQ_CST : O_PLAIN, bytes < size ? bytes : size), second | F_CHOSEN);
+    int is_first = 1;
+    if (kind == K_LOCKED) {
+        log_part(address, size, K_LOCKED, second, &is_first);
+        return;
+    }
+    if (load == V_EVENT) {
+        log_part(source, size, K_LOAD, second, &is_first);
+    }
+    if (store == V_EVENT) {
+        log_part(address, size, K_STORE, second, &is_first);
+    }
+}
+
+/* Somebody is about to touch a stack, by an event. */
+void pal_touches_stack(uint64_t first, uint64_t second)
+{
+    struct thread *self = pal.self;
+    uint64_t address = first & ADDRESS_BITS, size = first >> 48 & 0xff;
+    if (KIND_OF(first) > K_LOCKED_LOAD || pal_is_on_stack(self, address) || pal_is_alone()) {
+        return;
+    }
+    for (int i = 0; i < pal.thread_count; i++) {
+        struct thread *owner = pal.threads[i];
+        if (!pal_is_on_stack(owner, address) || owner->finished) {
+            continue;
+        }
+        make_marks(owner);
+        if (address < owner->lowest_mark) {
+            owner->lowest_mark = address;
+        }
+        for (uint64_t at = address; at < address + size && at < (uint64_t)owner->stack_end; at++) {
+            unsigned char *mark = MARK_OF(at);
+            if (*mark & BY_OWNER && !(*mark & BY_OTHERS)) {
+                pal_note(N_ACCESS, second & ADDRESS_BITS);
+            }
+            *mark |= BY_OTHERS;
+        }
+        return;
+    }
+}

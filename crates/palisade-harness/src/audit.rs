@@ -1,0 +1,640 @@
+//! Accesses for which the compiler makes no call.
+//!
+//! *Problem.* A program is followed by the calls that the compiler's ThreadSanitizer pass puts before accesses. The passes leave some out: structs that are returned or passed by value, `long double`,
+//! wide vectors, memory functions that are expanded after the pass, results of inline assembly. Which ones depends on the compiler, its version and its options.
+//!
+//! *Idea.* The machine code has them all. Every instruction that accesses memory is preceded by a call of the runtime, with the address, the size, and whether it reads or writes. The runtime
+//! (`runtime/audit.c`) knows which accesses the compiler has announced. One that was not announced is followed from here instead; it becomes an event like any other.
+//!
+//! *How.* The assembly is assembled once with a symbol before every instruction that may access memory. What it does is then read from its machine code, so that no list of mnemonics is needed; the
+//! address is the operand as the compiler has written it.
+//!
+//! *Guarantee.* An instruction is left without a call only if
+//! - it does not access memory, or only pushes, pops, calls and returns;
+//! - it reads the global offset table, or the C library's block at `%fs:N`;
+//! - its operand is in the frame of its function, and the function takes no address in its frame: nobody else can have it;
+//! - it is inline assembly, which is [rewritten](crate::asm) with rules of its own.
+//!
+//! What cannot be followed exactly (gathers, masked and non-temporal accesses, string comparisons with `rep`) is reported when it touches memory that others could reach.
+//!
+//! *Invariant.* A call keeps registers, flags and the red zone.
+
+use crate::asm;
+use iced_x86::{
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
+use object::{Object, ObjectSection, ObjectSymbol};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt::Write;
+
+/// What the runtime is told about an access; `runtime/audit.c` has the same numbers. The lowest byte is the size.
+mod code {
+    pub const READ: u32 = 0x100;
+    pub const WRITE: u32 = 0x200;
+    /// One indivisible access.
+    pub const LOCKED: u32 = 0x400;
+    /// It is not known exactly what is accessed.
+    pub const UNCLEAR: u32 = 0x800;
+    /// From what `%rsi` points to.
+    pub const MOVE: u32 = 0x1000;
+    /// Not an access: a function begins, and what is below its stack pointer is in no frame.
+    pub const FRAME: u32 = 0x2000;
+    /// The address is relative to the thread's own storage.
+    pub const THREAD_LOCAL: u32 = 0x4000;
+}
+
+/// Symbols before instructions, with their number.
+const PROBE: &str = "palisade.probe.";
+
+/// Why machine code could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    /// The object file is not one.
+    #[error("the assembled code cannot be read: {0}")]
+    Object(#[from] object::Error),
+    /// An instruction is not in it.
+    #[error("the machine code of `{0}` cannot be read")]
+    Instruction(String),
+}
+
+/// The assembly of a file, read by lines.
+#[derive(Debug)]
+pub struct Audit<'a> {
+    lines: Vec<Line<'a>>,
+}
+
+/// A line.
+#[derive(Debug)]
+struct Line<'a> {
+    text: &'a str,
+    /// The instruction, without labels and comments, if it is one of the compiler's own.
+    code: Option<&'a str>,
+    /// Which function it is in.
+    function: Option<usize>,
+    /// Whether it is the first instruction of its function.
+    begins: bool,
+}
+
+/// What is known of a function, parts of it that are elsewhere (`.cold`) included.
+#[derive(Clone, Copy, Default, Debug)]
+struct Function {
+    /// `%rbp` was set to the stack pointer.
+    sets_frame_pointer: bool,
+    /// `%rbp` is used for something else.
+    changes_frame_pointer: bool,
+    /// An address in the frame was computed from the stack pointer, or from `%rbp`.
+    takes_address: bool,
+    takes_address_by_frame_pointer: bool,
+}
+
+impl Function {
+    fn has_frame_pointer(&self) -> bool {
+        self.sets_frame_pointer && !self.changes_frame_pointer
+    }
+
+    /// Whether nobody else can have an address in its frame.
+    fn keeps_frame(&self) -> bool {
+        let by_frame_pointer = self.has_frame_pointer() && self.takes_address_by_frame_pointer;
+        !(self.takes_address || by_frame_pointer)
+    }
+
+    fn look_at(&mut self, code: &str) {
+        let (word, rest) = asm::split(code);
+        let operands = asm::operands(rest);
+        let is = |operand: &String, register: &str| {
+            let (long, short) = (format!("%r{register}"), format!("%e{register}"));
+            let (word, byte) = (format!("%{register}"), format!("%{register}l"));
+            [long, short, word, byte].contains(operand)
+        };
+        let target = operands.last();
+        let moves_stack = target.is_some_and(|target| is(target, "sp"));
+        let moves_frame = target.is_some_and(|target| is(target, "bp"));
+        let sources = &operands[..operands.len().saturating_sub(1)];
+        let has = |register: &str| sources.iter().any(|operand| is(operand, register));
+        let within = |register: &str| {
+            word.starts_with("lea") && sources.iter().any(|operand| operand.contains(register))
+        };
+        match word {
+            "push" | "pushq" | "pop" | "popq" if moves_frame => return,
+            "movq" | "mov" if moves_frame && has("sp") => {
+                self.sets_frame_pointer = true;
+                return;
+            }
+            _ => {}
+        }
+        self.changes_frame_pointer |= moves_frame;
+        if !moves_stack {
+            self.takes_address |= has("sp") || within("%rsp") || within("%esp");
+            self.takes_address_by_frame_pointer |= has("bp") || within("%rbp") || within("%ebp");
+        }
+    }
+}
+
+impl<'a> Audit<'a> {
+    /// Reads assembly of a compiler (AT&T syntax, x86-64).
+    pub fn of(text: &'a str) -> Audit<'a> {
+        let mut lines = Vec::new();
+        let mut functions = 0;
+        let mut inside = false;
+        // Functions that begin at their labels; the one we are in, by name; whether its first instruction is still to come.
+        let mut declared: FxHashSet<&str> = FxHashSet::default();
+        let mut current: Option<(&str, usize)> = None;
+        let mut is_new = false;
+        for text in text.lines() {
+            let mut line =
+                Line { text, code: None, function: current.map(|(_, index)| index), begins: false };
+            match text.trim() {
+                "#APP" => inside = true,
+                "#NO_APP" => inside = false,
+                _ if inside => {}
+                trimmed => {
+                    let mut rest = without_comment(trimmed);
+                    while let Some((label, after)) = asm::label(rest) {
+                        if current.is_none() && declared.contains(label) {
+                            current = Some((label, functions));
+                            line.function = Some(functions);
+                            functions += 1;
+                            is_new = true;
+                        }
+                        rest = after;
+                    }
+                    let (word, after) = asm::split(rest);
+                    let name = after.split(',').next().unwrap_or("").trim();
+                    match word {
+                        "" => {}
+                        ".type" if after.ends_with("@function") => _ = declared.insert(name),
+                        ".size" if current.is_some_and(|(current, _)| current == name) => current = None,
+                        _ if word.starts_with('.') => {}
+                        _ => {
+                            line.code = Some(rest);
+                            if is_new && !word.starts_with("endbr") {
+                                line.begins = true;
+                                is_new = false;
+                            }
+                        }
+                    }
+                }
+            }
+            lines.push(line);
+        }
+        Audit { lines }
+    }
+
+    /// The assembly with a symbol before every instruction that may access memory.
+    pub fn probes(&self) -> String {
+        let mut text = String::new();
+        for (number, line) in self.lines.iter().enumerate() {
+            if line.code.is_some_and(may_access) {
+                // A label is where its instruction is, so it does not matter which of the two comes first.
+                writeln!(text, "{PROBE}{number}:").expect("writing to a string");
+            }
+            text.push_str(line.text);
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The assembly with calls, by the object file that was made of [`Self::probes`].
+    pub fn rewrite(&self, object: &[u8]) -> Result<String, AuditError> {
+        let instructions = instructions(object)?;
+        let mut functions: Vec<Function> = Vec::new();
+        for line in &self.lines {
+            if let (Some(code), Some(function)) = (line.code, line.function) {
+                if functions.len() <= function {
+                    functions.resize(function + 1, Function::default());
+                }
+                functions[function].look_at(code);
+            }
+        }
+        let keeps_frame = |line: &Line<'_>| {
+            line.function.and_then(|function| functions.get(function)).is_some_and(Function::keeps_frame)
+        };
+        let mut factory = InstructionInfoFactory::new();
+        let mut all: Vec<Does> = Vec::with_capacity(self.lines.len());
+        for (number, line) in self.lines.iter().enumerate() {
+            let Some(code) = line.code.filter(|code| may_access(code)) else {
+                all.push(Does::default());
+                continue;
+            };
+            let unreadable = || AuditError::Instruction(code.to_owned());
+            let instruction = instructions.get(&number).ok_or_else(unreadable)?;
+            let function =
+                line.function.filter(|_| keeps_frame(line)).and_then(|function| functions.get(function));
+            all.push(judge(instruction, &mut factory, code, function));
+        }
+        let mut text = String::new();
+        for (number, line) in self.lines.iter().enumerate() {
+            let Some(code) = line.code else {
+                text.push_str(line.text);
+                text.push('\n');
+                continue;
+            };
+            let labels = line.text.find(code).map_or("", |at| line.text[..at].trim_end());
+            if !labels.is_empty() {
+                writeln!(text, "{labels}").expect("writing to a string");
+            }
+            if line.begins && !keeps_frame(line) {
+                call(&mut text, "(%rsp)", "$1", code::FRAME);
+            }
+            for access in &all[number].accesses {
+                call(&mut text, &access.operand, access.count, access.code);
+            }
+            let code = if self.reads_what_it_writes(number, &all) {
+                code.replace("__tsan_write", "__tsan_read_write")
+            } else {
+                code.to_owned()
+            };
+            writeln!(text, "\t{code}").expect("writing to a string");
+            if let Some(stub) = all[number].fence {
+                asm::call(&mut text, stub, None);
+            }
+        }
+        Ok(text)
+    }
+
+    /// Whether this is a call that announces a store, and the memory is read first: gcc does so for members of some bits. The load has to be an event before the store.
+    fn reads_what_it_writes(&self, number: usize, all: &[Does]) -> bool {
+        let announces = |code: &str| {
+            let (word, target) = asm::split(code);
+            let size = target.strip_prefix("__tsan_write").map(|rest| rest.trim_end_matches("@PLT"));
+            word.starts_with("call") && matches!(size, Some("1" | "2" | "4" | "8" | "16"))
+        };
+        if !self.lines[number].code.is_some_and(announces) {
+            return false;
+        }
+        let mut read: Vec<&str> = Vec::new();
+        for (line, does) in self.lines[number + 1..].iter().zip(&all[number + 1..]) {
+            let leaves = line.code.is_some_and(|code| {
+                ["call", "j", "ret"].iter().any(|word| asm::split(code).0.starts_with(word))
+            });
+            if leaves || line.text.trim() == "#APP" || is_target(line.text) {
+                return false;
+            }
+            for access in &does.accesses {
+                if access.code & code::READ != 0 {
+                    read.push(&access.operand);
+                }
+                if access.code & code::WRITE != 0 {
+                    return read.contains(&access.operand.as_str());
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Whether a label may be jumped to. gcc has others for debugging, with a letter after the first two.
+fn is_target(line: &str) -> bool {
+    asm::label(line.trim()).is_some_and(|(label, _)| {
+        !label.strip_prefix(".L").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+    })
+}
+
+/// What an instruction does to memory.
+#[derive(Default)]
+struct Does {
+    accesses: Vec<Access>,
+    /// What to call after it.
+    fence: Option<&'static str>,
+}
+
+struct Access {
+    operand: String,
+    /// How many of them in a row.
+    count: &'static str,
+    code: u32,
+}
+
+/// The instructions after the symbols, by the numbers of these.
+fn instructions(object: &[u8]) -> Result<FxHashMap<usize, Instruction>, AuditError> {
+    let file = object::File::parse(object)?;
+    let mut found = FxHashMap::default();
+    for symbol in file.symbols() {
+        let number = symbol.name().ok().and_then(|name| name.strip_prefix(PROBE)?.parse().ok());
+        let (Some(number), Some(section)) = (number, symbol.section_index()) else { continue };
+        let section = file.section_by_index(section)?;
+        let at = usize::try_from(symbol.address().wrapping_sub(section.address())).unwrap_or(usize::MAX);
+        let Some(bytes) = section.data()?.get(at..) else { continue };
+        let instruction = Decoder::new(64, bytes, DecoderOptions::NONE).decode();
+        if !instruction.is_invalid() {
+            found.insert(number, instruction);
+        }
+    }
+    Ok(found)
+}
+
+/// Whether the machine code has to be asked.
+fn may_access(code: &str) -> bool {
+    let mut word = code;
+    let mut rest = "";
+    // Prefixes may be separated by semicolons.
+    for part in code.split(|c: char| c.is_whitespace() || c == ';') {
+        if !part.is_empty() && !asm::PREFIXES.contains(&part) {
+            let at = part.as_ptr() as usize - code.as_ptr() as usize;
+            (word, rest) = (part, &code[at + part.len()..]);
+            break;
+        }
+    }
+    if word.starts_with('j') || word.starts_with("call") || word.starts_with("loop") {
+        return rest.trim_start().starts_with('*') && asm::is_memory(&rest.trim()[1..]);
+    }
+    if word.starts_with("lea") && !word.starts_with("leave") || word.starts_with("nop") {
+        return false;
+    }
+    let operands = asm::operands(rest);
+    operands.iter().any(|operand| asm::is_memory(operand))
+        || operands.is_empty() && !matches!(word, "ret" | "retq" | "leave" | "leaveq" | "endbr64")
+}
+
+/// What it does; `frame` is its function if nobody else can have an address in the frame.
+fn judge(
+    instruction: &Instruction,
+    factory: &mut InstructionInfoFactory,
+    code: &str,
+    frame: Option<&Function>,
+) -> Does {
+    let mut does = Does::default();
+    match instruction.mnemonic() {
+        Mnemonic::Mfence => does.fence = Some("palisade_asm_fence"),
+        Mnemonic::Sfence => does.fence = Some("palisade_asm_store_fence"),
+        _ => {}
+    }
+    let info = factory.info(instruction);
+    let kinds: Vec<OpKind> = (0..instruction.op_count()).map(|index| instruction.op_kind(index)).collect();
+    if kinds
+        .iter()
+        .any(|kind| matches!(kind, OpKind::MemoryESRDI | OpKind::MemorySegRSI | OpKind::MemorySegRDI))
+    {
+        string(instruction, &kinds, &mut does);
+        return does;
+    }
+    let Some(index) = kinds.iter().position(|kind| *kind == OpKind::Memory) else {
+        if kinds.iter().any(|kind| format!("{kind:?}").starts_with("MemorySeg")) {
+            does.accesses.push(unclear());
+        }
+        return does;
+    };
+    let mut flags = match info.op_access(u32::try_from(index).expect("at most five operands")) {
+        OpAccess::None | OpAccess::NoMemAccess => return does,
+        OpAccess::Read => code::READ,
+        OpAccess::CondRead => code::READ | code::UNCLEAR,
+        OpAccess::Write => code::WRITE,
+        OpAccess::CondWrite => code::WRITE | code::UNCLEAR,
+        OpAccess::ReadWrite | OpAccess::ReadCondWrite => code::READ | code::WRITE,
+    };
+    let operand = match operand(code) {
+        Some(operand) if !instruction.is_vsib() && !code.starts_with("movabs") => operand,
+        _ => {
+            does.accesses.push(unclear());
+            return does;
+        }
+    };
+    let relocated = ["@got", "@tlsdesc", "@tlscall"];
+    if relocated.iter().any(|kind| operand.to_ascii_lowercase().contains(kind)) {
+        return does;
+    }
+    let base = instruction.memory_base();
+    let is_locked = instruction.has_lock_prefix() || instruction.mnemonic() == Mnemonic::Xchg;
+    if is_locked && base == Register::RSP {
+        does.fence = Some("palisade_asm_fence");
+        return does;
+    }
+    let is_frame =
+        |function: &Function| base == Register::RSP || base == Register::RBP && function.has_frame_pointer();
+    if frame.is_some_and(is_frame) {
+        return does;
+    }
+    let mut operand = operand.to_owned();
+    match instruction.segment_prefix() {
+        Register::FS => {
+            let inner = operand.split_once(':').map_or("", |(_, inner)| inner).to_owned();
+            if inner.bytes().all(|c| c.is_ascii_digit()) {
+                // The C library's own.
+                return does;
+            }
+            operand = inner;
+            flags |= code::THREAD_LOCAL;
+        }
+        Register::GS => {
+            does.accesses.push(unclear());
+            return does;
+        }
+        _ => {}
+    }
+    let memory = instruction.memory_size();
+    let size = if instruction.is_broadcast() { memory.element_size() } else { memory.size() };
+    let is_far =
+        matches!(instruction.mnemonic(), Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc)
+            && kinds.contains(&OpKind::Register);
+    if size == 0
+        || size > 255
+        || is_far
+        || instruction.op_mask() != Register::None
+        || format!("{:?}", instruction.mnemonic()).to_lowercase().contains("movnt")
+    {
+        flags |= code::UNCLEAR;
+    }
+    if is_locked {
+        flags |= code::LOCKED;
+    }
+    let size = u32::try_from(size).unwrap_or(0).clamp(1, 255);
+    does.accesses.push(Access { operand, count: "$1", code: flags | size });
+    does
+}
+
+/// Something of which not even the address is known.
+fn unclear() -> Access {
+    Access { operand: "0".into(), count: "$1", code: code::READ | code::WRITE | code::UNCLEAR | 1 }
+}
+
+/// An instruction on strings: its operands are where `%rsi` and `%rdi` point to.
+fn string(instruction: &Instruction, kinds: &[OpKind], does: &mut Does) {
+    let repeats = instruction.has_rep_prefix() || instruction.has_repne_prefix();
+    let count = if repeats { "%rcx" } else { "$1" };
+    let size = u32::try_from(instruction.memory_size().size()).unwrap_or(0);
+    let mut put = |operand: &str, count, code| {
+        does.accesses.push(Access { operand: operand.to_owned(), count, code: code | size });
+    };
+    use Mnemonic::{Cmpsb, Cmpsd, Cmpsq, Cmpsw, Scasb, Scasd, Scasq, Scasw};
+    match instruction.mnemonic() {
+        Cmpsb | Cmpsw | Cmpsd | Cmpsq | Scasb | Scasw | Scasd | Scasq => {
+            // Where it ends depends on what is there.
+            let unclear = if repeats { code::UNCLEAR } else { 0 };
+            put("(%rdi)", "$1", code::READ | unclear);
+            if kinds.contains(&OpKind::MemorySegRSI) {
+                put("(%rsi)", "$1", code::READ | unclear);
+            }
+        }
+        Mnemonic::Maskmovdqu | Mnemonic::Maskmovq | Mnemonic::Vmaskmovdqu => {
+            put("(%rdi)", "$1", code::WRITE | code::UNCLEAR);
+        }
+        _ => match (kinds.contains(&OpKind::MemoryESRDI), kinds.contains(&OpKind::MemorySegRSI)) {
+            (true, true) => put("(%rdi)", count, code::READ | code::WRITE | code::MOVE),
+            (true, false) => put("(%rdi)", count, code::WRITE),
+            (false, true) => put("(%rsi)", count, code::READ),
+            (false, false) => put("(%rdi)", "$1", code::READ | code::WRITE | code::UNCLEAR),
+        },
+    }
+}
+
+/// The operand in memory, as it is written.
+fn operand(code: &str) -> Option<&str> {
+    let (_, mut rest) = asm::split(code);
+    // What is left of prefixes has no operand.
+    while let (word, after) = asm::split(rest)
+        && !after.is_empty()
+        && word.chars().all(|c| c.is_ascii_alphanumeric())
+        && !word.starts_with(|c: char| c.is_ascii_digit())
+        && !word.ends_with(',')
+    {
+        rest = after;
+    }
+    let mut depth = 0;
+    let mut from = 0;
+    let mut parts = Vec::new();
+    for (at, c) in rest.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&rest[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&rest[from..]);
+    parts.into_iter().find_map(|part| {
+        let part = part.split('{').next().unwrap_or("").trim();
+        let part = part.strip_prefix('*').unwrap_or(part);
+        (!part.is_empty() && asm::is_memory(part)).then_some(part)
+    })
+}
+
+/// What comes before a comment.
+fn without_comment(line: &str) -> &str {
+    let mut quoted = false;
+    for (at, c) in line.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '#' if !quoted => return line[..at].trim_end(),
+            _ => {}
+        }
+    }
+    line
+}
+
+/// A call of the runtime before an access. The stub saves registers and flags; none of these instructions changes a flag.
+fn call(text: &mut String, operand: &str, count: &str, code: u32) {
+    /// How far the stack pointer has moved when the address is computed.
+    const MOVED: u32 = 136;
+    let mut put = |line: &str| writeln!(text, "\t{line}").expect("writing to a string");
+    let relative = if operand.contains("(%rsp") { format!("{MOVED}+{operand}") } else { operand.to_owned() };
+    let relative = relative.replace("+(%rsp", "(%rsp");
+    put("leaq -128(%rsp), %rsp");
+    put("pushq %rdi");
+    put(&format!("leaq {relative}, %rdi"));
+    put(&format!("pushq {count}"));
+    put(&format!("pushq ${code}"));
+    put("call *palisade_audit@GOTPCREL(%rip)");
+    put("movq 16(%rsp), %rdi");
+    put("leaq 152(%rsp), %rsp");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates() {
+        let check = |code: &str, expected: bool| assert_eq!(may_access(code), expected, "{code}");
+        check("movl\t$1, x(%rip)", true);
+        check("movl\t%eax, %ebx", false);
+        check("leaq\tx(%rip), %rdi", false);
+        check("call\tf@PLT", false);
+        check("call\t*8(%rax)", true);
+        check("call\t*%rax", false);
+        check("notrack jmp\t*%rax", false);
+        check("jmp\t*.L4(,%rax,8)", true);
+        check("rep stosq", true);
+        check("rep;movsq\t(%rsi), %es:(%rdi)", true);
+        check("ret", false);
+        check("movl\tx, %eax", true);
+        check("movq\t%fs:40, %rax", true);
+    }
+
+    #[test]
+    fn operands() {
+        let check = |code: &str, expected: Option<&str>| assert_eq!(operand(code), expected, "{code}");
+        check("movl\t$1, x+4(%rip)", Some("x+4(%rip)"));
+        check("movl\t$1, 8(%rsp,%rax,4)", Some("8(%rsp,%rax,4)"));
+        check("call\t*8(%rax)", Some("8(%rax)"));
+        check("vmovdqu32\t%zmm0, (%rdi){%k1}", Some("(%rdi)"));
+        check("lock addl\t$1, (%rdi)", Some("(%rdi)"));
+        check("movl\tx, %eax", Some("x"));
+        check("movl\t%eax, %ebx", None);
+    }
+
+    #[test]
+    fn frames() {
+        let check = |text: &str, keeps: bool, has_pointer: bool| {
+            let mut function = Function::default();
+            text.split(';').for_each(|code| function.look_at(code));
+            assert_eq!(
+                (function.keeps_frame(), function.has_frame_pointer()),
+                (keeps, has_pointer),
+                "{text}"
+            );
+        };
+        check("pushq %rbp;movq %rsp, %rbp;subq $16, %rsp;movl $1, -4(%rbp);leave;ret", true, true);
+        check("pushq %rbp;movq %rsp, %rbp;leaq -8(%rbp), %rax;popq %rbp", false, true);
+        check("movq %rdi, %rbp;leaq 8(%rbp), %rdi;call f;movl $1, (%rbp)", true, false);
+        check("subq $24, %rsp;leaq 8(%rsp), %rdi;call f;addq $24, %rsp", false, false);
+        check("subq $24, %rsp;movq %rsp, %rdi;call f;addq $24, %rsp", false, false);
+        check("pushq %rbp;movq %rsp, %rbp;leaq -16(%rbp), %rsp;popq %rbx;popq %rbp", true, true);
+        check("movq %rsp, %rbp;movq %rbp, %rdi", false, true);
+    }
+
+    #[test]
+    fn stores_that_read_first() {
+        let check = |rest: &str, accesses: &[(usize, u32)], expected: bool| {
+            let text = format!("call\t__tsan_write4@PLT\n{rest}");
+            let audit = Audit::of(&text);
+            let mut all: Vec<Does> = audit.lines.iter().map(|_| Does::default()).collect();
+            for &(line, code) in accesses {
+                all[line].accesses.push(Access { operand: "x(%rip)".into(), count: "$1", code });
+            }
+            assert_eq!(audit.reads_what_it_writes(0, &all), expected, "{text}");
+        };
+        check("movl x(%rip), %eax\n.LVL1:\nmovl %eax, x(%rip)\n", &[(1, code::READ), (3, code::WRITE)], true);
+        check("orl $1, x(%rip)\n", &[(1, code::READ | code::WRITE)], true);
+        check("movl %eax, x(%rip)\nmovl x(%rip), %eax\n", &[(1, code::WRITE), (2, code::READ)], false);
+        check(
+            "movl x(%rip), %eax\ncall f\nmovl %eax, x(%rip)\n",
+            &[(1, code::READ), (3, code::WRITE)],
+            false,
+        );
+        check("movl x(%rip), %eax\n.L2:\nmovl %eax, x(%rip)\n", &[(1, code::READ), (3, code::WRITE)], false);
+    }
+
+    #[test]
+    fn functions() {
+        let text = "\t.type f, @function\nf:\n\tendbr64\n\tpushq %rbx\n\t.type f.cold, @function\nf.cold:\n\tmovl $1, (%rdi)\n\t.size f, .-f\n\t.size f.cold, .-f.cold\n\tnop\n";
+        let audit = Audit::of(text);
+        let found: Vec<(Option<&str>, Option<usize>, bool)> = audit
+            .lines
+            .iter()
+            .filter(|line| line.code.is_some())
+            .map(|line| (line.code, line.function, line.begins))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (Some("endbr64"), Some(0), false),
+                (Some("pushq %rbx"), Some(0), true),
+                (Some("movl $1, (%rdi)"), Some(0), false),
+                (Some("nop"), None, false),
+            ]
+        );
+    }
+}
