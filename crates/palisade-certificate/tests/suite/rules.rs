@@ -329,7 +329,7 @@ pub(crate) const PROGRAMS: &[(&str, &[Model])] = &[
         NONE,
     ),
     (
-        "shared x, y, z: 0..1; process P { x = 1; sfence; if z == 0 { if x == 1 { if y == 0 { cs: skip; } } } } process Q { y = 1; sfence; if y == 1 { if x == 0 { cs: skip; } } } forbid P@cs && Q@cs;",
+        "shared x, y, z: 0..1; process P { x = 1; sfence; if z == 0 { if x == 1 { if y == 0 { cs: skip; } } } } process Q { y = 1; sfence; if z == 0 { if y == 1 { if x == 0 { cs: skip; } } } } forbid P@cs && Q@cs;",
         TSO,
     ),
     // A cell with two writers of one kind; locked instructions beside a store, and with two effects.
