@@ -98,6 +98,12 @@ fn a_section_goes_with_its_holder() {
         assert!(judge(&text(3), model).is_ok());
         assert_eq!(judge(&text(2), model), Err(Refusal::BadReached));
     }
+    // A holder that is named starts threads that have to be sorted.
+    let text = "shared x: 0..1; process Main { spawn V; atomic { spawn W; spawn V; x = 1; } done: skip; }
+        process V on spawn { x = 1; } process W on spawn { x = 1; } forbid Main@done && x == 0;";
+    for model in Model::ALL {
+        assert!(judge(text, model).is_ok());
+    }
     // Q comes before P once P has taken a step.
     let text = "shared x: 0..1; process P { atomic { x = 1; let r = x; assert(r == 0); } } process Q { await x == 1; }";
     for model in Model::ALL {
