@@ -76,11 +76,11 @@ fn close(task: &Task<'_>, which: Stops) -> (Crowds, Result<(), Refusal>) {
 const MORE: &[(&str, bool)] = &[
     // Threads are counted at their end as well.
     (
-        "shared x: 0..1; process Main { spawn W; spawn W; } process W on spawn { x = 1; done: } forbid count(W@done) >= 2;",
+        "shared x: 0..1; process Main { spawn W; spawn W; } process W on spawn { x = 1; } forbid count(W@end) >= 2;",
         true,
     ),
     (
-        "shared x: 0..1; process Main { spawn W; spawn W; } process W on spawn { x = 1; done: } forbid count(W@done) >= 3;",
+        "shared x: 0..1; process Main { spawn W; spawn W; } process W on spawn { x = 1; } forbid count(W@end) >= 3;",
         false,
     ),
     // Final states: with all threads at their end, however many.

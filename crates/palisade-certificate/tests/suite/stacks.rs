@@ -75,6 +75,45 @@ fn started_threads_are_followed() {
     assert!(matches!(judged, Err(Refusal::Leaves { .. })), "{judged:?}");
 }
 
+/// Nor can its place be taken by pieces without it, in which the others have gone on.
+#[test]
+fn a_thread_that_starts_another_is_not_alone() {
+    let program = read(STARTING);
+    let task = task(&program, Model::Sc);
+    let mut forged = prove(&task);
+    forged.pieces.iter_mut().for_each(|piece| piece.threads.truncate(2));
+    let judged = judge(&task, &Proof::Stacks(forged));
+    assert!(matches!(judged, Err(Refusal::Leaves { .. })), "{judged:?}");
+}
+
+/// Whatever is called, waits and returns has to be in the sets: without any one of its frames a proof does not convince.
+#[test]
+fn no_frame_can_be_left_out() {
+    let texts = [
+        // P waits in f until Q has seen it there.
+        "shared ready, go, x: 0..1;
+         proc f() -> 0..1 { choose { let s = f(); return s; } or { ready = 1; await go == 1; return 1; } }
+         process P { let r = f(); x = r; r = f(); x = 1 - r; }
+         process Q { await ready == 1; go = 1; let r = x; assert(r < 2); }",
+        // In a section nobody waits: f returns to two places, one after the other.
+        "shared x: 0..1; proc f() { choose { f(); } or { skip; } }
+         process P { atomic { f(); f(); x = 1; } x = 0; } process Q { let r = x; assert(r < 2); }",
+    ];
+    for text in texts {
+        let program = read(text);
+        let task = task(&program, Model::Sc);
+        let proof = prove(&task);
+        assert_eq!(judge(&task, &Proof::Stacks(proof.clone())), Ok(()));
+        for frame in 0..proof.frames.len() as u32 {
+            let mut less = proof.clone();
+            let rows = less.sets.iter_mut().flat_map(|set| &mut set.states);
+            rows.for_each(|row| row.retain(|&(other, _)| other != frame));
+            let judged = judge(&task, &Proof::Stacks(less));
+            assert!(judged.is_err(), "{:?}\n{text}", proof.frames[frame as usize]);
+        }
+    }
+}
+
 /// A proof names all threads that are ever there; more are not started.
 #[test]
 fn no_more_threads_are_started_than_there_are() {
