@@ -45,7 +45,8 @@ pub struct Frame {
     pub code: CodeId,
     /// Where it is; for a caller, where it goes on after the call.
     pub location: Location,
-    /// What its registers hold, by [`RegId`]. The private variables are with the procedure that runs; those of its callers are 0.
+    /// What its registers hold, by [`RegId`]. The private variables are with the procedure that runs; those
+    /// of its callers are 0.
     pub registers: Vec<Value>,
     /// The caller's register for the result.
     pub result: Option<RegId>,
@@ -90,8 +91,9 @@ impl Thread {
         })
     }
 
-    /// Whether a locked instruction that waits for its own address only ([`crate::Interlocked::OwnAddress`]) need not wait: no store to the cell is
-    /// pending, and no store-store fence keeps its store behind pending ones.
+    /// Whether a locked instruction that waits for its own address only ([`crate::Interlocked::OwnAddress`])
+    /// need not wait: no store to the cell is pending, and no store-store fence keeps its store behind
+    /// pending ones.
     pub fn may_lock_alone(&self, cell: CellId) -> bool {
         self.newest_pending(cell).is_none() && !self.buffer.contains(&Pending::Barrier)
     }

@@ -1,4 +1,5 @@
-//! The running form in words: expressions and instructions with the names of registers and cells, in the notation of `.pal`.
+//! The running form in words: expressions and instructions with the names of registers and cells, in the
+//! notation of `.pal`.
 //!
 //! For people only; the output is not meant to be read back.
 

@@ -5,8 +5,8 @@ use crate::running::{Code, CodeId, Location, System};
 use palisade_base::{Id, limits};
 use std::fmt::Write;
 
-/// The control flow of every role and procedure: one cluster each, locations as nodes with their labels, instructions on the edges.
-/// The same system always gives the same text.
+/// The control flow of every role and procedure: one cluster each, locations as nodes with their labels,
+/// instructions on the edges. The same system always gives the same text.
 pub fn control_flow(system: &System) -> String {
     let mut text = String::from("digraph program {\n  node [shape=circle, fontname=\"sans-serif\"];\n");
     text.push_str("  edge [fontname=\"monospace\"];\n");

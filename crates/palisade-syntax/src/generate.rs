@@ -1,4 +1,5 @@
-//! What the front ends for foreign languages share: names that `.pal` accepts, and small pieces of written programs.
+//! What the front ends for foreign languages share: names that `.pal` accepts, and small pieces of written
+//! programs.
 
 use palisade_base::{Origin, Span};
 use palisade_program::Value;
@@ -28,8 +29,8 @@ impl<'p> Names<'p> {
         Names { outer: Some(self), ..Names::default() }
     }
 
-    /// A name like the wanted one: what no identifier may hold becomes `_`, and a number behind it tells it from names
-    /// given before.
+    /// A name like the wanted one: what no identifier may hold becomes `_`, and a number behind it tells it
+    /// from names given before.
     pub(crate) fn fresh(&mut self, wanted: &str) -> Arc<str> {
         let base: Arc<str> = identifier(wanted).into();
         if is_legal_name(&base) && &*base != END && self.take(&base) {

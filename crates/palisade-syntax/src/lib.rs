@@ -1,12 +1,13 @@
 //! Input languages: text to program.
 //!
-//! One folder per language, each with a `parse` that turns a source into the written form of `palisade-program` or
-//! says everything that is wrong with it. [`parse()`] picks the language and runs the validator behind it.
+//! One folder per language, each with a `parse` that turns a source into the written form of
+//! `palisade-program` or says everything that is wrong with it. [`parse()`] picks the language and runs the
+//! validator behind it.
 //!
 //! What is absent: nothing here lowers, runs or searches a program, reads files or prints diagnostics.
 //!
-//! *Guarantee*: no input panics, overflows the stack or takes more than linear time and memory. [`limits`] says where
-//! the parsers give up.
+//! *Guarantee*: no input panics, overflows the stack or takes more than linear time and memory. [`limits`]
+//! says where the parsers give up.
 
 pub mod edit;
 mod generate;
@@ -84,8 +85,8 @@ pub struct Parsed {
 
 /// Reads a program and validates it.
 ///
-/// On failure the diagnostics hold at least one error; errors and warnings come in the order of their places. Of very
-/// many errors only the first [`limits::MAX_ERRORS`] are given and the rest are counted.
+/// On failure the diagnostics hold at least one error; errors and warnings come in the order of their places.
+/// Of very many errors only the first [`limits::MAX_ERRORS`] are given and the rest are counted.
 pub fn parse(language: Language, source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
     let Parsed { program, warnings } = read(language, source)?;
     let mut diagnostics = warnings;
@@ -98,7 +99,8 @@ pub fn parse(language: Language, source: &Source) -> Result<Parsed, Vec<Diagnost
     }
 }
 
-/// Reads a program without validating it: the text has the right form, but names may be missing and types may not fit.
+/// Reads a program without validating it: the text has the right form, but names may be missing and types may
+/// not fit.
 pub fn read(language: Language, source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
     if source.text().len() >= limits::MAX_BYTES {
         let message = format!("the text is larger than {} MB", limits::MAX_BYTES / 1_000_000);

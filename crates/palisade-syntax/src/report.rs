@@ -3,8 +3,8 @@
 use crate::limits::MAX_ERRORS;
 use palisade_base::{Diagnostic, Label, Span};
 
-/// Collects diagnostics while parsing. Past [`MAX_ERRORS`] it only counts, so that megabytes of garbage do not become
-/// gigabytes of messages.
+/// Collects diagnostics while parsing. Past [`MAX_ERRORS`] it only counts, so that megabytes of garbage do
+/// not become gigabytes of messages.
 #[derive(Default)]
 pub(crate) struct Report {
     kept: Vec<Diagnostic>,
@@ -30,7 +30,8 @@ impl Report {
         self.errors > 0
     }
 
-    /// Whether one more error would be kept and not only counted: only then is it worth looking for a suggestion.
+    /// Whether one more error would be kept and not only counted: only then is it worth looking for a
+    /// suggestion.
     pub(crate) fn has_room(&self) -> bool {
         self.errors < MAX_ERRORS
     }
@@ -44,8 +45,8 @@ impl Report {
     }
 }
 
-/// Sorts by place and keeps only the first [`MAX_ERRORS`] errors. What has no place concerns the whole text and is put at
-/// its start.
+/// Sorts by place and keeps only the first [`MAX_ERRORS`] errors. What has no place concerns the whole text
+/// and is put at its start.
 pub(crate) fn arrange(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     for diagnostic in &mut diagnostics {
         diagnostic.labels.retain(|label| !label.span.is_none());

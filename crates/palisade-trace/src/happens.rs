@@ -1,25 +1,32 @@
 //! Happens-before of a run, and the cycle that shows that no sequentially consistent run has the same.
 //!
-//! *Source.* Shasha and Snir, "Efficient and correct execution of parallel programs that share memory" (TOPLAS 1988); for store buffers section 4 of Bouajjani,
-//! Derevenetc, Meyer et al., "Lazy TSO reachability" (FASE 2015).
+//! *Source.* Shasha and Snir, "Efficient and correct execution of parallel programs that share memory"
+//! (TOPLAS 1988); for store buffers section 4 of Bouajjani, Derevenetc, Meyer et al., "Lazy TSO reachability"
+//! (FASE 2015).
 //!
-//! *Definition.* The **events** of a run are its loads, stores and locked instructions, its atomic sections (one event each, whatever they access) and its
-//! `spawn`s. A store is one event, issued when it enters the buffer, taking effect when it reaches memory. They are related by
-//! - *program order*: the order in which a thread issues them; a `spawn` comes before the events of the thread it starts;
+//! *Definition.* The **events** of a run are its loads, stores and locked instructions, its atomic sections
+//! (one event each, whatever they access) and its `spawn`s. A store is one event, issued when it enters the
+//! buffer, taking effect when it reaches memory. They are related by
+//! - *program order*: the order in which a thread issues them; a `spawn` comes before the events of the
+//!   thread it starts;
 //! - *reads-from*: from the store whose value a load returns to the load;
 //! - *coherence*: the order in which stores to one cell reach memory;
 //! - *from-read*: from a load to the stores that follow, in coherence, the one it reads from.
 //!
-//! A store still **pending** at the end of the run comes after all stores to its cell that have reached memory; pending stores of different threads are not ordered.
-//! So the relations of a run are among those of every longer run, and a cycle stays one however the run goes on. A load or locked instruction
-//! that ends the run with a fault is an event that reads: what it read decided what happened.
+//! A store still **pending** at the end of the run comes after all stores to its cell that have reached
+//! memory; pending stores of different threads are not ordered. So the relations of a run are among those of
+//! every longer run, and a cycle stays one however the run goes on. A load or locked instruction that ends
+//! the run with a fault is an event that reads: what it read decided what happened.
 //!
-//! *Theorem.* A complete run (all buffers empty, no section open) has the events and relations of some sequentially consistent run iff they have no cycle: an order of the
-//! events that respects them is such a run. A program is **robust** under a model iff no run of it has a cycle. Robust programs reach the same
-//! verdicts as under SC: a bad state's run can be completed, or cut down to what happens before the fault, without a cycle.
+//! *Theorem.* A complete run (all buffers empty, no section open) has the events and relations of some
+//! sequentially consistent run iff they have no cycle: an order of the events that respects them is such a
+//! run. A program is **robust** under a model iff no run of it has a cycle. Robust programs reach the same
+//! verdicts as under SC: a bad state's run can be completed, or cut down to what happens before the fault,
+//! without a cycle.
 //!
-//! *Differences from the paper.* Its conflict order leaves out from-read edges of loads served by the own buffer; with them (as in the work it rests on) the
-//! relations of equivalent runs are the same. They never decide whether there is a cycle. Locked instructions, sections and `spawn` are ours.
+//! *Differences from the paper.* Its conflict order leaves out from-read edges of loads served by the own
+//! buffer; with them (as in the work it rests on) the relations of equivalent runs are the same. They never
+//! decide whether there is a cycle. Locked instructions, sections and `spawn` are ours.
 
 use crate::{Replay, ReplayError, Run, take};
 use palisade_base::{Id, limits};
@@ -32,9 +39,11 @@ use std::collections::VecDeque;
 pub struct Event {
     /// Whose.
     pub thread: ThreadId,
-    /// The steps that issue it, counted from 0: one, or those of an atomic section that access memory or start threads.
+    /// The steps that issue it, counted from 0: one, or those of an atomic section that access memory or
+    /// start threads.
     pub steps: Vec<usize>,
-    /// The steps with which its store reached memory from the buffer, if it went through the buffer and did so.
+    /// The steps with which its store reached memory from the buffer, if it went through the buffer and did
+    /// so.
     pub updates: Vec<usize>,
 }
 
@@ -79,7 +88,8 @@ pub struct Arrow {
     pub cell: Option<CellId>,
 }
 
-/// Events and how they are related. Of each relation the arrows between neighbours are kept; the rest follows by transitivity.
+/// Events and how they are related. Of each relation the arrows between neighbours are kept; the rest follows
+/// by transitivity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HappensBefore {
     /// In the order in which they are issued.
@@ -88,7 +98,8 @@ pub struct HappensBefore {
     pub arrows: Vec<Arrow>,
 }
 
-/// A cycle: every arrow ends where the next begins, the last one where the first begins. No two neighbours are both in program order.
+/// A cycle: every arrow ends where the next begins, the last one where the first begins. No two neighbours
+/// are both in program order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cycle {
     /// Its arrows, of which there are at least two.
@@ -125,7 +136,8 @@ pub fn violating(machine: Machine<'_>, run: &Run) -> Result<Violating, NotViolat
     Ok(Violating { replay, happens_before, cycle })
 }
 
-/// The run up to the step that first makes happens-before have a cycle. A run that has none, or is none, comes back as it is.
+/// The run up to the step that first makes happens-before have a cycle. A run that has none, or is none,
+/// comes back as it is.
 pub fn until_cycle(machine: Machine<'_>, mut run: Run) -> Run {
     let has_cycle = |steps: usize| {
         let prefix = Run { memory: run.memory.clone(), steps: run.steps[..steps].to_vec() };
@@ -183,7 +195,8 @@ impl HappensBefore {
         building.finish()
     }
 
-    /// A shortest cycle: the fewest arrows, a stretch of program order counting as one. The first of them in the order of events.
+    /// A shortest cycle: the fewest arrows, a stretch of program order counting as one. The first of them in
+    /// the order of events.
     pub fn cycle(&self) -> Option<Cycle> {
         let on_cycle = self.strongly_connected();
         let mut next: Vec<Vec<Arrow>> = vec![Vec::new(); self.events.len()];
@@ -423,7 +436,8 @@ impl Building<'_> {
             };
             // A load that was served by a store still pending: nothing is known to overwrite it.
             let Some(mut place) = place else { continue };
-            // A locked instruction or section that overwrites what it has read: others overwrite what it wrote.
+            // A locked instruction or section that overwrites what it has read: others overwrite what it
+            // wrote.
             while order.get(place) == Some(&event) {
                 place += 1;
             }

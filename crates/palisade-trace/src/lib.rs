@@ -1,11 +1,14 @@
 //! Runs of the store-buffer machine, and the checker that trusts nobody.
 //!
-//! A [`Run`] says where a run starts and which steps it takes; [`replay`](fn@replay) takes these steps on the machine of `palisade-memory` and says
-//! whether they are all possible and what is bad at the end. Engines hand back runs, whatever semantics they search.
+//! A [`Run`] says where a run starts and which steps it takes; [`replay`](fn@replay) takes these steps on the
+//! machine of `palisade-memory` and says whether they are all possible and what is bad at the end. Engines
+//! hand back runs, whatever semantics they search.
 //!
-//! Around that: [`links`] says which step overtook which store, [`HappensBefore`] how the accesses of a run are ordered, and its [`Cycle`] that no sequentially
-//! consistent run is like it, [`shorten`](fn@shorten) makes runs easier to read, [`settle`](fn@settle) puts their stores to memory early, [`undelayed`](fn@undelayed) runs under SC are runs with buffers, and [`WitnessFile`] is the form in
-//! which a run is kept in a file and checked again later.
+//! Around that: [`links`] says which step overtook which store, [`HappensBefore`] how the accesses of a run
+//! are ordered, and its [`Cycle`] that no sequentially consistent run is like it, [`shorten`](fn@shorten)
+//! makes runs easier to read, [`settle`](fn@settle) puts their stores to memory early,
+//! [`undelayed`](fn@undelayed) runs under SC are runs with buffers, and [`WitnessFile`] is the form in which
+//! a run is kept in a file and checked again later.
 //!
 //! What is absent: no search, and no code of any engine.
 

@@ -1,10 +1,12 @@
 //! Which steps overtook which stores.
 //!
-//! On a machine with store buffers a run breaks a program because some access took effect before an older store of the same thread did. This file finds these
-//! places in a run that was replayed: loads and locked instructions that went to memory while own stores were pending, and (under PSO) stores that
-//! reached memory before older ones.
+//! On a machine with store buffers a run breaks a program because some access took effect before an older
+//! store of the same thread did. This file finds these places in a run that was replayed: loads and locked
+//! instructions that went to memory while own stores were pending, and (under PSO) stores that reached memory
+//! before older ones.
 //!
-//! *Invariant*: the shadow of a buffer, which holds the step of each pending store, is as long as the buffer itself after every step.
+//! *Invariant*: the shadow of a buffer, which holds the step of each pending store, is as long as the buffer
+//! itself after every step.
 
 use crate::{Replay, Run};
 use palisade_base::{Id, limits};
@@ -13,8 +15,9 @@ use palisade_memory::{Action, Effect};
 /// How the steps of a run hang together. Steps are counted from 0 here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Links {
-    /// For each step the earlier store steps of the same thread that it overtook: those still pending when a load or locked instruction went
-    /// to memory, or those older than a store that reached memory before them.
+    /// For each step the earlier store steps of the same thread that it overtook: those still pending when a
+    /// load or locked instruction went to memory, or those older than a store that reached memory before
+    /// them.
     pub overtakes: Vec<Vec<usize>>,
     /// For each update the step that put the store into the buffer.
     pub store_of: Vec<Option<usize>>,

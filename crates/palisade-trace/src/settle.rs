@@ -1,12 +1,16 @@
-//! Runs whose stores reach memory as early as they can and whose local steps come late, and runs taken over to a program with other fences.
+//! Runs whose stores reach memory as early as they can and whose local steps come late, and runs taken over
+//! to a program with other fences.
 //!
-//! *Problem.* A run in which a store waits longer than it has to seems to need that wait: whoever asks which fences would forbid the run gets too many answers.
+//! *Problem.* A run in which a store waits longer than it has to seems to need that wait: whoever asks which
+//! fences would forbid the run gets too many answers.
 //!
-//! *Method.* The stores are taken one by one, and each is put to memory right behind the step that stored it, or as soon behind it as the rest still is a run that shows
-//! the same; that is tried on the machine each time. Steps that concern nobody but their thread then go right in front of its next step that does, or to the end of the run: whatever
-//! they wait for may happen before them.
+//! *Method.* The stores are taken one by one, and each is put to memory right behind the step that stored it,
+//! or as soon behind it as the rest still is a run that shows the same; that is tried on the machine each
+//! time. Steps that concern nobody but their thread then go right in front of its next step that does, or to
+//! the end of the run: whatever they wait for may happen before them.
 //!
-//! Both functions know a store by the step that made it, since its position in the buffer depends on the stores and barriers before it.
+//! Both functions know a store by the step that made it, since its position in the buffer depends on the
+//! stores and barriers before it.
 
 use crate::shorten::follow;
 use crate::{Run, take};
@@ -34,8 +38,9 @@ pub enum Priority {
     Last,
 }
 
-/// Puts stores to memory as early as possible, also those that never got there, and takes local steps as late as possible, as long as `still` holds for the run. A run that the
-/// machine does not take comes back as it is.
+/// Puts stores to memory as early as possible, also those that never got there, and takes local steps as late
+/// as possible, as long as `still` holds for the run. A run that the machine does not take comes back as it
+/// is.
 pub fn settle(machine: Machine<'_>, run: Run, priority: Priority, still: &dyn Fn(&Run) -> bool) -> Run {
     let early = early_stores(machine, run, priority, still);
     late_locals(machine, &early).filter(|run| take(machine, run).is_ok() && still(run)).unwrap_or(early)
@@ -105,7 +110,8 @@ fn early_stores(machine: Machine<'_>, run: Run, priority: Priority, still: &dyn 
     best
 }
 
-/// The same run of another program that has the same edges but other instructions on some of them that only concern buffers; `None` if it has no such run.
+/// The same run of another program that has the same edges but other instructions on some of them that only
+/// concern buffers; `None` if it has no such run.
 pub fn transfer(from: Machine<'_>, to: Machine<'_>, run: &Run) -> Option<Run> {
     perform(to, &run.memory, &named(from, run)?)
 }

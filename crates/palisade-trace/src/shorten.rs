@@ -1,12 +1,15 @@
 //! Making a run shorter and easier to read.
 //!
-//! *Problem.* Engines find runs in the order of their own search: with steps that do not matter and with threads interleaved more finely than needed.
+//! *Problem.* Engines find runs in the order of their own search: with steps that do not matter and with
+//! threads interleaved more finely than needed.
 //!
-//! *Method.* Steps are left out greedily as long as the rest still is a run to a bad state, which is tried on the machine each time: the ends of threads,
-//! pending stores that need not reach memory, rounds of loops, and at last blocks of any steps. Then blocks of one thread's steps are moved
-//! next to each other where the run stays a witness.
+//! *Method.* Steps are left out greedily as long as the rest still is a run to a bad state, which is tried on
+//! the machine each time: the ends of threads, pending stores that need not reach memory, rounds of loops,
+//! and at last blocks of any steps. Then blocks of one thread's steps are moved next to each other where the
+//! run stays a witness.
 //!
-//! *Guarantee.* The result replays, ends in a bad state and is not longer; it need not be a shortest one. A run that is no witness is handed back as it is.
+//! *Guarantee.* The result replays, ends in a bad state and is not longer; it need not be a shortest one. A
+//! run that is no witness is handed back as it is.
 //!
 //! *Cost.* At most 2 × [`WORK`] steps of the machine, whatever the length of the run.
 
@@ -18,7 +21,8 @@ use palisade_program::running::{EdgeId, ThreadId};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// How many steps of the machine are spent on leaving steps out, and again on rearranging them: less than a second's work each.
+/// How many steps of the machine are spent on leaving steps out, and again on rearranging them: less than a
+/// second's work each.
 const WORK: usize = 500_000;
 
 /// Leaves out and rearranges steps of a witness.
@@ -50,7 +54,8 @@ pub fn context_switches(steps: &[Step]) -> usize {
     steps.windows(2).filter(|pair| pair[0].thread != pair[1].thread).count()
 }
 
-/// A step in terms that stay valid when other steps are left out or moved. Moves are known by their index in the first run.
+/// A step in terms that stay valid when other steps are left out or moved. Moves are known by their index in
+/// the first run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Move {
     id: usize,
@@ -101,14 +106,16 @@ fn to_moves(machine: Machine<'_>, run: &Run) -> Option<Vec<Move>> {
 struct Performed {
     moves: Vec<Move>,
     steps: Vec<Step>,
-    /// Where the thread was before its move, as a hash of its frames' codes and locations. What looks the same is only tried, so a collision does no harm.
+    /// Where the thread was before its move, as a hash of its frames' codes and locations. What looks the
+    /// same is only tried, so a collision does no harm.
     places: Vec<u64>,
     /// Where all threads were before the move.
     places_of_all: Vec<u64>,
 }
 
-/// Takes the moves up to the first bad state. Updates of stores that were not taken are left out, as are the moves of threads that were not spawned. `None` if a
-/// move is not possible, nothing bad happens, or the work is used up.
+/// Takes the moves up to the first bad state. Updates of stores that were not taken are left out, as are the
+/// moves of threads that were not spawned. `None` if a move is not possible, nothing bad happens, or the work
+/// is used up.
 fn perform(machine: Machine<'_>, memory: &[Value], moves: &[Move], work: &mut usize) -> Option<Performed> {
     let mut state = machine.initial_state(memory)?;
     let mut done = Performed { moves: vec![], steps: vec![], places: vec![], places_of_all: vec![] };
@@ -238,7 +245,8 @@ impl Shortener<'_> {
         }
     }
 
-    /// Leaves out common rounds: what all threads do until they are all back where they were. Stores of before may still reach memory meanwhile.
+    /// Leaves out common rounds: what all threads do until they are all back where they were. Stores of
+    /// before may still reach memory meanwhile.
     fn drop_common_rounds(&mut self) {
         let mut from = 0;
         while from < self.best.moves.len() && self.work > 0 {

@@ -1,7 +1,8 @@
 //! Triangular races at the end of a run under SC, checked step by step.
 //!
-//! *Source.* Owens, "Reasoning about the implementation of concurrency abstractions on x86-TSO" (ECOOP 2010): a thread loads a cell that another stores to at the same time, having stored
-//! to another cell before and not waited since until that has reached memory.
+//! *Source.* Owens, "Reasoning about the implementation of concurrency abstractions on x86-TSO" (ECOOP 2010):
+//! a thread loads a cell that another stores to at the same time, having stored to another cell before and
+//! not waited since until that has reached memory.
 
 use crate::{Replay, ReplayError, Run, take};
 use palisade_base::limits;
@@ -30,7 +31,8 @@ pub enum NoTriangle {
     NoRace,
 }
 
-/// Takes a run on the machine, which must be one without buffers, and checks that it ends with a triangular race.
+/// Takes a run on the machine, which must be one without buffers, and checks that it ends with a triangular
+/// race.
 pub fn triangle(machine: Machine<'_>, run: &Run) -> Result<(Replay, Triangle), NoTriangle> {
     let replay = take(machine, run)?;
     let checker = Checker { machine, run, replay: &replay };
@@ -103,7 +105,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The newest store of the step's thread before it, if nothing has waited for it and it does not go to the cell given.
+    /// The newest store of the step's thread before it, if nothing has waited for it and it does not go to
+    /// the cell given.
     fn waiting_store(&self, step: usize, cell: Option<CellId>) -> Option<usize> {
         let thread = self.run.steps[step].thread;
         for earlier in (0..step).rev().filter(|&earlier| self.run.steps[earlier].thread == thread) {
@@ -123,7 +126,8 @@ impl Checker<'_> {
         holds(&self.replay.states[step]) || holds(&self.replay.states[step + 1])
     }
 
-    /// The step that stores to the cell, if the last of the steps are one access, or one section, and what comes before them in these steps may.
+    /// The step that stores to the cell, if the last of the steps are one access, or one section, and what
+    /// comes before them in these steps may.
     fn only_store(&self, from: usize, to: usize, cell: CellId, before: Earlier) -> Option<usize> {
         let thread = self.run.steps[from].thread;
         let plain = |step: &usize| {

@@ -1,9 +1,12 @@
-//! Witnesses as files: a versioned JSON form that says everything needed to take the run again, and everything a reader wants to know of it.
+//! Witnesses as files: a versioned JSON form that says everything needed to take the run again, and
+//! everything a reader wants to know of it.
 //!
-//! *Invariants*: (1) the steps alone, with the initial memory, determine the run; (2) effects, names and the violation are what the machine says they are:
-//! [`WitnessFile::verify`] takes the run again and compares. Lines, columns and texts are for the reader and are not compared.
+//! *Invariants*: (1) the steps alone, with the initial memory, determine the run; (2) effects, names and the
+//! violation are what the machine says they are: [`WitnessFile::verify`] takes the run again and compares.
+//! Lines, columns and texts are for the reader and are not compared.
 //!
-//! Later versions may add fields; readers ignore those that they do not know. A change of meaning changes [`SCHEMA_VERSION`].
+//! Later versions may add fields; readers ignore those that they do not know. A change of meaning changes
+//! [`SCHEMA_VERSION`].
 
 mod check;
 mod record;
@@ -34,7 +37,8 @@ pub struct Origin<'a> {
     pub int_range: Option<(Value, Value)>,
 }
 
-/// A hash of a text that is the same on every machine (FNV-1a, 64 bits). It tells whether a program was edited, not whether somebody cheats.
+/// A hash of a text that is the same on every machine (FNV-1a, 64 bits). It tells whether a program was
+/// edited, not whether somebody cheats.
 pub fn text_hash(text: &str) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     format!("fnv1a64:{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))

@@ -1,6 +1,7 @@
 //! The exact sets of outcomes of the classical litmus tests.
 //!
-//! The sets were worked out by hand from the definitions of the models: SC by interleaving, TSO and PSO by adding what delayed stores allow.
+//! The sets were worked out by hand from the definitions of the models: SC by interleaving, TSO and PSO by
+//! adding what delayed stores allow.
 
 use crate::common::check;
 

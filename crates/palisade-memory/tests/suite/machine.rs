@@ -1,4 +1,5 @@
-//! Single rules of the machine: what waits for what, what blocks, what is an error, and where threads come from.
+//! Single rules of the machine: what waits for what, what blocks, what is an error, and where threads come
+//! from.
 
 use crate::common::{check, outcomes, system};
 use palisade_conformance::brute::{self, Answer, Scope};

@@ -1,7 +1,7 @@
 //! Statements to control flow.
 //!
-//! Code is emitted at a cursor ([`Body::here`]), one edge after the other. Joins, jumps and labels are connected by empty steps
-//! (`Nop`) without thought; [`super::simplify`] removes those that nobody can see.
+//! Code is emitted at a cursor ([`Body::here`]), one edge after the other. Joins, jumps and labels are
+//! connected by empty steps (`Nop`) without thought; [`super::simplify`] removes those that nobody can see.
 
 use super::fold;
 use super::globals::Globals;
@@ -56,7 +56,8 @@ pub(super) struct Body<'p> {
     pub(super) scope: Scope<'p>,
     kind: Kind,
     registers: IdVec<RegId, Register>,
-    /// Temporaries, of which the first `temporaries_in_use` hold values that are still needed. None is needed after its statement.
+    /// Temporaries, of which the first `temporaries_in_use` hold values that are still needed. None is needed
+    /// after its statement.
     temporaries: Vec<RegId>,
     temporaries_in_use: usize,
     edges: Vec<Edge>,
@@ -251,7 +252,8 @@ impl<'p> Body<'p> {
                     None | Some(Tree::Pure(Expr::Const(0)))
                 );
                 let first_time = self.loops.is_empty() && !self.label_passed;
-                // Registers start at 0, and nothing can have changed this one if control comes here only once.
+                // Registers start at 0, and nothing can have changed this one if control comes here only
+                // once.
                 if zero && first_time && ty.domain.contains(0) {
                     return;
                 }
@@ -276,8 +278,9 @@ impl<'p> Body<'p> {
             }
             StmtKind::Await(e) => {
                 let (condition, head, after) = (self.scope.expr(e), self.here, self.fresh());
-                // An attempt that only loads changes nothing when it fails. So a run that fails some times before it
-                // succeeds reaches no more than one that waits with its only attempt, and no loop is needed.
+                // An attempt that only loads changes nothing when it fails. So a run that fails some times
+                // before it succeeds reaches no more than one that waits with its only attempt, and no loop
+                // is needed.
                 let again = (condition.effect == Effect::Acts).then_some(head);
                 self.branch(condition, Some(after), again);
                 self.here = after;
@@ -448,8 +451,8 @@ impl<'p> Body<'p> {
         self.temporaries_in_use = mark;
     }
 
-    /// Takes a temporary for values of a domain. One that is used several times holds all that any use may put there, so
-    /// that it never faults.
+    /// Takes a temporary for values of a domain. One that is used several times holds all that any use may
+    /// put there, so that it never faults.
     pub(super) fn temporary(&mut self, domain: crate::written::Domain) -> RegId {
         let index = self.temporaries_in_use;
         self.temporaries_in_use += 1;

@@ -1,7 +1,7 @@
 //! Constant folding of pure expressions.
 //!
-//! *Guarantee.* The folded expression has the same value, and the same fault, for all registers. In particular `1 / 0` stays, to go
-//! wrong when it is reached.
+//! *Guarantee.* The folded expression has the same value, and the same fault, for all registers. In
+//! particular `1 / 0` stays, to go wrong when it is reached.
 
 use crate::Value;
 use crate::running::{BinaryOp, CellId, Domain, Expr, UnaryOp, binary as apply_binary, unary as apply_unary};

@@ -111,8 +111,8 @@ impl Placement<'_> {
             .unwrap_or_else(|| panic!("validation: the process `{name}` exists"))
     }
 
-    /// The role that a property means, and which of its copies. Numbers count the declared copies, so that `P[2]`
-    /// means the same process however many there are in this run.
+    /// The role that a property means, and which of its copies. Numbers count the declared copies, so that
+    /// `P[2]` means the same process however many there are in this run.
     fn resolve(&self, system: &System, process: &ProcessRef) -> (RoleId, u32) {
         let (template, id) = self.template(&process.template);
         let roles = &system.templates[id].roles;

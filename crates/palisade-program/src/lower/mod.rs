@@ -1,17 +1,20 @@
 //! From the written to the running form.
 //!
-//! *Guarantee.* For a program in which [`crate::validate()`] finds no error, [`lower`] gives a [`System`] with the invariants stated in
-//! [`crate::running`]. This is the only place that says in which order things happen:
-//! 1. Operands are evaluated left to right; each mention of a shared cell is one load. `&&` and `||` evaluate their second operand only if
-//!    it is needed.
-//! 2. In `p = e` the right side comes first, then the index or pointer of `p`, then the store. A locked instruction evaluates its operands,
-//!    then its address, then it happens.
-//! 3. Registers are read late, when the instruction that needs them runs. Nothing can change them in between: only the
-//!    own code assigns them, and no expression does. Calls change private variables, so these are read before a call in the same expression.
+//! *Guarantee.* For a program in which [`crate::validate()`] finds no error, [`lower`] gives a [`System`]
+//! with the invariants stated in [`crate::running`]. This is the only place that says in which order things
+//! happen:
+//! 1. Operands are evaluated left to right; each mention of a shared cell is one load. `&&` and `||` evaluate
+//!    their second operand only if it is needed.
+//! 2. In `p = e` the right side comes first, then the index or pointer of `p`, then the store. A locked
+//!    instruction evaluates its operands, then its address, then it happens.
+//! 3. Registers are read late, when the instruction that needs them runs. Nothing can change them in between:
+//!    only the own code assigns them, and no expression does. Calls change private variables, so these are
+//!    read before a call in the same expression.
 //!
-//! *How.* There is one code per template and combination of parameter values (a role), in which the parameters are constants, so that
-//! `flag[1 - i]` is a cell and `if i == 0` is decided. `resolve` gives every name its meaning and folds
-//! constants, `values` and `flow` emit one edge per instruction, and `simplify` takes away the empty steps this leaves.
+//! *How.* There is one code per template and combination of parameter values (a role), in which the
+//! parameters are constants, so that `flag[1 - i]` is a cell and `if i == 0` is decided. `resolve` gives
+//! every name its meaning and folds constants, `values` and `flow` emit one edge per instruction, and
+//! `simplify` takes away the empty steps this leaves.
 //!
 //! *Cost.* Linear in the size of the bodies times the number of their roles.
 

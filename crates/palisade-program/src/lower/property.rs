@@ -1,4 +1,5 @@
-//! Properties: what is observed is looked up, constants are folded, and the condition of a `final` is negated, so that true is bad.
+//! Properties: what is observed is looked up, constants are folded, and the condition of a `final` is
+//! negated, so that true is bad.
 
 use super::fold;
 use super::globals::{Globals, constant};

@@ -1,7 +1,7 @@
 //! Gives the names in an expression their meaning and folds constants.
 //!
-//! What comes out is a tree in which everything that needs no step of its own is already one pure expression over
-//! registers, and every other node knows what its evaluation does ([`Effect`]).
+//! What comes out is a tree in which everything that needs no step of its own is already one pure expression
+//! over registers, and every other node knows what its evaluation does ([`Effect`]).
 
 use super::fold;
 use super::globals::{Globals, Memory};
@@ -75,8 +75,8 @@ impl Address {
 }
 
 impl Node {
-    /// Whether it is an `&&` or `||` (perhaps negated) whose second operand takes steps, so that only control flow can
-    /// skip it.
+    /// Whether it is an `&&` or `||` (perhaps negated) whose second operand takes steps, so that only control
+    /// flow can skip it.
     pub(super) fn branches(&self) -> bool {
         match &self.tree {
             Tree::Unary(UnaryOp::Not, a) => a.branches(),

@@ -1,13 +1,14 @@
 //! Takes empty steps and unreachable code out of a control-flow graph.
 //!
-//! *Guarantee.* The same states can be reached, up to locations without labels. Every label keeps a location of its own, and the only
-//! edge of a labelled location stays, empty or not: being at `cs` in `cs: skip;` is a state like any other.
+//! *Guarantee.* The same states can be reached, up to locations without labels. Every label keeps a location
+//! of its own, and the only edge of a labelled location stays, empty or not: being at `cs` in `cs: skip;` is
+//! a state like any other.
 //!
-//! *How.* (A) A location without a label whose only edge is empty is the same as where that edge leads.
-//! (B) If one of several edges of a location is empty and is the only way to its target, then the target's edges may as well
-//! start here: the choice is then made together with the next step instead of before it, and since nothing but the
-//! process itself sees its choice, no other state can be reached.
-//! Locations are numbered in the order of the text, the entry first, the exit last.
+//! *How.* (A) A location without a label whose only edge is empty is the same as where that edge leads. (B)
+//! If one of several edges of a location is empty and is the only way to its target, then the target's edges
+//! may as well start here: the choice is then made together with the next step instead of before it, and
+//! since nothing but the process itself sees its choice, no other state can be reached. Locations are
+//! numbered in the order of the text, the entry first, the exit last.
 //!
 //! *Cost.* Linear.
 
@@ -90,7 +91,8 @@ impl Graph {
         }
         let representative = follow(&mut next);
         let moved = |location: Location| representative[location.index()];
-        // A location that was merged is no longer anyone's; what remains of a ring of empty steps has no edge at all.
+        // A location that was merged is no longer anyone's; what remains of a ring of empty steps has no edge
+        // at all.
         self.edges.retain(|edge| {
             let merged = moved(edge.source) != edge.source;
             let ring = edge.instr == Instr::Nop

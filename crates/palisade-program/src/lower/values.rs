@@ -36,8 +36,8 @@ impl Body<'_> {
         }
     }
 
-    /// Evaluates an expression into a register, or into a temporary if none is given, with the last step at the
-    /// given place.
+    /// Evaluates an expression into a register, or into a temporary if none is given, with the last step at
+    /// the given place.
     pub(super) fn evaluate_to(&mut self, node: Node, register: Option<RegId>, span: Span) -> RegId {
         let mark = self.mark();
         match node.tree {
@@ -111,8 +111,8 @@ impl Body<'_> {
         }
     }
 
-    /// Goes to the first location if the condition is true, to the second if it is false; where there is none, the
-    /// process is stuck. The cursor is left nowhere.
+    /// Goes to the first location if the condition is true, to the second if it is false; where there is
+    /// none, the process is stuck. The cursor is left nowhere.
     pub(super) fn branch(&mut self, condition: Node, yes: Option<Location>, no: Option<Location>) {
         let mark = self.mark();
         match condition.tree {
@@ -186,8 +186,8 @@ impl Body<'_> {
             .collect()
     }
 
-    /// Makes sure that an expression that may fault does so before what comes later, if that may never come back; and that it reads private variables before a call
-    /// changes them.
+    /// Makes sure that an expression that may fault does so before what comes later, if that may never come
+    /// back; and that it reads private variables before a call changes them.
     pub(super) fn settle(&mut self, value: Expr, later: Effect) -> Expr {
         match later {
             Effect::Acts if self.reads_private(&value) => self.evaluate_now(value, Span::NONE),
@@ -218,8 +218,8 @@ impl Body<'_> {
         }
     }
 
-    /// The register itself, or a temporary. Those taken since the mark are free: the instruction reads them before it
-    /// writes.
+    /// The register itself, or a temporary. Those taken since the mark are free: the instruction reads them
+    /// before it writes.
     fn destination(&mut self, register: Option<RegId>, mark: usize, domain: Domain) -> RegId {
         self.release(mark);
         register.unwrap_or_else(|| self.temporary(domain))

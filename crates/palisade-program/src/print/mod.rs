@@ -1,11 +1,11 @@
 //! The printer: a program as `.pal` text.
 //!
-//! *Guarantee*: reading the text gives the same program (equality ignores where things were written), and printing that
-//! gives the same text. It holds for every valid program whose names are legal ([`is_legal_name`]) and whose nesting stays
-//! below the parser's limits.
+//! *Guarantee*: reading the text gives the same program (equality ignores where things were written), and
+//! printing that gives the same text. It holds for every valid program whose names are legal
+//! ([`is_legal_name`]) and whose nesting stays below the parser's limits.
 //!
-//! Layout: four spaces per level, a blank line between items, as few parentheses as possible, labels one level to the left
-//! of their statement. Constants are gone: the written form holds their values.
+//! Layout: four spaces per level, a blank line between items, as few parentheses as possible, labels one
+//! level to the left of their statement. Constants are gone: the written form holds their values.
 
 mod expr;
 mod names;
@@ -71,7 +71,8 @@ impl Printer {
         }
     }
 
-    /// Prints up to so many of the first variables in one declaration, as many as fit a line. Returns the others.
+    /// Prints up to so many of the first variables in one declaration, as many as fit a line. Returns the
+    /// others.
     fn shared<'p>(&mut self, variables: &'p [Shared], together: usize) -> Result<&'p [Shared], fmt::Error> {
         let Shared { ty, init, .. } = &variables[0];
         let start = self.out.len();

@@ -29,8 +29,8 @@ impl Printer {
         Ok(())
     }
 
-    /// Writes the labels and the indentation of a statement. A label stands on the statement's line if it fits in front of
-    /// it, or if the statement does nothing but carry it.
+    /// Writes the labels and the indentation of a statement. A label stands on the statement's line if it
+    /// fits in front of it, or if the statement does nothing but carry it.
     fn labels(&mut self, stmt: &Stmt) -> fmt::Result {
         let Some((last, others)) = stmt.labels.split_last() else {
             self.indent(self.level);

@@ -12,9 +12,8 @@ use std::ops::Range;
 pub struct Code {
     /// Name of the template or procedure.
     pub name: String,
-    /// Registers. The private variables come first, then a procedure's parameters. All start at 0 when a process starts or a procedure is
-    /// entered, except parameters and,
-    /// in procedures, private variables.
+    /// Registers. The private variables come first, then a procedure's parameters. All start at 0 when a
+    /// process starts or a procedure is entered, except parameters and, in procedures, private variables.
     pub registers: IdVec<RegId, Register>,
     /// How many of the registers are parameters (0 for roles, whose parameters are constants).
     pub params: usize,
@@ -86,7 +85,8 @@ pub enum Instr {
         /// Operands besides the cell.
         operands: Vec<Expr>,
     },
-    /// Opens an atomic section. Possible only with an empty buffer (and when no other thread's section is open).
+    /// Opens an atomic section. Possible only with an empty buffer (and when no other thread's section is
+    /// open).
     AtomicBegin,
     /// Closes it.
     AtomicEnd,
@@ -99,7 +99,8 @@ pub enum Instr {
         /// Register for the result.
         result: Option<RegId>,
     },
-    /// Leaves the procedure. The edge leads to the exit. A procedure with a result that returns none returns 0.
+    /// Leaves the procedure. The edge leads to the exit. A procedure with a result that returns none returns
+    /// 0.
     Return(Option<Expr>),
     /// Starts a thread.
     Spawn(TemplateId, Vec<Expr>),

@@ -17,7 +17,8 @@ pub enum Fault {
     BadPointer(Value),
     /// `/` or `%` by zero.
     DivisionByZero,
-    /// A result that does not fit 64 bits, a shift by less than 0 or more than 63, or a shift to the left by 63.
+    /// A result that does not fit 64 bits, a shift by less than 0 or more than 63, or a shift to the left by
+    /// 63.
     Overflow,
 }
 

@@ -1,9 +1,11 @@
 //! Which registers can still be read.
 //!
-//! *Problem.* States that differ only in registers that are never read again behave the same. Search engines count such registers as 0.
+//! *Problem.* States that differ only in registers that are never read again behave the same. Search engines
+//! count such registers as 0.
 //!
-//! *Guarantee.* A register that is [dead](Liveness::dead) at a location is overwritten on every path from there before it is read; its value cannot
-//! influence any step, fault or property. Registers that properties mention are never dead.
+//! *Guarantee.* A register that is [dead](Liveness::dead) at a location is overwritten on every path from
+//! there before it is read; its value cannot influence any step, fault or property. Registers that properties
+//! mention are never dead.
 
 use super::{Code, CodeId, Condition, EdgeId, Instr, Location, RegId, System};
 use palisade_base::{Id, IdVec, limits};

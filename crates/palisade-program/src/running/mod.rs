@@ -41,7 +41,8 @@ define_id!(
     TemplateId
 );
 define_id!(
-    /// A thread of a run: first the instances that start initially, then spawned ones in the order of their creation.
+    /// A thread of a run: first the instances that start initially, then spawned ones in the order of their
+    /// creation.
     ThreadId
 );
 define_id!(
@@ -68,8 +69,8 @@ pub struct System {
     pub roles: IdVec<RoleId, Role>,
     /// The templates' names and parameter domains, for `spawn`.
     pub templates: IdVec<TemplateId, TemplateInfo>,
-    /// How many private variables there are. They are the first registers of every code, with the same types; a call hands them to the procedure and a return hands
-    /// them back.
+    /// How many private variables there are. They are the first registers of every code, with the same types;
+    /// a call hands them to the procedure and a return hands them back.
     pub privates: usize,
     /// The processes that exist at the start.
     pub instances: IdVec<ThreadId, Instance>,

@@ -8,8 +8,9 @@ use palisade_base::Span;
 /// A bad condition: a state that satisfies it, where it is judged, breaks the program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Property {
-    /// `Forbid` is judged outside atomic sections, and with empty buffers if it mentions memory; `Final` with all threads at their end and
-    /// all buffers empty. Lowering has already negated the written condition of a `Final`: **true is bad for both**.
+    /// `Forbid` is judged outside atomic sections, and with empty buffers if it mentions memory; `Final` with
+    /// all threads at their end and all buffers empty. Lowering has already negated the written condition of
+    /// a `Final`: **true is bad for both**.
     pub kind: PropertyKind,
     /// When it is bad. A condition whose evaluation faults (division by zero) counts as false.
     pub bad: Condition,

@@ -90,7 +90,8 @@ impl<'a> Body<'a, '_> {
         }
     }
 
-    /// A constant, unless its evaluation goes wrong. Reporting that, and going on without a value, avoids more of the same.
+    /// A constant, unless its evaluation goes wrong. Reporting that, and going on without a value, avoids
+    /// more of the same.
     fn constant(&mut self, value: Result<Value, crate::running::Fault>, span: Span) -> Option<Value> {
         match value {
             Ok(value) => Some(value),

@@ -15,8 +15,8 @@ pub const MAX_INITIAL_STATES: u64 = 1 << 32;
 /// Values of one `any(lo..hi)`. They are enumerated.
 pub const MAX_CHOICES: u64 = 1 << 20;
 
-/// Statements and expressions, each counted once per combination of parameter values of its process. Each becomes at
-/// most a few edges of about a hundred bytes.
+/// Statements and expressions, each counted once per combination of parameter values of its process. Each
+/// becomes at most a few edges of about a hundred bytes.
 pub const MAX_CODE: usize = 1 << 23;
 
 /// Names compared with unknown ones to find suggestions, in all.

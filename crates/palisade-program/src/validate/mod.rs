@@ -1,10 +1,11 @@
 //! What is wrong with a program, all of it at once.
 //!
-//! *Guarantee.* A program without errors can be lowered ([`crate::lower()`]) and run. Takes time linear in the size of the program (for
-//! expressions and statements of bounded depth), and never panics, whatever the program.
+//! *Guarantee.* A program without errors can be lowered ([`crate::lower()`]) and run. Takes time linear in
+//! the size of the program (for expressions and statements of bounded depth), and never panics, whatever the
+//! program.
 //!
-//! Three name spaces are separate, since the grammar tells them apart: shared variables (and the registers of a body, which must
-//! not hide them), procedures, and processes. Labels are names of their body.
+//! Three name spaces are separate, since the grammar tells them apart: shared variables (and the registers of
+//! a body, which must not hide them), procedures, and processes. Labels are names of their body.
 //!
 //! [`limits`] says what is too large.
 
@@ -19,7 +20,8 @@ use crate::written::Program;
 use names::Names;
 use palisade_base::{Diagnostic, nearest};
 
-/// Everything wrong with a program, in the order of the places. The program can be used if there are only warnings.
+/// Everything wrong with a program, in the order of the places. The program can be used if there are only
+/// warnings.
 pub fn validate(program: &Program) -> Vec<Diagnostic> {
     let mut report = Report::default();
     let names = Names::new(program, &mut report);
@@ -53,8 +55,8 @@ impl Report {
         self.diagnostics.push(diagnostic);
     }
 
-    /// "did you mean", as long as there are not very many names to compare: looking through all of them for each unknown one takes
-    /// quadratic time.
+    /// "did you mean", as long as there are not very many names to compare: looking through all of them for
+    /// each unknown one takes quadratic time.
     fn suggest<'a>(
         &mut self,
         diagnostic: Diagnostic,

@@ -95,7 +95,8 @@ pub(super) fn values(param: &Param) -> u64 {
     param.ty.domain.bounds().and_then(|(lo, hi)| width(lo, hi)).unwrap_or(1)
 }
 
-/// The number of values from `lo` to `hi`, `None` if there are none; the greatest number if it is even greater.
+/// The number of values from `lo` to `hi`, `None` if there are none; the greatest number if it is even
+/// greater.
 pub(super) fn width(lo: crate::Value, hi: crate::Value) -> Option<u64> {
     (lo <= hi).then(|| hi.abs_diff(lo).saturating_add(1))
 }

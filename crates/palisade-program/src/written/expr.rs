@@ -45,7 +45,8 @@ pub enum ExprKind {
     Unary(UnaryOp, Box<Expr>),
     /// An operator with two operands; `&&` and `||` evaluate the second only if needed.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// A locked instruction on a shared cell. The operands are evaluated first, then the address, then the access happens.
+    /// A locked instruction on a shared cell. The operands are evaluated first, then the address, then the
+    /// access happens.
     Locked(Rmw, Place, Vec<Expr>),
     /// `f(e, …)`
     Call(Name, Vec<Expr>),
@@ -215,7 +216,8 @@ impl BinaryOp {
 /// What a property can see of processes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Observation {
-    /// `P(0)@cs`: 1 if the process is at that label (about to run the statement behind it). `end` is every body's end.
+    /// `P(0)@cs`: 1 if the process is at that label (about to run the statement behind it). `end` is every
+    /// body's end.
     At {
         /// Which process.
         process: ProcessRef,

@@ -1,7 +1,7 @@
 //! The written form: a program as people write it, with names and nested statements.
 //!
-//! *Invariants* are few, since front ends build this from whatever was typed; [`crate::validate()`] reports what is
-//! wrong. Equality ignores where things were written ([`Origin`]).
+//! *Invariants* are few, since front ends build this from whatever was typed; [`crate::validate()`] reports
+//! what is wrong. Equality ignores where things were written ([`Origin`]).
 
 mod expr;
 mod stmt;
@@ -53,8 +53,8 @@ impl std::fmt::Display for Name {
 /// A whole program. Constants are already replaced by their values.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Program {
-    /// Shared variables and arrays. Their cells are laid out in this order; the first cell has address 1, so that 0 is
-    /// no cell's address and can serve as the null pointer.
+    /// Shared variables and arrays. Their cells are laid out in this order; the first cell has address 1, so
+    /// that 0 is no cell's address and can serve as the null pointer.
     pub shared: Vec<Shared>,
     /// Variables of which every process has its own; its procedures see them too.
     pub privates: Vec<Private>,
@@ -81,7 +81,8 @@ pub struct Shared {
     pub origin: Origin,
 }
 
-/// A variable of which every process has its own. It is like a register that the process and all procedures it calls have in common, and starts at 0.
+/// A variable of which every process has its own. It is like a register that the process and all procedures
+/// it calls have in common, and starts at 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Private {
     /// Its name.
@@ -181,7 +182,8 @@ pub struct Param {
     pub ty: Type,
 }
 
-/// A process template: its instances run the same code, one instance (times `count`) per combination of parameters.
+/// A process template: its instances run the same code, one instance (times `count`) per combination of
+/// parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Template {
     /// Its name.
@@ -216,7 +218,8 @@ pub enum Start {
     OnSpawn,
 }
 
-/// A procedure. Parameters and locals are registers of the activation; procedures may call each other and themselves.
+/// A procedure. Parameters and locals are registers of the activation; procedures may call each other and
+/// themselves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Procedure {
     /// Its name.
@@ -245,8 +248,8 @@ pub struct Property {
 /// When a property is judged, and whether its condition is bad or good.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PropertyKind {
-    /// `forbid C;` No reachable state outside atomic sections satisfies C. If C mentions memory, it is judged only in states where every
-    /// store buffer is empty.
+    /// `forbid C;` No reachable state outside atomic sections satisfies C. If C mentions memory, it is judged
+    /// only in states where every store buffer is empty.
     Forbid,
     /// `final C;` Every reachable state with all processes at their end and all buffers empty satisfies C.
     Final,

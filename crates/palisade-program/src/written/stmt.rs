@@ -13,7 +13,8 @@ pub struct Stmt {
     pub labels: Vec<Name>,
     /// What it does.
     pub kind: StmtKind,
-    /// The statement without its labels; for compound statements the heading only (`while e`), so that a step has one line.
+    /// The statement without its labels; for compound statements the heading only (`while e`), so that a step
+    /// has one line.
     pub origin: Origin,
 }
 
@@ -34,8 +35,9 @@ impl Stmt {
 pub enum StmtKind {
     /// `skip;`
     Skip,
-    /// `let r: T = e;` declares a register of the process or procedure. It is visible from here to the end of the enclosing body
-    /// (blocks do not end its scope); no name is declared twice in one body. Without an initial value it is set to 0.
+    /// `let r: T = e;` declares a register of the process or procedure. It is visible from here to the end of
+    /// the enclosing body (blocks do not end its scope); no name is declared twice in one body. Without an
+    /// initial value it is set to 0.
     Let {
         /// The register.
         name: Name,
@@ -44,8 +46,8 @@ pub enum StmtKind {
         /// Its value when control passes here.
         init: Option<Expr>,
     },
-    /// `p = e;` A store if `p` is shared, an assignment if it is a register. The right side is evaluated first, then the
-    /// index or pointer of the left side.
+    /// `p = e;` A store if `p` is shared, an assignment if it is a register. The right side is evaluated
+    /// first, then the index or pointer of the left side.
     Assign {
         /// Where to.
         place: Place,
@@ -86,7 +88,8 @@ pub enum StmtKind {
     Break,
     /// `continue;` goes to the start of the innermost loop.
     Continue,
-    /// `goto l;` to a label of the same body, not into an atomic block. Leaving an atomic block, in whatever way, closes it.
+    /// `goto l;` to a label of the same body, not into an atomic block. Leaving an atomic block, in whatever
+    /// way, closes it.
     Goto(Name),
     /// `choose { … } or { … }` takes one of the alternatives.
     Choose(Vec<Block>),
@@ -96,7 +99,8 @@ pub enum StmtKind {
     Block(Block),
     /// `return;` or `return e;` In a process: its end.
     Return(Option<Expr>),
-    /// `spawn T(e, …);` starts an instance of a template declared `on spawn`, with an empty buffer. Not a fence.
+    /// `spawn T(e, …);` starts an instance of a template declared `on spawn`, with an empty buffer. Not a
+    /// fence.
     Spawn {
         /// Which template.
         template: Name,

@@ -1,7 +1,7 @@
 //! Lowered programs against a direct interpreter of the written form, on random programs.
 //!
-//! One process runs alone and makes no choices, so there is one run and one outcome. The interpreter here follows the sentences of the
-//! written form and shares nothing with lowering but the arithmetic.
+//! One process runs alone and makes no choices, so there is one run and one outcome. The interpreter here
+//! follows the sentences of the written form and shares nothing with lowering but the arithmetic.
 
 use palisade_base::{Origin, Span};
 use palisade_conformance::random::Random;
@@ -50,7 +50,8 @@ fn differential_random_programs_do_what_is_written() {
 enum Outcome {
     /// With this memory.
     Ended(Vec<Value>),
-    /// Which fault is not compared: a load may find its index out of bounds before a division on its left is done.
+    /// Which fault is not compared: a load may find its index out of bounds before a division on its left is
+    /// done.
     Faulted,
     /// An assumption is false.
     Stuck,

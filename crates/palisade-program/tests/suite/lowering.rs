@@ -11,7 +11,8 @@ use palisade_program::written::{
 };
 use palisade_program::{Instantiation, lower};
 
-/// Lowers a program and compares the control flow of one code, written as [`flow`] does. Spaces around lines do not count.
+/// Lowers a program and compares the control flow of one code, written as [`flow`] does. Spaces around lines
+/// do not count.
 #[track_caller]
 fn check(text: &str, name: &str, expected: &str) {
     let found = flow(&system(text), name);

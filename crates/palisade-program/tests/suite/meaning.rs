@@ -24,7 +24,8 @@ fn reachable(system: &System) -> HashSet<State> {
     seen
 }
 
-/// The faults that can happen, and what `x` and `y` (the first two cells) can hold when all processes have ended.
+/// The faults that can happen, and what `x` and `y` (the first two cells) can hold when all processes have
+/// ended.
 fn outcomes(text: &str) -> BTreeSet<String> {
     let system = system(text);
     let machine = Machine::new(&system, Model::Sc);

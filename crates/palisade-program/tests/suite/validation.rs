@@ -6,7 +6,8 @@ use common::list;
 use palisade_base::{Severity, Source};
 use palisade_syntax::{Language, parse};
 
-/// Compares everything that is said about a program, one line each: `line:column id: message`, warnings marked.
+/// Compares everything that is said about a program, one line each: `line:column id: message`, warnings
+/// marked.
 #[track_caller]
 fn check(text: &str, expected: &[&str]) {
     let diagnostics = match parse(Language::Pal, &Source::new("test.pal", text)) {

@@ -1,16 +1,22 @@
 //! Fences put into a source text, in the language of the text. Everything else stays as it was written.
 //!
-//! *Where a fence goes.* A fence *before* a statement stands behind the statement's labels, so whoever jumps there passes it, and a process at
-//! the label has not passed it yet. A fence *after* a statement stands in front of the labels of the next one: only who comes from the
-//! statement passes it. Compound statements count as a whole: before a loop is before its first round, after it behind its last.
+//! *Where a fence goes.* A fence *before* a statement stands behind the statement's labels, so whoever jumps
+//! there passes it, and a process at the label has not passed it yet. A fence *after* a statement stands in
+//! front of the labels of the next one: only who comes from the statement passes it. Compound statements
+//! count as a whole: before a loop is before its first round, after it behind its last.
 //!
-//! - `.pal`: `fence;` or `sfence;`, on a line of its own where the statement has one. In front of an `else if` it needs a block, which is added. Here a fence may have a condition:
-//!   `if i == 0 { fence; }` ([`insert_conditional_fences`]).
-//! - `.rmm`: `fence` or `ssfence` likewise. A statement without braces behind `then`, `else` or `do` gets them.
-//! - `.litmus`: a row with `mfence` or `sfence` in the thread's column, in capitals if the test is. Fences between the same rows share one.
-//! - Trencher: the transition is split by a fresh state. Before the first of several transitions of a state means before all of them.
+//! - `.pal`: `fence;` or `sfence;`, on a line of its own where the statement has one. In front of an `else
+//!   if` it needs a block, which is added. Here a fence may have a condition: `if i == 0 { fence; }`
+//!   ([`insert_conditional_fences`]).
+//! - `.rmm`: `fence` or `ssfence` likewise. A statement without braces behind `then`, `else` or `do` gets
+//!   them.
+//! - `.litmus`: a row with `mfence` or `sfence` in the thread's column, in capitals if the test is. Fences
+//!   between the same rows share one.
+//! - Trencher: the transition is split by a fresh state. Before the first of several transitions of a state
+//!   means before all of them.
 //!
-//! *Guarantee.* What is given back can be read again; for `.pal` and `.rmm` it is the same program but for the fences.
+//! *Guarantee.* What is given back can be read again; for `.pal` and `.rmm` it is the same program but for
+//! the fences.
 
 mod litmus;
 mod pal;
@@ -56,8 +62,8 @@ pub enum FenceKind {
 
 /// Puts fences into a text; gives the new text.
 ///
-/// Of several fences at one place only the strongest is put there. The text must be one that [`crate::parse()`] takes. Fences that have no place in
-/// the text are all reported.
+/// Of several fences at one place only the strongest is put there. The text must be one that
+/// [`crate::parse()`] takes. Fences that have no place in the text are all reported.
 pub fn insert_fences(
     language: Language,
     source: &Source,
@@ -66,7 +72,8 @@ pub fn insert_fences(
     insert(language, source, fences, &Conditions::new())
 }
 
-/// Puts fences into a text, some of them only under a condition, which is an expression in the language of the text. Only `.pal` can say that.
+/// Puts fences into a text, some of them only under a condition, which is an expression in the language of
+/// the text. Only `.pal` can say that.
 pub fn insert_conditional_fences(
     language: Language,
     source: &Source,

@@ -1,6 +1,7 @@
 //! Fences in `.rmm`.
 //!
-//! Statements are found in the text itself, since a place in the program may be that of a part of a statement.
+//! Statements are found in the text itself, since a place in the program may be that of a part of a
+//! statement.
 
 use super::text::{Comments, Edits, Target, Token, starts, surround, token_at, tokens, word};
 use super::{Beside, Wanted, no_statement};

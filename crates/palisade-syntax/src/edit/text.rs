@@ -11,7 +11,8 @@ pub(super) struct Edits {
 
 struct Edit {
     at: usize,
-    /// What comes first at one place: what closes (the innermost first), then what opens (the outermost first), then what replaces.
+    /// What comes first at one place: what closes (the innermost first), then what opens (the outermost
+    /// first), then what replaces.
     order: (u8, i64),
     remove: usize,
     text: String,

@@ -4,7 +4,8 @@ use palisade_base::limits;
 use palisade_program::written::{Block, Program, Stmt, StmtKind};
 use rustc_hash::FxHashSet;
 
-/// Whether the second program is the first one when the fences at the given places of its text are taken away, and all of them are there.
+/// Whether the second program is the first one when the fences at the given places of its text are taken
+/// away, and all of them are there.
 pub(super) fn same_but_for(original: &Program, mut fenced: Program, places: &[usize]) -> bool {
     let mut taken = Taken { places: places.iter().copied().collect(), found: FxHashSet::default() };
     fenced.templates.iter_mut().for_each(|template| taken.block(&mut template.body));

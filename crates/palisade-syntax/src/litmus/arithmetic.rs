@@ -22,7 +22,8 @@ impl State<'_, '_> {
         let a = self.value(&first, width)?;
         let b = self.value(&second, width)?;
         if step.needed() == 0 {
-            // The loads happen, though nobody looks at the result. They cannot be seen, so nothing is written.
+            // The loads happen, though nobody looks at the result. They cannot be seen, so nothing is
+            // written.
             return Ok(false);
         }
         self.conclude(step, |state| match instr.op {
@@ -104,7 +105,8 @@ impl State<'_, '_> {
         let old = self.atom(Extra::Temporary, old);
         let operand = self.atom(Extra::Result, operand);
         let result = change.apply(self.maker(), old.clone(), operand.clone(), width);
-        // The result is known from its destination, the operands no longer are if the destination is a register.
+        // The result is known from its destination, the operands no longer are if the destination is a
+        // register.
         let from_result = needed & (CARRY | OVERFLOW) == 0 || !change.is_sum();
         if !from_result {
             let flags = flags(self.maker(), old, operand);

@@ -1,7 +1,7 @@
 //! Which registers each thread needs, and how many bits of them.
 //!
-//! A program keeps of each register as many bits as the test ever looks at, so that a test which only uses `eax` gets a
-//! register `eax`.
+//! A program keeps of each register as many bits as the test ever looks at, so that a test which only uses
+//! `eax` gets a register `eax`.
 
 use super::ir::{Instr, Opnd};
 use super::mnemonics::Op;
@@ -67,8 +67,8 @@ pub(super) fn bit(family: Family) -> u32 {
     1 << family.0
 }
 
-/// The registers of each thread, in the order of the threads; and the places where a condition looks at a register that is
-/// never set.
+/// The registers of each thread, in the order of the threads; and the places where a condition looks at a
+/// register that is never set.
 pub(super) fn banks(
     test: &Test<'_>,
     code: &[Vec<Option<Instr>>],

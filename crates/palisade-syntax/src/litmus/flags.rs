@@ -1,7 +1,7 @@
 //! The flags: where they come from and what conditions say about them.
 //!
-//! Flags that nobody looks at are never written. A comparison right before the jump that looks at it becomes the condition
-//! of the jump; otherwise the flags that are needed become registers `ZF`, `SF`, `CF` and `OF`.
+//! Flags that nobody looks at are never written. A comparison right before the jump that looks at it becomes
+//! the condition of the jump; otherwise the flags that are needed become registers `ZF`, `SF`, `CF` and `OF`.
 
 use super::liveness::{CARRY, Live, OVERFLOW, SIGN, ZERO};
 use super::mnemonics::Cc;
@@ -73,8 +73,8 @@ impl Flags {
         }
     }
 
-    /// What a condition says, without flags in registers. Uses each value once if [`Flags::is_atomic`] does not hold and
-    /// [`Flags::is_direct`] does.
+    /// What a condition says, without flags in registers. Uses each value once if [`Flags::is_atomic`] does
+    /// not hold and [`Flags::is_direct`] does.
     pub(super) fn condition(&self, cc: Cc, maker: Maker) -> Val {
         let (a, b, width) = match self.clone() {
             Flags::Difference(a, b, width) => (a, b, width),

@@ -83,8 +83,8 @@ enum Notation {
     Intel,
 }
 
-/// Looks up the names of all instructions. The result is as long as the code of each thread, with `None` for instructions
-/// that were reported.
+/// Looks up the names of all instructions. The result is as long as the code of each thread, with `None` for
+/// instructions that were reported.
 pub(super) fn resolve<'a>(
     text: &str,
     test: &Test<'a>,
@@ -322,8 +322,8 @@ impl<'a> Resolver<'_, 'a, '_> {
         Err(self.error("wrong-operands", message, self.instruction.span).into())
     }
 
-    /// Whether the operands come in the other order than the notation says. herd writes `cmpxchg (x),%rbx` and
-    /// `cmovc %rax,(x)`; only one order makes sense there, so both are taken.
+    /// Whether the operands come in the other order than the notation says. herd writes `cmpxchg (x),%rbx`
+    /// and `cmovc %rax,(x)`; only one order makes sense there, so both are taken.
     fn is_turned(&self, op: Op, left: &Opnd, right: &Opnd) -> bool {
         let (first, second) = match self.notation {
             Notation::AtAndT => (right, left),

@@ -16,8 +16,8 @@ pub(super) struct Knowledge {
     /// Of groups of variables, at any time. Almost every group has one variable.
     groups: Vec<Group>,
     group_of: IdVec<VarId, u32>,
-    /// The group of each bit in [`Facts::points`]. The last bit stands for all variables that have no other, so that work on a
-    /// set of variables takes constant time.
+    /// The group of each bit in [`Facts::points`]. The last bit stands for all variables that have no other,
+    /// so that work on a set of variables takes constant time.
     by_bit: Vec<u32>,
     /// Whether the last walk learned something.
     pub(super) grown: bool,
@@ -197,7 +197,8 @@ pub(super) struct Snapshot {
     groups: Vec<Facts>,
 }
 
-/// What a register of which so many bits are kept holds when a part of it is given a number and the rest is 0.
+/// What a register of which so many bits are kept holds when a part of it is given a number and the rest is
+/// 0.
 pub(super) fn held(number: i128, register: Register, kept: Width) -> i64 {
     let part = register.part.width();
     let bits = (number & ((1 << part.0) - 1)) << if register.part == Part::High8 { 8 } else { 0 };

@@ -1,8 +1,8 @@
 //! Which flags and registers are still needed behind each instruction.
 //!
-//! Flags are written out only where somebody looks at them, and `cmpxchg` is a plain `cas` where nobody looks at the
-//! accumulator afterwards. Backward data flow with a list of what changed; each set grows at most once per element, so the
-//! cost is linear.
+//! Flags are written out only where somebody looks at them, and `cmpxchg` is a plain `cas` where nobody looks
+//! at the accumulator afterwards. Backward data flow with a list of what changed; each set grows at most once
+//! per element, so the cost is linear.
 
 use super::bank::{Bank, bit};
 use super::ir::{Instr, Mem, Opnd};

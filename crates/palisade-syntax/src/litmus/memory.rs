@@ -91,8 +91,9 @@ impl State<'_, '_> {
         Ok(Located { place, var_width, width, target })
     }
 
-    /// How many cells of a size the registers and the displacement of an address add up to, besides the register that holds
-    /// an address. Where it may be no whole number of cells, an assertion is written that it is one.
+    /// How many cells of a size the registers and the displacement of an address add up to, besides the
+    /// register that holds an address. Where it may be no whole number of cells, an assertion is written that
+    /// it is one.
     fn cells(&mut self, base: Option<Register>, memory: &Mem, size: i64) -> Val {
         let maker = self.maker();
         let index = memory.index.filter(|(_, scale)| *scale > 0);

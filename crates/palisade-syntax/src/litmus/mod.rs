@@ -1,16 +1,17 @@
 //! Litmus tests for X86 and X86_64, as herd7 reads them.
 //!
-//! *How it works*: [`heading`] → tokens ([`lexer`]) → syntax tree ([`parser`] with [`init`], [`code`] and [`condition`]) →
-//! names, notation and widths ([`variables`], [`ir`], [`bank`]) → statements ([`walk`], [`arithmetic`], [`exchange`], [`memory`], [`flags`], [`values`], [`state`], [`knowledge`]) and the
+//! *How it works*: [`heading`] → tokens ([`lexer`]) → syntax tree ([`parser`] with [`init`], [`code`] and
+//! [`condition`]) → names, notation and widths ([`variables`], [`ir`], [`bank`]) → statements ([`walk`],
+//! [`arithmetic`], [`exchange`], [`memory`], [`flags`], [`values`], [`state`], [`knowledge`]) and the
 //! property ([`question`]).
 //!
-//! *Semantics*. Instructions do what Intel's manual says. A plain access is one load or store; an instruction that changes memory
-//! without lock is a load and then a store; locked ones, and `xchg` with memory, are one atomic step behind a drained
-//! buffer. Accesses to a part of a variable are refused (except narrower loads), since these machines buffer whole
-//! variables.
+//! *Semantics*. Instructions do what Intel's manual says. A plain access is one load or store; an instruction
+//! that changes memory without lock is a load and then a store; locked ones, and `xchg` with memory, are one
+//! atomic step behind a drained buffer. Accesses to a part of a variable are refused (except narrower loads),
+//! since these machines buffer whole variables.
 //!
-//! *Differences from herd7*: carry, sign and overflow are computed (herd's flags are approximations); nonsense is refused,
-//! with everything wrong reported at once. `docs/litmus.md` is the reference.
+//! *Differences from herd7*: carry, sign and overflow are computed (herd's flags are approximations);
+//! nonsense is refused, with everything wrong reported at once. `docs/litmus.md` is the reference.
 
 mod arithmetic;
 mod bank;
@@ -116,8 +117,9 @@ struct Translation<'t, 'a> {
 /// After so many walks, bounds that still grow are taken to their limits, if there are loops.
 const PATIENCE: usize = 3;
 
-/// Without loops each instruction runs at most once, so a value has passed through at most as many instructions as there are;
-/// after so many walks everything that can be is known. Larger tests are treated as if they had loops.
+/// Without loops each instruction runs at most once, so a value has passed through at most as many
+/// instructions as there are; after so many walks everything that can be is known. Larger tests are treated
+/// as if they had loops.
 const MOST_WALKS: usize = 64;
 
 impl Translation<'_, '_> {

@@ -98,8 +98,8 @@ impl<'a> Parser<'a, '_> {
         Err(Failed)
     }
 
-    /// Refuses tests whose program would be larger than others may be. Every token becomes at most one expression, and an
-    /// instruction a few statements.
+    /// Refuses tests whose program would be larger than others may be. Every token becomes at most one
+    /// expression, and an instruction a few statements.
     fn check_size(&mut self, threads: &[Thread<'a>]) {
         let instructions: usize = threads.iter().map(|thread| thread.code.len()).sum();
         let conditions = self.conditions;

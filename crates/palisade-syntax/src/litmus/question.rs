@@ -1,7 +1,7 @@
 //! The final condition as a property.
 //!
-//! `exists P` and `~exists P` ask whether P can hold at the end, so P is what must not happen; `forall P` asks whether not-P can.
-//! With `filter F` only outcomes count that satisfy F.
+//! `exists P` and `~exists P` ask whether P can hold at the end, so P is what must not happen; `forall P`
+//! asks whether not-P can. With `filter F` only outcomes count that satisfy F.
 
 use super::bank::Bank;
 use super::knowledge::Knowledge;

@@ -1,7 +1,8 @@
 //! What the translation of a test knows and writes: registers, variables and statements.
 //!
-//! The code is walked several times. The first walks only learn which values each register and variable can hold
-//! ([`Facts`]), flow-insensitively for variables and between labels for registers; the last one writes the statements.
+//! The code is walked several times. The first walks only learn which values each register and variable can
+//! hold ([`Facts`]), flow-insensitively for variables and between labels for registers; the last one writes
+//! the statements.
 
 use super::bank::{self, Bank};
 use super::knowledge::Knowledge;

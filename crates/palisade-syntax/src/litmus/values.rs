@@ -1,11 +1,11 @@
 //! Values of a given width in a language of 64-bit integers.
 //!
-//! *Representation.* A variable or register part of `w` bits is held as the signed integer with these bits. Conversions and
-//! wrap-around are written out only where a value can lie outside the range; for that each value carries the least and
-//! greatest number it can be, and the variables it can be the address of.
+//! *Representation.* A variable or register part of `w` bits is held as the signed integer with these bits.
+//! Conversions and wrap-around are written out only where a value can lie outside the range; for that each
+//! value carries the least and greatest number it can be, and the variables it can be the address of.
 //!
-//! *Guarantee.* Expressions compute exactly what x86 computes, with one exception: a 64-bit counter in a loop is taken not to
-//! pass 2^62 by small steps, which would take more than 2^30 rounds.
+//! *Guarantee.* Expressions compute exactly what x86 computes, with one exception: a 64-bit counter in a loop
+//! is taken not to pass 2^62 by small steps, which would take more than 2^30 rounds.
 
 use crate::generate::{self, int};
 use palisade_base::Span;

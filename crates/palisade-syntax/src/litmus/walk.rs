@@ -174,8 +174,9 @@ impl State<'_, '_> {
         }
     }
 
-    /// Deals with the flags of an instruction: writes those that are needed, or, if the next instruction is the only one
-    /// that looks at them, does that one, too, and says so. Values are written once, unless they are atoms.
+    /// Deals with the flags of an instruction: writes those that are needed, or, if the next instruction is
+    /// the only one that looks at them, does that one, too, and says so. Values are written once, unless they
+    /// are atoms.
     pub(super) fn conclude(
         &mut self,
         step: Step<'_>,

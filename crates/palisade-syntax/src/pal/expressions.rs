@@ -23,7 +23,8 @@ impl Parser<'_> {
         Ok(self.tree()?.0)
     }
 
-    /// Parses the condition of a statement. An assignment instead of a comparison is reported and taken for one.
+    /// Parses the condition of a statement. An assignment instead of a comparison is reported and taken for
+    /// one.
     pub fn condition(&mut self) -> Parse<Expr> {
         let condition = self.expr()?;
         if !self.at(Sign::Equal) {
@@ -194,7 +195,8 @@ impl Parser<'_> {
         Ok((self.make(kind, self.since(start))?, 1))
     }
 
-    /// Parses what starts with a name: a variable, an array element, a call, or something observed of a process.
+    /// Parses what starts with a name: a variable, an array element, a call, or something observed of a
+    /// process.
     fn named(&mut self, symbol: Symbol) -> Parse<Tree> {
         let start = self.current.span;
         let name = self.lexer.names.name(symbol, start);

@@ -67,7 +67,8 @@ impl Parser<'_> {
         self.advance();
         let (symbol, name) = self.name("the name of a constant")?;
         self.expect(Sign::Equal)?;
-        // A constant without a value is still a constant: complaining about each of its uses would help nobody.
+        // A constant without a value is still a constant: complaining about each of its uses would help
+        // nobody.
         let value = self.constant();
         self.declare_constant(symbol, *value.as_ref().unwrap_or(&1), name.span());
         value?;

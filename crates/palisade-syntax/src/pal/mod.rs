@@ -1,10 +1,10 @@
 //! The `.pal` front end: a hand-written lexer and recursive-descent parser.
 //!
-//! `docs/language.md` is the reference of the language. The parser knows the grammar and the constants; everything else about
-//! names, types and labels is the validator's work.
+//! `docs/language.md` is the reference of the language. The parser knows the grammar and the constants;
+//! everything else about names, types and labels is the validator's work.
 //!
-//! *Guarantee*: reads in one pass and linear time. Recursion and size are limited ([`crate::limits`]). Every error is
-//! reported, at most [`crate::limits::MAX_ERRORS`] of them one by one.
+//! *Guarantee*: reads in one pass and linear time. Recursion and size are limited ([`crate::limits`]). Every
+//! error is reported, at most [`crate::limits::MAX_ERRORS`] of them one by one.
 
 mod constants;
 mod expressions;

@@ -1,7 +1,7 @@
 //! The parser's machinery: looking at tokens, complaining, and going on after an error.
 //!
-//! A parsing function that fails has already complained and returns [`Failed`]. Statements and items catch that, skip to
-//! where the next one is likely to begin, and go on, so that one run reports every error.
+//! A parsing function that fails has already complained and returns [`Failed`]. Statements and items catch
+//! that, skip to where the next one is likely to begin, and go on, so that one run reports every error.
 
 use super::constants::Constants;
 use super::lexer::{Lexer, shorten};
@@ -230,8 +230,8 @@ impl<'s> Parser<'s> {
 
     // Going on.
 
-    /// After an error in a statement: skips to behind the next `;` or block, or to the `}` that closes the block around, or
-    /// to the next item.
+    /// After an error in a statement: skips to behind the next `;` or block, or to the `}` that closes the
+    /// block around, or to the next item.
     pub fn skip_statement(&mut self) {
         let mut depth = 0usize;
         while !self.at_end() && !self.at_item() {

@@ -293,7 +293,8 @@ impl Parser<'_> {
                 TokenKind::Word(word) => !word.starts_item(),
                 _ => false,
             };
-            // A word behind a word on the same line: a misspelt keyword, or a declaration of another language.
+            // A word behind a word on the same line: a misspelt keyword, or a declaration of another
+            // language.
             let same_line = {
                 let between = Span { start: start.end, end: self.next.span.start };
                 !self.lexer.slice(between).contains('\n')

@@ -49,7 +49,8 @@ macro_rules! texts {
 }
 
 texts! {
-    /// Keywords. The last ones belong to other languages: they are reserved so that using them gets an explanation.
+    /// Keywords. The last ones belong to other languages: they are reserved so that using them gets an
+    /// explanation.
     Word {
         Const "const",
         Shared "shared",

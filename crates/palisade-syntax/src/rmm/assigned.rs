@@ -1,13 +1,13 @@
 //! Which registers may be read before they are written.
 //!
-//! A register with an arbitrary initial value that is always written first can start with any one value, which spares
-//! a search the others; and if its domain is `Z` this is the only way to run it at all.
+//! A register with an arbitrary initial value that is always written first can start with any one value,
+//! which spares a search the others; and if its domain is `Z` this is the only way to run it at all.
 //!
-//! *Guarantee*: never says that a register is written first when it is not. The other way round, conditions are ignored, so
-//! that it may miss that a register is always written first.
+//! *Guarantee*: never says that a register is written first when it is not. The other way round, conditions
+//! are ignored, so that it may miss that a register is always written first.
 //!
-//! *How it works*: the body becomes a list of uses, settings and jumps; for each register the list is walked from the start,
-//! not going on behind a setting.
+//! *How it works*: the body becomes a list of uses, settings and jumps; for each register the list is walked
+//! from the start, not going on behind a setting.
 
 use super::ast::{Cell, Expr, ExprKind, Kind, Process, Statement};
 use palisade_base::limits;

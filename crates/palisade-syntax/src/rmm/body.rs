@@ -1,7 +1,8 @@
 //! Syntax tree to the written form: statements.
 //!
-//! What blocks in Memorax is either repeated until it works (reads, `cas`) or an assumption (what only depends on registers). In a locked block
-//! everything is an assumption: a block that cannot be run to its end is as good as not begun.
+//! What blocks in Memorax is either repeated until it works (reads, `cas`) or an assumption (what only
+//! depends on registers). In a locked block everything is an assumption: a block that cannot be run to its
+//! end is as good as not begun.
 
 use super::ast::{Access, Cell, Expr, ExprKind, Kind, Process, Statement, Word};
 use super::forbidden::Group;

@@ -1,8 +1,8 @@
 //! The forbidden combinations of labels as properties.
 //!
-//! Copies that are alike are often forbidden in every order: `CS CS *; CS * CS; * CS CS`. Combinations that differ only in the
-//! order of the copies of one template, and of which there are all, become one property that counts. This keeps the symmetry of the copies in
-//! sight of a search.
+//! Copies that are alike are often forbidden in every order: `CS CS *; CS * CS; * CS CS`. Combinations that
+//! differ only in the order of the copies of one template, and of which there are all, become one property
+//! that counts. This keeps the symmetry of the copies in sight of a search.
 
 use super::ast::{Combination, File};
 use super::memory::{binary, int, suggest};
@@ -147,7 +147,8 @@ fn orders(combination: &Combination<'_>, groups: &[Group<'_>]) -> Option<u64> {
     Some(orders)
 }
 
-/// Whether the labels of each template that occur are at different places. Two labels can be at one place in `A: {B: nop}`.
+/// Whether the labels of each template that occur are at different places. Two labels can be at one place in
+/// `A: {B: nop}`.
 fn distinct_labels(combination: &Combination<'_>, groups: &[Group<'_>]) -> bool {
     groups
         .iter()

@@ -1,7 +1,7 @@
 //! Memory of the processes: `x[my]` and `x[N]`.
 //!
-//! A variable that every process declares with the same domain becomes one array with a cell per process. Otherwise
-//! each process's copy is a variable of its own.
+//! A variable that every process declares with the same domain becomes one array with a cell per process.
+//! Otherwise each process's copy is a variable of its own.
 
 use super::ast::{Cell, Declaration, Kind, Process, Statement, Word};
 use super::memory::{declared_type, initial};
@@ -47,7 +47,8 @@ pub(crate) enum Addressing {
     Named,
 }
 
-/// What a mention of a local variable means to a process: the variable or the array, and for an array the index.
+/// What a mention of a local variable means to a process: the variable or the array, and for an array the
+/// index.
 pub(crate) enum Copy {
     /// A variable.
     Scalar(Arc<str>),

@@ -1,8 +1,8 @@
 //! Macros: `macro NAME(params) … endmacro` and `NAME(args)`.
 //!
-//! A macro's text and its arguments are sequences of tokens; they need not be whole statements or expressions. A
-//! parameter is replaced where it stands in the macro's text, an argument is read again for further calls, and what an
-//! argument brings in is not searched for parameters.
+//! A macro's text and its arguments are sequences of tokens; they need not be whole statements or
+//! expressions. A parameter is replaced where it stands in the macro's text, an argument is read again for
+//! further calls, and what an argument brings in is not searched for parameters.
 //!
 //! *Invariant*: tokens that come out of a macro carry the call, and a place inside the macro's text.
 //!

@@ -1,7 +1,8 @@
 //! Memory: the variables of a file, and what a memory location means.
 //!
-//! Global variables are declared first, in the order of the file, so that the variable `[i]` has the address `i + 1`. A pointer that
-//! may miss them is guarded by an assumption: elsewhere it blocks, it never reaches the memory of a process.
+//! Global variables are declared first, in the order of the file, so that the variable `[i]` has the address
+//! `i + 1`. A pointer that may miss them is guarded by an assumption: elsewhere it blocks, it never reaches
+//! the memory of a process.
 
 use super::ast::{Cell, Declaration, Expr, File, Word};
 use super::linear::Linear;
@@ -215,7 +216,8 @@ pub(crate) fn suggest<'n>(
     }
 }
 
-/// The known name nearest to a word; of equally near ones the first in the alphabet, whatever order they come in.
+/// The known name nearest to a word; of equally near ones the first in the alphabet, whatever order they come
+/// in.
 pub(crate) fn similar<'n>(word: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let mut known: Vec<&str> = known.into_iter().collect();
     if known.len() > 1000 {

@@ -13,7 +13,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// A name that neither these nor the outer names use: the first wish that is free, or the last with a number.
+    /// A name that neither these nor the outer names use: the first wish that is free, or the last with a
+    /// number.
     pub fn fresh(&mut self, outer: Option<&Names>, wishes: &[&str]) -> Arc<str> {
         let is_free = |names: &Names, name: &str| is_legal_name(name) && !names.taken.contains(name);
         let fits = |names: &Names, name: &str| {

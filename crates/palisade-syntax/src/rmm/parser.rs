@@ -1,7 +1,8 @@
-//! Tokens to syntax tree: sections and declarations. Statements are in [`super::statements`], expressions in [`super::expr`].
+//! Tokens to syntax tree: sections and declarations. Statements are in [`super::statements`], expressions in
+//! [`super::expr`].
 //!
-//! After an error the parser skips to the next place where it can start afresh (the next statement, declaration or
-//! section), so that one run finds every error.
+//! After an error the parser skips to the next place where it can start afresh (the next statement,
+//! declaration or section), so that one run finds every error.
 
 use super::ast::{Combination, Declaration, File, Process, Word};
 use super::messages::Messages;

@@ -372,7 +372,8 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// Skips to the end of a statement that could not be read: the next `;` outside braces, or what ends the list it is in.
+    /// Skips to the end of a statement that could not be read: the next `;` outside braces, or what ends the
+    /// list it is in.
     fn skip_statement(&mut self) {
         let mut open = 0u32;
         loop {

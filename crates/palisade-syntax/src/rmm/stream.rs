@@ -82,7 +82,8 @@ impl<'a> Stream<'a> {
         Mark { here: self.next.here, at: self.at }
     }
 
-    /// The place from a position up to here. If macros take part, only what stands in the same text as the first token.
+    /// The place from a position up to here. If macros take part, only what stands in the same text as the
+    /// first token.
     pub fn since(&self, start: Mark) -> Here {
         if self.at == start.at {
             return start.here;

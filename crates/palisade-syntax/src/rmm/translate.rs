@@ -1,8 +1,8 @@
 //! Syntax tree to the written form: processes. Their statements are in [`super::body`].
 //!
-//! Every process of the file becomes one template `P0`, `P1`, … named after the number of its first copy. Copies that address
-//! memory of processes are told apart by a parameter (or are templates of their own, if that memory is no array); the others
-//! are alike.
+//! Every process of the file becomes one template `P0`, `P1`, … named after the number of its first copy.
+//! Copies that address memory of processes are told apart by a parameter (or are templates of their own, if
+//! that memory is no array); the others are alike.
 
 use super::ast::{File, Process};
 use super::body::Body;

@@ -1,14 +1,16 @@
 //! How much memory a program needs.
 //!
-//! *Problem.* Addresses are computed, memory has no declared size, and the written form wants an array with so many cells.
+//! *Problem.* Addresses are computed, memory has no declared size, and the written form wants an array with
+//! so many cells.
 //!
-//! *Method.* Only registers whose values can reach an address are followed (and memory only if loads set such a register):
-//! a fixpoint over finite sets of values, one set per register and state, one per address. Sets with more than
-//! [`MOST_VALUES`] values become "anything". A `check` keeps the values for which it can hold. Every value that can occur
-//! in a run under any memory model is in its set, since loads return values stored at some time, and so every address is
-//! found, except where a set became "anything".
+//! *Method.* Only registers whose values can reach an address are followed (and memory only if loads set such
+//! a register): a fixpoint over finite sets of values, one set per register and state, one per address. Sets
+//! with more than [`MOST_VALUES`] values become "anything". A `check` keeps the values for which it can hold.
+//! Every value that can occur in a run under any memory model is in its set, since loads return values stored
+//! at some time, and so every address is found, except where a set became "anything".
 //!
-//! *Cost.* At most [`MOST_WORK`] evaluations; after that every address that is not a constant counts as unknown.
+//! *Cost.* At most [`MOST_WORK`] evaluations; after that every address that is not a constant counts as
+//! unknown.
 
 use super::file::{File, Instruction, RegisterId, StateId, Term, TermKind, Thread};
 use super::read::MAX_CELLS;

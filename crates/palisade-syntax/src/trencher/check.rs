@@ -1,7 +1,8 @@
 //! Names that mean nothing, and where the lock is held.
 //!
-//! Trencher takes a misspelt register for a new one that is 0 and a misspelt state for a new one that is never entered. So do we, with a warning: programs that
-//! generate such files leave both behind. An operator that was taken for a register is an error, and so is an `unlock` that no `lock` leads to.
+//! Trencher takes a misspelt register for a new one that is 0 and a misspelt state for a new one that is
+//! never entered. So do we, with a warning: programs that generate such files leave both behind. An operator
+//! that was taken for a register is an error, and so is an `unlock` that no `lock` leads to.
 
 use super::file::File;
 use super::file::{Instruction, RegisterId, StateId, Thread};
@@ -149,8 +150,8 @@ fn unknown_final(thread: &Thread<'_>, state: StateId, report: &mut Report) {
     report.push(diagnostic);
 }
 
-/// Follows the lock through the thread. The sections of one thread may overlap; together they may hold so many
-/// states, so that the program stays about as large as its text.
+/// Follows the lock through the thread. The sections of one thread may overlap; together they may hold so
+/// many states, so that the program stays about as large as its text.
 const MOST_COPIES: usize = 1_000_000;
 
 fn sections(thread: &Thread<'_>, report: &mut Report) -> Sections {

@@ -1,11 +1,13 @@
 //! Trencher's format: threads as automata whose transitions carry one instruction each.
 //!
-//! [`read`](mod@read) turns the text into a [`file::File`], [`check`](mod@check) refuses what Trencher would silently take for
-//! something else, [`addresses`](mod@addresses) finds out how much memory the program needs, and [`write`](mod@write) makes the program.
+//! [`read`](mod@read) turns the text into a [`file::File`], [`check`](mod@check) refuses what Trencher would
+//! silently take for something else, [`addresses`](mod@addresses) finds out how much memory the program
+//! needs, and [`write`](mod@write) makes the program.
 //!
-//! *Semantics.* Memory and registers start at 0 and hold integers. `lock` waits for the own buffer and for the lock of memory; until
-//! `unlock` no other thread runs. A thread that locks twice, or ends without `unlock`, keeps the lock for ever.
-//! `&` is the bitwise and, `!` the logical negation; `&&` and `||` are C's.
+//! *Semantics.* Memory and registers start at 0 and hold integers. `lock` waits for the own buffer and for
+//! the lock of memory; until `unlock` no other thread runs. A thread that locks twice, or ends without
+//! `unlock`, keeps the lock for ever. `&` is the bitwise and, `!` the logical negation; `&&` and `||` are
+//! C's.
 
 mod addresses;
 mod check;

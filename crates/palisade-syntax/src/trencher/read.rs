@@ -17,8 +17,8 @@ const INSTRUCTIONS: [&str; 8] = ["write", "read", "mfence", "local", "check", "n
 /// More cells than any program in this format needs.
 pub(super) const MAX_CELLS: u32 = 65_536;
 
-/// Reads as much as there is; everything wrong with the form of the text goes into the report. Threads with errors
-/// are left out, so that what follows speaks only of what was understood.
+/// Reads as much as there is; everything wrong with the form of the text goes into the report. Threads with
+/// errors are left out, so that what follows speaks only of what was understood.
 pub(super) fn read<'a>(source: &'a Source, report: &mut Report) -> File<'a> {
     let mut reader = Reader { text: source.text(), at: 0, peeked: None, report, terms: 0, failed: false };
     let mut file = File { memory_size: None, threads: Vec::new() };

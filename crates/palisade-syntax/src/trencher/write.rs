@@ -1,4 +1,5 @@
-//! [`File`] to program: states become labels, several transitions from one state a choice, locked parts atomic blocks.
+//! [`File`] to program: states become labels, several transitions from one state a choice, locked parts
+//! atomic blocks.
 //!
 //! A state that can be entered both with and without the lock is written twice, once inside the atomic block.
 
@@ -260,7 +261,8 @@ impl<'w, 'a> Writer<'w, 'a> {
             }
             Instruction::Unlock => {
                 let Region::Section(_) = region else { return block.push(stuck()) };
-                // Leaving the atomic block is what releases the lock; the goto below stands for the instruction.
+                // Leaving the atomic block is what releases the lock; the goto below stands for the
+                // instruction.
                 target = (Region::Outside, transition.to);
                 let statement = match next == Some(target) {
                     true => Stmt::new(StmtKind::Skip, span),
@@ -309,7 +311,8 @@ impl<'w, 'a> Writer<'w, 'a> {
         }
     }
 
-    /// That the thread is in a state, with the lock or without. A state behind a second `lock` it never gets to.
+    /// That the thread is in a state, with the lock or without. A state behind a second `lock` it never gets
+    /// to.
     fn reached(&self, template: &Name, state: StateId) -> Expr {
         let span = self.thread.states[state].name.span;
         let process = ProcessRef { template: template.clone(), select: Select::Only, origin: Origin(span) };

@@ -1,4 +1,5 @@
-//! Fences put into texts of every language: the text is as expected, it means what it should, and nothing else changes.
+//! Fences put into texts of every language: the text is as expected, it means what it should, and nothing
+//! else changes.
 
 use palisade_base::{Diagnostic, Source, Span};
 use palisade_conformance::brute::{self, Scope};
@@ -67,7 +68,8 @@ fn fence(span: Span, side: Side, kind: FenceKind) -> FenceAt {
     FenceAt { span, side, kind }
 }
 
-/// Puts full fences (store-store fences where `s` stands in front of the side) beside statements: `"after x = 1"`.
+/// Puts full fences (store-store fences where `s` stands in front of the side) beside statements: `"after x =
+/// 1"`.
 #[track_caller]
 fn put(language: Language, text: &str, wanted: &[&str]) -> Result<String, Vec<Diagnostic>> {
     let fences: Vec<FenceAt> = wanted
@@ -99,7 +101,8 @@ fn verdict(language: Language, text: &str) -> &'static str {
     brute::check(Machine::new(&system, Model::Tso), Scope::states(100_000)).word()
 }
 
-/// Store buffering: the fences that are put in make it safe under TSO. They stand where they should in the program.
+/// Store buffering: the fences that are put in make it safe under TSO. They stand where they should in the
+/// program.
 #[track_caller]
 fn check_store_buffering(language: Language, text: &str, wanted: &[&str], expected: &str, kinds: &[&str]) {
     check(language, text, wanted, expected);
@@ -391,7 +394,8 @@ fn what_is_no_statement_is_refused() {
     assert!(insert(Language::Pal, "process P { x = 1; ", &[]).is_err());
 }
 
-/// Beside every statement of a program, a fence can be put or is refused for a reason that is known; then there is one more.
+/// Beside every statement of a program, a fence can be put or is refused for a reason that is known; then
+/// there is one more.
 fn everywhere(language: Language, text: &str, refusals: &[&str]) {
     let (all, before) = places(&program(language, text));
     let mut put = 0;

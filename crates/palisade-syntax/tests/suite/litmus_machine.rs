@@ -1,8 +1,8 @@
 //! Random x86 code computes in the program what it computes on the machine.
 //!
-//! Each test is one thread of random instructions of all widths in either notation. A small interpreter of the registers, flags
-//! and variables says what the outcome is; the test then says `forall (…that outcome…)`, and the program made from it
-//! is run and must satisfy that.
+//! Each test is one thread of random instructions of all widths in either notation. A small interpreter of
+//! the registers, flags and variables says what the outcome is; the test then says `forall (…that outcome…)`,
+//! and the program made from it is run and must satisfy that.
 
 use palisade_base::Source;
 use palisade_conformance::random::Random;

@@ -129,7 +129,8 @@ fn other_ways_of_writing_come_out_the_same() {
     check("shared x; shared y: int;", "shared x, y;\n");
 }
 
-/// Everything that walks over a program recurses, so the deepest programs must not exhaust the stack anywhere.
+/// Everything that walks over a program recurses, so the deepest programs must not exhaust the stack
+/// anywhere.
 #[test]
 fn programs_as_deep_as_allowed_are_printed_validated_and_lowered() {
     // The process body, and the expression or statement itself, are levels too.

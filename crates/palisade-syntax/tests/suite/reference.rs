@@ -1,4 +1,5 @@
-//! The programs in the language reference: each is valid, prints as itself, and says which verdicts it expects.
+//! The programs in the language reference: each is valid, prints as itself, and says which verdicts it
+//! expects.
 
 use palisade_base::Source;
 use palisade_program::print::print;

@@ -25,7 +25,8 @@ fn check(text: &str, expected: &str) {
     assert_eq!(again.program, program);
 }
 
-/// One process with registers `$r`, `$s` (0 to 3) and `$z` (any integer), global variables `x`, `y` (0 to 3) and a label `A`.
+/// One process with registers `$r`, `$s` (0 to 3) and `$z` (any integer), global variables `x`, `y` (0 to 3)
+/// and a label `A`.
 #[track_caller]
 fn check_statements(text: &str, expected: &[&str]) {
     let file = format!(

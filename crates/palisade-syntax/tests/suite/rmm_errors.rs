@@ -16,7 +16,8 @@ fn check(text: &str, expected: &[(&str, &str)]) {
     assert_eq!(found, expected, "{text}\n{errors:#?}");
 }
 
-/// The same for the statements of a process with a variable `x`, an own variable `f` and a register `$r`; there is one more process.
+/// The same for the statements of a process with a variable `x`, an own variable `f` and a register `$r`;
+/// there is one more process.
 #[track_caller]
 fn check_statements(text: &str, expected: &[(&str, &str)]) {
     let file = format!(

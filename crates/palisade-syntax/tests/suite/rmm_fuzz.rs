@@ -1,5 +1,5 @@
-//! Whatever the `.rmm` parser is fed, it answers with a program or with errors that point into the text, and what it
-//! reads can be printed and read again as `.pal`.
+//! Whatever the `.rmm` parser is fed, it answers with a program or with errors that point into the text, and
+//! what it reads can be printed and read again as `.pal`.
 
 use palisade_base::Source;
 use palisade_program::print::print;

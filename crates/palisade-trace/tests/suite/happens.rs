@@ -8,8 +8,8 @@ use palisade_memory::{Action, Effect, Machine, Model, State, Step};
 use palisade_program::running::{EdgeId, ThreadId};
 use palisade_trace::{HappensBefore, NotViolating, Relation, ReplayError, Run, take, until_cycle, violating};
 
-/// Takes the words of a schedule: `P` lets a process take its next instruction that accesses memory (and the local steps before it), `P!` lets its
-/// oldest pending store reach memory, `P!1` the next to oldest.
+/// Takes the words of a schedule: `P` lets a process take its next instruction that accesses memory (and the
+/// local steps before it), `P!` lets its oldest pending store reach memory, `P!1` the next to oldest.
 fn run(machine: Machine<'_>, schedule: &str) -> Run {
     let memory: Vec<i64> = machine.system.cells.iter().map(|cell| cell.init.unwrap_or(0)).collect();
     let mut state = machine.initial_state(&memory).expect("the memory is an initial one");

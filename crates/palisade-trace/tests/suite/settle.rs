@@ -49,7 +49,8 @@ fn settled_runs_are_still_witnesses() {
     assert!(settled_runs > 30, "{settled_runs}");
 }
 
-/// A run goes over to the program with a fence where it passes with an empty buffer, and not where a store waits.
+/// A run goes over to the program with a fence where it passes with an empty buffer, and not where a store
+/// waits.
 #[test]
 fn runs_with_other_fences() {
     let text = |p: &str, q: &str| {

@@ -156,7 +156,8 @@ fn spawned_threads_keep_their_steps() {
         .expect("a long run is found");
     let short = shorten(machine, run);
     assert!(replay(machine, &short).is_ok());
-    // Both processes are spawned, x is stored, reaches memory, is read, and the assertion fails; Q does nothing.
+    // Both processes are spawned, x is stored, reaches memory, is read, and the assertion fails; Q does
+    // nothing.
     assert_eq!(short.steps.len(), 6, "{short:?}");
 }
 

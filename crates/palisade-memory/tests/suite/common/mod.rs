@@ -16,8 +16,8 @@ pub fn system(text: &str) -> System {
     }
 }
 
-/// What the things named (`x`, `P.r`, with spaces between) can hold when all processes have ended and all buffers are empty. Values stand
-/// side by side: `01` means 0 and 1.
+/// What the things named (`x`, `P.r`, with spaces between) can hold when all processes have ended and all
+/// buffers are empty. Values stand side by side: `01` means 0 and 1.
 #[allow(dead_code)]
 pub fn outcomes(machine: Machine<'_>, names: &str) -> BTreeSet<String> {
     let seen: Vec<Observed> = names.split(' ').map(|name| Observed::named(machine.system, name)).collect();

@@ -35,8 +35,9 @@ pub fn list(text: &str, diagnostics: &[Diagnostic]) -> String {
     lines
 }
 
-/// The control flow of the code with a name (`P(0)` or `f`): one line per edge, `source: instruction -> target`, the entry
-/// first. Labels stand at their locations; a location without edges has a line of its own if it has a label, except the exit.
+/// The control flow of the code with a name (`P(0)` or `f`): one line per edge, `source: instruction ->
+/// target`, the entry first. Labels stand at their locations; a location without edges has a line of its own
+/// if it has a label, except the exit.
 pub fn flow(system: &System, name: &str) -> String {
     let role = system.roles.iter().find(|role| role.name == name).map(|role| role.code);
     let procedure = || system.codes.iter_enumerated().find(|(_, code)| code.name == name).map(|(id, _)| id);

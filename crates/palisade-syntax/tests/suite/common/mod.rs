@@ -1,4 +1,5 @@
-//! Random programs in written form, as far as the grammar of `.pal` goes: names need not be declared and types need not fit.
+//! Random programs in written form, as far as the grammar of `.pal` goes: names need not be declared and
+//! types need not fit.
 
 use palisade_base::{Origin, Span};
 use palisade_program::written::*;
