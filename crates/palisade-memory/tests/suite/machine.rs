@@ -1,5 +1,4 @@
-//! Single rules of the machine: what waits for what, what blocks, what is an error, and where threads come
-//! from.
+//! Single rules of the machine: what waits for what, what blocks, what is an error, and how threads start.
 
 use crate::common::{check, outcomes, system};
 use palisade_conformance::brute::{self, Answer, Scope};
@@ -9,7 +8,7 @@ use palisade_memory::{
 use palisade_program::running::{CellId, EdgeId, System, ThreadId};
 use std::collections::BTreeSet;
 
-/// The step that takes the first edge from where the thread is.
+/// The step that takes the first edge from the thread's location.
 fn execute(system: &System, state: &State, thread: u32) -> Step {
     let frame = state.threads[ThreadId(thread)].top();
     let edge = EdgeId(system.codes[frame.code].edges_from(frame.location).start);
@@ -33,7 +32,7 @@ impl<'a> Hand<'a> {
         Hand { machine, state }
     }
 
-    /// The thread's next instruction.
+    /// Executes the thread's next instruction.
     fn execute(&mut self, thread: u32) -> Result<Effect, Refusal> {
         let step = execute(self.machine.system, &self.state, thread);
         self.take(step)
@@ -86,7 +85,7 @@ fn tso_takes_the_oldest_pso_the_oldest_of_each_cell() {
     let mut hand = Hand::new(&system, Model::Pso);
     (0..5).for_each(|_| assert!(hand.execute(0).is_ok(), "stores and sfence are always possible"));
     assert_eq!(hand.buffer(0)[3], Pending::Barrier);
-    assert_eq!(hand.update(0, 3), Err(Refusal::NotUpdatable), "a barrier is no store");
+    assert_eq!(hand.update(0, 3), Err(Refusal::NotUpdatable), "a barrier is not a store");
     assert_eq!(hand.update(0, 2), Err(Refusal::NotUpdatable), "an older store to x is in the way");
     assert_eq!(hand.update(0, 4), Err(Refusal::NotUpdatable), "the barrier is in the way");
     assert_eq!(hand.update(0, 9), Err(Refusal::NotUpdatable), "there is no such entry");
@@ -131,7 +130,7 @@ fn an_atomic_section_stops_everybody_else() {
     assert_eq!(hand.execute(0), Ok(Effect::Local));
     assert_eq!(hand.state.section, None);
     assert_eq!(hand.update(1, 0), Ok(Effect::Updated(Y, 2)));
-    // Nobody ever sees x = 1.
+    // No thread ever sees x = 1.
     check(text, "Q.r", "0 2", "0 2", "0 2");
 }
 
@@ -149,14 +148,14 @@ fn locked_instructions_of_pso_may_wait_for_their_own_address_only() {
     let with = |interlocked| Machine { system: &system, model: Model::Pso, interlocked };
     let expected = |words: &str| words.split(' ').map(str::to_owned).collect::<BTreeSet<String>>();
     let whole = outcomes(with(Interlocked::WholeBuffer), "P.t Q.r Q.s");
-    assert_eq!(whole, expected("100 101 110 111 121"), "y = 2 comes behind x = 1");
+    assert_eq!(whole, expected("100 101 110 111 121"), "y = 2 comes after x = 1");
     let own = outcomes(with(Interlocked::OwnAddress), "P.t Q.r Q.s");
-    assert_eq!(own, expected("100 101 110 111 120 121"), "y = 2 may come before x = 1, but not before y = 1");
+    assert_eq!(own, expected("100 101 110 111 120 121"), "y = 2 can come before x = 1, but not before y = 1");
     let tso = Machine { system: &system, model: Model::Tso, interlocked: Interlocked::OwnAddress };
     assert_eq!(outcomes(tso, "P.t Q.r Q.s"), expected("100 101 111 121"), "the option concerns PSO only");
 }
 
-/// What brute force finds first, in words, under every model.
+/// What brute force finds first, as text, under every model.
 #[track_caller]
 fn check_fault(body: &str, expected: &str) {
     let text = format!("shared x: 0..2; shared a[2]: 0..2; shared n: int; process P {{ {body} }}");
@@ -180,7 +179,7 @@ fn violation_after(machine: Machine<'_>, steps: &[Step], memory: &[i64]) -> Viol
         state = machine.step(&state, step).expect("the run is possible").0;
     }
     assert!(machine.successors(&state).is_empty() || state.fault.is_none(), "nothing happens after a fault");
-    machine.violation(&state).expect("the run ends badly")
+    machine.violation(&state).expect("the run ends in a bad state")
 }
 
 #[test]
@@ -222,7 +221,7 @@ fn assumptions_stop_and_awaits_wait() {
 #[test]
 fn spawned_processes_start_with_an_empty_buffer_and_spawn_is_no_fence() {
     let text = "shared x, y: 0..2; process P { x = 1; spawn Q(2); } process Q(i: 1..2) on spawn { y = i; let r = x; x = r + 1; }";
-    // The spawned process may miss the store made before it was started, and then either store may come last.
+    // The spawned process can miss the store made before it was started. Then either store can come last.
     check(text, "x y", "22", "12 22", "12 22");
     let fenced = text.replace("spawn", "fence; spawn").replacen("on fence; spawn", "on spawn", 1);
     check(&fenced, "x y", "22", "22", "22");
@@ -235,7 +234,7 @@ fn recursion_keeps_the_registers_of_each_activation() {
     let sum = "shared x: 0..20; proc f(n: 0..4) -> 0..20 { if n == 0 { return 0; } let rest = f(n - 1); return rest + n; }
         process P { let r = f(4); x = r; }";
     check(sum, "P.r x", "1010", "1010", "1010");
-    // Each activation stores; the outermost store comes last.
+    // Each activation stores. The outermost store comes last.
     let stores = "shared x, y: 0..3; proc f(n: 0..3) { if n > 0 { f(n - 1); x = n; } } process P { f(3); y = x; } process Q { let r = y; let s = x; }";
     check(
         stores,
@@ -255,7 +254,7 @@ fn properties_are_judged_where_they_should_be() {
     let check = |text: &str, expected: [&str; 3]| {
         assert_eq!(Model::ALL.map(|model| word(text, model)), expected, "{text}");
     };
-    // Memory is looked at only when all buffers are empty, and not inside atomic blocks.
+    // Memory is checked only when all buffers are empty, and not inside atomic blocks.
     let two = "shared x, y: 0..1; process P { x = 1; y = 1; } forbid x == 1 && y == 0;";
     check(two, ["unsafe", "unsafe", "unsafe"]);
     check(
@@ -266,7 +265,7 @@ fn properties_are_judged_where_they_should_be() {
     check(atomic, ["safe", "safe", "safe"]);
     let pso = "shared x, y: 0..1; process P { x = 1; y = 1; } process Q { await y; l: skip; } forbid Q@l && x == 0;";
     check(pso, ["safe", "safe", "safe"]);
-    // Registers and labels are looked at in every state.
+    // Registers and labels are checked in every state.
     check("process P { let r = 1; r = 0; } forbid P.r == 1;", ["unsafe", "unsafe", "unsafe"]);
     check("process P { let r = 1; r = 0; } final P.r == 0;", ["safe", "safe", "safe"]);
     let count =
@@ -275,6 +274,6 @@ fn properties_are_judged_where_they_should_be() {
     let late =
         "shared x: 0..1; process P[3] { await x == 0; x = 1; cs: skip; x = 0; } forbid count(P@cs) >= 3;";
     check(late, ["unsafe", "unsafe", "unsafe"]);
-    // A final condition is judged only when everybody has ended.
+    // A final condition is checked only when all processes have ended.
     check("shared x: 0..1; process P { assume(x == 1); } final x == 1;", ["safe", "safe", "safe"]);
 }

@@ -1,4 +1,4 @@
-//! Shortened runs replay, are not longer, and lose what does not matter.
+//! Shortened runs replay, are not longer, and contain no irrelevant steps.
 
 use crate::common;
 
@@ -12,7 +12,7 @@ use palisade_program::running::ThreadId;
 use palisade_program::{Instantiation, lower};
 use palisade_trace::{Run, context_switches, replay, shorten};
 
-/// Wanders about until something bad happens.
+/// Takes random steps until a bad state is reached.
 fn wander(machine: Machine<'_>, random: &mut Random, most: usize) -> Option<Run> {
     let starts: Vec<State> = machine.initial_states().collect();
     let mut state = random.pick(&starts).clone();
@@ -156,7 +156,7 @@ fn spawned_threads_keep_their_steps() {
         .expect("a long run is found");
     let short = shorten(machine, run);
     assert!(replay(machine, &short).is_ok());
-    // Both processes are spawned, x is stored, reaches memory, is read, and the assertion fails; Q does
+    // Both processes are spawned. x is stored, reaches memory and is read, and the assertion fails. Q does
     // nothing.
     assert_eq!(short.steps.len(), 6, "{short:?}");
 }
