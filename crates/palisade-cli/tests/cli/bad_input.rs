@@ -47,7 +47,7 @@ fn files_without_a_program() {
         .file("nul.pal", "process P { \0 }")
         .file("half.pal", "shared x;\nprocess P { x = ");
     scratch.run(&["check", "empty.pal"]).exits(2).prints("").complains(str![[r#"
-error[no-process]: the program has no process that starts by itself
+error[no-process]: the program has no process that starts automatically
  --> empty.pal:1:1
   |
 1 |

@@ -1,6 +1,8 @@
-//! Which names `.pal` can express. The front ends of languages with richer names rename on the way in.
+//! The names that `.pal` can express. Front ends of languages with richer names rename when they read a
+//! program.
 
-/// The words that cannot be names. The last ones belong to other languages and are reserved to be explained.
+/// The words that cannot be names. The last ones belong to other languages. They are reserved so that the
+/// parser can explain them.
 pub const RESERVED: &[&str] = &[
     "const",
     "shared",

@@ -1,23 +1,23 @@
-//! Arithmetic, and what can go wrong with it. The one definition for every part of Palisade.
+//! Arithmetic and its errors: the one definition for every part of Palisade.
 
 use super::{BinaryOp, UnaryOp};
 use crate::Value;
 use std::fmt;
 
-/// An error of the program under test that a step runs into.
+/// A run-time error of the program being checked.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Fault {
-    /// `assert` of something false.
+    /// A false `assert`.
     AssertionFailed,
-    /// A value outside the domain of the cell, register, parameter or result it was meant for.
+    /// A value outside the domain of the cell, register, parameter or result that it is assigned to.
     OutOfDomain(Value),
     /// An array index out of bounds.
     OutOfBounds(Value),
-    /// A pointer that is no cell's address.
+    /// A pointer that is not the address of a cell.
     BadPointer(Value),
     /// `/` or `%` by zero.
     DivisionByZero,
-    /// A result that does not fit 64 bits, a shift by less than 0 or more than 63, or a shift to the left by
+    /// A result that does not fit into 64 bits, a shift by less than 0 or more than 63, or a left shift by
     /// 63.
     Overflow,
 }
@@ -58,7 +58,7 @@ pub fn binary(op: BinaryOp, a: Value, b: Value) -> Result<Value, Fault> {
         BinaryOp::Sub => a.checked_sub(b).ok_or(Fault::Overflow),
         BinaryOp::Mul => a.checked_mul(b).ok_or(Fault::Overflow),
         BinaryOp::Div => divide(a.checked_div(b)),
-        // What is left of the smallest number divided by -1 is 0, although the quotient does not fit.
+        // The remainder of the smallest number divided by -1 is 0, although the quotient overflows.
         BinaryOp::Rem => divide((b != 0).then(|| a.wrapping_rem(b))),
         BinaryOp::BitAnd => Ok(a & b),
         BinaryOp::BitOr => Ok(a | b),

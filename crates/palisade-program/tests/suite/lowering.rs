@@ -1,4 +1,4 @@
-//! What control flow comes out of lowering.
+//! The control flow that lowering produces.
 
 use crate::common;
 
@@ -11,8 +11,8 @@ use palisade_program::written::{
 };
 use palisade_program::{Instantiation, lower};
 
-/// Lowers a program and compares the control flow of one code, written as [`flow`] does. Spaces around lines
-/// do not count.
+/// Lowers a program and compares the control flow of one code, in the format of [`flow`]. Spaces around lines
+/// do not matter.
 #[track_caller]
 fn check(text: &str, name: &str, expected: &str) {
     let found = flow(&system(text), name);
@@ -128,7 +128,7 @@ fn the_second_operand_is_evaluated_only_if_needed() {
         6: y = 2 -> 7
         7: y = 3 -> end",
     );
-    // Nothing to skip: the second operand is a register.
+    // There is nothing to skip: the second operand is a register.
     check_body("let r = x; r = b && r;", "0: r = x -> 1 \n 1: %0 = b -> 2 \n 2: r = %0 && r -> end");
     check_body(
         "let r = -(b && x);",
@@ -245,7 +245,7 @@ fn every_label_has_its_own_location() {
         e,f: x = 1 -> z
         z: skip -> z",
     );
-    // Labels that nothing leads to are still there to be observed.
+    // Unreachable labels can still be observed.
     check_body("return; l: x = 2; m: skip;", "l: stuck \n m: stuck");
     check_body("if false { l: x = 2; } goto m; m: skip; goto l;", "m: skip -> l \n l: x = 2 -> m");
 }
@@ -441,7 +441,7 @@ fn memory_is_laid_out_in_order() {
     assert_eq!(cells, [("p", Some(3)), ("a[0]", Some(1)), ("a[1]", None), ("b", Some(1))]);
 }
 
-/// Deeper than the parser allows.
+/// Nesting deeper than the parser allows.
 #[test]
 fn deep_programs_do_not_exhaust_the_stack() {
     let load = || {
