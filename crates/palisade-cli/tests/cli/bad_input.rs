@@ -119,7 +119,7 @@ error[duplicate-name]: the process `P` is declared twice
 3 | process P { x = f(1, 2); }
   |         ^ declared again here
 
-error[wrong-arity]: the procedure `f` takes 1 argument, but gets 2
+error[wrong-arity]: the procedure `f` takes 1 argument, not 2
  --> a.pal:3:17
   |
 3 | process P { x = f(1, 2); }

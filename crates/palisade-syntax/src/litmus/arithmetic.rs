@@ -22,8 +22,8 @@ impl State<'_, '_> {
         let a = self.value(&first, width)?;
         let b = self.value(&second, width)?;
         if step.needed() == 0 {
-            // The loads happen, though nobody looks at the result. They cannot be seen, so nothing is
-            // written.
+            // The loads happen, but the result is unused. They cannot be observed, so no statement is
+            // emitted.
             return Ok(false);
         }
         self.conclude(step, |state| match instr.op {
@@ -71,7 +71,7 @@ impl State<'_, '_> {
         })
     }
 
-    /// `destination op= operand`, locked or not, with flags made from the values before.
+    /// `destination op= operand`, locked or not. The flags depend on the values before the operation.
     fn change(
         &mut self,
         step: Step<'_>,
@@ -105,8 +105,8 @@ impl State<'_, '_> {
         let old = self.atom(Extra::Temporary, old);
         let operand = self.atom(Extra::Result, operand);
         let result = change.apply(self.maker(), old.clone(), operand.clone(), width);
-        // The result is known from its destination, the operands no longer are if the destination is a
-        // register.
+        // The result can be read from its destination. If the destination is a register, the operands can no
+        // longer be read.
         let from_result = needed & (CARRY | OVERFLOW) == 0 || !change.is_sum();
         if !from_result {
             let flags = flags(self.maker(), old, operand);
@@ -128,7 +128,7 @@ impl State<'_, '_> {
         self.conclude(step, |_| Flags::Logic(result))
     }
 
-    /// A locked change of memory; the value before, if it is asked for.
+    /// A locked change of memory. Returns the previous value if it is needed.
     pub(super) fn locked_change(
         &mut self,
         located: &Located,
@@ -250,7 +250,7 @@ impl State<'_, '_> {
             match instr.destination.expect("checked: two operands") {
                 Opnd::Register(register, _) => (Destination::Register(register), width),
                 Opnd::Memory(memory) => (Destination::Memory(self.locate(&memory, Some(width))?), width),
-                _ => unreachable!("checked: a constant is no destination"),
+                _ => unreachable!("checked: a constant is not a destination"),
             }
         } else {
             self.destination(instr)?
@@ -260,7 +260,7 @@ impl State<'_, '_> {
         };
         let Some(number) = u32::try_from(number).ok().filter(|&number| number < width.0) else {
             return self.fail(|| {
-                Diagnostic::error("bad-operand", format!("there is no bit {number} in {width} bits"))
+                Diagnostic::error("bad-operand", format!("bit {number} does not exist in {width} bits"))
                     .at(span, "")
             });
         };

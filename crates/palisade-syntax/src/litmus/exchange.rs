@@ -135,7 +135,7 @@ impl State<'_, '_> {
         Ok(false)
     }
 
-    /// What is done with the answer of a `cas`.
+    /// Handles the result of a `cas`.
     fn swapped(&mut self, step: Step<'_>, swapped: Val) -> Result<bool, Unfound> {
         let needed = step.needed();
         match step.only_reader(needed) {

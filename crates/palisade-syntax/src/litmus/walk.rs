@@ -1,4 +1,4 @@
-//! One thread's instructions to statements.
+//! Translates the instructions of one thread into statements.
 
 use super::flags::Flags;
 use super::ir::{Instr, Mem, Opnd};
@@ -14,13 +14,13 @@ use palisade_base::Diagnostic;
 use palisade_program::written::{BinaryOp, StmtKind};
 use std::sync::Arc;
 
-/// The code of a thread with what is known about it.
+/// The code of a thread and what is known about it.
 #[derive(Clone, Copy)]
 pub(super) struct Code<'c> {
     pub(super) instrs: &'c [Option<Instr>],
-    /// What is needed behind each instruction.
+    /// What is needed after each instruction.
     pub(super) live: &'c [Live],
-    /// The name of the label that a jump to each position uses; the last is the end of the thread.
+    /// The name of the label for a jump to each position. The last position is the end of the thread.
     pub(super) labels: &'c [Option<Arc<str>>],
 }
 
@@ -33,12 +33,12 @@ pub(super) enum Destination {
 pub(super) type Done = Result<(), Unfound>;
 
 impl State<'_, '_> {
-    /// Translates one instruction; whether the next one is done with it.
+    /// Translates one instruction. Returns whether it included the next one.
     pub(super) fn instruction(&mut self, code: Code<'_>, position: usize) -> bool {
         let Some(instr) = &code.instrs[position] else { return false };
         self.span = instr.span;
         let step = Step { code, position, instr };
-        // What could not be done was reported.
+        // If it fails, the error has been reported.
         self.step(step).unwrap_or(false)
     }
 
@@ -103,7 +103,7 @@ impl State<'_, '_> {
                 let width = located.width;
                 Ok((Destination::Memory(located), width))
             }
-            Opnd::Number(..) | Opnd::Address(..) => unreachable!("checked: a constant is no destination"),
+            Opnd::Number(..) | Opnd::Address(..) => unreachable!("checked: a constant is not a destination"),
         }
     }
 
@@ -146,14 +146,14 @@ impl State<'_, '_> {
         }
     }
 
-    /// Addresses count cells, not bytes: there is no calculating with them.
+    /// Addresses count cells, not bytes, so arithmetic on them is rejected.
     pub(super) fn no_address(&mut self, values: &[&Val]) -> Done {
         if values.iter().all(|value| value.facts.points == 0) {
             return Ok(());
         }
         let span = self.span;
         self.fail(|| {
-            Diagnostic::error("address-arithmetic", "calculating with addresses is not supported")
+            Diagnostic::error("address-arithmetic", "arithmetic on addresses is not supported")
                 .at(span, "")
                 .help("use an offset in the memory operand: `8(%rax)` or `[rax+8]`")
         })
@@ -174,9 +174,8 @@ impl State<'_, '_> {
         }
     }
 
-    /// Deals with the flags of an instruction: writes those that are needed, or, if the next instruction is
-    /// the only one that looks at them, does that one, too, and says so. Values are written once, unless they
-    /// are atoms.
+    /// Handles the flags of an instruction. If only the next instruction reads them, translates that one too
+    /// and returns true. Otherwise writes the flags that are needed. Values that are not atoms are used once.
     pub(super) fn conclude(
         &mut self,
         step: Step<'_>,
@@ -204,14 +203,14 @@ impl State<'_, '_> {
             Op::Jcc(_) => self.branch(reader, condition),
             _ => {
                 self.span = next.span;
-                // An error in it was reported; it is done all the same.
+                // An error in the next instruction has been reported. It counts as translated anyway.
                 self.set(next, condition).ok();
             }
         }
         Ok(true)
     }
 
-    /// Makes every value of the flags one that can be written several times.
+    /// Makes every value of the flags an atom, so that it can be used several times.
     fn atomic_flags(&mut self, flags: Flags) -> Flags {
         let (first, second) = (Extra::Temporary, Extra::Result);
         match flags {
@@ -244,7 +243,8 @@ impl State<'_, '_> {
         if from >= width {
             let span = self.span;
             return self.fail(|| {
-                Diagnostic::error("operand-size", format!("this widens {from} bits to {width}")).at(span, "")
+                Diagnostic::error("operand-size", format!("this would widen {from} bits to {width}"))
+                    .at(span, "")
             });
         }
         let value = self.source(instr, from)?;
@@ -292,7 +292,7 @@ impl State<'_, '_> {
                 return self.fail(|| {
                     Diagnostic::error(
                         "address-arithmetic",
-                        "the address of an element that a register selects is not supported",
+                        "the address of an element selected by a register is not supported",
                     )
                     .at(span, "")
                 });
@@ -316,7 +316,7 @@ impl State<'_, '_> {
         let Destination::Register(register) = destination else {
             unreachable!("checked: cmov sets a register")
         };
-        // Even without the move the upper half of a 64-bit register is cleared.
+        // Even if nothing is moved, the upper half of a 64-bit register is cleared.
         let mut otherwise = Vec::new();
         if width == Width::LONG && self.bank.width(register.family) == Width::QUAD {
             otherwise = self.maybe(|state| {
@@ -331,7 +331,7 @@ impl State<'_, '_> {
     }
 }
 
-/// The instruction at hand.
+/// The instruction being translated.
 #[derive(Clone, Copy)]
 pub(super) struct Step<'c> {
     pub(super) code: Code<'c>,
@@ -355,7 +355,7 @@ impl<'c> Step<'c> {
         self.code.labels[target].clone().expect("every target has a label")
     }
 
-    /// The next instruction and its condition, if it alone looks at the flags of this one.
+    /// The next instruction and its condition, if it is the only one that reads the flags of this one.
     pub(super) fn only_reader(self, needed: Live) -> Option<(&'c Instr, Cc)> {
         let next = self.position + 1;
         let instr = self.code.instrs.get(next)?.as_ref()?;

@@ -103,7 +103,7 @@ fn headings() {
     check("X86 t (* no end", &[("unfinished-comment", "(*"), ("missing-initial-state", "")]);
     check("X86 t {} P0; (* no end", &[("unfinished-comment", "(*")]);
     assert_eq!(help("X86_46 t"), "did you mean `X86_64`?");
-    assert_eq!(help("PPC t"), "Palisade reads tests for X86 and X86_64");
+    assert_eq!(help("PPC t"), "Palisade supports tests for X86 and X86_64");
 }
 
 #[test]
