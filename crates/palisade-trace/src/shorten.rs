@@ -60,7 +60,7 @@ pub fn context_switches(steps: &[Step]) -> usize {
 struct Move {
     id: usize,
     owner: Owner,
-    what: What,
+    action: MoveAction,
 }
 
 /// The thread that makes a move.
@@ -73,7 +73,7 @@ enum Owner {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum What {
+enum MoveAction {
     Execute {
         edge: EdgeId,
         choice: Option<Value>,
@@ -90,11 +90,11 @@ fn to_moves(machine: Machine<'_>, run: &Run) -> Option<Vec<Move>> {
     let mut moves = Vec::new();
     for (id, step) in run.steps.iter().enumerate() {
         limits::go_on();
-        let what = match step.action {
-            Action::Execute { edge, choice } => What::Execute { edge, choice },
-            Action::Update { .. } => What::Update(links.store_of[id].expect("an update has a store")),
+        let action = match step.action {
+            Action::Execute { edge, choice } => MoveAction::Execute { edge, choice },
+            Action::Update { .. } => MoveAction::Update(links.store_of[id].expect("an update has a store")),
         };
-        moves.push(Move { id, owner: owners[step.thread.index()], what });
+        moves.push(Move { id, owner: owners[step.thread.index()], action });
         if replay.states[id + 1].threads.len() > owners.len() {
             owners.push(Owner::SpawnedBy(id));
         }
@@ -129,9 +129,9 @@ fn perform(machine: Machine<'_>, memory: &[Value], moves: &[Move], work: &mut us
         }
         let Some(&thread) = threads.get(&mv.owner) else { continue };
         let shadow = shadows.entry(mv.owner).or_default();
-        let action = match mv.what {
-            What::Execute { edge, choice } => Action::Execute { edge, choice },
-            What::Update(store) => match shadow.iter().position(|&entry| entry == Some(store)) {
+        let action = match mv.action {
+            MoveAction::Execute { edge, choice } => Action::Execute { edge, choice },
+            MoveAction::Update(store) => match shadow.iter().position(|&entry| entry == Some(store)) {
                 Some(position) => Action::Update { position },
                 None => continue,
             },
@@ -222,16 +222,16 @@ impl Shortener<'_> {
     }
 
     /// Indices of the moves of a thread.
-    fn indices(&self, owner: Owner, wanted: fn(What) -> bool) -> Vec<usize> {
+    fn indices(&self, owner: Owner, wanted: fn(MoveAction) -> bool) -> Vec<usize> {
         limits::go_on();
         let moves = self.best.moves.iter().enumerate();
-        moves.filter(|(_, mv)| mv.owner == owner && wanted(mv.what)).map(|(index, _)| index).collect()
+        moves.filter(|(_, mv)| mv.owner == owner && wanted(mv.action)).map(|(index, _)| index).collect()
     }
 
     /// Removes the last moves of threads, and the last updates.
     fn drop_ends_of_threads(&mut self) {
         for owner in self.owners() {
-            for wanted in [|_| true, |what| matches!(what, What::Update(_))] {
+            for wanted in [|_| true, |action| matches!(action, MoveAction::Update(_))] {
                 let mut size = self.indices(owner, wanted).len();
                 while size > 0 {
                     limits::go_on();
@@ -256,7 +256,7 @@ impl Shortener<'_> {
             let last = (from + 1..self.best.moves.len()).rev().find(again);
             let next = (from + 1..self.best.moves.len()).find(again);
             let dropped = [last, next.filter(|_| next != last)].into_iter().flatten().any(|to| {
-                let executed = |at: &usize| matches!(self.best.moves[*at].what, What::Execute { .. });
+                let executed = |at: &usize| matches!(self.best.moves[*at].action, MoveAction::Execute { .. });
                 let instructions: Vec<usize> = (from..to).filter(executed).collect();
                 let everything: Vec<usize> = (from..to).collect();
                 (!instructions.is_empty() && self.accept_without(&instructions))
@@ -274,7 +274,7 @@ impl Shortener<'_> {
         for owner in self.owners() {
             let mut from = 0;
             loop {
-                let indices = self.indices(owner, |what| matches!(what, What::Execute { .. }));
+                let indices = self.indices(owner, |action| matches!(action, MoveAction::Execute { .. }));
                 if from >= indices.len() || self.work == 0 {
                     break;
                 }

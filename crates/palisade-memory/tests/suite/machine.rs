@@ -20,16 +20,16 @@ fn update(thread: u32, position: usize) -> Step {
 }
 
 /// Takes steps by hand.
-struct Hand<'a> {
+struct ManualRun<'a> {
     machine: Machine<'a>,
     state: State,
 }
 
-impl<'a> Hand<'a> {
-    fn new(system: &'a System, model: Model) -> Hand<'a> {
+impl<'a> ManualRun<'a> {
+    fn new(system: &'a System, model: Model) -> ManualRun<'a> {
         let machine = Machine::new(system, model);
         let state = machine.initial_states().next().expect("there is an initial state");
-        Hand { machine, state }
+        ManualRun { machine, state }
     }
 
     /// Executes the thread's next instruction.
@@ -59,90 +59,90 @@ const Y: CellId = CellId(1);
 #[test]
 fn stores_wait_in_the_buffer_and_own_loads_see_them() {
     let system = system("shared x, y: 0..2; process P { x = 1; let r = x; let s = y; fence; }");
-    let mut hand = Hand::new(&system, Model::Tso);
-    assert_eq!(hand.execute(0), Ok(Effect::Buffered(X, 1)));
-    assert_eq!(hand.state.memory[X], 0);
-    assert_eq!(hand.execute(0), Ok(Effect::ReadBuffer(X, 1)));
-    assert_eq!(hand.execute(0), Ok(Effect::ReadMemory(Y, 0)));
-    assert_eq!(hand.execute(0), Err(Refusal::BufferNotEmpty));
-    assert_eq!(hand.update(0, 0), Ok(Effect::Updated(X, 1)));
-    assert_eq!(hand.state.memory[X], 1);
-    assert_eq!(hand.update(0, 0), Err(Refusal::NotUpdatable));
-    assert_eq!(hand.execute(0), Ok(Effect::Fenced));
-    let mut hand = Hand::new(&system, Model::Sc);
-    assert_eq!(hand.execute(0), Ok(Effect::Wrote(X, 1)));
-    assert_eq!(hand.execute(0), Ok(Effect::ReadMemory(X, 1)));
+    let mut run = ManualRun::new(&system, Model::Tso);
+    assert_eq!(run.execute(0), Ok(Effect::Buffered(X, 1)));
+    assert_eq!(run.state.memory[X], 0);
+    assert_eq!(run.execute(0), Ok(Effect::ReadBuffer(X, 1)));
+    assert_eq!(run.execute(0), Ok(Effect::ReadMemory(Y, 0)));
+    assert_eq!(run.execute(0), Err(Refusal::BufferNotEmpty));
+    assert_eq!(run.update(0, 0), Ok(Effect::Updated(X, 1)));
+    assert_eq!(run.state.memory[X], 1);
+    assert_eq!(run.update(0, 0), Err(Refusal::NotUpdatable));
+    assert_eq!(run.execute(0), Ok(Effect::Fenced));
+    let mut run = ManualRun::new(&system, Model::Sc);
+    assert_eq!(run.execute(0), Ok(Effect::Wrote(X, 1)));
+    assert_eq!(run.execute(0), Ok(Effect::ReadMemory(X, 1)));
 }
 
 #[test]
 fn tso_takes_the_oldest_pso_the_oldest_of_each_cell() {
     let system = system("shared x, y: 0..2; process P { x = 1; y = 1; x = 2; sfence; y = 2; }");
-    let mut hand = Hand::new(&system, Model::Tso);
-    (0..5).for_each(|_| assert!(hand.execute(0).is_ok(), "stores and sfence are always possible"));
-    assert_eq!(hand.buffer(0).len(), 4, "no barrier under TSO");
-    assert_eq!(hand.update(0, 1), Err(Refusal::NotUpdatable));
-    assert_eq!(hand.update(0, 0), Ok(Effect::Updated(X, 1)));
-    let mut hand = Hand::new(&system, Model::Pso);
-    (0..5).for_each(|_| assert!(hand.execute(0).is_ok(), "stores and sfence are always possible"));
-    assert_eq!(hand.buffer(0)[3], Pending::Barrier);
-    assert_eq!(hand.update(0, 3), Err(Refusal::NotUpdatable), "a barrier is not a store");
-    assert_eq!(hand.update(0, 2), Err(Refusal::NotUpdatable), "an older store to x is in the way");
-    assert_eq!(hand.update(0, 4), Err(Refusal::NotUpdatable), "the barrier is in the way");
-    assert_eq!(hand.update(0, 9), Err(Refusal::NotUpdatable), "there is no such entry");
-    assert_eq!(hand.update(0, 1), Ok(Effect::Updated(Y, 1)));
-    assert_eq!(hand.update(0, 0), Ok(Effect::Updated(X, 1)));
-    assert_eq!(hand.update(0, 0), Ok(Effect::Updated(X, 2)));
-    assert_eq!(hand.buffer(0), [Pending::Store(Y, 2)], "a barrier never comes first");
+    let mut run = ManualRun::new(&system, Model::Tso);
+    (0..5).for_each(|_| assert!(run.execute(0).is_ok(), "stores and sfence are always possible"));
+    assert_eq!(run.buffer(0).len(), 4, "no barrier under TSO");
+    assert_eq!(run.update(0, 1), Err(Refusal::NotUpdatable));
+    assert_eq!(run.update(0, 0), Ok(Effect::Updated(X, 1)));
+    let mut run = ManualRun::new(&system, Model::Pso);
+    (0..5).for_each(|_| assert!(run.execute(0).is_ok(), "stores and sfence are always possible"));
+    assert_eq!(run.buffer(0)[3], Pending::Barrier);
+    assert_eq!(run.update(0, 3), Err(Refusal::NotUpdatable), "a barrier is not a store");
+    assert_eq!(run.update(0, 2), Err(Refusal::NotUpdatable), "an older store to x is in the way");
+    assert_eq!(run.update(0, 4), Err(Refusal::NotUpdatable), "the barrier is in the way");
+    assert_eq!(run.update(0, 9), Err(Refusal::NotUpdatable), "there is no such entry");
+    assert_eq!(run.update(0, 1), Ok(Effect::Updated(Y, 1)));
+    assert_eq!(run.update(0, 0), Ok(Effect::Updated(X, 1)));
+    assert_eq!(run.update(0, 0), Ok(Effect::Updated(X, 2)));
+    assert_eq!(run.buffer(0), [Pending::Store(Y, 2)], "a barrier never comes first");
 }
 
 #[test]
-fn steps_that_are_not_there_are_refused() {
+fn impossible_steps_are_rejected() {
     let system = system("shared x: 0..2; process P { let r = any(0..1); x = r; }");
-    let mut hand = Hand::new(&system, Model::Tso);
+    let mut run = ManualRun::new(&system, Model::Tso);
     let choose = |choice| Step { thread: ThreadId(0), action: Action::Execute { edge: EdgeId(0), choice } };
-    assert_eq!(hand.update(7, 0), Err(Refusal::NoSuchThread));
-    assert_eq!(hand.take(choose(None)), Err(Refusal::WrongChoice));
-    assert_eq!(hand.take(choose(Some(2))), Err(Refusal::WrongChoice));
+    assert_eq!(run.update(7, 0), Err(Refusal::NoSuchThread));
+    assert_eq!(run.take(choose(None)), Err(Refusal::WrongChoice));
+    assert_eq!(run.take(choose(Some(2))), Err(Refusal::WrongChoice));
     let other = Step { thread: ThreadId(0), action: Action::Execute { edge: EdgeId(1), choice: None } };
-    assert_eq!(hand.take(other), Err(Refusal::WrongLocation));
+    assert_eq!(run.take(other), Err(Refusal::WrongLocation));
     let none = Step { thread: ThreadId(0), action: Action::Execute { edge: EdgeId(99), choice: None } };
-    assert_eq!(hand.take(none), Err(Refusal::WrongLocation));
-    assert_eq!(hand.take(choose(Some(1))), Ok(Effect::Local));
-    assert_eq!(hand.execute(0), Ok(Effect::Buffered(X, 1)));
+    assert_eq!(run.take(none), Err(Refusal::WrongLocation));
+    assert_eq!(run.take(choose(Some(1))), Ok(Effect::Local));
+    assert_eq!(run.execute(0), Ok(Effect::Buffered(X, 1)));
 }
 
 #[test]
-fn an_atomic_section_stops_everybody_else() {
+fn an_atomic_section_stops_all_other_threads() {
     let text =
         "shared x, y: 0..2; process P { y = 1; atomic { x = 1; x = 2; } } process Q { y = 2; let r = x; }";
     let system = system(text);
-    let mut hand = Hand::new(&system, Model::Tso);
-    assert_eq!(hand.execute(1), Ok(Effect::Buffered(Y, 2)));
-    assert_eq!(hand.execute(0), Ok(Effect::Buffered(Y, 1)));
-    assert_eq!(hand.execute(0), Err(Refusal::BufferNotEmpty), "opening a section drains the buffer");
-    assert_eq!(hand.update(0, 0), Ok(Effect::Updated(Y, 1)));
-    assert_eq!(hand.execute(0), Ok(Effect::Local));
-    assert_eq!(hand.update(1, 0), Err(Refusal::SectionOpen));
-    assert_eq!(hand.execute(1), Err(Refusal::SectionOpen));
-    assert_eq!(hand.execute(0), Ok(Effect::Wrote(X, 1)), "stores inside reach memory at once");
-    assert_eq!(hand.execute(1), Err(Refusal::SectionOpen));
-    assert_eq!(hand.execute(0), Ok(Effect::Wrote(X, 2)));
-    assert_eq!(hand.execute(0), Ok(Effect::Local));
-    assert_eq!(hand.state.section, None);
-    assert_eq!(hand.update(1, 0), Ok(Effect::Updated(Y, 2)));
+    let mut run = ManualRun::new(&system, Model::Tso);
+    assert_eq!(run.execute(1), Ok(Effect::Buffered(Y, 2)));
+    assert_eq!(run.execute(0), Ok(Effect::Buffered(Y, 1)));
+    assert_eq!(run.execute(0), Err(Refusal::BufferNotEmpty), "opening a section drains the buffer");
+    assert_eq!(run.update(0, 0), Ok(Effect::Updated(Y, 1)));
+    assert_eq!(run.execute(0), Ok(Effect::Local));
+    assert_eq!(run.update(1, 0), Err(Refusal::SectionOpen));
+    assert_eq!(run.execute(1), Err(Refusal::SectionOpen));
+    assert_eq!(run.execute(0), Ok(Effect::Wrote(X, 1)), "stores inside reach memory at once");
+    assert_eq!(run.execute(1), Err(Refusal::SectionOpen));
+    assert_eq!(run.execute(0), Ok(Effect::Wrote(X, 2)));
+    assert_eq!(run.execute(0), Ok(Effect::Local));
+    assert_eq!(run.state.section, None);
+    assert_eq!(run.update(1, 0), Ok(Effect::Updated(Y, 2)));
     // No thread ever sees x = 1.
     check(text, "Q.r", "0 2", "0 2", "0 2");
 }
 
 #[test]
-fn atomic_increments_are_not_lost_and_plain_ones_are() {
+fn only_plain_increments_can_be_lost() {
     check("shared x: 0..2; process P[2] { atomic { x = x + 1; } }", "x", "2", "2", "2");
     check("shared x: 0..2; process P[2] { fetch_add(x, 1); }", "x", "2", "2", "2");
     check("shared x: 0..2; process P[2] { x = x + 1; }", "x", "1 2", "1 2", "1 2");
 }
 
 #[test]
-fn locked_instructions_of_pso_may_wait_for_their_own_address_only() {
+fn pso_locked_instructions_can_wait_for_their_own_address_only() {
     let text = "shared x, y: 0..2; process P { x = 1; y = 1; let t = fetch_add(y, 1); } process Q { let r = y; let s = x; }";
     let system = system(text);
     let with = |interlocked| Machine { system: &system, model: Model::Pso, interlocked };
@@ -183,7 +183,7 @@ fn violation_after(machine: Machine<'_>, steps: &[Step], memory: &[i64]) -> Viol
 }
 
 #[test]
-fn errors_of_the_program() {
+fn run_time_errors() {
     check_fault("assert(x == 0);", "safe");
     check_fault("let r = x; assert(r == 1);", "P: assertion failed");
     check_fault("x = 3;", "P: value 3 is outside the declared domain");
@@ -219,7 +219,7 @@ fn assumptions_stop_and_awaits_wait() {
 }
 
 #[test]
-fn spawned_processes_start_with_an_empty_buffer_and_spawn_is_no_fence() {
+fn spawned_processes_start_with_an_empty_buffer_and_spawn_is_not_a_fence() {
     let text = "shared x, y: 0..2; process P { x = 1; spawn Q(2); } process Q(i: 1..2) on spawn { y = i; let r = x; x = r + 1; }";
     // The spawned process can miss the store made before it was started. Then either store can come last.
     check(text, "x y", "22", "12 22", "12 22");
@@ -246,7 +246,7 @@ fn recursion_keeps_the_registers_of_each_activation() {
 }
 
 #[test]
-fn properties_are_judged_where_they_should_be() {
+fn properties_are_checked_in_the_right_states() {
     let word = |text: &str, model| {
         let system = system(text);
         brute::check(Machine::new(&system, model), Scope::states(10_000)).word()

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_words_that_mean_nothing_else() {
+    fn names_are_words_that_are_not_keywords() {
         let check = |text: &str, legal| assert_eq!(is_legal_name(text), legal, "{text:?}");
         check("x", true);
         check("_x1", true);

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arithmetic_is_that_of_c_and_rust_with_faults_instead_of_wrapping() {
+    fn arithmetic_is_as_in_c_and_rust_but_faults_instead_of_wrapping() {
         let check = |op, a, b, expected| assert_eq!(binary(op, a, b), expected, "{op:?} {a} {b}");
         check(BinaryOp::Rem, -7, 3, Ok(-1));
         check(BinaryOp::Div, -7, 2, Ok(-3));

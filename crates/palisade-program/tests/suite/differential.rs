@@ -23,7 +23,7 @@ const MAX_STEPS: usize = 3000;
 const MAX_CALLS: usize = 50;
 
 #[test]
-fn differential_random_programs_do_what_is_written() {
+fn differential_random_programs_match_the_interpreter() {
     let (mut ended, mut faulted, mut stuck) = (0, 0, 0);
     let seeds = seeds(PROGRAMS);
     for seed in &seeds {

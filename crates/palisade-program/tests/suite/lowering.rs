@@ -154,7 +154,7 @@ fn constants_are_folded_but_not_their_faults() {
 }
 
 #[test]
-fn what_may_fault_does_so_before_what_may_not_come_back() {
+fn faults_come_before_calls_that_may_not_return() {
     check_body(
         "let r = 1; x = 7 % r + f(2); x = 7 % r + x;",
         "0: r = 1 -> 1
@@ -275,7 +275,7 @@ fn loops_and_jumps_leave_no_empty_steps() {
 }
 
 #[test]
-fn a_choice_is_made_with_the_first_step_where_that_is_the_same() {
+fn a_choice_is_merged_with_the_first_step_if_equivalent() {
     check_body(
         "choose { loop { x = 1; } } or { goto l; } or { y = 1; } or {} or { choose { x = 2; } or { l: x = 3; } }",
         "0: skip -> 1
@@ -354,7 +354,7 @@ fn procedures_return() {
 }
 
 #[test]
-fn temporaries_hold_what_is_put_there() {
+fn temporaries_can_hold_their_values() {
     let system = system("shared x: 0..5; shared y: 3..9 = 3; process P { assume(x == 1); assume(y == 3); }");
     let code = system.role_code(system.instances[palisade_program::running::ThreadId(0)].role);
     let domains: Vec<_> = code.registers.iter().map(|r| (r.name.as_str(), r.ty.domain.bounds())).collect();
@@ -396,7 +396,7 @@ fn instances_and_their_names() {
 }
 
 #[test]
-fn the_processes_that_properties_name_exist() {
+fn processes_named_by_properties_exist() {
     let text = "process P[*] { l: skip; } process Q(i: 0..1)[2] { l: skip; } forbid P[2]@l; forbid Q[3]@l;";
     let least = system_with(text, Instantiation { any: 1, every: None });
     assert_eq!(names(&least), ["P[0]", "P[1]", "P[2]", "Q(0)[0]", "Q(0)[1]", "Q(1)[0]", "Q(1)[1]"]);

@@ -31,7 +31,7 @@ const PRELUDE: &str = "shared x, y: 0..3; shared a[3]; proc f(n) -> int { return
     process Q(i: 0..1) on spawn { } process R { } process P(id: 0..1) {";
 
 #[test]
-fn fine() {
+fn valid_bodies() {
     for body in ["", "a[x] = 1; let r = f(x); g(); spawn Q(1); l: skip; goto l;"] {
         check_body(body, &[]);
     }
@@ -168,7 +168,7 @@ fn observations() {
 }
 
 #[test]
-fn constants_that_go_wrong() {
+fn constants_that_fault() {
     check_body(
         "x = 1 / 0; x = x % (2 - 2); x = 1 << 64; x = 9223372036854775807 + 1; x = -9223372036854775808 / -1;",
         &[
@@ -312,7 +312,7 @@ fn results_of_procedures() {
 }
 
 #[test]
-fn which_process_a_property_means() {
+fn processes_that_properties_refer_to() {
     check("process P { l: skip; let r; } process Q[2] { l: skip; } process R(i: 0..1) { l: skip; } process S[*] { l: skip; } process T(i: 0..1)[2] {l: skip;} process U on spawn { l: skip; let r; } process V(i: 0..1)[*] {l: skip;}
          forbid P@l && P@m && P.r == 1 && P.s == 1 && P[0]@l && P[1]@l && P()@l && P(1)@l;
          forbid Q@l && Q[1]@l && Q[2]@l && Q()@l;
@@ -325,7 +325,7 @@ fn which_process_a_property_means() {
 }
 
 #[test]
-fn properties_take_no_steps() {
+fn properties_execute_nothing() {
     check(
         "shared x, a[2]; proc f() -> int { return 1; } process P { let r; } final f() == 1 || cas(x, 0, 1) || any(0..1) == 1 || r == 1 || x[0] == 1 || a == 1 || a[2] == 1 || a[x] == 1 || *x == 1 || &x == 1 || 1 / 0 == 1 || a[1/0] == 1;",
         &[
@@ -345,7 +345,7 @@ fn properties_take_no_steps() {
 }
 
 #[test]
-fn near_names_are_suggested() {
+fn similar_names_are_suggested() {
     let help = |text: &str| match parse(Language::Pal, &Source::new("test.pal", text)) {
         Ok(_) => None,
         Err(diagnostics) => diagnostics[0].help.clone(),
@@ -364,7 +364,7 @@ fn parameters_of_procedures_are_assignable() {
 }
 
 #[test]
-fn very_large_programs_are_refused() {
+fn very_large_programs_are_rejected() {
     let text = format!("shared x; process P(i: 0..4095)[*] {{ {} }}", "x = 1; ".repeat(2000));
     check(
         &text,

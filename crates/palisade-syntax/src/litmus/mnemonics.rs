@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_modelled_says_why() {
+    fn unsupported_instructions_say_why() {
         let check = |name: &str, known: bool| {
             let found = mnemonic(name).expect_err(name);
             assert_eq!(matches!(found, Unknown::Unsupported(_)), known, "{name}");

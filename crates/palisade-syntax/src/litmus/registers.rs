@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_taken_as_signed_or_unsigned() {
+    fn numbers_are_signed_or_unsigned() {
         assert_eq!(Width::LONG.signed(4_294_967_295), Some(-1));
         assert_eq!(Width::LONG.signed(-1), Some(-1));
         assert_eq!(Width::LONG.signed(4_294_967_296), None);

@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_left_alone() {
+    fn values_in_range_are_unchanged() {
         let maker = Maker { build: true, span: Span::NONE };
         let small = || Val { facts: Facts::between(0, 5), ..maker.constant(5) };
         assert_eq!(maker.sign_extend(small(), Width::BYTE).expr, small().expr);

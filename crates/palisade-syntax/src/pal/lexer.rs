@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token() {
+    fn invalid_tokens() {
         check("a /* b", &["a"], &["unterminated-comment"]);
         check("3x 0x 0xg", &["0", "0", "0"], &["bad-number"; 3]);
         check("9223372036854775809", &["0"], &["number-too-large"]);

@@ -24,7 +24,7 @@ use palisade_base::{Diagnostic, Source};
 pub(crate) fn parse(source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
     let mut parser = parser::Parser::new(source.text());
     parser.items();
-    let refused = parser.report.has_errors();
+    let rejected = parser.report.has_errors();
     let diagnostics = parser.report.into_diagnostics();
-    if refused { Err(diagnostics) } else { Ok(Parsed { program: parser.program, warnings: diagnostics }) }
+    if rejected { Err(diagnostics) } else { Ok(Parsed { program: parser.program, warnings: diagnostics }) }
 }

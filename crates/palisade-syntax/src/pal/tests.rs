@@ -36,7 +36,7 @@ fn the_printer_knows_the_keywords() {
 }
 
 #[test]
-fn slips_of_people_who_know_c() {
+fn mistakes_of_c_programmers() {
     check_body(
         "x += y;",
         &[
@@ -140,7 +140,7 @@ fn slips_of_people_who_know_c() {
 }
 
 #[test]
-fn slips_of_people_who_know_rust() {
+fn mistakes_of_rust_programmers() {
     check("shared x: 0..=3;", &["1:12 foreign-syntax: `..` already includes both ends | write `..`"]);
     check("shared x: u8;", &["1:11 unexpected-token: expected a domain, found `u8` | write `0..255`"]);
     check_body(

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_an_error_and_skipped() {
+    fn invalid_characters_are_reported_and_skipped() {
         for text in ["a ? b", "a § b", "a $ b", "a ! b", "a / b", "a ?§\u{0}\u{ffff} b"] {
             let mut messages = Messages::default();
             assert_eq!(lex(text, &mut messages).len(), 3, "{text}");

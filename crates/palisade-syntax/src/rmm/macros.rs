@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn nonsense_is_rejected() {
         let check = |text: &str, id: &'static str| assert_eq!(words(text), Err(vec![id]), "{text}");
         check("macro m(x) x endmacro m()", "wrong-arity");
         check("macro m(x) x endmacro m(1,2)", "wrong-arity");

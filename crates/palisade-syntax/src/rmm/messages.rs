@@ -61,8 +61,8 @@ impl Messages {
 
     /// The program, if there were no errors.
     pub fn finish(self, program: Program) -> Result<Parsed, Vec<Diagnostic>> {
-        let refused = self.report.has_errors();
+        let rejected = self.report.has_errors();
         let diagnostics = self.report.into_diagnostics();
-        if refused { Err(diagnostics) } else { Ok(Parsed { program, warnings: diagnostics }) }
+        if rejected { Err(diagnostics) } else { Ok(Parsed { program, warnings: diagnostics }) }
     }
 }

@@ -163,17 +163,11 @@ impl<'w, 'a> Writer<'w, 'a> {
         block
     }
 
-    /// Emits the states in order. `next` is what follows the last of them.
-    fn states(
-        &self,
-        region: Region,
-        order: &[StateId],
-        behind: Option<(Region, StateId)>,
-        block: &mut Block,
-    ) {
+    /// Emits the states in order. `after` is what follows the last of them.
+    fn states(&self, region: Region, order: &[StateId], after: Option<(Region, StateId)>, block: &mut Block) {
         for (position, &state) in order.iter().enumerate() {
             limits::go_on();
-            let next = order.get(position + 1).map(|next| (region, *next)).or(behind);
+            let next = order.get(position + 1).map(|next| (region, *next)).or(after);
             let start = block.len();
             self.state(region, state, next, block);
             let label = Name::new(self.labels[&(region, state)].clone(), self.thread.states[state].name.span);

@@ -1,9 +1,9 @@
-//! What is wrong with litmus tests, and where.
+//! The errors of invalid litmus tests, and where they point.
 
 use palisade_base::Source;
 use palisade_syntax::{Language, parse};
 
-/// Reads a test that must be refused. `expected` has for each error its id, and the text it points at.
+/// Parses a test that must be rejected. `expected` has, for each error, its id and the text it points at.
 #[track_caller]
 fn check(text: &str, expected: &[(&str, &str)]) {
     let source = Source::new("test.litmus", text);
@@ -35,7 +35,7 @@ fn help(text: &str) -> String {
 const TOKEN: &str = "unexpected-token";
 const END: &str = "unexpected-end";
 
-/// Remarks of other tools come after the code: in it, `<<` hides nothing.
+/// Remarks of other tools come after the code. Inside the code, `<<` hides nothing.
 #[test]
 fn remarks_in_code() {
     for row in

@@ -68,14 +68,14 @@ fn check(text: &str, model: Model, schedule: &str, expected: Option<&[(u32, Rela
         Err(NotViolating::NoCycle) => None,
         Err(error) => panic!("{schedule}: {error}"),
     };
-    let told: Option<Vec<(u32, Relation)>> = found.map(|found| {
+    let relations: Option<Vec<(u32, Relation)>> = found.map(|found| {
         let cycle = found.cycle.arrows;
         for (arrow, next) in cycle.iter().zip(cycle.iter().cycle().skip(1)) {
             assert_eq!(arrow.to, next.from);
         }
         cycle.iter().map(|arrow| (found.happens_before.events[arrow.from].thread.0, arrow.relation)).collect()
     });
-    assert_eq!(told.as_deref(), expected, "{schedule}");
+    assert_eq!(relations.as_deref(), expected, "{schedule}");
 }
 
 const PO: Relation = Relation::ProgramOrder;
@@ -124,7 +124,7 @@ fn sections_are_one_event() {
 }
 
 #[test]
-fn locked_instructions_read_what_was_before_them() {
+fn locked_instructions_read_the_previous_value() {
     let locks =
         "shared x: 0..2; process P { let a = fetch_add(x, 1); } process Q { let a = fetch_add(x, 1); }";
     check(locks, Model::Tso, "P Q", None);

@@ -55,7 +55,7 @@ fn locked_instructions_overtake_stores_to_other_cells_if_they_may() {
 }
 
 #[test]
-fn barriers_are_no_stores() {
+fn barriers_are_not_stores() {
     let text = "shared x, y, z: 0..1; process P { x = 1; sfence; y = 1; let r = z; l: skip; } forbid P@l && P.r == 0;";
     check(text, Model::Pso, Interlocked::WholeBuffer, &["P overtakes 1 and 3: ReadMemory(CellId(2), 0)"]);
 }

@@ -16,7 +16,7 @@ fn overtakings(machine: Machine<'_>, run: &Run) -> usize {
 }
 
 #[test]
-fn only_the_waits_that_matter_are_left() {
+fn only_the_necessary_waits_remain() {
     let system = system(STORE_BUFFERING);
     let machine = tso(&system);
     let run = shortest(machine);

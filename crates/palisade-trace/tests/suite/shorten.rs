@@ -59,7 +59,7 @@ fn differential_random_runs_of_random_programs() {
 }
 
 #[test]
-fn rounds_of_loops_and_useless_threads_go_away() {
+fn loop_iterations_and_useless_threads_are_removed() {
     let text = "shared x, y, z: 0..1;
         process P { loop { x = 1; let r = y; if r == 0 { cs: skip; } x = 0; } }
         process Q { loop { y = 1; let r = x; if r == 0 { cs: skip; } y = 0; } }
@@ -85,7 +85,7 @@ fn rounds_of_loops_and_useless_threads_go_away() {
 }
 
 #[test]
-fn thousands_of_steps_are_no_problem() {
+fn thousands_of_steps_are_handled() {
     let text = "shared x, y, z: 0..1;
         process P { loop { x = 1; let r = y; if r == 0 { cs: skip; } x = 0; fence; } }
         process Q { loop { y = 1; let r = x; if r == 0 { cs: skip; } y = 0; fence; } }
@@ -162,7 +162,7 @@ fn spawned_threads_keep_their_steps() {
 }
 
 #[test]
-fn a_run_that_is_no_witness_is_left_alone() {
+fn a_run_that_is_not_a_witness_is_unchanged() {
     let system = system(STORE_BUFFERING);
     let machine = tso(&system);
     let mut run = shortest(machine);

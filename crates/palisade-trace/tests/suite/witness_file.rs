@@ -27,7 +27,7 @@ fn witness(text: &str) -> WitnessFile {
 }
 
 #[test]
-fn a_file_says_everything_about_the_run() {
+fn a_file_describes_the_whole_run() {
     let file = witness(STORE_BUFFERING);
     assert_eq!(
         (file.schema_version, file.model.as_str(), file.interlocked.as_str()),
@@ -66,7 +66,7 @@ fn a_file_says_everything_about_the_run() {
 }
 
 #[test]
-fn a_file_is_read_as_it_was_written() {
+fn a_file_reads_back_as_written() {
     let file = witness(STORE_BUFFERING);
     assert_eq!(WitnessFile::from_json(&file.to_json()), Ok(file.clone()));
     let system = system(STORE_BUFFERING);
@@ -80,7 +80,7 @@ fn a_file_is_read_as_it_was_written() {
 }
 
 #[test]
-fn tampering_is_found_out() {
+fn tampering_is_detected() {
     let system = system(STORE_BUFFERING);
     let check = |tamper: &dyn Fn(&mut WitnessFile), expected: &str| {
         let mut file = witness(STORE_BUFFERING);
@@ -136,7 +136,7 @@ fn tampering_is_found_out() {
 }
 
 #[test]
-fn garbage_is_refused_and_never_panics() {
+fn garbage_is_rejected_without_panics() {
     let check = |text: &str, expected: &str| {
         let error = WitnessFile::from_json(text).expect_err("garbage").to_string();
         assert!(error.contains(expected), "{error}");
