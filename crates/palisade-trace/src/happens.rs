@@ -154,7 +154,7 @@ pub fn until_cycle(machine: Machine<'_>, mut run: Run) -> Run {
     run
 }
 
-/// Where a load finds its value, or where a store is.
+/// The store that a load reads from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Store {
     Initial,

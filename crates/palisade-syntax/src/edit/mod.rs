@@ -1,29 +1,29 @@
 //! Inserts fences into a source text, in the language of the text. The rest of the text does not change.
 //!
 //! *Where a fence goes.*
-//! - A fence *before* a statement goes after the statement's labels. A jump to a label executes the fence, and a
-//!   process at the label has not executed it yet.
-//! - A fence *after* a statement goes before the labels of the next statement. Only control flow that comes from
-//!   the statement executes it.
-//! - A compound statement counts as a whole. Before a loop means before its first iteration; after a loop means
-//!   after its last.
+//! - A fence *before* a statement goes after the statement's labels. A jump to a label executes the fence,
+//!   and a process at the label has not executed it yet.
+//! - A fence *after* a statement goes before the labels of the next statement. Only control flow that comes
+//!   from the statement executes it.
+//! - A compound statement counts as a whole. Before a loop means before its first iteration; after a loop
+//!   means after its last.
 //!
 //! *How each language writes it.*
-//! - `.pal`: `fence;` or `sfence;`, on its own line if the statement has its own line. A fence before an `else if`
-//!   needs a block, which is added. Only here can a fence have a condition: `if i == 0 { fence; }`
+//! - `.pal`: `fence;` or `sfence;`, on its own line if the statement has its own line. A fence before an
+//!   `else if` needs a block, which is added. Only here can a fence have a condition: `if i == 0 { fence; }`
 //!   ([`insert_conditional_fences`]).
-//! - `.rmm`: `fence` or `ssfence`, in the same way. A statement without braces after `then`, `else` or `do` gets
-//!   braces.
-//! - `.litmus`: a row with `mfence` or `sfence` in the thread's column, in capitals if the test uses capitals.
-//!   Fences between the same two rows share a row.
-//! - Trencher: the transition is split by a fresh state. Before the first of several transitions of a state means
-//!   before all of them.
+//! - `.rmm`: `fence` or `ssfence`, in the same way. A statement without braces after `then`, `else` or `do`
+//!   gets braces.
+//! - `.litmus`: a row with `mfence` or `sfence` in the thread's column, in capitals if the test uses
+//!   capitals. Fences between the same two rows share a row.
+//! - Trencher: the transition is split by a fresh state. Before the first of several transitions of a state
+//!   means before all of them.
 //!
 //! *Guarantee.* The result parses. For `.pal` and `.rmm` it is the same program except for the fences.
 //!
-//! *Files.* [`fence`] has the requests, [`statements`] the statements they refer to. One file per language
-//! decides what to write where; they share [`tokens`], [`lines`] and, for languages with blocks, [`surround`].
-//! [`changes`] applies the result, and [`verify`] checks it.
+//! *Files.* `fence` has the requests, `statements` the statements they refer to. One file per language
+//! decides what to write where. They share `tokens`, `lines` and, for languages with blocks, `surround`.
+//! `changes` applies the result, and `verify` checks it.
 
 mod changes;
 mod fence;
@@ -57,8 +57,8 @@ pub fn insert_fences(
     insert(language, source, fences, &Conditions::new())
 }
 
-/// Inserts fences into a text, some of them under a condition. The condition is an expression in the language of
-/// the text. Only `.pal` supports this.
+/// Inserts fences into a text, some of them under a condition. The condition is an expression in the language
+/// of the text. Only `.pal` supports this.
 pub fn insert_conditional_fences(
     language: Language,
     source: &Source,

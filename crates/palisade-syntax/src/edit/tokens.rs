@@ -74,7 +74,8 @@ impl Comments {
     }
 }
 
-/// The tokens from a position on: words (letters, digits, `_`, `.` and `$`) and single symbols. `:=` is one symbol.
+/// The tokens from a position on: words (letters, digits, `_`, `.` and `$`) and single symbols. `:=` is one
+/// symbol.
 pub(super) fn tokens(text: &str, from: usize, comments: Comments) -> Vec<Token<'_>> {
     let bytes = text.as_bytes();
     let is_word =

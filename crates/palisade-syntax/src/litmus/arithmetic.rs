@@ -6,14 +6,14 @@ use super::liveness::{CARRY, OVERFLOW};
 use super::memory::Located;
 use super::mnemonics::{Arith, BitOp, Op, Shift};
 use super::registers::Width;
-use super::state::{Extra, State, Unfound};
+use super::state::{Extra, State, Unresolved};
 use super::values::{Facts, Maker, Val};
 use super::walk::{Destination, Done, Step, same_register};
 use palisade_base::Diagnostic;
 use palisade_program::written::{BinaryOp, Expr, ExprKind, Rmw, StmtKind};
 
 impl State<'_, '_> {
-    pub(super) fn compare(&mut self, step: Step<'_>) -> Result<bool, Unfound> {
+    pub(super) fn compare(&mut self, step: Step<'_>) -> Result<bool, Unresolved> {
         let instr = step.instr;
         let width = self.read_width(instr)?;
         let first = instr.destination.expect("checked: two operands");
@@ -36,7 +36,7 @@ impl State<'_, '_> {
         })
     }
 
-    pub(super) fn arithmetic(&mut self, step: Step<'_>, op: Arith) -> Result<bool, Unfound> {
+    pub(super) fn arithmetic(&mut self, step: Step<'_>, op: Arith) -> Result<bool, Unresolved> {
         let instr = step.instr;
         let (destination, width) = self.destination(instr)?;
         let cleared = matches!(op, Arith::Xor | Arith::Sub)
@@ -62,7 +62,7 @@ impl State<'_, '_> {
         self.change(step, destination, width, change, operand, flags)
     }
 
-    pub(super) fn stepwise(&mut self, step: Step<'_>, op: BinaryOp) -> Result<bool, Unfound> {
+    pub(super) fn stepwise(&mut self, step: Step<'_>, op: BinaryOp) -> Result<bool, Unresolved> {
         let (destination, width) = self.destination(step.instr)?;
         let rmw = if op == BinaryOp::Add { Rmw::FetchAdd } else { Rmw::FetchSub };
         let one = self.maker().constant(1);
@@ -80,7 +80,7 @@ impl State<'_, '_> {
         change: Change,
         operand: Val,
         flags: impl FnOnce(Maker, Val, Val) -> Flags,
-    ) -> Result<bool, Unfound> {
+    ) -> Result<bool, Unresolved> {
         let old = self.old(&destination);
         let harmless =
             matches!(change.op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::BitOr | BinaryOp::BitXor)
@@ -170,7 +170,7 @@ impl State<'_, '_> {
         Val { loads: true, ..Val::new(expr, facts) }
     }
 
-    pub(super) fn negate(&mut self, step: Step<'_>) -> Result<bool, Unfound> {
+    pub(super) fn negate(&mut self, step: Step<'_>) -> Result<bool, Unresolved> {
         let (destination, width) = self.destination(step.instr)?;
         let old = self.old(&destination);
         self.no_address(&[&old])?;
@@ -211,7 +211,7 @@ impl State<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn shift(&mut self, step: Step<'_>, shift: Shift) -> Result<bool, Unfound> {
+    pub(super) fn shift(&mut self, step: Step<'_>, shift: Shift) -> Result<bool, Unresolved> {
         let (destination, width) = self.destination(step.instr)?;
         let count = match step.instr.source {
             None => 1,

@@ -2,7 +2,7 @@
 
 use super::ir::Mem;
 use super::registers::{Register, Width};
-use super::state::{State, Unfound};
+use super::state::{State, Unresolved};
 use super::values::{Facts, Val};
 use super::variables::VarId;
 use crate::generate::{named, read};
@@ -28,7 +28,7 @@ enum Target {
 
 impl State<'_, '_> {
     /// The value of a constant operand.
-    pub(super) fn address(&mut self, var: VarId, bytes: i64, span: Span) -> Result<Val, Unfound> {
+    pub(super) fn address(&mut self, var: VarId, bytes: i64, span: Span) -> Result<Val, Unresolved> {
         let place = self.element(var, bytes, span)?;
         let variables = self.variables;
         let cell = bytes / variables.width(var).bytes();
@@ -38,7 +38,7 @@ impl State<'_, '_> {
     }
 
     /// The element of a variable at this byte offset.
-    fn element(&mut self, var: VarId, bytes: i64, span: Span) -> Result<Option<Place>, Unfound> {
+    fn element(&mut self, var: VarId, bytes: i64, span: Span) -> Result<Option<Place>, Unresolved> {
         let variables = self.variables;
         let variable = &variables.all[var];
         let size = variables.width(var).bytes();
@@ -64,7 +64,7 @@ impl State<'_, '_> {
     }
 
     /// Resolves a memory operand. The width is that of the instruction, if it has one.
-    pub(super) fn locate(&mut self, memory: &Mem, width: Option<Width>) -> Result<Located, Unfound> {
+    pub(super) fn locate(&mut self, memory: &Mem, width: Option<Width>) -> Result<Located, Unresolved> {
         let span = memory.span;
         let (place, target, var_width) = match (memory.var, memory.base) {
             (Some(var), None) if memory.index.is_none() => {
@@ -80,11 +80,11 @@ impl State<'_, '_> {
         if width > var_width {
             let variables = self.variables;
             let name = match target {
-                Target::One(var) => variables.all[var].name.clone(),
-                Target::Some(_) => "the variable".into(),
+                Target::One(var) => format!("`{}`", variables.all[var].name),
+                Target::Some(_) => "the variable".to_owned(),
             };
             return self.fail(|| {
-                let message = format!("this accesses {width} bits, but `{name}` has {var_width}");
+                let message = format!("this accesses {width} bits, but {name} has {var_width}");
                 mixed_size(message, span)
             });
         }
@@ -129,7 +129,7 @@ impl State<'_, '_> {
     }
 
     /// `x(%rax)`: a variable and an offset in registers.
-    fn indexed(&mut self, var: VarId, memory: &Mem) -> Result<Option<Place>, Unfound> {
+    fn indexed(&mut self, var: VarId, memory: &Mem) -> Result<Option<Place>, Unresolved> {
         let cells = self.cells(memory.base, memory, self.variables.width(var).bytes());
         let variables = self.variables;
         let variable = &variables.all[var];
@@ -146,7 +146,7 @@ impl State<'_, '_> {
     }
 
     /// `(%rax)`: an address in a register.
-    fn pointed(&mut self, memory: &Mem) -> Result<(Option<Place>, Target, Width), Unfound> {
+    fn pointed(&mut self, memory: &Mem) -> Result<(Option<Place>, Target, Width), Unresolved> {
         let points = |state: &Self, register: Option<Register>| {
             register.map_or(0, |register| state.read_register(register).facts.points)
         };
@@ -225,7 +225,7 @@ impl State<'_, '_> {
     }
 
     /// Rejects a change of only part of a variable.
-    pub(super) fn whole_variable(&mut self, located: &Located, span: Span) -> Result<(), Unfound> {
+    pub(super) fn whole_variable(&mut self, located: &Located, span: Span) -> Result<(), Unresolved> {
         if located.width == located.var_width {
             return Ok(());
         }

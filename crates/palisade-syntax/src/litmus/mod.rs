@@ -174,7 +174,7 @@ impl Translation<'_, '_> {
             .enumerate()
             .map(|(position, thread)| (thread.number, position))
             .collect();
-        let scene = question::Scene {
+        let context = question::ConditionContext {
             variables: self.variables,
             banks,
             knowledge: &knowledge,
@@ -182,7 +182,7 @@ impl Translation<'_, '_> {
             registers: &registers,
             by_number,
         };
-        program.properties.extend(scene.property(question, report));
+        program.properties.extend(context.property(question, report));
         program
     }
 

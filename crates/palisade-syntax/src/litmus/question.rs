@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// What a condition can refer to.
-pub(super) struct Scene<'s, 'a> {
+pub(super) struct ConditionContext<'s, 'a> {
     pub(super) variables: &'s Variables<'a>,
     pub(super) banks: &'s [Bank],
     pub(super) knowledge: &'s Knowledge,
@@ -98,7 +98,7 @@ fn addresses(condition: &Condition<'_>, variables: &Variables<'_>, report: &mut 
     }
 }
 
-impl Scene<'_, '_> {
+impl ConditionContext<'_, '_> {
     /// The property of a test with a question. Names have already been checked.
     pub(super) fn property(&self, question: Question<'_>, report: &mut Report) -> Option<Property> {
         let (quantifier, condition, span) = question.question?;

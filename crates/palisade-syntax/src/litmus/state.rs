@@ -39,7 +39,7 @@ impl Extra {
 }
 
 /// An operand could not be resolved. The error has been reported.
-pub(super) struct Unfound;
+pub(super) struct Unresolved;
 
 /// The thread being translated.
 #[derive(Clone, Copy)]
@@ -160,11 +160,11 @@ impl<'s, 'a> State<'s, 'a> {
     }
 
     /// Reports an error, once.
-    pub(super) fn fail<T>(&mut self, diagnostic: impl FnOnce() -> Diagnostic) -> Result<T, Unfound> {
+    pub(super) fn fail<T>(&mut self, diagnostic: impl FnOnce() -> Diagnostic) -> Result<T, Unresolved> {
         if self.build {
             self.report.push(diagnostic());
         }
-        Err(Unfound)
+        Err(Unresolved)
     }
 
     fn register_place(&self, family: Family) -> Option<Place> {

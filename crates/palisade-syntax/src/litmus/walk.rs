@@ -6,7 +6,7 @@ use super::liveness::{CARRY, FLAGS, Live, OVERFLOW, SIGN, flags_set, looks_at};
 use super::memory::Located;
 use super::mnemonics::{Cc, Op};
 use super::registers::{Register, Width};
-use super::state::{Extra, State, Unfound};
+use super::state::{Extra, State, Unresolved};
 use super::values::{Maker, Val};
 use super::variables::too_wide;
 use crate::generate::goto;
@@ -30,7 +30,7 @@ pub(super) enum Destination {
     Memory(Located),
 }
 
-pub(super) type Done = Result<(), Unfound>;
+pub(super) type Done = Result<(), Unresolved>;
 
 impl State<'_, '_> {
     /// Translates one instruction. Returns whether it included the next one.
@@ -42,7 +42,7 @@ impl State<'_, '_> {
         self.step(step).unwrap_or(false)
     }
 
-    fn step(&mut self, step: Step<'_>) -> Result<bool, Unfound> {
+    fn step(&mut self, step: Step<'_>) -> Result<bool, Unresolved> {
         let instr = step.instr;
         match instr.op {
             Op::Nothing => {}
@@ -79,7 +79,7 @@ impl State<'_, '_> {
     // Operands.
 
     /// A constant, register or memory operand of a width.
-    pub(super) fn value(&mut self, operand: &Opnd, width: Width) -> Result<Val, Unfound> {
+    pub(super) fn value(&mut self, operand: &Opnd, width: Width) -> Result<Val, Unresolved> {
         match operand {
             Opnd::Register(register, _) => Ok(self.read_register(*register)),
             Opnd::Number(number, span) => match width.signed(*number) {
@@ -95,7 +95,7 @@ impl State<'_, '_> {
     }
 
     /// A destination and the width the instruction works on.
-    pub(super) fn destination(&mut self, instr: &Instr) -> Result<(Destination, Width), Unfound> {
+    pub(super) fn destination(&mut self, instr: &Instr) -> Result<(Destination, Width), Unresolved> {
         match instr.destination.expect("checked: the instruction has a destination") {
             Opnd::Register(register, _) => Ok((Destination::Register(register), register.part.width())),
             Opnd::Memory(memory) => {
@@ -108,19 +108,19 @@ impl State<'_, '_> {
     }
 
     /// A memory operand that the instruction changes.
-    pub(super) fn locate_for(&mut self, memory: &Mem, instr: &Instr) -> Result<Located, Unfound> {
+    pub(super) fn locate_for(&mut self, memory: &Mem, instr: &Instr) -> Result<Located, Unresolved> {
         let located = self.locate(memory, instr.width)?;
         self.whole_variable(&located, instr.span)?;
         Ok(located)
     }
 
-    pub(super) fn source(&mut self, instr: &Instr, width: Width) -> Result<Val, Unfound> {
+    pub(super) fn source(&mut self, instr: &Instr, width: Width) -> Result<Val, Unresolved> {
         let operand = instr.source.expect("checked: the instruction has a source");
         self.value(&operand, width)
     }
 
     /// The width of an instruction that changes nothing in memory.
-    pub(super) fn read_width(&mut self, instr: &Instr) -> Result<Width, Unfound> {
+    pub(super) fn read_width(&mut self, instr: &Instr) -> Result<Width, Unresolved> {
         if let Some(width) = instr.width {
             return Ok(width);
         }
@@ -175,12 +175,13 @@ impl State<'_, '_> {
     }
 
     /// Handles the flags of an instruction. If only the next instruction reads them, translates that one too
-    /// and returns true. Otherwise writes the flags that are needed. Values that are not atoms are used once.
+    /// and returns true. Otherwise writes the flags that are needed, if any, and returns false. A value that
+    /// is not an atom is used only once.
     pub(super) fn conclude(
         &mut self,
         step: Step<'_>,
         flags: impl FnOnce(&mut Self) -> Flags,
-    ) -> Result<bool, Unfound> {
+    ) -> Result<bool, Unresolved> {
         let needed = step.needed();
         if needed == 0 {
             return Ok(false);

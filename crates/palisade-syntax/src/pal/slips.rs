@@ -25,7 +25,7 @@ pub(super) fn word_as_statement(word: Word, span: Span) -> Option<Diagnostic> {
         Word::FullFence => ("the full fence is called `fence`", "write `fence;`"),
         Word::LoadFence => (
             "there is no load fence",
-            "loads are never reordered here, so it would have no effect; `fence;` also waits for pending stores",
+            "loads already happen in program order, so it would have no effect; `fence;` also waits for pending stores",
         ),
         Word::Else => ("`else` without `if`", "it must follow the `}` of an `if`"),
         Word::Or => ("`or` without `choose`", "write `choose { … } or { … }`; the operator is `||`"),
