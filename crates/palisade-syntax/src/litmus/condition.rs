@@ -99,7 +99,8 @@ impl<'a> Parser<'a, '_> {
         Ok(Some((quantifier, condition, span)))
     }
 
-    /// Skips `<<…>>`. One without `>>` goes on to the end of the text: an error if the question may be in it.
+    /// Skips `<<…>>`. A remark without `>>` extends to the end of the text. That is an error if it can hide the
+    /// question.
     fn skip_trailers(&mut self, unfinished: Severity) {
         while self.is(Sign::Trailer) {
             if !self.here().ends_with(">>") {

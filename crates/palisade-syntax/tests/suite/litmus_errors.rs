@@ -46,9 +46,9 @@ fn remarks_in_code() {
     }
 }
 
-/// A remark without end that hides the question is an error; after the question it is read with a warning.
+/// An unfinished remark that hides the question is an error. After the question it is a warning.
 #[test]
-fn remarks_without_end() {
+fn unfinished_remarks() {
     let test = |end: &str| format!("X86 t\n{{ x=0; }}\nP0 ;\nMOV [x],$1 ;\n{end}");
     check(&test("<<a exists (x=0)"), &[("unfinished-trailer", "<<")]);
     check(&test("<<a>> <<b>\nexists (x=0)"), &[("unfinished-trailer", "<<")]);
