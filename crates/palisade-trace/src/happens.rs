@@ -10,7 +10,7 @@
 //! the buffer and takes effect when it reaches memory. Events are related by
 //! - *program order*: the order in which a thread issues them. A `spawn` comes before the events of the
 //!   thread it starts;
-//! - *reads-from*: from a store to each load that returns its value;
+//! - *reads-from*: from a store to each load that reads from it;
 //! - *coherence*: the order in which stores to one cell reach memory;
 //! - *from-read*: from a load to the stores that follow, in coherence, the one it reads from.
 //!

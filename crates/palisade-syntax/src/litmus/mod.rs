@@ -14,8 +14,8 @@
 //! - Accesses to part of a variable are rejected (except narrower loads), because these machines buffer whole
 //!   variables.
 //!
-//! *Differences from herd7*: carry, sign and overflow are computed exactly (herd approximates flags). Invalid
-//! tests are rejected, and all errors are reported at once. `docs/litmus.md` is the reference.
+//! *Differences from herd7*: carry, sign and overflow are computed (herd only approximates the flags).
+//! Invalid tests are rejected, and all errors are reported at once. `docs/litmus.md` is the reference.
 
 mod arithmetic;
 mod bank;
