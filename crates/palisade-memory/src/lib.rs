@@ -3,8 +3,8 @@
 //! *Source.*
 //! - TSO is the machine of Owens, Sarkar and Sewell (x86-TSO, TPHOLs 2009) and of section 2 of Atig,
 //!   Bouajjani and Parlato ("Getting rid of store buffers in TSO analysis", CAV 2011). Each thread has one
-//!   FIFO buffer. A load returns the thread's newest pending store to the cell, or the value in memory if
-//!   there is none. Fences and locked instructions wait until the buffer is empty.
+//!   FIFO buffer. A load returns the value of the thread's newest pending store to the cell, or the value in
+//!   memory if there is none. Fences and locked instructions wait until the buffer is empty.
 //! - PSO has one buffer per thread and cell (Abdulla et al., TACAS 2012, section 9). A store-store fence
 //!   keeps the stores before it ahead of the stores after it.
 //! - SC has no buffers.
