@@ -13,11 +13,11 @@ pub enum Produces {
     Two,
 }
 
-/// A producer that may overtake its consumer, and an arena of some cells.
+/// A producer that can overtake its consumer, and an arena of some cells.
 pub fn producer_consumer(produces: Produces, cells: u32) -> String {
     let one = r#"
-// A producer that may overtake its consumer in an arena of $N cells, version 1. It is wrong even under sequential
-// consistency: the consumer may take back what the producer has just put there.
+// A producer that can overtake its consumer in an arena of $N cells, version 1. It is wrong even under
+// sequential consistency: the consumer can remove what the producer has just stored.
 // Source: Abdulla et al., "Counter-example guided fence insertion under TSO", TACAS 2012, Fig. 18.
 const N = $N;
 shared arena[N]: 0..1;
@@ -46,7 +46,7 @@ process Consumer {
 }
 "#;
     let two = r#"
-// A producer that may overtake its consumer in an arena of $N cells, version 2: it puts two items into a cell.
+// A producer that can overtake its consumer in an arena of $N cells, version 2: it puts two items into a cell.
 // Source: Abdulla et al., "Counter-example guided fence insertion under TSO", TACAS 2012, Fig. 19.
 const N = $N;
 shared arena[N]: 0..2;
@@ -84,8 +84,9 @@ process Consumer {
 /// Figure 21: a server that stores ever larger numbers, and a client that looks twice.
 pub fn increasing_sequence(last: u32) -> String {
     let template = r#"
-// A server stores numbers that never fall, each as often as it likes; a client looks twice.
-// Source: Abdulla et al., "Counter-example guided fence insertion under TSO", TACAS 2012, Fig. 21 (numbers up to 20).
+// A server stores numbers that never decrease, each any number of times. A client reads twice.
+// Source: Abdulla et al., "Counter-example guided fence insertion under TSO", TACAS 2012, Fig. 21 (numbers up
+// to 20).
 // There is one variable, so PSO allows no more than TSO.
 const LAST = $LAST;
 shared message: 0..LAST;

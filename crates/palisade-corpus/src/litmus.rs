@@ -58,7 +58,7 @@ pub const SHAPES: [Shape; 8] = [
     },
     Shape {
         name: "isa2",
-        what: "message passing over a third thread",
+        what: "message passing through a third thread",
         variables: "x, y, z",
         threads: &[&["x = 1;", "y = 1;"], &["await y == 1;", "z = 1;"], &["await z == 1;", "await x == 0;"]],
         verdicts: verdicts(Safe, Unsafe),
@@ -72,7 +72,7 @@ pub const SHAPES: [Shape; 8] = [
     },
     Shape {
         name: "w+rwc",
-        what: "read to write causality behind a write",
+        what: "read to write causality after a write",
         variables: "x, y, z",
         threads: &[&["x = 1;", "y = 1;"], &["await y == 1;", "await z == 0;"], &["z = 1;", "await x == 0;"]],
         verdicts: verdicts(Unsafe, Unsafe),

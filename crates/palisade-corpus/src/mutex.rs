@@ -7,11 +7,11 @@ use crate::template::{fill, told};
 pub fn lamport_fast(threads: u32, fences: Fences) -> String {
     let template = r#"
 // Lamport's fast mutex for $N threads, $FENCES.
-// Source: L. Lamport, "A fast mutual exclusion algorithm", TOCS 5(1), 1987, algorithm 2; Abdulla et al., "Counter-example
-// guided fence insertion under TSO", TACAS 2012, Fig. 11.
+// Source: L. Lamport, "A fast mutual exclusion algorithm", TOCS 5(1), 1987, algorithm 2; Abdulla et al.,
+// "Counter-example guided fence insertion under TSO", TACAS 2012, Fig. 11.
 const N = $N;
 shared trying[N]: bool;
-shared x, y: 0..N;              // 0: nobody
+shared x, y: 0..N;              // 0: no thread
 
 process P(i: 1..N) {
     let j: 0..N;
@@ -54,10 +54,11 @@ forbid count(P@cs) >= 2;
 pub fn lamport_fast_1(threads: u32) -> String {
     let template = r#"
 // Lamport's first fast mutex algorithm for $N threads.
-// Source: L. Lamport, "A fast mutual exclusion algorithm", TOCS 5(1), 1987, algorithm 1; Bouajjani et al., "Lazy TSO
-// reachability", FASE 2015, Fig. 7. Where the algorithm waits for some time and then enters, this thread is stuck.
+// Source: L. Lamport, "A fast mutual exclusion algorithm", TOCS 5(1), 1987, algorithm 1; Bouajjani et al.,
+// "Lazy TSO reachability", FASE 2015, Fig. 7. Where the algorithm waits for a fixed time and then enters, the
+// thread here is stuck.
 const N = $N;
-shared x, y: 0..N;              // 0: nobody
+shared x, y: 0..N;              // 0: no thread
 
 process P(i: 1..N) {
     loop {
@@ -84,8 +85,8 @@ forbid count(P@cs) >= 2;
 pub fn burns(threads: u32, fences: Fences) -> String {
     let template = r#"
 // Burns' algorithm for $N threads, $FENCES.
-// Source: J. Burns and N. Lynch, "Mutual exclusion using indivisible reads and writes", Allerton 1980; Abdulla et al., "A
-// load-buffer semantics for total store ordering", LMCS 2018, Table 1 (four threads).
+// Source: J. Burns and N. Lynch, "Mutual exclusion using indivisible reads and writes", Allerton 1980;
+// Abdulla et al., "A load-buffer semantics for total store ordering", LMCS 2018, Table 1 (four threads).
 // Each thread stores to one variable only, so PSO allows no more than TSO.
 const N = $N;
 shared flag[N]: bool;
@@ -130,9 +131,9 @@ forbid count(P@cs) >= 2;
 pub fn szymanski(threads: u32, fences: Fences) -> String {
     let template = r#"
 // Szymanski's algorithm for $N threads, $FENCES.
-// Source: B. Szymanski, "A simple solution to Lamport's concurrent programming problem with linear wait", ICS 1988; Atig,
-// Bouajjani and Parlato, "Getting rid of store buffers in TSO analysis", CAV 2011, Table 1; Abdulla et al., "A load-buffer
-// semantics for total store ordering", LMCS 2018, Table 1.
+// Source: B. Szymanski, "A simple solution to Lamport's concurrent programming problem with linear wait", ICS
+// 1988; Atig, Bouajjani and Parlato, "Getting rid of store buffers in TSO analysis", CAV 2011, Table 1;
+// Abdulla et al., "A load-buffer semantics for total store ordering", LMCS 2018, Table 1.
 // Each thread stores to one variable only, so PSO allows no more than TSO.
 const N = $N;
 shared flag[N]: 0..4;
@@ -296,9 +297,10 @@ forbid count(P@cs) >= 2;
 /// The ticket lock of the Linux kernel, with tickets that wrap around.
 pub fn ticket(threads: u32) -> String {
     let template = r#"
-// A ticket lock for $N threads, with tickets that wrap around; released by a plain store.
-// Source: the spin lock of the Linux kernel; Abdulla et al., "A load-buffer semantics for total store ordering", LMCS 2018,
-// Table 1 (three threads). The cas drains the buffer, and nothing but `serving` is stored otherwise: PSO allows no more than TSO.
+// A ticket lock for $N threads, with tickets that wrap around. It is released by a plain store.
+// Source: the spin lock of the Linux kernel; Abdulla et al., "A load-buffer semantics for total store
+// ordering", LMCS 2018, Table 1 (three threads).
+// The cas drains the buffer, and `serving` is the only other variable stored, so PSO allows no more than TSO.
 const N = $N;
 shared next, serving: 0..N;
 

@@ -1,21 +1,28 @@
-//! What a step is: the store-buffer machines for SC, TSO and PSO.
+//! The definition of a step: the store-buffer machines for SC, TSO and PSO.
 //!
-//! *Source.* TSO is the machine of Owens, Sarkar and Sewell (x86-TSO, TPHOLs 2009) and of section 2 of Atig, Bouajjani and Parlato ("Getting rid
-//! of store buffers in TSO analysis", CAV 2011): one FIFO buffer per thread, a load sees the newest own pending store to its
-//! cell, else memory; fences and locked instructions wait for the empty buffer. PSO has one buffer per thread and cell (Abdulla et al., TACAS 2012,
-//! section 9); a store-store fence keeps the stores before it before the stores after it. SC has no buffers.
+//! *Source.*
+//! - TSO is the machine of Owens, Sarkar and Sewell (x86-TSO, TPHOLs 2009) and of section 2 of Atig,
+//!   Bouajjani and Parlato ("Getting rid of store buffers in TSO analysis", CAV 2011). Each thread has one
+//!   FIFO buffer. A load returns the value of the thread's newest pending store to the cell, or the value in
+//!   memory if there is none. Fences and locked instructions wait until the buffer is empty.
+//! - PSO has one buffer per thread and cell (Abdulla et al., TACAS 2012, section 9). A store-store fence
+//!   keeps the stores before it ahead of the stores after it.
+//! - SC has no buffers.
 //!
-//! *Guarantee.* This is the definition. There is no search here, no packing, and no cleverness; the replay checker trusts this crate alone.
+//! *Guarantee.* This crate is the definition. It contains no search, no packing and no optimisation. The
+//! replay checker trusts this crate alone.
 //!
-//! *Reading order*: [`State`] (what there is), [`Machine::step`] (what one step does), [`Machine::successors`] (which steps
-//! there are), [`Machine::violation`] (what is bad).
+//! *Reading order*: [`State`] (the state of the machine), [`Machine::step`] (what one step does),
+//! [`Machine::successors`] (which steps are possible), [`Machine::violation`] (which states are bad).
 //!
 //! *Choices the papers leave open*:
-//! 1. While a thread's atomic section is open, no other thread takes a step and no other thread's pending store reaches memory (the bus lock
-//!    of x86-TSO). The stores inside reach memory at once: the buffer was empty when the section was opened.
-//! 2. The buffer holds a thread's pending stores in program order in every model. Under PSO any of them may reach memory
-//!    unless an older store to the same cell, or a store-store fence, is in front of it: the same as one buffer per cell.
-//! 3. A step that runs into a [`Fault`] leads to a state that records it and has no successors.
+//! 1. While a thread's atomic section is open, no other thread takes a step and no other thread's pending
+//!    store reaches memory (the bus lock of x86-TSO). Stores inside the section reach memory at once, because
+//!    the buffer was empty when the section was opened.
+//! 2. In every model, the buffer holds a thread's pending stores in program order. Under PSO any of them can
+//!    reach memory unless an older store to the same cell, or a store-store fence, precedes it in the buffer.
+//!    This is equivalent to one buffer per cell.
+//! 3. A step that causes a [`Fault`] leads to a state that records it and has no successors.
 //! 4. A spawned thread starts with an empty buffer; `spawn` drains nothing.
 
 mod property;
@@ -60,11 +67,12 @@ pub enum Interlocked {
     /// The whole buffer, as under TSO.
     #[default]
     WholeBuffer,
-    /// Only the pending stores to its own cell and those in front of a store-store fence (the PSO of Burnim, Sen and Stergiou, TACAS 2011).
+    /// Only the pending stores to its own cell and those that precede a store-store fence (the PSO of Burnim,
+    /// Sen and Stergiou, TACAS 2011).
     OwnAddress,
 }
 
-/// A program on a machine.
+/// A program together with the memory model it runs on.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine<'a> {
     /// The program.
@@ -76,7 +84,7 @@ pub struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// A program on a machine whose locked instructions wait for the whole buffer.
+    /// The machine whose locked instructions wait for the whole buffer.
     pub fn new(system: &'a System, model: Model) -> Machine<'a> {
         Machine { system, model, interlocked: Interlocked::default() }
     }

@@ -1,4 +1,4 @@
-//! What is bad about a state.
+//! Which states are bad.
 
 use crate::{Fault, Machine, State};
 use palisade_base::Id;
@@ -8,14 +8,14 @@ use palisade_program::running::{BinaryOp, Condition, PropertyKind, ThreadId, bin
 /// Why a state is bad.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Violation {
-    /// A thread ran into an error of the program.
+    /// A thread caused a run-time error.
     Fault(ThreadId, Fault),
-    /// A property of the program, by its index, is violated.
+    /// The property with this index is violated.
     Property(usize),
 }
 
 impl Machine<'_> {
-    /// What is bad about the state, if anything: a fault, else the first violated property.
+    /// Why the state is bad, if it is: a fault, else the first violated property.
     pub fn violation(&self, state: &State) -> Option<Violation> {
         if let Some((thread, fault)) = state.fault {
             return Some(Violation::Fault(thread, fault));

@@ -1,4 +1,4 @@
-//! States of the machine, and the initial ones.
+//! States of the machine, and its initial states.
 
 use crate::{Fault, Machine};
 use palisade_base::IdVec;
@@ -8,31 +8,31 @@ use palisade_program::running::{Cell, CellId, CodeId, Location, RegId, RoleId, S
 /// A state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct State {
-    /// What each cell of memory holds.
+    /// The value of each cell of memory.
     pub memory: IdVec<CellId, Value>,
-    /// All threads that were ever started; those that ended stay.
+    /// All threads ever started, including those that have ended.
     pub threads: IdVec<ThreadId, Thread>,
-    /// The open atomic section.
+    /// The open atomic section, if there is one.
     pub section: Option<Section>,
-    /// The fault that ended the run.
+    /// The fault that ended the run, if one did.
     pub fault: Option<(ThreadId, Fault)>,
 }
 
 /// An open atomic section.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Section {
-    /// Whose.
+    /// The thread that opened it.
     pub holder: ThreadId,
-    /// How often it was opened and not yet closed.
+    /// How many times it has been opened and not yet closed.
     pub depth: u32,
 }
 
 /// A thread.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Thread {
-    /// What it runs.
+    /// The role that it runs.
     pub role: RoleId,
-    /// The process body at the bottom, the procedure that runs now on top. Never empty.
+    /// The process body is at the bottom, the procedure that is running now on top. Never empty.
     pub frames: Vec<Frame>,
     /// Pending stores in program order, oldest first. A barrier never comes first.
     pub buffer: Vec<Pending>,
@@ -41,13 +41,14 @@ pub struct Thread {
 /// An activation of a process body or procedure.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Frame {
-    /// What it runs.
+    /// The body that it runs.
     pub code: CodeId,
-    /// Where it is; for a caller, where it goes on after the call.
+    /// The current location. For a caller, where it resumes after the call.
     pub location: Location,
-    /// What its registers hold, by [`RegId`]. The private variables are with the procedure that runs; those of its callers are 0.
+    /// The values of its registers, by [`RegId`]. The running procedure holds the private variables; they are
+    /// 0 in the frames of its callers.
     pub registers: Vec<Value>,
-    /// The caller's register for the result.
+    /// The caller's register that receives the result.
     pub result: Option<RegId>,
 }
 
@@ -67,9 +68,9 @@ impl Thread {
         Thread { role, frames: vec![Frame::enter(system, code, &[], None)], buffer: Vec::new() }
     }
 
-    /// The frame that runs.
+    /// The frame that is running.
     pub fn top(&self) -> &Frame {
-        self.frames.last().expect("a thread has at least the frame of its process body")
+        self.frames.last().expect("a thread always has the frame of its process body")
     }
 
     /// Whether it has run to the end of its process body (its buffer may still hold stores).
@@ -90,15 +91,16 @@ impl Thread {
         })
     }
 
-    /// Whether a locked instruction that waits for its own address only ([`crate::Interlocked::OwnAddress`]) need not wait: no store to the cell is
-    /// pending, and no store-store fence keeps its store behind pending ones.
+    /// Whether a locked instruction that waits for its own address only ([`crate::Interlocked::OwnAddress`])
+    /// can proceed: no store to the cell is pending, and no store-store fence orders its store after pending
+    /// ones.
     pub fn may_lock_alone(&self, cell: CellId) -> bool {
         self.newest_pending(cell).is_none() && !self.buffer.contains(&Pending::Barrier)
     }
 }
 
 impl Frame {
-    /// The frame of a body that is entered with arguments, with private variables 0.
+    /// The frame of a body entered with these arguments. Private variables are 0.
     pub fn enter(system: &System, code: CodeId, args: &[Value], result: Option<RegId>) -> Frame {
         let mut registers = vec![0; system.privates];
         registers.extend_from_slice(args);
@@ -108,7 +110,7 @@ impl Frame {
 }
 
 impl Machine<'_> {
-    /// The initial state with this memory; `None` if no initial state has it.
+    /// The initial state with this memory, or `None` if there is no such initial state.
     pub fn initial_state(&self, memory: &[Value]) -> Option<State> {
         let fits = |(cell, &value): (&Cell, &Value)| match cell.init {
             Some(init) => init == value,
@@ -123,7 +125,7 @@ impl Machine<'_> {
         })
     }
 
-    /// All initial states: one per combination of values for the cells that may start with any value.
+    /// All initial states: one per combination of values for the cells that can start with any value.
     pub fn initial_states(&self) -> impl Iterator<Item = State> {
         let least = |cell: &Cell| cell.init.unwrap_or_else(|| arbitrary(cell).0);
         let first: Vec<Value> = self.system.cells.iter().map(least).collect();
@@ -142,10 +144,10 @@ impl Machine<'_> {
             None
         };
         std::iter::successors(Some(first), next)
-            .map(|memory| self.initial_state(&memory).expect("the enumeration stays inside the domains"))
+            .map(|memory| self.initial_state(&memory).expect("enumerated values are inside their domains"))
     }
 }
 
 fn arbitrary(cell: &Cell) -> (Value, Value) {
-    cell.ty.domain.bounds().expect("validation: a cell with arbitrary initial value has a declared domain")
+    cell.ty.domain.bounds().expect("validation: a cell with an arbitrary initial value has a declared domain")
 }

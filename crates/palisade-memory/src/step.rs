@@ -8,10 +8,10 @@ use palisade_program::running::{
 };
 use std::fmt;
 
-/// A step: who does what.
+/// A step of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Step {
-    /// Whose instruction or buffer.
+    /// The thread whose instruction runs, or whose buffer is updated.
     pub thread: ThreadId,
     /// What happens.
     pub action: Action,
@@ -34,14 +34,14 @@ pub enum Action {
     },
 }
 
-/// What a step did to memory and buffers, for those who watch.
+/// What a step did to memory and buffers, for observers such as traces.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Effect {
-    /// Nothing that concerns memory.
+    /// No access to memory.
     Local,
     /// A load from memory.
     ReadMemory(CellId, Value),
-    /// A load that saw an own pending store.
+    /// A load that returned a pending store of its own thread.
     ReadBuffer(CellId, Value),
     /// A store into the buffer.
     Buffered(CellId, Value),
@@ -64,7 +64,7 @@ pub enum Effect {
     StoreFenced,
     /// A thread was started.
     Spawned(ThreadId),
-    /// The step ran into an error of the program.
+    /// The step caused a run-time error.
     Faulted(Fault),
 }
 
@@ -75,9 +75,9 @@ pub enum Refusal {
     NoSuchThread,
     /// The thread is not at the start of that edge.
     WrongLocation,
-    /// `Havoc` needs a choice inside its range, everything else none.
+    /// `Havoc` needs a choice inside its range. Other instructions take no choice.
     WrongChoice,
-    /// The run ended with a fault.
+    /// The run has ended with a fault.
     AfterFault,
     /// Another thread's atomic section is open.
     SectionOpen,
@@ -87,7 +87,7 @@ pub enum Refusal {
     AssumptionFalse,
     /// The value is outside a blocking domain.
     Blocked,
-    /// There is no such pending store, or an older entry of the buffer must go first.
+    /// There is no such pending store, or an older buffer entry must reach memory first.
     NotUpdatable,
 }
 
@@ -118,7 +118,7 @@ pub struct Successor {
     pub state: State,
 }
 
-/// Why an instruction does not complete: it is not possible, or it faults.
+/// Why an instruction does not complete: it is not possible, or it causes a fault.
 enum Stop {
     Refused(Refusal),
     Faulted(Fault),
@@ -217,7 +217,7 @@ impl Machine<'_> {
         Ok(Effect::Updated(cell, value))
     }
 
-    /// The thread takes an edge. On `Err` the state is left half changed and must be thrown away.
+    /// The thread takes an edge. On `Err` the state is only partly updated and must be discarded.
     fn execute(
         &self,
         state: &mut State,
@@ -242,7 +242,7 @@ impl Machine<'_> {
                 Ok(Effect::Local)
             }
             Instr::Havoc(register, _, _) => {
-                set(top, *register, choice.expect("checked by the caller"))?;
+                set(top, *register, choice.expect("the caller checked that there is a choice"))?;
                 Ok(Effect::Local)
             }
             Instr::Assume(condition) => match condition.eval(&old)? {
@@ -311,7 +311,7 @@ impl Machine<'_> {
                 Ok(Effect::Local)
             }
             Instr::AtomicEnd => {
-                let depth = state.section.expect("invariant 6: atomic sections are nested properly").depth;
+                let depth = state.section.expect("invariant 6: atomic sections nest properly").depth;
                 state.section = (depth > 1).then_some(Section { holder: id, depth: depth - 1 });
                 Ok(Effect::Local)
             }
@@ -325,7 +325,7 @@ impl Machine<'_> {
             }
             Instr::Return(value) => {
                 let value = value.as_ref().map_or(Ok(0), |value| value.eval(&old))?;
-                let callee = thread.frames.pop().expect("a thread has a frame");
+                let callee = thread.frames.pop().expect("a thread always has a frame");
                 let caller = thread.frames.last_mut().expect("only procedures return");
                 caller.registers[..system.privates].copy_from_slice(&callee.registers[..system.privates]);
                 let value = system.codes[callee.code].result.map_or(Ok(value), |ty| fit(ty, value))?;
@@ -344,7 +344,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The cell an address means, for given registers.
+    /// The cell that an address refers to, given the register values.
     pub fn resolve(&self, address: &Address, registers: &[Value]) -> Result<CellId, Fault> {
         match address {
             Address::Cell(cell) => Ok(*cell),
@@ -373,7 +373,7 @@ impl Machine<'_> {
     }
 }
 
-/// What a locked instruction writes (nothing for a failed cas) and answers.
+/// The value that a locked instruction writes (`None` for a failed cas) and the value it returns.
 fn read_modify_write(rmw: Rmw, read: Value, operands: &[Value]) -> Result<(Option<Value>, Value), Fault> {
     let with = |op| Ok((Some(binary(op, read, operands[0])?), read));
     match rmw {
@@ -392,7 +392,7 @@ fn drained(thread: &Thread) -> Result<(), Stop> {
     if thread.buffer.is_empty() { Ok(()) } else { Err(Stop::Refused(Refusal::BufferNotEmpty)) }
 }
 
-/// The value itself if it belongs to the type's domain.
+/// Checks that a value belongs to the type's domain.
 fn fit(ty: Type, value: Value) -> Result<Value, Stop> {
     match ty.outside {
         _ if ty.domain.contains(value) => Ok(value),

@@ -1,6 +1,7 @@
-//! The running form in words: expressions and instructions with the names of registers and cells, in the notation of `.pal`.
+//! Describes the running form as text: expressions and instructions with the names of registers and cells, in
+//! the notation of `.pal`.
 //!
-//! For people only; the output is not meant to be read back.
+//! The output is for people only. It is not meant to be parsed.
 
 use crate::running::{Address, BinaryOp, Code, Expr, Instr, RegId, System, UnaryOp};
 
@@ -63,13 +64,13 @@ pub fn expression(code: &Code, expr: &Expr) -> String {
     text
 }
 
-/// How strongly operators with one operand bind.
+/// The precedence of operators with one operand.
 const UNARY: u8 = 11;
 
-/// How strongly comparisons bind.
+/// The precedence of comparisons.
 const COMPARISON: u8 = 4;
 
-/// How an operator is written and how strongly it binds, as in Rust.
+/// The symbol of an operator and its precedence, as in Rust.
 fn symbol(op: BinaryOp) -> (&'static str, u8) {
     match op {
         BinaryOp::Mul => ("*", 10),
@@ -108,7 +109,7 @@ fn write_expression(text: &mut String, code: &Code, expr: &Expr, outer: u8) {
         }
         Expr::Binary(op, a, b) => {
             let (symbol, strength) = symbol(*op);
-            // Comparisons do not chain; the others group to the left.
+            // Comparisons do not chain. The other operators associate to the left.
             let left = if strength == COMPARISON { strength + 1 } else { strength };
             if strength < outer {
                 text.push('(');

@@ -1,12 +1,12 @@
-//! Control flow as a drawing in the DOT language of Graphviz.
+//! Draws control flow in the DOT language of Graphviz.
 
 use crate::describe;
 use crate::running::{Code, CodeId, Location, System};
 use palisade_base::{Id, limits};
 use std::fmt::Write;
 
-/// The control flow of every role and procedure: one cluster each, locations as nodes with their labels, instructions on the edges.
-/// The same system always gives the same text.
+/// The control flow of every role and procedure. Each gets a cluster. Nodes are locations with their labels,
+/// and edges show instructions. The same system always gives the same text.
 pub fn control_flow(system: &System) -> String {
     let mut text = String::from("digraph program {\n  node [shape=circle, fontname=\"sans-serif\"];\n");
     text.push_str("  edge [fontname=\"monospace\"];\n");
@@ -68,7 +68,7 @@ fn line(text: &mut String, indent: usize, content: &str) {
     let _ = writeln!(text, "{:indent$}{content}", "");
 }
 
-/// A DOT string: quotes and backslashes are escaped, control characters dropped.
+/// A DOT string: quotes and backslashes are escaped, control characters removed.
 fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars().filter(|c| !c.is_control()) {

@@ -1,4 +1,5 @@
-//! What the front ends for foreign languages share: names that `.pal` accepts, and small pieces of written programs.
+//! Helpers for the front ends of foreign languages: names that `.pal` accepts, and small pieces of written
+//! programs.
 
 use palisade_base::{Origin, Span};
 use palisade_program::Value;
@@ -9,27 +10,27 @@ use palisade_program::written::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// A legal name that no label may have: it is the end of every process.
+/// A legal name that no label can have: it marks the end of every process.
 const END: &str = "end";
 
-/// Gives foreign names a form that `.pal` accepts, each another one.
+/// Turns foreign names into distinct names that `.pal` accepts.
 #[derive(Default)]
 pub(crate) struct Names<'p> {
-    /// Names given in the scope around.
+    /// The names of the enclosing scope.
     outer: Option<&'p Names<'p>>,
     taken: FxHashSet<Arc<str>>,
-    /// The number to try next behind a name that is taken.
+    /// The number to append next to a name that is already used.
     next: FxHashMap<Arc<str>, u32>,
 }
 
 impl<'p> Names<'p> {
-    /// Names of a scope inside, none of which is taken in this one.
+    /// Names of an inner scope. They differ from all names of this scope.
     pub(crate) fn inner(&'p self) -> Names<'p> {
         Names { outer: Some(self), ..Names::default() }
     }
 
-    /// A name like the wanted one: what no identifier may hold becomes `_`, and a number behind it tells it from names
-    /// given before.
+    /// A new name similar to the requested one. Characters that an identifier cannot contain become `_`, and
+    /// a number is appended if the name is already used.
     pub(crate) fn fresh(&mut self, wanted: &str) -> Arc<str> {
         let base: Arc<str> = identifier(wanted).into();
         if is_legal_name(&base) && &*base != END && self.take(&base) {
@@ -46,7 +47,7 @@ impl<'p> Names<'p> {
         }
     }
 
-    /// Takes a name, unless it is taken.
+    /// Reserves a name. Returns false if it is already used.
     fn take(&mut self, name: &Arc<str>) -> bool {
         let mut outer = self.outer;
         while let Some(names) = outer {
@@ -59,7 +60,7 @@ impl<'p> Names<'p> {
     }
 }
 
-/// The wanted name with `_` for what no identifier may hold.
+/// The requested name with `_` for characters that an identifier cannot contain.
 fn identifier(wanted: &str) -> String {
     let mut name: String = wanted.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     if name.chars().all(|c| c == '_') || name.starts_with(|c: char| c.is_ascii_digit()) {
@@ -68,7 +69,7 @@ fn identifier(wanted: &str) -> String {
     name
 }
 
-/// A literal. The written form has no negative ones, so `-1` is a negation.
+/// A literal. The written form has no negative literals, so `-1` is a negation.
 pub(crate) fn int(value: Value, span: Span) -> Expr {
     match value.checked_neg() {
         Some(positive) if value < 0 => unary(UnaryOp::Neg, int(positive, span), span),
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_become_identifiers_and_stay_apart() {
+    fn names_become_distinct_identifiers() {
         let mut names = Names::default();
         let mut check = |wanted: &str, expected: &str| assert_eq!(&*names.fresh(wanted), expected);
         check("x", "x");
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_are_never_negative_but_for_the_least() {
+    fn only_the_smallest_literal_is_negative() {
         assert_eq!(int(-1, Span::NONE), unary(UnaryOp::Neg, Expr::int(1), Span::NONE));
         assert_eq!(int(Value::MIN, Span::NONE), Expr::int(Value::MIN));
     }

@@ -1,12 +1,13 @@
 //! Input languages: text to program.
 //!
-//! One folder per language, each with a `parse` that turns a source into the written form of `palisade-program` or
-//! says everything that is wrong with it. [`parse()`] picks the language and runs the validator behind it.
+//! There is one folder per language. Each has a `parse` that turns a source into the written form of
+//! `palisade-program`, or reports everything that is wrong with it. [`parse()`] selects the language and then
+//! runs the validator.
 //!
 //! What is absent: nothing here lowers, runs or searches a program, reads files or prints diagnostics.
 //!
-//! *Guarantee*: no input panics, overflows the stack or takes more than linear time and memory. [`limits`] says where
-//! the parsers give up.
+//! *Guarantee*: no input causes a panic, overflows the stack or takes more than linear time and memory.
+//! [`limits`] lists the limits of the parsers.
 
 pub mod edit;
 mod generate;
@@ -40,10 +41,10 @@ pub enum Language {
 }
 
 impl Language {
-    /// All of them.
+    /// All languages.
     pub const ALL: [Language; 4] = [Language::Pal, Language::Rmm, Language::Litmus, Language::Trencher];
 
-    /// The name, as in `--input pal`; also the usual file extension.
+    /// The name, as in `--input pal`. It is also the usual file extension.
     pub fn name(self) -> &'static str {
         match self {
             Language::Pal => "pal",
@@ -58,7 +59,8 @@ impl Language {
         Language::ALL.into_iter().find(|language| language.name() == name)
     }
 
-    /// The language of files with that extension (without the dot). Trencher's files are often called `.txt`.
+    /// The language of files with that extension (without the dot). Trencher's files often have the extension
+    /// `.txt`.
     pub fn from_extension(extension: &str) -> Option<Language> {
         match extension {
             "txt" => Some(Language::Trencher),
@@ -73,19 +75,19 @@ impl fmt::Display for Language {
     }
 }
 
-/// A program that was read and found valid.
+/// A valid program.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// The program.
     pub program: Program,
-    /// What is suspicious about it.
+    /// Warnings about it.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Reads a program and validates it.
+/// Parses and validates a program.
 ///
-/// On failure the diagnostics hold at least one error; errors and warnings come in the order of their places. Of very
-/// many errors only the first [`limits::MAX_ERRORS`] are given and the rest are counted.
+/// On failure the diagnostics contain at least one error. Errors and warnings are in the order of the text.
+/// At most [`limits::MAX_ERRORS`] errors are returned; the rest are only counted.
 pub fn parse(language: Language, source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
     let Parsed { program, warnings } = read(language, source)?;
     let mut diagnostics = warnings;
@@ -98,7 +100,8 @@ pub fn parse(language: Language, source: &Source) -> Result<Parsed, Vec<Diagnost
     }
 }
 
-/// Reads a program without validating it: the text has the right form, but names may be missing and types may not fit.
+/// Parses a program without validating it. The text has the right form, but names may be undeclared and types
+/// may not match.
 pub fn read(language: Language, source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
     if source.text().len() >= limits::MAX_BYTES {
         let message = format!("the text is larger than {} MB", limits::MAX_BYTES / 1_000_000);

@@ -1,18 +1,18 @@
-//! Where the parsers give up, so that no input exhausts the stack or the memory.
+//! Limits of the parsers, so that no input exhausts the stack or the memory.
 
-/// Larger texts are refused: places in a text are 32 bits wide.
+/// Larger texts are rejected: positions in a text have 32 bits.
 pub const MAX_BYTES: usize = u32::MAX as usize;
 
-/// How deep statements, blocks and parenthesised expressions may nest in a text.
+/// How deeply statements, blocks and parenthesised expressions can nest.
 pub const MAX_NESTING: u32 = 200;
 
-/// How high the tree of one expression may be. A chain such as `a + a + …` grows the tree by one per operator.
-/// Everything that walks over expressions recurses, so this bounds the stack it needs.
+/// The maximum height of an expression tree. A chain such as `a + a + …` grows the tree by one per operator.
+/// All code that walks expressions is recursive, so this bounds its stack.
 pub const MAX_EXPR_DEPTH: u32 = 500;
 
-/// How large a program may be: one for each expression, two for each statement and declaration. One takes about a hundred
-/// bytes of memory.
+/// The maximum size of a program: one unit for each expression, two for each statement and declaration. A
+/// unit takes about a hundred bytes of memory.
 pub const MAX_SIZE: usize = 6_000_000;
 
-/// How many errors are reported one by one.
+/// How many errors are reported individually.
 pub const MAX_ERRORS: usize = 50;

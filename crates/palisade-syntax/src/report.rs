@@ -1,10 +1,10 @@
-//! Collecting and arranging diagnostics.
+//! Collects and sorts diagnostics.
 
 use crate::limits::MAX_ERRORS;
 use palisade_base::{Diagnostic, Label, Span};
 
-/// Collects diagnostics while parsing. Past [`MAX_ERRORS`] it only counts, so that megabytes of garbage do not become
-/// gigabytes of messages.
+/// Collects diagnostics while parsing. After [`MAX_ERRORS`] errors it only counts, so that megabytes of
+/// garbage do not become gigabytes of messages.
 #[derive(Default)]
 pub(crate) struct Report {
     kept: Vec<Diagnostic>,
@@ -14,7 +14,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Takes one more.
+    /// Adds a diagnostic.
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         let count = if diagnostic.is_error() { &mut self.errors } else { &mut self.warnings };
         *count += 1;
@@ -25,17 +25,18 @@ impl Report {
         }
     }
 
-    /// Whether the input has to be refused.
+    /// Whether there are errors, so that the input is rejected.
     pub(crate) fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
-    /// Whether one more error would be kept and not only counted: only then is it worth looking for a suggestion.
+    /// Whether one more error would be kept. Otherwise it would only be counted, and looking for a suggestion
+    /// would be wasted work.
     pub(crate) fn has_room(&self) -> bool {
         self.errors < MAX_ERRORS
     }
 
-    /// All of them, with the number of those that were only counted.
+    /// All diagnostics, followed by the number of errors that were only counted.
     pub(crate) fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         if let Some(place) = self.first_dropped {
             self.kept.push(too_many(self.errors - MAX_ERRORS, place));
@@ -44,8 +45,8 @@ impl Report {
     }
 }
 
-/// Sorts by place and keeps only the first [`MAX_ERRORS`] errors. What has no place concerns the whole text and is put at
-/// its start.
+/// Sorts by position and keeps only the first [`MAX_ERRORS`] errors. A diagnostic without a position concerns
+/// the whole text and is put at its start.
 pub(crate) fn arrange(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     for diagnostic in &mut diagnostics {
         diagnostic.labels.retain(|label| !label.span.is_none());
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_come_in_order_and_surplus_ones_are_counted() {
+    fn errors_are_sorted_and_surplus_errors_are_counted() {
         let error = |at: usize| Diagnostic::error("e", "wrong").at(Span::new(at..at + 1), "");
         let arranged = arrange((0..MAX_ERRORS + 7).rev().map(error).collect());
         assert_eq!(arranged.len(), MAX_ERRORS + 1);

@@ -8,9 +8,9 @@ use palisade_program::running::ThreadId;
 /// A run that was replayed, with everything needed to explain it.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// What the program was read from.
+    /// The text that the program was read from.
     pub source: &'a Source,
-    /// The program on its machine.
+    /// The program and its memory model.
     pub machine: Machine<'a>,
     /// The run.
     pub run: &'a Run,
@@ -19,9 +19,9 @@ pub struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// The state the run ends in.
+    /// The last state of the run.
     pub fn last_state(&self) -> &State {
-        self.replay.states.last().expect("a replay has at least the initial state")
+        self.replay.states.last().expect("a replay always has an initial state")
     }
 
     /// The name of a thread.

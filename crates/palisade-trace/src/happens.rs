@@ -1,25 +1,36 @@
-//! Happens-before of a run, and the cycle that shows that no sequentially consistent run has the same.
+//! The happens-before relation of a run, and the cycle that shows that no sequentially consistent run has the
+//! same relation.
 //!
-//! *Source.* Shasha and Snir, "Efficient and correct execution of parallel programs that share memory" (TOPLAS 1988); for store buffers section 4 of Bouajjani,
-//! Derevenetc, Meyer et al., "Lazy TSO reachability" (FASE 2015).
+//! *Source.* Shasha and Snir, "Efficient and correct execution of parallel programs that share memory"
+//! (TOPLAS 1988). For store buffers: section 4 of Bouajjani, Derevenetc, Meyer et al., "Lazy TSO
+//! reachability" (FASE 2015).
 //!
-//! *Definition.* The **events** of a run are its loads, stores and locked instructions, its atomic sections (one event each, whatever they access) and its
-//! `spawn`s. A store is one event, issued when it enters the buffer, taking effect when it reaches memory. They are related by
-//! - *program order*: the order in which a thread issues them; a `spawn` comes before the events of the thread it starts;
-//! - *reads-from*: from the store whose value a load returns to the load;
+//! *Definition.* The **events** of a run are its loads, stores and locked instructions, its atomic sections
+//! (one event each, whatever they access) and its `spawn`s. A store is one event. It is issued when it enters
+//! the buffer and takes effect when it reaches memory. Events are related by
+//! - *program order*: the order in which a thread issues them. A `spawn` comes before the events of the
+//!   thread it starts;
+//! - *reads-from*: from a store to each load that reads from it;
 //! - *coherence*: the order in which stores to one cell reach memory;
 //! - *from-read*: from a load to the stores that follow, in coherence, the one it reads from.
 //!
-//! A store still **pending** at the end of the run comes after all stores to its cell that have reached memory; pending stores of different threads are not ordered.
-//! So the relations of a run are among those of every longer run, and a cycle stays one however the run goes on. A load or locked instruction
-//! that ends the run with a fault is an event that reads: what it read decided what happened.
+//! A store that is still **pending** at the end of the run comes after all stores to its cell that have
+//! reached memory. Pending stores of different threads are not ordered. Therefore every longer run has the
+//! relations of this run and perhaps more, and a cycle remains a cycle however the run continues. A load or
+//! locked instruction that ends the run with a fault is an event that reads, because the value it read caused
+//! the fault.
 //!
-//! *Theorem.* A complete run (all buffers empty, no section open) has the events and relations of some sequentially consistent run iff they have no cycle: an order of the
-//! events that respects them is such a run. A program is **robust** under a model iff no run of it has a cycle. Robust programs reach the same
-//! verdicts as under SC: a bad state's run can be completed, or cut down to what happens before the fault, without a cycle.
+//! *Theorem.* A complete run (all buffers empty, no section open) has the events and relations of some
+//! sequentially consistent run iff they have no cycle: any order of the events that respects the relations is
+//! such a run. A program is **robust** under a model iff none of its runs has a cycle. A robust program has
+//! the same verdicts as under SC: a run to a bad state can be completed, or cut down to what happens before
+//! the fault, without a cycle.
 //!
-//! *Differences from the paper.* Its conflict order leaves out from-read edges of loads served by the own buffer; with them (as in the work it rests on) the
-//! relations of equivalent runs are the same. They never decide whether there is a cycle. Locked instructions, sections and `spawn` are ours.
+//! *Differences from the paper.*
+//! - The paper's conflict order leaves out the from-read edges of loads served by the thread's own buffer.
+//!   With these edges (as in the work it builds on) equivalent runs have the same relations. They never
+//!   decide whether there is a cycle.
+//! - Locked instructions, sections and `spawn` are our additions.
 
 use crate::{Replay, ReplayError, Run, take};
 use palisade_base::{Id, limits};
@@ -30,11 +41,13 @@ use std::collections::VecDeque;
 /// An event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// Whose.
+    /// The thread that issued it.
     pub thread: ThreadId,
-    /// The steps that issue it, counted from 0: one, or those of an atomic section that access memory or start threads.
+    /// The steps that issue it, counted from 0. There is one step, except for an atomic section: there it is
+    /// every step that accesses memory or starts a thread.
     pub steps: Vec<usize>,
-    /// The steps with which its store reached memory from the buffer, if it went through the buffer and did so.
+    /// The steps in which its store moved from the buffer to memory. Empty if it bypassed the buffer or is
+    /// still pending.
     pub updates: Vec<usize>,
 }
 
@@ -49,7 +62,7 @@ pub enum Relation {
     ReadsFrom,
     /// The first reaches memory before the second.
     Coherence,
-    /// The first reads what the second (or one before it) overwrites.
+    /// The first reads a value that the second, or a store before the second, overwrites.
     FromRead,
 }
 
@@ -71,53 +84,55 @@ impl Relation {
 pub struct Arrow {
     /// The earlier event, by index.
     pub from: usize,
-    /// The later one.
+    /// The later event, by index.
     pub to: usize,
-    /// How.
+    /// The relation that the pair belongs to.
     pub relation: Relation,
-    /// The cell it is about; none for program order and `starts`.
+    /// The cell concerned; `None` for program order and `starts`.
     pub cell: Option<CellId>,
 }
 
-/// Events and how they are related. Of each relation the arrows between neighbours are kept; the rest follows by transitivity.
+/// The events of a run and their relations. Only the arrows between neighbours are kept; the rest follow by
+/// transitivity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HappensBefore {
-    /// In the order in which they are issued.
+    /// The events, in the order in which they are issued.
     pub events: Vec<Event>,
-    /// Sorted.
+    /// The arrows, sorted.
     pub arrows: Vec<Arrow>,
 }
 
-/// A cycle: every arrow ends where the next begins, the last one where the first begins. No two neighbours are both in program order.
+/// A cycle: every arrow ends where the next begins, and the last ends where the first begins. No two
+/// consecutive arrows are both program order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cycle {
-    /// Its arrows, of which there are at least two.
+    /// The arrows of the cycle. There are at least two.
     pub arrows: Vec<Arrow>,
 }
 
-/// A run that no sequentially consistent run is like.
+/// A run whose happens-before relation no sequentially consistent run has.
 #[derive(Clone, Debug)]
 pub struct Violating {
-    /// The run, taken on the machine.
+    /// The run, replayed on the machine.
     pub replay: Replay,
-    /// Its events and how they are related.
+    /// Its events and their relations.
     pub happens_before: HappensBefore,
     /// A shortest cycle among them.
     pub cycle: Cycle,
 }
 
-/// Why a run does not show that a program is not robust.
+/// Why a run does not show that the program is not robust.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NotViolating {
-    /// It is no run.
+    /// It is not a run of the program.
     #[error(transparent)]
     NoRun(#[from] ReplayError),
-    /// Some sequentially consistent run is like it.
-    #[error("happens-before of the run has no cycle")]
+    /// Some sequentially consistent run has the same happens-before relation.
+    #[error("the happens-before relation of the run has no cycle")]
     NoCycle,
 }
 
-/// Takes a run on the machine and checks that its happens-before has a cycle.
+/// Replays a run and checks that its happens-before relation has a cycle.
 pub fn violating(machine: Machine<'_>, run: &Run) -> Result<Violating, NotViolating> {
     let replay = take(machine, run)?;
     let happens_before = HappensBefore::of(machine, run, &replay);
@@ -125,20 +140,21 @@ pub fn violating(machine: Machine<'_>, run: &Run) -> Result<Violating, NotViolat
     Ok(Violating { replay, happens_before, cycle })
 }
 
-/// The run up to the step that first makes happens-before have a cycle. A run that has none, or is none, comes back as it is.
+/// The run up to the step that first creates a cycle in happens-before. A run without a cycle, or one that
+/// cannot be replayed, is returned unchanged.
 pub fn until_cycle(machine: Machine<'_>, mut run: Run) -> Run {
     let has_cycle = |steps: usize| {
         let prefix = Run { memory: run.memory.clone(), steps: run.steps[..steps].to_vec() };
         violating(machine, &prefix).is_ok()
     };
-    // A cycle stays one in every longer run, so the prefixes with one are an upper part.
+    // A cycle remains one in every longer run, so the prefixes with a cycle are upward closed.
     let all: Vec<usize> = (0..=run.steps.len()).collect();
     let least = all.partition_point(|&steps| !has_cycle(steps));
     run.steps.truncate(least);
     run
 }
 
-/// Where a load finds its value, or where a store stands.
+/// The store that a load reads from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Store {
     Initial,
@@ -149,20 +165,20 @@ struct Building<'a> {
     machine: Machine<'a>,
     events: Vec<Event>,
     arrows: Vec<Arrow>,
-    /// Per thread its last event.
+    /// The last event of each thread.
     last: Vec<Option<usize>>,
-    /// Per cell the stores that have reached memory, in this order.
+    /// For each cell, the stores that have reached memory, in that order.
     order: Vec<Vec<usize>>,
-    /// Per thread its pending stores, oldest first; `None` for barriers.
+    /// For each thread, its pending stores, oldest first; `None` for barriers.
     pending: Vec<Vec<Option<(CellId, usize)>>>,
-    /// Loads: who reads what from whom.
+    /// For each load: its event, the cell, and the store that it reads from.
     reads: Vec<(usize, CellId, Store)>,
-    /// The event of the open section.
+    /// The event of the open section, if there is one.
     section: Option<usize>,
 }
 
 impl HappensBefore {
-    /// The happens-before of a run that was taken.
+    /// The happens-before relation of a replayed run.
     pub fn of(machine: Machine<'_>, run: &Run, replay: &Replay) -> HappensBefore {
         let threads = replay.states.last().map_or(0, |state| state.threads.len());
         let mut building = Building {
@@ -183,7 +199,8 @@ impl HappensBefore {
         building.finish()
     }
 
-    /// A shortest cycle: the fewest arrows, a stretch of program order counting as one. The first of them in the order of events.
+    /// A shortest cycle: one with the fewest arrows, where consecutive arrows in program order count as one.
+    /// Ties go to the first cycle in the order of events.
     pub fn cycle(&self) -> Option<Cycle> {
         let on_cycle = self.strongly_connected();
         let mut next: Vec<Vec<Arrow>> = vec![Vec::new(); self.events.len()];
@@ -192,7 +209,7 @@ impl HappensBefore {
                 next[arrow.from].push(*arrow);
             }
         }
-        // Program order in one leap, to the events from which the thread is left.
+        // Follow program order in one step, to the events from which an arrow leaves the thread.
         let leaves: Vec<usize> = (0..self.events.len()).filter(|&event| !next[event].is_empty()).collect();
         let cycle_events: Vec<usize> = (0..self.events.len()).filter(|&event| on_cycle[event]).collect();
         for &from in &cycle_events {
@@ -210,9 +227,9 @@ impl HappensBefore {
         shortest.min_by_key(|arrows| (arrows.len(), arrows[0].from)).map(|arrows| Cycle { arrows })
     }
 
-    /// For each event whether it is on some cycle, or between two.
+    /// For each event, whether it is on a cycle or on a path between two cycles.
     fn strongly_connected(&self) -> Vec<bool> {
-        // Take away, again and again, events that nothing comes before or that come before nothing.
+        // Repeatedly remove events without predecessors and events without successors.
         let mut alive = vec![true; self.events.len()];
         for forward in [true, false] {
             let mut count = vec![0usize; self.events.len()];
@@ -239,7 +256,7 @@ impl HappensBefore {
     }
 }
 
-/// A shortest way from one event to another, by at least one arrow.
+/// A shortest path from one event to another, with at least one arrow.
 fn shortest_to(next: &[Vec<Arrow>], start: usize, goal: usize) -> Option<Vec<Arrow>> {
     let mut by: Vec<Option<Arrow>> = vec![None; next.len()];
     let mut queue = VecDeque::from([start]);
@@ -253,7 +270,7 @@ fn shortest_to(next: &[Vec<Arrow>], start: usize, goal: usize) -> Option<Vec<Arr
             if arrow.to == goal {
                 let mut arrows = vec![arrow];
                 while arrows[arrows.len() - 1].from != start {
-                    arrows.push(by[arrows[arrows.len() - 1].from].expect("the way leads back to the start"));
+                    arrows.push(by[arrows[arrows.len() - 1].from].expect("the path leads back to the start"));
                 }
                 arrows.reverse();
                 return Some(arrows);
@@ -304,7 +321,9 @@ impl Building<'_> {
                 }
             }
             Effect::Updated(cell, _) => {
-                let Action::Update { position } = action else { unreachable!("only updates update") };
+                let Action::Update { position } = action else {
+                    unreachable!("only an update has the effect `Updated`")
+                };
                 let buffer = &mut self.pending[thread.index()];
                 let (_, event) = buffer.remove(position).expect("barriers do not reach memory");
                 let barriers = buffer.iter().take_while(|entry| entry.is_none()).count();
@@ -368,13 +387,13 @@ impl Building<'_> {
 
     fn writes(&mut self, event: usize, cell: CellId) {
         let order = &mut self.order[cell.index()];
-        // A section may write a cell twice: to others it is one store.
+        // A section can write a cell twice. To other threads it is one store.
         if order.last() != Some(&event) {
             order.push(event);
         }
     }
 
-    /// The cell that a load or locked instruction which ended in a fault has read.
+    /// The cell read by a load or locked instruction that ended in a fault.
     fn faulting_read(&self, thread: ThreadId, action: Action, before: &State) -> Option<CellId> {
         let Action::Execute { edge, .. } = action else { return None };
         let top = before.threads[thread].top();
@@ -421,9 +440,10 @@ impl Building<'_> {
                     order.iter().position(|&other| other == from).map(|position| position + 1)
                 }
             };
-            // A load that was served by a store still pending: nothing is known to overwrite it.
+            // A load served by a store that is still pending. Nothing is known to overwrite that store.
             let Some(mut place) = place else { continue };
-            // A locked instruction or section that overwrites what it has read: others overwrite what it wrote.
+            // A locked instruction or section that overwrites the value it read. Others overwrite what it
+            // wrote.
             while order.get(place) == Some(&event) {
                 place += 1;
             }

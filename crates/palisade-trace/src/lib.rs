@@ -1,11 +1,17 @@
-//! Runs of the store-buffer machine, and the checker that trusts nobody.
+//! Runs of the store-buffer machine, and the checker that trusts no engine.
 //!
-//! A [`Run`] says where a run starts and which steps it takes; [`replay`](fn@replay) takes these steps on the machine of `palisade-memory` and says
-//! whether they are all possible and what is bad at the end. Engines hand back runs, whatever semantics they search.
+//! A [`Run`] has an initial memory and a list of steps. [`replay`](fn@replay) executes these steps on the
+//! machine of `palisade-memory`. It checks that each step is possible and that the last state is bad. Every
+//! engine returns runs of this form, whatever semantics it searches.
 //!
-//! Around that: [`links`] says which step overtook which store, [`HappensBefore`] how the accesses of a run are ordered, and its [`Cycle`] that no sequentially
-//! consistent run is like it, [`shorten`](fn@shorten) makes runs easier to read, [`settle`](fn@settle) puts their stores to memory early, [`undelayed`](fn@undelayed) runs under SC are runs with buffers, and [`WitnessFile`] is the form in
-//! which a run is kept in a file and checked again later.
+//! The other parts work on runs:
+//! - [`links`] finds which step overtook which store.
+//! - [`HappensBefore`] orders the accesses of a run. A [`Cycle`] in it shows that no sequentially consistent
+//!   run has the same order.
+//! - [`shorten`](fn@shorten) makes runs easier to read.
+//! - [`settle`](fn@settle) moves the updates of a run as early as possible.
+//! - [`undelayed`](fn@undelayed) turns a run under SC into a run with store buffers.
+//! - [`WitnessFile`] stores a run in a file so that it can be checked again later.
 //!
 //! What is absent: no search, and no code of any engine.
 
@@ -39,10 +45,10 @@ pub use witness_file::{
 use palisade_memory::Step;
 use palisade_program::Value;
 
-/// A run: initial memory and steps.
+/// A run: the initial memory and the steps.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Run {
-    /// What memory holds at the start, by cell.
+    /// The initial value of each cell.
     pub memory: Vec<Value>,
     /// The steps in order.
     pub steps: Vec<Step>,

@@ -1,11 +1,12 @@
-//! What threads are called.
+//! Names of threads.
 
 use palisade_base::Id;
 use palisade_memory::State;
 use palisade_program::running::{System, ThreadId};
 
-/// The name of a thread in a state: that of its instance (`P(0)`, `Worker[2]`), or for a spawned thread that of its role, with `#2`, `#3`, … behind
-/// it for the second, third, … spawned thread of that role.
+/// The name of a thread in a state. An initial thread has the name of its instance (`P(0)`, `Worker[2]`). A
+/// spawned thread has the name of its role; the second, third, … spawned thread of that role gets the suffix
+/// `#2`, `#3`, …
 ///
 /// # Panics
 /// If the state has no such thread.

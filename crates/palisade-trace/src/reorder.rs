@@ -1,29 +1,32 @@
 //! Which steps overtook which stores.
 //!
-//! On a machine with store buffers a run breaks a program because some access took effect before an older store of the same thread did. This file finds these
-//! places in a run that was replayed: loads and locked instructions that went to memory while own stores were pending, and (under PSO) stores that
-//! reached memory before older ones.
+//! On a machine with store buffers, a run breaks a program because some access took effect before an older
+//! store of the same thread did. This file finds these accesses in a replayed run:
+//! - loads and locked instructions that accessed memory while older stores of their thread were pending;
+//! - under PSO, stores that reached memory before older ones.
 //!
-//! *Invariant*: the shadow of a buffer, which holds the step of each pending store, is as long as the buffer itself after every step.
+//! *Invariant*: the shadow of a buffer, which holds the step of each pending store, has the same length as
+//! the buffer after every step.
 
 use crate::{Replay, Run};
 use palisade_base::{Id, limits};
 use palisade_memory::{Action, Effect};
 
-/// How the steps of a run hang together. Steps are counted from 0 here.
+/// How the steps of a run are connected. Steps are counted from 0 here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Links {
-    /// For each step the earlier store steps of the same thread that it overtook: those still pending when a load or locked instruction went
-    /// to memory, or those older than a store that reached memory before them.
+    /// For each step, the earlier store steps of the same thread that it overtook. For a load or locked
+    /// instruction, these are the stores that were pending when it accessed memory. For an update, these are
+    /// the older stores that were still pending.
     pub overtakes: Vec<Vec<usize>>,
-    /// For each update the step that put the store into the buffer.
+    /// For each update, the step that put the store into the buffer.
     pub store_of: Vec<Option<usize>>,
 }
 
-/// Finds out how the steps of a replayed run hang together.
+/// Finds how the steps of a replayed run are connected.
 pub fn links(run: &Run, replay: &Replay) -> Links {
     let mut links = Links { overtakes: Vec::new(), store_of: Vec::new() };
-    // For each thread the step of each entry of its buffer; `None` for barriers.
+    // For each thread, the step of each entry of its buffer; `None` for barriers.
     let mut shadows: Vec<Vec<Option<usize>>> = Vec::new();
     for (index, (step, effect)) in run.steps.iter().zip(&replay.effects).enumerate() {
         limits::go_on();

@@ -1,17 +1,17 @@
-//! Taking the steps of a run one by one on the trusted machine.
+//! Executes the steps of a run one by one on the trusted machine.
 
 use crate::Run;
 use palisade_base::limits;
 use palisade_memory::{Effect, Machine, Refusal, State, Violation};
 
-/// A run that was taken: the states it passes and what each step did.
+/// A replayed run: the states it passes through and what each step did.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// The states: one more than there are steps.
+    /// The states. There is one more state than there are steps.
     pub states: Vec<State>,
     /// What each step did.
     pub effects: Vec<Effect>,
-    /// What is bad about the last state, if anything.
+    /// Why the last state is bad, if it is.
     pub violation: Option<Violation>,
 }
 
@@ -24,20 +24,20 @@ pub enum ReplayError {
     /// A step is not possible. Steps are counted from 1.
     #[error("step {step} is not possible: {refusal}")]
     Refused {
-        /// Which step, from 1.
+        /// The number of the step, from 1.
         step: usize,
-        /// Why.
+        /// Why it is not possible.
         refusal: Refusal,
     },
-    /// All steps are possible, but they lead nowhere bad.
-    #[error("after step {steps}, the last, nothing is wrong with the state")]
+    /// All steps are possible, but the last state is not bad.
+    #[error("the state after step {steps}, the last one, violates nothing")]
     NotBad {
-        /// How many steps there are.
+        /// The number of steps.
         steps: usize,
     },
 }
 
-/// The run up to its first bad state. A run that cannot be replayed comes back as it is.
+/// The run up to its first bad state. A run that cannot be replayed is returned unchanged.
 pub fn until_bad(machine: Machine<'_>, mut run: Run) -> Run {
     let Some(mut state) = machine.initial_state(&run.memory) else { return run };
     for position in 0..run.steps.len() {
@@ -54,7 +54,7 @@ pub fn until_bad(machine: Machine<'_>, mut run: Run) -> Run {
     run
 }
 
-/// Takes the steps of a run and checks that the last state is bad.
+/// Executes the steps of a run and checks that the last state is bad.
 pub fn replay(machine: Machine<'_>, run: &Run) -> Result<Replay, ReplayError> {
     let replay = take(machine, run)?;
     match replay.violation {
@@ -63,7 +63,7 @@ pub fn replay(machine: Machine<'_>, run: &Run) -> Result<Replay, ReplayError> {
     }
 }
 
-/// Takes the steps of a run, wherever they lead.
+/// Executes the steps of a run, whatever state they lead to.
 pub fn take(machine: Machine<'_>, run: &Run) -> Result<Replay, ReplayError> {
     let mut states = vec![machine.initial_state(&run.memory).ok_or(ReplayError::NotInitial)?];
     let mut effects = Vec::with_capacity(run.steps.len());

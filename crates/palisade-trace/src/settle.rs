@@ -1,12 +1,17 @@
-//! Runs whose stores reach memory as early as they can and whose local steps come late, and runs taken over to a program with other fences.
+//! Moves updates as early and local steps as late as possible in a run, and transfers runs to a program with
+//! other fences.
 //!
-//! *Problem.* A run in which a store waits longer than it has to seems to need that wait: whoever asks which fences would forbid the run gets too many answers.
+//! *Problem.* If a store waits longer than it has to, the run seems to depend on that wait. A search for
+//! fences that forbid the run then gets too many answers.
 //!
-//! *Method.* The stores are taken one by one, and each is put to memory right behind the step that stored it, or as soon behind it as the rest still is a run that shows
-//! the same; that is tried on the machine each time. Steps that concern nobody but their thread then go right in front of its next step that does, or to the end of the run: whatever
-//! they wait for may happen before them.
+//! *Method.* The stores are handled one by one. Each update is moved directly after its store, or to the
+//! earliest place after it where the result is still a run that satisfies the caller's condition. This is
+//! checked on the machine each time. Then each local step, which concerns only its own thread, is moved
+//! directly before the next non-local step of its thread, or to the end of the run. So whatever it waits for
+//! can happen before it.
 //!
-//! Both functions know a store by the step that made it, since its position in the buffer depends on the stores and barriers before it.
+//! Both functions identify a store by the step that issued it, because its position in the buffer depends on
+//! the stores and barriers before it.
 
 use crate::shorten::follow;
 use crate::{Run, take};
@@ -15,33 +20,34 @@ use palisade_memory::{Action, Effect, Machine, Step};
 use palisade_program::Value;
 use palisade_program::running::{Instr, ThreadId};
 
-/// How many steps of the machine are spent on one run.
+/// How many machine steps are spent on one run.
 const WORK: usize = 500_000;
 
-/// A step whose store, if it is an update, is known by the step that made it.
+/// A step. An update identifies its store by the step that issued it.
 #[derive(Clone, Copy)]
 enum Named {
     Execute { id: usize, step: Step },
     Update { thread: ThreadId, store: usize },
 }
 
-/// In which order stores are put to memory earlier. What one gains another may lose.
+/// In which order stores are handled. Moving one update earlier may prevent moving another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Priority {
-    /// The stores of the run from first to last.
+    /// From the first store of the run to the last.
     First,
-    /// From last to first.
+    /// From the last store to the first.
     Last,
 }
 
-/// Puts stores to memory as early as possible, also those that never got there, and takes local steps as late as possible, as long as `still` holds for the run. A run that the
-/// machine does not take comes back as it is.
+/// Moves updates as early as possible and local steps as late as possible, as long as `still` holds for the
+/// run. Stores that never reached memory get an update too. A run that cannot be replayed is returned
+/// unchanged.
 pub fn settle(machine: Machine<'_>, run: Run, priority: Priority, still: &dyn Fn(&Run) -> bool) -> Run {
     let early = early_stores(machine, run, priority, still);
     late_locals(machine, &early).filter(|run| take(machine, run).is_ok() && still(run)).unwrap_or(early)
 }
 
-/// The run with local steps moved back. Those of after a fault in other threads are left out.
+/// The run with local steps moved later. Local steps of other threads that would follow a fault are left out.
 fn late_locals(machine: Machine<'_>, run: &Run) -> Option<Run> {
     let replay = take(machine, run).ok()?;
     let mut waiting: Vec<Vec<Step>> = Vec::new();
@@ -55,7 +61,7 @@ fn late_locals(machine: Machine<'_>, run: &Run) -> Option<Run> {
             continue;
         };
         let code = &machine.system.codes[before.threads[step.thread].top().code];
-        // While an atomic section is open, nobody else does anything.
+        // While an atomic section is open, no other thread does anything.
         let opens = matches!(code.edges()[edge].instr, Instr::AtomicBegin | Instr::AtomicEnd);
         if replay.effects[index] == Effect::Local && !opens {
             waiting[step.thread.index()].push(step);
@@ -105,12 +111,13 @@ fn early_stores(machine: Machine<'_>, run: Run, priority: Priority, still: &dyn 
     best
 }
 
-/// The same run of another program that has the same edges but other instructions on some of them that only concern buffers; `None` if it has no such run.
+/// The same run in another program. The two programs have the same edges, and differ only in instructions
+/// that concern buffers. `None` if the other program has no such run.
 pub fn transfer(from: Machine<'_>, to: Machine<'_>, run: &Run) -> Option<Run> {
     perform(to, &run.memory, &named(from, run)?)
 }
 
-/// The steps of a run with names for its stores; `None` if the machine does not take it.
+/// The steps of a run with their stores identified; `None` if the run cannot be replayed.
 fn named(machine: Machine<'_>, run: &Run) -> Option<Vec<Named>> {
     let mut state = machine.initial_state(&run.memory)?;
     let mut shadows: Vec<Vec<Option<usize>>> = Vec::new();
@@ -133,7 +140,7 @@ fn named(machine: Machine<'_>, run: &Run) -> Option<Vec<Named>> {
     Some(steps)
 }
 
-/// The steps that put something into a buffer that can reach memory.
+/// The steps that put a store into a buffer. Barriers do not count.
 fn stores(machine: Machine<'_>, memory: &[Value], steps: &[Named]) -> Vec<(usize, ThreadId)> {
     let mut found = Vec::new();
     perform_and(machine, memory, steps, &mut |store, thread| found.push((store, thread)));
@@ -144,7 +151,7 @@ fn perform(machine: Machine<'_>, memory: &[Value], steps: &[Named]) -> Option<Ru
     perform_and(machine, memory, steps, &mut |_, _| {})
 }
 
-/// Takes all the steps; `None` if one is not possible. Tells of every store that is put into a buffer.
+/// Executes all steps; `None` if one is not possible. Calls back for every store that enters a buffer.
 fn perform_and(
     machine: Machine<'_>,
     memory: &[Value],

@@ -1,14 +1,17 @@
-//! Making a run shorter and easier to read.
+//! Makes a run shorter and easier to read.
 //!
-//! *Problem.* Engines find runs in the order of their own search: with steps that do not matter and with threads interleaved more finely than needed.
+//! *Problem.* Engines find runs in the order of their own search. Such runs contain irrelevant steps, and
+//! their threads are interleaved more finely than needed.
 //!
-//! *Method.* Steps are left out greedily as long as the rest still is a run to a bad state, which is tried on the machine each time: the ends of threads,
-//! pending stores that need not reach memory, rounds of loops, and at last blocks of any steps. Then blocks of one thread's steps are moved
-//! next to each other where the run stays a witness.
+//! *Method.* Steps are removed greedily as long as the rest is still a run to a bad state. This is checked on
+//! the machine each time. The candidates are, in this order: the ends of threads, updates that are not
+//! needed, loop iterations, and arbitrary blocks of steps. Then steps of the same thread are moved next to
+//! each other where the run remains a witness.
 //!
-//! *Guarantee.* The result replays, ends in a bad state and is not longer; it need not be a shortest one. A run that is no witness is handed back as it is.
+//! *Guarantee.* The result replays, ends in a bad state and is not longer than the input. It need not be a
+//! shortest run. A run that is not a witness is returned unchanged.
 //!
-//! *Cost.* At most 2 × [`WORK`] steps of the machine, whatever the length of the run.
+//! *Cost.* At most 2 × [`WORK`] machine steps, whatever the length of the run.
 
 use crate::{Run, links, replay};
 use palisade_base::{Id, limits};
@@ -18,10 +21,11 @@ use palisade_program::running::{EdgeId, ThreadId};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// How many steps of the machine are spent on leaving steps out, and again on rearranging them: less than a second's work each.
+/// How many machine steps are spent on removing steps, and again on rearranging them. Each takes less than a
+/// second.
 const WORK: usize = 500_000;
 
-/// Leaves out and rearranges steps of a witness.
+/// Removes and rearranges steps of a witness.
 pub fn shorten(machine: Machine<'_>, run: Run) -> Run {
     let Some(moves) = to_moves(machine, &run) else { return run };
     let mut work = usize::MAX;
@@ -34,7 +38,7 @@ pub fn shorten(machine: Machine<'_>, run: Run) -> Run {
         shortener.drop_ends_of_threads();
         shortener.drop_rounds();
         shortener.drop_blocks();
-        // In another order more may be left out.
+        // In another order more steps may be removable.
         shortener.gather();
         if shortener.best.moves.len() == before || shortener.work == 0 {
             break;
@@ -45,20 +49,21 @@ pub fn shorten(machine: Machine<'_>, run: Run) -> Run {
     Run { memory: shortener.memory, steps: shortener.best.steps }
 }
 
-/// How often consecutive steps belong to different threads.
+/// How often two consecutive steps belong to different threads.
 pub fn context_switches(steps: &[Step]) -> usize {
     steps.windows(2).filter(|pair| pair[0].thread != pair[1].thread).count()
 }
 
-/// A step in terms that stay valid when other steps are left out or moved. Moves are known by their index in the first run.
+/// A step in terms that stay valid when other steps are removed or moved. A move is identified by its index
+/// in the first run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Move {
     id: usize,
     owner: Owner,
-    what: What,
+    action: MoveAction,
 }
 
-/// Whose move.
+/// The thread that makes a move.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Owner {
     /// A thread that exists from the start.
@@ -68,7 +73,7 @@ enum Owner {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum What {
+enum MoveAction {
     Execute {
         edge: EdgeId,
         choice: Option<Value>,
@@ -77,7 +82,7 @@ enum What {
     Update(usize),
 }
 
-/// The moves of a witness; `None` if the run is none.
+/// The moves of a witness; `None` if the run is not a witness.
 fn to_moves(machine: Machine<'_>, run: &Run) -> Option<Vec<Move>> {
     let replay = replay(machine, run).ok()?;
     let links = links(run, &replay);
@@ -85,11 +90,11 @@ fn to_moves(machine: Machine<'_>, run: &Run) -> Option<Vec<Move>> {
     let mut moves = Vec::new();
     for (id, step) in run.steps.iter().enumerate() {
         limits::go_on();
-        let what = match step.action {
-            Action::Execute { edge, choice } => What::Execute { edge, choice },
-            Action::Update { .. } => What::Update(links.store_of[id].expect("an update has its store")),
+        let action = match step.action {
+            Action::Execute { edge, choice } => MoveAction::Execute { edge, choice },
+            Action::Update { .. } => MoveAction::Update(links.store_of[id].expect("an update has a store")),
         };
-        moves.push(Move { id, owner: owners[step.thread.index()], what });
+        moves.push(Move { id, owner: owners[step.thread.index()], action });
         if replay.states[id + 1].threads.len() > owners.len() {
             owners.push(Owner::SpawnedBy(id));
         }
@@ -97,18 +102,20 @@ fn to_moves(machine: Machine<'_>, run: &Run) -> Option<Vec<Move>> {
     Some(moves)
 }
 
-/// Moves that were taken and lead to a bad state.
+/// Moves that were executed and lead to a bad state.
 struct Performed {
     moves: Vec<Move>,
     steps: Vec<Step>,
-    /// Where the thread was before its move, as a hash of its frames' codes and locations. What looks the same is only tried, so a collision does no harm.
+    /// Where the thread was before its move, as a hash of its frames' codes and locations. Equal hashes only
+    /// suggest a candidate, which is then tried, so a collision does no harm.
     places: Vec<u64>,
-    /// Where all threads were before the move.
+    /// Where all threads were before the move, as a hash.
     places_of_all: Vec<u64>,
 }
 
-/// Takes the moves up to the first bad state. Updates of stores that were not taken are left out, as are the moves of threads that were not spawned. `None` if a
-/// move is not possible, nothing bad happens, or the work is used up.
+/// Executes the moves up to the first bad state. Updates whose store was not executed are left out, and so
+/// are the moves of threads that were not spawned. `None` if a move is not possible, no bad state is reached,
+/// or the work is used up.
 fn perform(machine: Machine<'_>, memory: &[Value], moves: &[Move], work: &mut usize) -> Option<Performed> {
     let mut state = machine.initial_state(memory)?;
     let mut done = Performed { moves: vec![], steps: vec![], places: vec![], places_of_all: vec![] };
@@ -122,15 +129,15 @@ fn perform(machine: Machine<'_>, memory: &[Value], moves: &[Move], work: &mut us
         }
         let Some(&thread) = threads.get(&mv.owner) else { continue };
         let shadow = shadows.entry(mv.owner).or_default();
-        let action = match mv.what {
-            What::Execute { edge, choice } => Action::Execute { edge, choice },
-            What::Update(store) => match shadow.iter().position(|&entry| entry == Some(store)) {
+        let action = match mv.action {
+            MoveAction::Execute { edge, choice } => Action::Execute { edge, choice },
+            MoveAction::Update(store) => match shadow.iter().position(|&entry| entry == Some(store)) {
                 Some(position) => Action::Update { position },
                 None => continue,
             },
         };
         let step = Step { thread, action };
-        // A step copies the state, and that takes long if stacks are high.
+        // A step copies the state, which is slow when stacks are deep.
         let frames: usize = state.threads.iter().map(|thread| thread.frames.len()).sum();
         *work = work.checked_sub(1 + frames / 8)?;
         let (next, _) = machine.step(&state, step).ok()?;
@@ -147,7 +154,7 @@ fn perform(machine: Machine<'_>, memory: &[Value], moves: &[Move], work: &mut us
     machine.violation(&state).map(|_| done)
 }
 
-/// Keeps the list of the moves whose stores are pending (`None` for barriers) in step with the buffer.
+/// Keeps the list of moves whose stores are pending (`None` for barriers) in step with the buffer.
 pub(crate) fn follow(shadow: &mut Vec<Option<usize>>, id: usize, action: Action, buffer: &[Pending]) {
     match action {
         Action::Update { position } => {
@@ -174,13 +181,13 @@ fn place(threads: &[Thread]) -> u64 {
 struct Shortener<'a> {
     machine: Machine<'a>,
     memory: Vec<Value>,
-    /// Steps of the machine that may still be taken.
+    /// Machine steps that can still be executed.
     work: usize,
     best: Performed,
 }
 
 impl Shortener<'_> {
-    /// Takes over the moves if they lead to a bad state.
+    /// Accepts the moves if they lead to a bad state.
     fn accept(&mut self, moves: &[Move]) -> bool {
         if self.work < moves.len() {
             self.work = 0;
@@ -195,7 +202,7 @@ impl Shortener<'_> {
         }
     }
 
-    /// Takes over the best run without the moves at these (ascending) indices, if that leads to a bad state.
+    /// Accepts the best run without the moves at these (ascending) indices, if that leads to a bad state.
     fn accept_without(&mut self, dropped: &[usize]) -> bool {
         let kept = |index: &usize| dropped.binary_search(index).is_err();
         let indices = (0..self.best.moves.len()).filter(kept);
@@ -215,16 +222,16 @@ impl Shortener<'_> {
     }
 
     /// Indices of the moves of a thread.
-    fn indices(&self, owner: Owner, wanted: fn(What) -> bool) -> Vec<usize> {
+    fn indices(&self, owner: Owner, wanted: fn(MoveAction) -> bool) -> Vec<usize> {
         limits::go_on();
         let moves = self.best.moves.iter().enumerate();
-        moves.filter(|(_, mv)| mv.owner == owner && wanted(mv.what)).map(|(index, _)| index).collect()
+        moves.filter(|(_, mv)| mv.owner == owner && wanted(mv.action)).map(|(index, _)| index).collect()
     }
 
-    /// Leaves out the last moves of threads, and the last updates.
+    /// Removes the last moves of threads, and the last updates.
     fn drop_ends_of_threads(&mut self) {
         for owner in self.owners() {
-            for wanted in [|_| true, |what| matches!(what, What::Update(_))] {
+            for wanted in [|_| true, |action| matches!(action, MoveAction::Update(_))] {
                 let mut size = self.indices(owner, wanted).len();
                 while size > 0 {
                     limits::go_on();
@@ -238,7 +245,8 @@ impl Shortener<'_> {
         }
     }
 
-    /// Leaves out common rounds: what all threads do until they are all back where they were. Stores of before may still reach memory meanwhile.
+    /// Removes common iterations: everything that all threads do until they are all back where they were.
+    /// Earlier stores may still reach memory in the meantime.
     fn drop_common_rounds(&mut self) {
         let mut from = 0;
         while from < self.best.moves.len() && self.work > 0 {
@@ -248,7 +256,7 @@ impl Shortener<'_> {
             let last = (from + 1..self.best.moves.len()).rev().find(again);
             let next = (from + 1..self.best.moves.len()).find(again);
             let dropped = [last, next.filter(|_| next != last)].into_iter().flatten().any(|to| {
-                let executed = |at: &usize| matches!(self.best.moves[*at].what, What::Execute { .. });
+                let executed = |at: &usize| matches!(self.best.moves[*at].action, MoveAction::Execute { .. });
                 let instructions: Vec<usize> = (from..to).filter(executed).collect();
                 let everything: Vec<usize> = (from..to).collect();
                 (!instructions.is_empty() && self.accept_without(&instructions))
@@ -260,12 +268,13 @@ impl Shortener<'_> {
         }
     }
 
-    /// Leaves out rounds: what a thread does from one visit of a place to a later visit of the same place.
+    /// Removes iterations: everything a thread does from one visit of a place to a later visit of the same
+    /// place.
     fn drop_rounds(&mut self) {
         for owner in self.owners() {
             let mut from = 0;
             loop {
-                let indices = self.indices(owner, |what| matches!(what, What::Execute { .. }));
+                let indices = self.indices(owner, |action| matches!(action, MoveAction::Execute { .. }));
                 if from >= indices.len() || self.work == 0 {
                     break;
                 }
@@ -282,7 +291,7 @@ impl Shortener<'_> {
         }
     }
 
-    /// Leaves out blocks of any steps, large ones first.
+    /// Removes blocks of arbitrary steps, large ones first.
     fn drop_blocks(&mut self) {
         let mut size = self.best.moves.len() / 2;
         while size > 0 && self.work > 0 {

@@ -1,7 +1,8 @@
 //! Triangular races at the end of a run under SC, checked step by step.
 //!
-//! *Source.* Owens, "Reasoning about the implementation of concurrency abstractions on x86-TSO" (ECOOP 2010): a thread loads a cell that another stores to at the same time, having stored
-//! to another cell before and not waited since until that has reached memory.
+//! *Source.* Owens, "Reasoning about the implementation of concurrency abstractions on x86-TSO" (ECOOP 2010).
+//! In a triangular race, a thread loads a cell while another thread stores to it. The loading thread has
+//! stored to a different cell before, and has not waited since then for that store to reach memory.
 
 use crate::{Replay, ReplayError, Run, take};
 use palisade_base::limits;
@@ -11,26 +12,26 @@ use palisade_program::running::{CellId, Instr, ThreadId};
 /// A triangular race. Steps are counted from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Triangle {
-    /// The store that nothing has waited for.
+    /// The earlier store, which nothing has waited for.
     pub store: usize,
-    /// The load of the same thread; or the start of a thread.
+    /// The later load of the same thread, or its `spawn`.
     pub load: usize,
-    /// The other thread's store to the cell loaded; none if a thread is started.
+    /// The other thread's store to the loaded cell; `None` for a `spawn`.
     pub rival: Option<usize>,
 }
 
-/// Why a run shows no triangular race.
+/// Why a run does not show a triangular race.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoTriangle {
-    /// It is no run under SC.
+    /// It is not a run under SC.
     #[error(transparent)]
     NoRun(#[from] ReplayError),
-    /// It does not end with a race.
+    /// It does not end with a triangular race.
     #[error("the run does not end with a triangular race")]
     NoRace,
 }
 
-/// Takes a run on the machine, which must be one without buffers, and checks that it ends with a triangular race.
+/// Replays a run on the machine, which must have no buffers, and checks that it ends with a triangular race.
 pub fn triangle(machine: Machine<'_>, run: &Run) -> Result<(Replay, Triangle), NoTriangle> {
     let replay = take(machine, run)?;
     let checker = Checker { machine, run, replay: &replay };
@@ -38,7 +39,7 @@ pub fn triangle(machine: Machine<'_>, run: &Run) -> Result<(Replay, Triangle), N
     Ok((replay, found))
 }
 
-/// Whether the other thread may have other accesses before its store.
+/// Whether the other thread can have other accesses before its store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Earlier {
     Allowed,
@@ -85,7 +86,7 @@ impl Checker<'_> {
         (thread != own).then_some((from, to))
     }
 
-    /// The cell that a step loads plainly, whether or not that is an error.
+    /// The cell that a step reads with a plain load, whether or not that causes a fault.
     fn loaded(&self, step: usize) -> Option<CellId> {
         let before = &self.replay.states[step];
         match self.replay.effects[step] {
@@ -103,7 +104,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The newest store of the step's thread before it, if nothing has waited for it and it does not go to the cell given.
+    /// The newest store of the step's thread before the step, if nothing has waited for it and it goes to a
+    /// different cell than the given one.
     fn waiting_store(&self, step: usize, cell: Option<CellId>) -> Option<usize> {
         let thread = self.run.steps[step].thread;
         for earlier in (0..step).rev().filter(|&earlier| self.run.steps[earlier].thread == thread) {
@@ -123,7 +125,8 @@ impl Checker<'_> {
         holds(&self.replay.states[step]) || holds(&self.replay.states[step + 1])
     }
 
-    /// The step that stores to the cell, if the last of the steps are one access, or one section, and what comes before them in these steps may.
+    /// The step that stores to the cell, if these steps end with a single access or section that does so and
+    /// `before` permits the steps before it.
     fn only_store(&self, from: usize, to: usize, cell: CellId, before: Earlier) -> Option<usize> {
         let thread = self.run.steps[from].thread;
         let plain = |step: &usize| {

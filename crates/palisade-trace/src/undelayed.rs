@@ -4,7 +4,8 @@ use crate::Run;
 use palisade_base::limits;
 use palisade_memory::{Action, Effect, Machine, Step};
 
-/// The run with the same instructions on a machine with store buffers, in which every store reaches memory at once. `None` if it is no run under SC.
+/// The run with the same instructions on a machine with store buffers, in which every store reaches memory at
+/// once. `None` if it is not a run under SC.
 pub fn undelayed(machine: Machine<'_>, run: &Run) -> Option<Run> {
     let mut state = machine.initial_state(&run.memory)?;
     let mut steps = Vec::with_capacity(run.steps.len());

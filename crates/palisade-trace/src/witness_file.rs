@@ -1,9 +1,13 @@
-//! Witnesses as files: a versioned JSON form that says everything needed to take the run again, and everything a reader wants to know of it.
+//! Witnesses as files: a versioned JSON format with everything needed to replay the run, and everything a
+//! reader wants to know about it.
 //!
-//! *Invariants*: (1) the steps alone, with the initial memory, determine the run; (2) effects, names and the violation are what the machine says they are:
-//! [`WitnessFile::verify`] takes the run again and compares. Lines, columns and texts are for the reader and are not compared.
+//! *Invariants*:
+//! 1. The initial memory and the steps determine the run.
+//! 2. Effects, names and the violation are what the machine computes: [`WitnessFile::verify`] replays the run
+//!    and compares. Lines, columns and source texts are for the reader and are not compared.
 //!
-//! Later versions may add fields; readers ignore those that they do not know. A change of meaning changes [`SCHEMA_VERSION`].
+//! Later versions may add fields; readers ignore fields that they do not know. A change of meaning changes
+//! [`SCHEMA_VERSION`].
 
 mod check;
 mod record;
@@ -21,28 +25,29 @@ use palisade_program::Instantiation;
 use palisade_program::Value;
 use palisade_program::running::PropertyKind;
 
-/// Where a run comes from: what a witness file says besides the run itself.
+/// Where a run comes from: what a witness file contains besides the run itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
     /// The text of the program.
     pub source: &'a Source,
     /// Its language: `pal`, `rmm`, `litmus`, `trencher`.
     pub language: &'a str,
-    /// How often the templates were instantiated.
+    /// How many instances each template has.
     pub instantiation: Instantiation,
-    /// The range that integers without a declared domain were limited to, if one was given.
+    /// The range of integers without a declared domain, if one was given.
     pub int_range: Option<(Value, Value)>,
 }
 
-/// A hash of a text that is the same on every machine (FNV-1a, 64 bits). It tells whether a program was edited, not whether somebody cheats.
+/// A hash of a text that is the same on every machine (FNV-1a, 64 bits). It detects that a program was
+/// edited. It does not protect against forgery.
 pub fn text_hash(text: &str) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     format!("fnv1a64:{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
 }
 
 impl WitnessFile {
-    /// Writes down a run that was replayed.
-    /// Without a violation at its end, the run is kept as one whose happens-before has a cycle.
+    /// Records a replayed run. If the run does not end in a violation, it is recorded as a run whose
+    /// happens-before relation has a cycle.
     pub fn new(machine: Machine<'_>, origin: Origin<'_>, run: &Run, replay: &Replay) -> WitnessFile {
         let cells = machine.system.cells.iter().map(|cell| cell.name.clone());
         WitnessFile {
@@ -62,12 +67,12 @@ impl WitnessFile {
         }
     }
 
-    /// How often the templates are instantiated.
+    /// How many instances each template has.
     pub fn instantiation(&self) -> Instantiation {
         Instantiation { any: self.instantiation.any, every: self.instantiation.every }
     }
 
-    /// Whether the program's text is no longer the one the witness was found for.
+    /// Whether the program's text has changed since the witness was found.
     pub fn program_changed(&self, source: &Source) -> bool {
         self.program.hash != text_hash(source.text())
     }
@@ -89,7 +94,7 @@ fn step_records(machine: Machine<'_>, source: &Source, run: &Run, replay: &Repla
             Action::Execute { edge, choice } => ActionRecord::Execute { edge: edge.0, choice },
             Action::Update { position } => ActionRecord::Update { position },
         };
-        // What an update does was written where the store was.
+        // An update points to the text of its store.
         let span = span_of(machine, run, replay, links.store_of[index].unwrap_or(index));
         let position = source.position(span);
         StepRecord {
@@ -107,7 +112,7 @@ fn step_records(machine: Machine<'_>, source: &Source, run: &Run, replay: &Repla
     (0..run.steps.len()).map(record).collect()
 }
 
-/// Where the instruction of a step was written; nowhere for updates.
+/// Where the instruction of a step appears in the text. Updates have no such place.
 fn span_of(machine: Machine<'_>, run: &Run, replay: &Replay, index: usize) -> Span {
     let step = run.steps[index];
     match step.action {
@@ -148,7 +153,7 @@ pub(crate) fn effect_record(machine: Machine<'_>, replay: &Replay, index: usize)
     }
 }
 
-/// What is bad at the end. Without a source the line is left out.
+/// Why the last state is bad. Without a source the line is left out.
 pub(crate) fn violation_record(
     machine: Machine<'_>,
     source: Option<&Source>,

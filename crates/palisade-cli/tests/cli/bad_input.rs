@@ -47,7 +47,7 @@ fn files_without_a_program() {
         .file("nul.pal", "process P { \0 }")
         .file("half.pal", "shared x;\nprocess P { x = ");
     scratch.run(&["check", "empty.pal"]).exits(2).prints("").complains(str![[r#"
-error[no-process]: the program has no process that starts by itself
+error[no-process]: the program has no process that starts automatically
  --> empty.pal:1:1
   |
 1 |
@@ -119,7 +119,7 @@ error[duplicate-name]: the process `P` is declared twice
 3 | process P { x = f(1, 2); }
   |         ^ declared again here
 
-error[wrong-arity]: the procedure `f` takes 1 argument, but gets 2
+error[wrong-arity]: the procedure `f` takes 1 argument, not 2
  --> a.pal:3:17
   |
 3 | process P { x = f(1, 2); }

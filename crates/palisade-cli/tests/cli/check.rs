@@ -197,7 +197,7 @@ fn warnings_go_to_standard_error() {
     let program = "shared x: 0..1;\nprocess P { return; x = 1; }\nforbid x == 1;\n";
     let scratch = Scratch::new("check_warnings").file("a.pal", program);
     scratch.run(&["check", "a.pal"]).exits(0).complains(str![[r#"
-warning[unreachable-code]: control never comes here
+warning[unreachable-code]: this code is unreachable
  --> a.pal:2:21
   |
 2 | process P { return; x = 1; }

@@ -99,14 +99,14 @@ fn damaged_witnesses() {
     };
     check(1, "the run does not start in an initial state", &|w| w["memory"]["x"] = 1.into());
     check(1, "step 1 is not possible", &|w| w["steps"][0]["thread"] = 77.into());
-    check(1, "step 1 does something else than is recorded", &|w| w["steps"][0]["effect"]["value"] = 5.into());
-    check(1, "step 2 overtakes the store of step 1; recorded is: the stores of steps 7, 8", &|w| {
+    check(1, "step 1 does not do what the file says", &|w| w["steps"][0]["effect"]["value"] = 5.into());
+    check(1, "step 2 overtakes the store of step 1, but the file says the stores of steps 7, 8", &|w| {
         w["steps"][1]["overtakes"] = serde_json::json!([7, 8]);
     });
     check(1, "step 1 is missing", &|w| {
         w["steps"].as_array_mut().expect("steps").remove(0);
     });
-    check(1, "nothing is wrong with the state", &|w| {
+    check(1, "the last one, violates nothing", &|w| {
         w["steps"].as_array_mut().expect("steps").truncate(steps - 1);
     });
     check(1, "no variable `q`", &|w| w["memory"]["q"] = 0.into());

@@ -1,6 +1,7 @@
 //! The exact sets of outcomes of the classical litmus tests.
 //!
-//! The sets were worked out by hand from the definitions of the models: SC by interleaving, TSO and PSO by adding what delayed stores allow.
+//! The sets were worked out by hand from the definitions of the models: SC by interleaving, TSO and PSO by
+//! adding the outcomes that delayed stores allow.
 
 use crate::common::check;
 
@@ -92,9 +93,9 @@ fn each_variable_on_its_own_is_coherent() {
 }
 
 #[test]
-fn a_store_store_fence_orders_what_is_around_it_only() {
+fn a_store_store_fence_orders_only_the_stores_around_it() {
     let around = "shared x, y, z: 0..1; process P { x = 1; sfence; y = 1; z = 1; } process Q { let r = z; let s = y; let t = x; }";
-    // z may overtake y but not x.
+    // z can overtake y but not x.
     check(around, "Q.r Q.s Q.t", "000 001 011 111", "000 001 011 111", "000 001 011 101 111");
     let twice = "shared x, y, z: 0..1; process P { x = 1; sfence; sfence; y = 1; sfence; z = 1; }
         process Q { let r = z; let s = y; let t = x; }";

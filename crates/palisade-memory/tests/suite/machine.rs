@@ -1,4 +1,4 @@
-//! Single rules of the machine: what waits for what, what blocks, what is an error, and where threads come from.
+//! Single rules of the machine: what waits for what, what blocks, what is an error, and how threads start.
 
 use crate::common::{check, outcomes, system};
 use palisade_conformance::brute::{self, Answer, Scope};
@@ -8,7 +8,7 @@ use palisade_memory::{
 use palisade_program::running::{CellId, EdgeId, System, ThreadId};
 use std::collections::BTreeSet;
 
-/// The step that takes the first edge from where the thread is.
+/// The step that takes the first edge from the thread's location.
 fn execute(system: &System, state: &State, thread: u32) -> Step {
     let frame = state.threads[ThreadId(thread)].top();
     let edge = EdgeId(system.codes[frame.code].edges_from(frame.location).start);
@@ -20,19 +20,19 @@ fn update(thread: u32, position: usize) -> Step {
 }
 
 /// Takes steps by hand.
-struct Hand<'a> {
+struct ManualRun<'a> {
     machine: Machine<'a>,
     state: State,
 }
 
-impl<'a> Hand<'a> {
-    fn new(system: &'a System, model: Model) -> Hand<'a> {
+impl<'a> ManualRun<'a> {
+    fn new(system: &'a System, model: Model) -> ManualRun<'a> {
         let machine = Machine::new(system, model);
         let state = machine.initial_states().next().expect("there is an initial state");
-        Hand { machine, state }
+        ManualRun { machine, state }
     }
 
-    /// The thread's next instruction.
+    /// Executes the thread's next instruction.
     fn execute(&mut self, thread: u32) -> Result<Effect, Refusal> {
         let step = execute(self.machine.system, &self.state, thread);
         self.take(step)
@@ -59,103 +59,103 @@ const Y: CellId = CellId(1);
 #[test]
 fn stores_wait_in_the_buffer_and_own_loads_see_them() {
     let system = system("shared x, y: 0..2; process P { x = 1; let r = x; let s = y; fence; }");
-    let mut hand = Hand::new(&system, Model::Tso);
-    assert_eq!(hand.execute(0), Ok(Effect::Buffered(X, 1)));
-    assert_eq!(hand.state.memory[X], 0);
-    assert_eq!(hand.execute(0), Ok(Effect::ReadBuffer(X, 1)));
-    assert_eq!(hand.execute(0), Ok(Effect::ReadMemory(Y, 0)));
-    assert_eq!(hand.execute(0), Err(Refusal::BufferNotEmpty));
-    assert_eq!(hand.update(0, 0), Ok(Effect::Updated(X, 1)));
-    assert_eq!(hand.state.memory[X], 1);
-    assert_eq!(hand.update(0, 0), Err(Refusal::NotUpdatable));
-    assert_eq!(hand.execute(0), Ok(Effect::Fenced));
-    let mut hand = Hand::new(&system, Model::Sc);
-    assert_eq!(hand.execute(0), Ok(Effect::Wrote(X, 1)));
-    assert_eq!(hand.execute(0), Ok(Effect::ReadMemory(X, 1)));
+    let mut run = ManualRun::new(&system, Model::Tso);
+    assert_eq!(run.execute(0), Ok(Effect::Buffered(X, 1)));
+    assert_eq!(run.state.memory[X], 0);
+    assert_eq!(run.execute(0), Ok(Effect::ReadBuffer(X, 1)));
+    assert_eq!(run.execute(0), Ok(Effect::ReadMemory(Y, 0)));
+    assert_eq!(run.execute(0), Err(Refusal::BufferNotEmpty));
+    assert_eq!(run.update(0, 0), Ok(Effect::Updated(X, 1)));
+    assert_eq!(run.state.memory[X], 1);
+    assert_eq!(run.update(0, 0), Err(Refusal::NotUpdatable));
+    assert_eq!(run.execute(0), Ok(Effect::Fenced));
+    let mut run = ManualRun::new(&system, Model::Sc);
+    assert_eq!(run.execute(0), Ok(Effect::Wrote(X, 1)));
+    assert_eq!(run.execute(0), Ok(Effect::ReadMemory(X, 1)));
 }
 
 #[test]
 fn tso_takes_the_oldest_pso_the_oldest_of_each_cell() {
     let system = system("shared x, y: 0..2; process P { x = 1; y = 1; x = 2; sfence; y = 2; }");
-    let mut hand = Hand::new(&system, Model::Tso);
-    (0..5).for_each(|_| assert!(hand.execute(0).is_ok(), "stores and sfence are always possible"));
-    assert_eq!(hand.buffer(0).len(), 4, "no barrier under TSO");
-    assert_eq!(hand.update(0, 1), Err(Refusal::NotUpdatable));
-    assert_eq!(hand.update(0, 0), Ok(Effect::Updated(X, 1)));
-    let mut hand = Hand::new(&system, Model::Pso);
-    (0..5).for_each(|_| assert!(hand.execute(0).is_ok(), "stores and sfence are always possible"));
-    assert_eq!(hand.buffer(0)[3], Pending::Barrier);
-    assert_eq!(hand.update(0, 3), Err(Refusal::NotUpdatable), "a barrier is no store");
-    assert_eq!(hand.update(0, 2), Err(Refusal::NotUpdatable), "an older store to x is in the way");
-    assert_eq!(hand.update(0, 4), Err(Refusal::NotUpdatable), "the barrier is in the way");
-    assert_eq!(hand.update(0, 9), Err(Refusal::NotUpdatable), "there is no such entry");
-    assert_eq!(hand.update(0, 1), Ok(Effect::Updated(Y, 1)));
-    assert_eq!(hand.update(0, 0), Ok(Effect::Updated(X, 1)));
-    assert_eq!(hand.update(0, 0), Ok(Effect::Updated(X, 2)));
-    assert_eq!(hand.buffer(0), [Pending::Store(Y, 2)], "a barrier never comes first");
+    let mut run = ManualRun::new(&system, Model::Tso);
+    (0..5).for_each(|_| assert!(run.execute(0).is_ok(), "stores and sfence are always possible"));
+    assert_eq!(run.buffer(0).len(), 4, "no barrier under TSO");
+    assert_eq!(run.update(0, 1), Err(Refusal::NotUpdatable));
+    assert_eq!(run.update(0, 0), Ok(Effect::Updated(X, 1)));
+    let mut run = ManualRun::new(&system, Model::Pso);
+    (0..5).for_each(|_| assert!(run.execute(0).is_ok(), "stores and sfence are always possible"));
+    assert_eq!(run.buffer(0)[3], Pending::Barrier);
+    assert_eq!(run.update(0, 3), Err(Refusal::NotUpdatable), "a barrier is not a store");
+    assert_eq!(run.update(0, 2), Err(Refusal::NotUpdatable), "an older store to x is in the way");
+    assert_eq!(run.update(0, 4), Err(Refusal::NotUpdatable), "the barrier is in the way");
+    assert_eq!(run.update(0, 9), Err(Refusal::NotUpdatable), "there is no such entry");
+    assert_eq!(run.update(0, 1), Ok(Effect::Updated(Y, 1)));
+    assert_eq!(run.update(0, 0), Ok(Effect::Updated(X, 1)));
+    assert_eq!(run.update(0, 0), Ok(Effect::Updated(X, 2)));
+    assert_eq!(run.buffer(0), [Pending::Store(Y, 2)], "a barrier never comes first");
 }
 
 #[test]
-fn steps_that_are_not_there_are_refused() {
+fn impossible_steps_are_rejected() {
     let system = system("shared x: 0..2; process P { let r = any(0..1); x = r; }");
-    let mut hand = Hand::new(&system, Model::Tso);
+    let mut run = ManualRun::new(&system, Model::Tso);
     let choose = |choice| Step { thread: ThreadId(0), action: Action::Execute { edge: EdgeId(0), choice } };
-    assert_eq!(hand.update(7, 0), Err(Refusal::NoSuchThread));
-    assert_eq!(hand.take(choose(None)), Err(Refusal::WrongChoice));
-    assert_eq!(hand.take(choose(Some(2))), Err(Refusal::WrongChoice));
+    assert_eq!(run.update(7, 0), Err(Refusal::NoSuchThread));
+    assert_eq!(run.take(choose(None)), Err(Refusal::WrongChoice));
+    assert_eq!(run.take(choose(Some(2))), Err(Refusal::WrongChoice));
     let other = Step { thread: ThreadId(0), action: Action::Execute { edge: EdgeId(1), choice: None } };
-    assert_eq!(hand.take(other), Err(Refusal::WrongLocation));
+    assert_eq!(run.take(other), Err(Refusal::WrongLocation));
     let none = Step { thread: ThreadId(0), action: Action::Execute { edge: EdgeId(99), choice: None } };
-    assert_eq!(hand.take(none), Err(Refusal::WrongLocation));
-    assert_eq!(hand.take(choose(Some(1))), Ok(Effect::Local));
-    assert_eq!(hand.execute(0), Ok(Effect::Buffered(X, 1)));
+    assert_eq!(run.take(none), Err(Refusal::WrongLocation));
+    assert_eq!(run.take(choose(Some(1))), Ok(Effect::Local));
+    assert_eq!(run.execute(0), Ok(Effect::Buffered(X, 1)));
 }
 
 #[test]
-fn an_atomic_section_stops_everybody_else() {
+fn an_atomic_section_stops_all_other_threads() {
     let text =
         "shared x, y: 0..2; process P { y = 1; atomic { x = 1; x = 2; } } process Q { y = 2; let r = x; }";
     let system = system(text);
-    let mut hand = Hand::new(&system, Model::Tso);
-    assert_eq!(hand.execute(1), Ok(Effect::Buffered(Y, 2)));
-    assert_eq!(hand.execute(0), Ok(Effect::Buffered(Y, 1)));
-    assert_eq!(hand.execute(0), Err(Refusal::BufferNotEmpty), "opening a section drains the buffer");
-    assert_eq!(hand.update(0, 0), Ok(Effect::Updated(Y, 1)));
-    assert_eq!(hand.execute(0), Ok(Effect::Local));
-    assert_eq!(hand.update(1, 0), Err(Refusal::SectionOpen));
-    assert_eq!(hand.execute(1), Err(Refusal::SectionOpen));
-    assert_eq!(hand.execute(0), Ok(Effect::Wrote(X, 1)), "stores inside reach memory at once");
-    assert_eq!(hand.execute(1), Err(Refusal::SectionOpen));
-    assert_eq!(hand.execute(0), Ok(Effect::Wrote(X, 2)));
-    assert_eq!(hand.execute(0), Ok(Effect::Local));
-    assert_eq!(hand.state.section, None);
-    assert_eq!(hand.update(1, 0), Ok(Effect::Updated(Y, 2)));
-    // Nobody ever sees x = 1.
+    let mut run = ManualRun::new(&system, Model::Tso);
+    assert_eq!(run.execute(1), Ok(Effect::Buffered(Y, 2)));
+    assert_eq!(run.execute(0), Ok(Effect::Buffered(Y, 1)));
+    assert_eq!(run.execute(0), Err(Refusal::BufferNotEmpty), "opening a section drains the buffer");
+    assert_eq!(run.update(0, 0), Ok(Effect::Updated(Y, 1)));
+    assert_eq!(run.execute(0), Ok(Effect::Local));
+    assert_eq!(run.update(1, 0), Err(Refusal::SectionOpen));
+    assert_eq!(run.execute(1), Err(Refusal::SectionOpen));
+    assert_eq!(run.execute(0), Ok(Effect::Wrote(X, 1)), "stores inside reach memory at once");
+    assert_eq!(run.execute(1), Err(Refusal::SectionOpen));
+    assert_eq!(run.execute(0), Ok(Effect::Wrote(X, 2)));
+    assert_eq!(run.execute(0), Ok(Effect::Local));
+    assert_eq!(run.state.section, None);
+    assert_eq!(run.update(1, 0), Ok(Effect::Updated(Y, 2)));
+    // No thread ever sees x = 1.
     check(text, "Q.r", "0 2", "0 2", "0 2");
 }
 
 #[test]
-fn atomic_increments_are_not_lost_and_plain_ones_are() {
+fn only_plain_increments_can_be_lost() {
     check("shared x: 0..2; process P[2] { atomic { x = x + 1; } }", "x", "2", "2", "2");
     check("shared x: 0..2; process P[2] { fetch_add(x, 1); }", "x", "2", "2", "2");
     check("shared x: 0..2; process P[2] { x = x + 1; }", "x", "1 2", "1 2", "1 2");
 }
 
 #[test]
-fn locked_instructions_of_pso_may_wait_for_their_own_address_only() {
+fn pso_locked_instructions_can_wait_for_their_own_address_only() {
     let text = "shared x, y: 0..2; process P { x = 1; y = 1; let t = fetch_add(y, 1); } process Q { let r = y; let s = x; }";
     let system = system(text);
     let with = |interlocked| Machine { system: &system, model: Model::Pso, interlocked };
     let expected = |words: &str| words.split(' ').map(str::to_owned).collect::<BTreeSet<String>>();
     let whole = outcomes(with(Interlocked::WholeBuffer), "P.t Q.r Q.s");
-    assert_eq!(whole, expected("100 101 110 111 121"), "y = 2 comes behind x = 1");
+    assert_eq!(whole, expected("100 101 110 111 121"), "y = 2 comes after x = 1");
     let own = outcomes(with(Interlocked::OwnAddress), "P.t Q.r Q.s");
-    assert_eq!(own, expected("100 101 110 111 120 121"), "y = 2 may come before x = 1, but not before y = 1");
+    assert_eq!(own, expected("100 101 110 111 120 121"), "y = 2 can come before x = 1, but not before y = 1");
     let tso = Machine { system: &system, model: Model::Tso, interlocked: Interlocked::OwnAddress };
     assert_eq!(outcomes(tso, "P.t Q.r Q.s"), expected("100 101 111 121"), "the option concerns PSO only");
 }
 
-/// What brute force finds first, in words, under every model.
+/// What brute force finds first, as text, under every model.
 #[track_caller]
 fn check_fault(body: &str, expected: &str) {
     let text = format!("shared x: 0..2; shared a[2]: 0..2; shared n: int; process P {{ {body} }}");
@@ -179,11 +179,11 @@ fn violation_after(machine: Machine<'_>, steps: &[Step], memory: &[i64]) -> Viol
         state = machine.step(&state, step).expect("the run is possible").0;
     }
     assert!(machine.successors(&state).is_empty() || state.fault.is_none(), "nothing happens after a fault");
-    machine.violation(&state).expect("the run ends badly")
+    machine.violation(&state).expect("the run ends in a bad state")
 }
 
 #[test]
-fn errors_of_the_program() {
+fn run_time_errors() {
     check_fault("assert(x == 0);", "safe");
     check_fault("let r = x; assert(r == 1);", "P: assertion failed");
     check_fault("x = 3;", "P: value 3 is outside the declared domain");
@@ -219,9 +219,9 @@ fn assumptions_stop_and_awaits_wait() {
 }
 
 #[test]
-fn spawned_processes_start_with_an_empty_buffer_and_spawn_is_no_fence() {
+fn spawned_processes_start_with_an_empty_buffer_and_spawn_is_not_a_fence() {
     let text = "shared x, y: 0..2; process P { x = 1; spawn Q(2); } process Q(i: 1..2) on spawn { y = i; let r = x; x = r + 1; }";
-    // The spawned process may miss the store made before it was started, and then either store may come last.
+    // The spawned process can miss the store made before it was started. Then either store can come last.
     check(text, "x y", "22", "12 22", "12 22");
     let fenced = text.replace("spawn", "fence; spawn").replacen("on fence; spawn", "on spawn", 1);
     check(&fenced, "x y", "22", "22", "22");
@@ -234,7 +234,7 @@ fn recursion_keeps_the_registers_of_each_activation() {
     let sum = "shared x: 0..20; proc f(n: 0..4) -> 0..20 { if n == 0 { return 0; } let rest = f(n - 1); return rest + n; }
         process P { let r = f(4); x = r; }";
     check(sum, "P.r x", "1010", "1010", "1010");
-    // Each activation stores; the outermost store comes last.
+    // Each activation stores. The outermost store comes last.
     let stores = "shared x, y: 0..3; proc f(n: 0..3) { if n > 0 { f(n - 1); x = n; } } process P { f(3); y = x; } process Q { let r = y; let s = x; }";
     check(
         stores,
@@ -246,7 +246,7 @@ fn recursion_keeps_the_registers_of_each_activation() {
 }
 
 #[test]
-fn properties_are_judged_where_they_should_be() {
+fn properties_are_checked_in_the_right_states() {
     let word = |text: &str, model| {
         let system = system(text);
         brute::check(Machine::new(&system, model), Scope::states(10_000)).word()
@@ -254,7 +254,7 @@ fn properties_are_judged_where_they_should_be() {
     let check = |text: &str, expected: [&str; 3]| {
         assert_eq!(Model::ALL.map(|model| word(text, model)), expected, "{text}");
     };
-    // Memory is looked at only when all buffers are empty, and not inside atomic blocks.
+    // Memory is checked only when all buffers are empty, and not inside atomic blocks.
     let two = "shared x, y: 0..1; process P { x = 1; y = 1; } forbid x == 1 && y == 0;";
     check(two, ["unsafe", "unsafe", "unsafe"]);
     check(
@@ -265,7 +265,7 @@ fn properties_are_judged_where_they_should_be() {
     check(atomic, ["safe", "safe", "safe"]);
     let pso = "shared x, y: 0..1; process P { x = 1; y = 1; } process Q { await y; l: skip; } forbid Q@l && x == 0;";
     check(pso, ["safe", "safe", "safe"]);
-    // Registers and labels are looked at in every state.
+    // Registers and labels are checked in every state.
     check("process P { let r = 1; r = 0; } forbid P.r == 1;", ["unsafe", "unsafe", "unsafe"]);
     check("process P { let r = 1; r = 0; } final P.r == 0;", ["safe", "safe", "safe"]);
     let count =
@@ -274,6 +274,6 @@ fn properties_are_judged_where_they_should_be() {
     let late =
         "shared x: 0..1; process P[3] { await x == 0; x = 1; cs: skip; x = 0; } forbid count(P@cs) >= 3;";
     check(late, ["unsafe", "unsafe", "unsafe"]);
-    // A final condition is judged only when everybody has ended.
+    // A final condition is checked only when all processes have ended.
     check("shared x: 0..1; process P { assume(x == 1); } final x == 1;", ["safe", "safe", "safe"]);
 }

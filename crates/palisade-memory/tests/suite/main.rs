@@ -1,4 +1,4 @@
-//! The machine: one program for all tests, linked once.
+//! Tests of the machine, linked into one binary.
 
 mod common;
 mod litmus;

@@ -1,7 +1,8 @@
-//! Statements to control flow.
+//! Turns statements into control flow.
 //!
-//! Code is emitted at a cursor ([`Body::here`]), one edge after the other. Joins, jumps and labels are connected by empty steps
-//! (`Nop`) without thought; [`super::simplify`] removes those that nobody can see.
+//! Code is emitted at a cursor ([`Body::here`]), one edge after another. Joins, jumps and labels are
+//! connected by empty steps (`Nop`), without trying to avoid them. [`super::simplify`] removes those that
+//! cannot be observed.
 
 use super::fold;
 use super::globals::Globals;
@@ -15,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 /// The code of a template with values for its parameters.
 pub(super) fn process_code<'p>(globals: &'p Globals<'p>, template: &'p Template, args: &[Value]) -> Code {
-    let mut body = Body::new(globals, Kind::Process);
+    let mut body = Body::new(globals, BodyKind::Process);
     for (param, &value) in template.params.iter().zip(args) {
         body.scope.locals.insert(param.name.as_str(), Binding::Constant(value));
     }
@@ -24,16 +25,16 @@ pub(super) fn process_code<'p>(globals: &'p Globals<'p>, template: &'p Template,
 
 /// The code of a procedure.
 pub(super) fn procedure_code<'p>(globals: &'p Globals<'p>, procedure: &'p Procedure) -> Code {
-    let mut body = Body::new(globals, Kind::Procedure);
+    let mut body = Body::new(globals, BodyKind::Procedure);
     for param in &procedure.params {
         body.declare(&param.name, param.ty);
     }
     body.finish(&procedure.name, &procedure.body, procedure.params.len(), procedure.result)
 }
 
-/// What a body belongs to.
+/// The kind of body.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BodyKind {
     Process,
     Procedure,
 }
@@ -45,18 +46,19 @@ struct JumpTarget {
     atomic_depth: usize,
 }
 
-/// The innermost loops around the cursor.
+/// A loop around the cursor.
 struct Loop {
     head: JumpTarget,
     after: JumpTarget,
 }
 
-/// A body on its way to code.
+/// A body that is being lowered.
 pub(super) struct Body<'p> {
     pub(super) scope: Scope<'p>,
-    kind: Kind,
+    kind: BodyKind,
     registers: IdVec<RegId, Register>,
-    /// Temporaries, of which the first `temporaries_in_use` hold values that are still needed. None is needed after its statement.
+    /// The temporaries. The first `temporaries_in_use` hold values that are still needed. No temporary is
+    /// needed after its statement.
     temporaries: Vec<RegId>,
     temporaries_in_use: usize,
     edges: Vec<Edge>,
@@ -68,14 +70,14 @@ pub(super) struct Body<'p> {
     label_index: FxHashMap<&'p str, usize>,
     loops: Vec<Loop>,
     atomic_depth: usize,
-    /// Whether a label was passed: control may come here again.
+    /// Whether the cursor has passed a label, so that control can come here more than once.
     label_passed: bool,
     /// The statement being lowered.
     span: Span,
 }
 
 impl<'p> Body<'p> {
-    fn new(globals: &'p Globals<'p>, kind: Kind) -> Body<'p> {
+    fn new(globals: &'p Globals<'p>, kind: BodyKind) -> Body<'p> {
         let mut body = Body {
             scope: Scope { globals, locals: FxHashMap::default() },
             kind,
@@ -110,8 +112,8 @@ impl<'p> Body<'p> {
         self.block(block);
         self.span = Span::NONE;
         match self.kind {
-            Kind::Process => self.edge(Instr::Nop, self.exit, Span::NONE),
-            Kind::Procedure => self.edge(Instr::Return(None), self.exit, Span::NONE),
+            BodyKind::Process => self.edge(Instr::Nop, self.exit, Span::NONE),
+            BodyKind::Procedure => self.edge(Instr::Return(None), self.exit, Span::NONE),
         }
         let labels = self.labels.iter().map(|(name, target)| (name.to_string(), target.location)).collect();
         let graph =
@@ -123,7 +125,7 @@ impl<'p> Body<'p> {
         code
     }
 
-    /// Declares the registers and labels of a block, before any of it is lowered: gotos lead forward, too.
+    /// Declares the registers and labels of a block before lowering it, because a `goto` can jump forward.
     fn collect(&mut self, block: &'p [Stmt], atomic_depth: usize) {
         limits::go_on();
         for stmt in block {
@@ -187,7 +189,8 @@ impl<'p> Body<'p> {
             StmtKind::Choose(blocks) => {
                 let (fork, after) = (self.here, self.fresh());
                 for block in blocks {
-                    // An own start for each alternative: a loop in it must not come back to the choice.
+                    // Each alternative gets its own start. Otherwise a loop in it would lead back to the
+                    // choice.
                     let start = self.fresh();
                     self.here = fork;
                     self.edge(Instr::Nop, start, stmt.span());
@@ -207,7 +210,7 @@ impl<'p> Body<'p> {
         }
     }
 
-    /// Moves the cursor to the statement's labels and forgets the temporaries of the statement before.
+    /// Moves the cursor to the statement's labels and frees the temporaries of the previous statement.
     fn begin(&mut self, stmt: &'p Stmt) {
         self.span = stmt.span();
         self.temporaries_in_use = 0;
@@ -219,7 +222,7 @@ impl<'p> Body<'p> {
         }
     }
 
-    /// Lowers an alternative that starts and ends at given locations.
+    /// Lowers an alternative that starts and ends at the given locations.
     fn branch_body(&mut self, start: Location, block: &'p [Stmt], after: Location) {
         self.here = start;
         self.block(block);
@@ -235,7 +238,7 @@ impl<'p> Body<'p> {
         self.here = after.location;
     }
 
-    /// A statement without statements in it.
+    /// Lowers a statement that contains no other statements.
     fn simple(&mut self, stmt: &'p Stmt) {
         let span = stmt.span();
         match &stmt.kind {
@@ -251,7 +254,7 @@ impl<'p> Body<'p> {
                     None | Some(Tree::Pure(Expr::Const(0)))
                 );
                 let first_time = self.loops.is_empty() && !self.label_passed;
-                // Registers start at 0, and nothing can have changed this one if control comes here only once.
+                // Registers start at 0. If control comes here only once, nothing has changed this one.
                 if zero && first_time && ty.domain.contains(0) {
                     return;
                 }
@@ -276,8 +279,9 @@ impl<'p> Body<'p> {
             }
             StmtKind::Await(e) => {
                 let (condition, head, after) = (self.scope.expr(e), self.here, self.fresh());
-                // An attempt that only loads changes nothing when it fails. So a run that fails some times before it
-                // succeeds reaches no more than one that waits with its only attempt, and no loop is needed.
+                // An attempt that only loads changes nothing when it fails. A run that fails several times
+                // before it succeeds reaches nothing more than a run that delays its only attempt. So no loop
+                // is needed.
                 let again = (condition.effect == Effect::Acts).then_some(head);
                 self.branch(condition, Some(after), again);
                 self.here = after;
@@ -337,7 +341,7 @@ impl<'p> Body<'p> {
                 self.evaluate_to(value, Some(register), span);
             }
             Target::Local(Binding::Constant(_)) => {
-                panic!("validation: parameters of processes are not assigned")
+                panic!("validation: the parameters of a process are not assigned")
             }
             Target::Shared(address) => {
                 let value = self.value(value);
@@ -348,7 +352,7 @@ impl<'p> Body<'p> {
         }
     }
 
-    /// An expression for its effects only.
+    /// Evaluates an expression for its effects only.
     fn eval(&mut self, e: &crate::written::Expr, span: Span) {
         let node = self.scope.expr(e);
         match node.tree {
@@ -360,7 +364,7 @@ impl<'p> Body<'p> {
                 self.evaluate_to(node, None, span);
             }
             _ => {
-                // Useless but for the fault it may run into.
+                // The value is unused, but computing it may fault.
                 let value = self.value(node);
                 self.settle_faults(value, span);
             }
@@ -369,8 +373,8 @@ impl<'p> Body<'p> {
 
     fn return_(&mut self, value: Option<&crate::written::Expr>, span: Span) {
         match self.kind {
-            Kind::Process => self.jump(JumpTarget { location: self.exit, atomic_depth: 0 }, span),
-            Kind::Procedure => {
+            BodyKind::Process => self.jump(JumpTarget { location: self.exit, atomic_depth: 0 }, span),
+            BodyKind::Procedure => {
                 let value = value.map(|value| {
                     let value = self.scope.expr(value);
                     self.value(value)
@@ -382,16 +386,16 @@ impl<'p> Body<'p> {
         }
     }
 
-    /// Leaves for another place. What is written behind is reached only by its labels.
+    /// Jumps to another location. Code after the jump is reachable only through its labels.
     fn jump(&mut self, target: JumpTarget, span: Span) {
         self.close_sections(target.atomic_depth, span);
         self.edge(Instr::Nop, target.location, span);
         self.here = self.fresh();
     }
 
-    /// Closes the atomic blocks inside of the given depth.
+    /// Closes the atomic blocks that are nested deeper than the given depth.
     fn close_sections(&mut self, depth: usize, span: Span) {
-        assert!(depth <= self.atomic_depth, "validation: no jump leads into an atomic block");
+        assert!(depth <= self.atomic_depth, "validation: no `goto` jumps into an atomic block");
         for _ in depth..self.atomic_depth {
             self.emit(Instr::AtomicEnd, span);
         }
@@ -404,7 +408,7 @@ impl<'p> Body<'p> {
         }
     }
 
-    /// A new location.
+    /// Returns a new location.
     pub(super) fn fresh(&mut self) -> Location {
         self.locations += 1;
         Location::from_index(self.locations - 1)
@@ -415,41 +419,42 @@ impl<'p> Body<'p> {
         self.here = location;
     }
 
-    /// An edge from the cursor to a location. Steps that were never written get the place of their statement.
+    /// Adds an edge from the cursor to a location. A step without its own place in the text gets the place of
+    /// its statement.
     pub(super) fn edge(&mut self, instr: Instr, target: Location, span: Span) {
         let span = if span.is_none() { self.span } else { span };
         self.edges.push(Edge { source: self.here, target, instr, span });
     }
 
-    /// An edge from the cursor to a new location, where the cursor goes.
+    /// Adds an edge from the cursor to a new location, and moves the cursor there.
     pub(super) fn emit(&mut self, instr: Instr, span: Span) {
         let target = self.fresh();
         self.edge(instr, target, span);
         self.here = target;
     }
 
-    /// The place of the statement being lowered.
+    /// The span of the statement being lowered.
     pub(super) fn statement_span(&self) -> Span {
         self.span
     }
 
-    /// What a register can hold.
+    /// The type of a register.
     pub(super) fn register_type(&self, register: RegId) -> Type {
         self.registers[register].ty
     }
 
-    /// How many temporaries are in use; [`Body::release`] goes back to it.
+    /// How many temporaries are in use. [`Body::release`] restores this number.
     pub(super) fn mark(&self) -> usize {
         self.temporaries_in_use
     }
 
-    /// Forgets the temporaries taken since the mark.
+    /// Frees the temporaries taken since the mark.
     pub(super) fn release(&mut self, mark: usize) {
         self.temporaries_in_use = mark;
     }
 
-    /// Takes a temporary for values of a domain. One that is used several times holds all that any use may put there, so
-    /// that it never faults.
+    /// Takes a temporary for values of a domain. A temporary that is used several times gets a domain that
+    /// covers all its uses, so that it never faults.
     pub(super) fn temporary(&mut self, domain: crate::written::Domain) -> RegId {
         let index = self.temporaries_in_use;
         self.temporaries_in_use += 1;

@@ -1,7 +1,7 @@
 //! Constant folding of pure expressions.
 //!
-//! *Guarantee.* The folded expression has the same value, and the same fault, for all registers. In particular `1 / 0` stays, to go
-//! wrong when it is reached.
+//! *Guarantee.* The folded expression has the same value and the same fault for all register values. In
+//! particular, `1 / 0` is kept, so that it faults when it is reached.
 
 use crate::Value;
 use crate::running::{BinaryOp, CellId, Domain, Expr, UnaryOp, binary as apply_binary, unary as apply_unary};
@@ -11,7 +11,7 @@ pub(crate) fn address(cell: CellId) -> Value {
     Value::from(cell.0) + 1
 }
 
-/// The cell of an array with a constant index, if there is one.
+/// The cell of an array at a constant index, or `None` if the index is not constant or out of bounds.
 pub(crate) fn element(base: CellId, len: u32, index: &Expr) -> Option<CellId> {
     match index {
         Expr::Const(i) => u32::try_from(*i).ok().filter(|i| *i < len).map(|i| CellId(base.0 + i)),
@@ -58,7 +58,7 @@ pub(super) fn truth(e: Expr) -> Expr {
     }
 }
 
-/// 1 if the expression is 0, else 0. Turns comparisons round, so that `!(a < b)` reads `a >= b`.
+/// 1 if the expression is 0, else 0. Inverts comparisons, so that `!(a < b)` becomes `a >= b`.
 pub(super) fn negate(e: Expr) -> Expr {
     match e {
         Expr::Const(value) => Expr::Const((value == 0).into()),
@@ -84,7 +84,7 @@ pub(super) fn opposite(op: BinaryOp) -> Option<BinaryOp> {
     })
 }
 
-/// Whether the value is 0 or 1 by its form.
+/// Whether the form of the expression shows that its value is 0 or 1.
 fn is_truth(e: &Expr) -> bool {
     match e {
         Expr::Const(value) => *value == 0 || *value == 1,
@@ -94,7 +94,7 @@ fn is_truth(e: &Expr) -> bool {
     }
 }
 
-/// Whether the evaluation may go wrong for some registers.
+/// Whether the evaluation can fault for some register values.
 pub(super) fn can_fault(e: &Expr) -> bool {
     match e {
         Expr::Const(_) | Expr::Reg(_) => false,
@@ -107,7 +107,7 @@ pub(super) fn can_fault(e: &Expr) -> bool {
     }
 }
 
-/// The smallest domain that holds both.
+/// The smallest domain that contains both.
 pub(super) fn hull(a: Domain, b: Domain) -> Domain {
     match (a.bounds(), b.bounds()) {
         _ if a == b => a,

@@ -1,4 +1,4 @@
-//! What the names outside of bodies mean: where the cells are, what the procedures and templates are called.
+//! The names outside of bodies: the cells of shared variables, and the procedures and templates.
 
 use super::{fold, instances};
 use crate::Value;
@@ -26,7 +26,7 @@ pub(crate) struct Memory {
     pub(crate) base: CellId,
     /// The number of cells of an array.
     pub(crate) len: Option<u32>,
-    /// What the cells can hold.
+    /// The type of the cells.
     pub(crate) ty: Type,
 }
 
@@ -68,18 +68,18 @@ impl<'p> Globals<'p> {
         }
     }
 
-    /// The cell with an address, if there is one.
+    /// The cell at an address, if there is one.
     pub(super) fn cell_at(&self, address: Value) -> Option<CellId> {
         let index = u64::try_from(address).ok()?.checked_sub(1).filter(|&index| index < self.cell_count)?;
         Some(CellId::from_index(index as usize))
     }
 
-    /// The id of the first procedure's code: the roles' codes come before.
+    /// The id of the first procedure's code. The codes of the roles come before it.
     pub(super) fn first_procedure(&self) -> CodeId {
         self.first_procedure
     }
 
-    /// Memory.
+    /// The memory cells of the program.
     pub(super) fn cells(&self, program: &Program) -> IdVec<CellId, Cell> {
         let mut cells = IdVec::new();
         for variable in &program.shared {
@@ -114,9 +114,9 @@ impl<'p> Globals<'p> {
 /// Why an expression is not a constant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NotConstant {
-    /// It needs a register, memory, a process or a choice.
+    /// It depends on a register, memory, a process or a choice.
     Depends,
-    /// Its evaluation goes wrong.
+    /// Its evaluation faults.
     Faults(Fault),
 }
 

@@ -1,4 +1,4 @@
-//! Roles and instances: which processes there are.
+//! Roles and instances: the processes of the program.
 
 use super::Instantiation;
 use crate::Value;
@@ -9,7 +9,7 @@ use crate::written::{
 use palisade_base::{Id, limits};
 use rustc_hash::FxHashMap;
 
-/// All combinations of parameter values, the first parameter slowest.
+/// All combinations of parameter values. The first parameter changes slowest.
 pub(crate) fn combinations(params: &[Param]) -> impl Iterator<Item = Vec<Value>> + '_ {
     let bounds = |param: &Param| {
         let bounds = param.ty.domain.bounds();
@@ -31,7 +31,7 @@ pub(crate) fn combinations(params: &[Param]) -> impl Iterator<Item = Vec<Value>>
     })
 }
 
-/// The position of a combination of values among all of them.
+/// The index of a combination of values among all combinations.
 fn combination(params: &[Param], args: &[Value]) -> usize {
     params.iter().zip(args).fold(0, |index, (param, &arg)| {
         let (lo, hi) = param.ty.domain.bounds().expect("validation: parameters have finite domains");
@@ -49,7 +49,7 @@ pub(super) fn role_name(template: &Name, args: &[Value]) -> String {
     format!("{template}({})", args.join(", "))
 }
 
-/// Where the instances of the templates are among the threads.
+/// The threads that belong to each template.
 pub(super) struct Placement<'p> {
     templates: FxHashMap<&'p str, (&'p Template, TemplateId)>,
     /// The first thread of each role that starts initially.
@@ -63,7 +63,7 @@ pub(super) fn place<'p>(program: &'p Program, system: &mut System, wanted: Insta
         program.templates.iter().zip(ids).map(|(t, id)| (t.name.as_str(), (t, id))).collect();
     let mut placement = Placement { templates, first: FxHashMap::default() };
 
-    // The copies that the properties speak of exist, whatever was asked for.
+    // Copies that a property refers to always exist, whatever number was requested.
     let mut mentioned: FxHashMap<TemplateId, u32> = FxHashMap::default();
     for property in &program.properties {
         processes(&property.condition, &mut |process| {
@@ -96,7 +96,7 @@ pub(super) fn place<'p>(program: &'p Program, system: &mut System, wanted: Insta
 }
 
 impl Placement<'_> {
-    /// The thread that a property means.
+    /// The thread that a property refers to.
     pub(super) fn thread(&self, system: &System, process: &ProcessRef) -> ThreadId {
         let (role, copy) = self.resolve(system, process);
         let first = self.first.get(&role).expect("validation: only initial instances are referred to");
@@ -111,8 +111,8 @@ impl Placement<'_> {
             .unwrap_or_else(|| panic!("validation: the process `{name}` exists"))
     }
 
-    /// The role that a property means, and which of its copies. Numbers count the declared copies, so that `P[2]`
-    /// means the same process however many there are in this run.
+    /// The role that a property refers to, and the index of the copy. Numbers count the declared copies, so
+    /// that `P[2]` means the same process whatever the number of instances.
     fn resolve(&self, system: &System, process: &ProcessRef) -> (RoleId, u32) {
         let (template, id) = self.template(&process.template);
         let roles = &system.templates[id].roles;
@@ -122,7 +122,7 @@ impl Placement<'_> {
             Select::Index(index) => match template.count {
                 Count::Fixed(copies) => {
                     let role = roles.get((index / copies) as usize);
-                    (*role.expect("validation: there is an instance with this number"), index % copies)
+                    (*role.expect("validation: an instance with this number exists"), index % copies)
                 }
                 Count::Any => (roles[0], *index),
             },

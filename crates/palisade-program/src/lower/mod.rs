@@ -1,17 +1,19 @@
-//! From the written to the running form.
+//! Lowers the written form to the running form.
 //!
-//! *Guarantee.* For a program in which [`crate::validate()`] finds no error, [`lower`] gives a [`System`] with the invariants stated in
-//! [`crate::running`]. This is the only place that says in which order things happen:
-//! 1. Operands are evaluated left to right; each mention of a shared cell is one load. `&&` and `||` evaluate their second operand only if
-//!    it is needed.
-//! 2. In `p = e` the right side comes first, then the index or pointer of `p`, then the store. A locked instruction evaluates its operands,
-//!    then its address, then it happens.
-//! 3. Registers are read late, when the instruction that needs them runs. Nothing can change them in between: only the
-//!    own code assigns them, and no expression does. Calls change private variables, so these are read before a call in the same expression.
+//! *Guarantee.* If [`crate::validate()`] finds no error in a program, [`lower`] returns a [`System`] with the
+//! invariants listed in [`crate::running`]. Only this module defines the order of evaluation:
+//! 1. Operands are evaluated left to right. Each mention of a shared cell is one load. `&&` and `||` evaluate
+//!    their second operand only if it is needed.
+//! 2. In `p = e` the right side is evaluated first, then the index or pointer of `p`, then the store happens.
+//!    A locked instruction evaluates its operands, then its address, then the access happens.
+//! 3. Registers are read late, when the instruction that needs them runs. Nothing can change them in between:
+//!    only their own code assigns them, and no expression does. Calls can change private variables, so these
+//!    are read before a call in the same expression.
 //!
-//! *How.* There is one code per template and combination of parameter values (a role), in which the parameters are constants, so that
-//! `flag[1 - i]` is a cell and `if i == 0` is decided. `resolve` gives every name its meaning and folds
-//! constants, `values` and `flow` emit one edge per instruction, and `simplify` takes away the empty steps this leaves.
+//! *How.* There is one code per template and combination of parameter values (a role). The parameters are
+//! constants in it, so `flag[1 - i]` is a fixed cell and `if i == 0` is decided at this stage. `resolve`
+//! resolves names and folds constants, `values` and `flow` emit one edge per instruction, and `simplify`
+//! removes the empty steps that remain.
 //!
 //! *Cost.* Linear in the size of the bodies times the number of their roles.
 
@@ -29,17 +31,17 @@ use crate::written::Program;
 use globals::Globals;
 use palisade_base::{Id, IdVec, limits};
 
-/// How many instances the templates get.
+/// How many instances each template gets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Instantiation {
-    /// Instances of a template declared with any number (`[*]`), per combination of parameters.
+    /// The number of instances of a template declared with `[*]`, per combination of parameter values.
     pub any: u32,
-    /// If given, overrides every template's count (for templates that start initially).
+    /// If given, overrides the count of every template that starts initially.
     pub every: Option<u32>,
 }
 
 impl Instantiation {
-    /// As declared, with this many instances where any number is declared.
+    /// The declared counts, with this many instances for `[*]`.
     pub fn declared(any: u32) -> Instantiation {
         Instantiation { any, every: None }
     }

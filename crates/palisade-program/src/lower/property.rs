@@ -1,4 +1,5 @@
-//! Properties: what is observed is looked up, constants are folded, and the condition of a `final` is negated, so that true is bad.
+//! Lowers properties: resolves what they observe and folds constants. The condition of a `final` is negated,
+//! so that true always means bad.
 
 use super::fold;
 use super::globals::{Globals, constant};
@@ -28,11 +29,11 @@ struct Lowering<'a> {
     placement: &'a Placement<'a>,
     /// The names in the codes observed so far.
     names: FxHashMap<CodeId, CodeNames<'a>>,
-    /// Whether the condition mentions memory, even where constants decide that it does not matter.
+    /// Whether the condition mentions memory, even where constants make the memory access irrelevant.
     reads_memory: bool,
 }
 
-/// What can be observed of a code, by name.
+/// The names that a property can use for a code.
 struct CodeNames<'a> {
     labels: FxHashMap<&'a str, Location>,
     registers: FxHashMap<&'a str, RegId>,
@@ -44,7 +45,7 @@ impl<'a> Lowering<'a> {
         let condition = self.condition(&property.condition);
         let bad = match (property.kind, condition) {
             (PropertyKind::Forbid, bad) => bad,
-            // Only whether it is true matters here.
+            // Only the truth of the condition matters here, so the two negations cancel.
             (PropertyKind::Final, Condition::Unary(UnaryOp::Not, bad)) => *bad,
             (PropertyKind::Final, good) => negate(good),
         };
@@ -70,7 +71,7 @@ impl<'a> Lowering<'a> {
             }
             ExprKind::Observe(observation) => self.observation(observation),
             ExprKind::Locked(..) | ExprKind::Call(..) | ExprKind::Any { .. } => {
-                panic!("validation: a property takes no steps")
+                panic!("validation: a property executes nothing")
             }
         }
     }
@@ -80,7 +81,7 @@ impl<'a> Lowering<'a> {
         let (name, index) = match &place.kind {
             PlaceKind::Named(name) => (name, 0),
             PlaceKind::Element(name, index) => (name, self.constant(index)),
-            PlaceKind::Deref(_) => panic!("validation: a property follows no pointers"),
+            PlaceKind::Deref(_) => panic!("validation: a property dereferences no pointers"),
         };
         let memory = self.globals.shared.get(name.as_str());
         let memory = memory.unwrap_or_else(|| panic!("validation: `{name}` is declared"));

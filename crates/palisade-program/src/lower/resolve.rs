@@ -1,7 +1,7 @@
-//! Gives the names in an expression their meaning and folds constants.
+//! Resolves the names in an expression and folds constants.
 //!
-//! What comes out is a tree in which everything that needs no step of its own is already one pure expression over
-//! registers, and every other node knows what its evaluation does ([`Effect`]).
+//! The result is a tree. Everything that needs no step of its own is already one pure expression over
+//! registers. Every other node records what its evaluation does ([`Effect`]).
 
 use super::fold;
 use super::globals::{Globals, Memory};
@@ -16,9 +16,9 @@ use rustc_hash::FxHashMap;
 pub(super) enum Effect {
     /// Nothing: it is an expression over registers.
     Pure,
-    /// It loads from memory, which changes nothing but temporaries, and never has to wait.
+    /// It loads from memory. This changes only temporaries and never waits.
     Loads,
-    /// It calls, uses locked instructions or chooses: it may change memory, wait, or never come back.
+    /// It calls, uses locked instructions or chooses. It may change memory, wait, or never return.
     Acts,
 }
 
@@ -29,11 +29,11 @@ pub(super) struct Node {
     pub(super) span: Span,
 }
 
-/// The forms of a resolved expression. All but the first need steps of their own.
+/// The forms of a resolved expression. All except the first need steps of their own.
 pub(super) enum Tree {
     Pure(Expr),
     Load(Box<Address>),
-    /// The address of an array element whose index must be checked at run time.
+    /// The address of an array element whose index is checked at run time.
     AddressOf {
         base: CellId,
         len: u32,
@@ -50,13 +50,13 @@ pub(super) enum Tree {
     Any(Value, Value),
 }
 
-/// A resolved shared place, with the domain that its values are sure to lie in.
+/// A resolved shared place, with a domain that contains all its values.
 pub(super) struct Address {
     pub(super) form: AddressForm,
     pub(super) domain: Domain,
 }
 
-/// Which cell.
+/// The form of an address.
 pub(super) enum AddressForm {
     Cell(CellId),
     Element { base: CellId, len: u32, index: Node },
@@ -64,7 +64,7 @@ pub(super) enum AddressForm {
 }
 
 impl Address {
-    /// What finding out the address does.
+    /// What computing the address does.
     pub(super) fn effect(&self) -> Effect {
         match &self.form {
             AddressForm::Cell(_) => Effect::Pure,
@@ -75,8 +75,8 @@ impl Address {
 }
 
 impl Node {
-    /// Whether it is an `&&` or `||` (perhaps negated) whose second operand takes steps, so that only control flow can
-    /// skip it.
+    /// Whether it is an `&&` or `||` (perhaps negated) whose second operand needs steps, so that only control
+    /// flow can skip it.
     pub(super) fn branches(&self) -> bool {
         match &self.tree {
             Tree::Unary(UnaryOp::Not, a) => a.branches(),
@@ -86,7 +86,7 @@ impl Node {
     }
 }
 
-/// The value of a register, or a constant that is known here: what a name of a body means.
+/// The meaning of a name in a body: a register, or a known constant.
 #[derive(Clone, Copy)]
 pub(super) enum Binding {
     Register(RegId),
@@ -152,13 +152,13 @@ impl Scope<'_> {
         }
     }
 
-    /// Resolves several.
+    /// Resolves several expressions.
     pub(super) fn exprs(&self, exprs: &[written::Expr]) -> Vec<Node> {
         exprs.iter().map(|e| self.expr(e)).collect()
     }
 
     fn binary(&self, op: BinaryOp, a: Node, b: &written::Expr, span: Span) -> Node {
-        // `0 && e` and `1 || e` never look at `e`.
+        // `0 && e` and `1 || e` never evaluate `e`.
         match (op, &a.tree) {
             (BinaryOp::And, Tree::Pure(Expr::Const(0))) => {
                 return Node { tree: Tree::Pure(Expr::Const(0)), effect: Effect::Pure, span };
@@ -174,7 +174,7 @@ impl Scope<'_> {
             (Node { tree: Tree::Pure(a), .. }, Node { tree: Tree::Pure(b), .. }) => {
                 Node { tree: Tree::Pure(fold::binary(op, a, b)), effect, span }
             }
-            // What is left of `1 && e` and `0 || e` is whether `e` is true.
+            // `1 && e` and `0 || e` reduce to the truth value of `e`.
             (Node { tree: Tree::Pure(Expr::Const(_)), .. }, b)
                 if matches!(op, BinaryOp::And | BinaryOp::Or) =>
             {
@@ -223,7 +223,7 @@ impl Scope<'_> {
 
     fn address_of(&self, place: &Place, span: Span) -> Node {
         let pure = |e| Node { tree: Tree::Pure(e), effect: Effect::Pure, span };
-        // `&*e` is `e`: nothing is accessed yet.
+        // `&*e` is `e`. Nothing is accessed yet.
         if let PlaceKind::Deref(pointer) = &place.kind {
             return self.expr(pointer);
         }

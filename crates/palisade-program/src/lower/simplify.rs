@@ -1,20 +1,24 @@
-//! Takes empty steps and unreachable code out of a control-flow graph.
+//! Removes empty steps and unreachable code from a control-flow graph.
 //!
-//! *Guarantee.* The same states can be reached, up to locations without labels. Every label keeps a location of its own, and the only
-//! edge of a labelled location stays, empty or not: being at `cs` in `cs: skip;` is a state like any other.
+//! *Guarantee.* The same states are reachable, up to locations without labels. Every label keeps its own
+//! location. The only edge of a labelled location is kept even if it is empty: being at `cs` in `cs: skip;`
+//! is a state like any other.
 //!
-//! *How.* (A) A location without a label whose only edge is empty is the same as where that edge leads.
-//! (B) If one of several edges of a location is empty and is the only way to its target, then the target's edges may as well
-//! start here: the choice is then made together with the next step instead of before it, and since nothing but the
-//! process itself sees its choice, no other state can be reached.
-//! Locations are numbered in the order of the text, the entry first, the exit last.
+//! *How.*
+//! - Rule A: a location without a label whose only edge is empty is merged with the target of that edge.
+//! - Rule B: suppose that one of several edges of a location is empty and is the only edge to its target.
+//!   Then the target's edges can start at this location instead. The choice is now made together with the
+//!   next step instead of before it. Only the process itself sees its choice, so no other state becomes
+//!   reachable.
+//!
+//! Locations are numbered in the order of the text, with the entry first and the exit last.
 //!
 //! *Cost.* Linear.
 
 use crate::running::{Code, Edge, Instr, Location};
 use palisade_base::{Id, limits};
 
-/// A control-flow graph as lowering leaves it.
+/// A control-flow graph as lowering emits it.
 pub(super) struct Graph {
     pub(super) locations: usize,
     pub(super) entry: Location,
@@ -39,7 +43,7 @@ impl Graph {
         code
     }
 
-    /// For each location whether it has a label; the exit counts as labelled.
+    /// Whether each location has a label. The exit counts as labelled.
     fn labelled(&self) -> Vec<bool> {
         let mut labelled = vec![false; self.locations];
         self.labels.iter().for_each(|(_, location)| labelled[location.index()] = true);
@@ -47,10 +51,10 @@ impl Graph {
         labelled
     }
 
-    /// Drops the edges that no run takes.
+    /// Removes the edges that no run takes.
     fn drop_unreachable(&mut self) {
         limits::go_on();
-        // The targets of each location side by side.
+        // The targets of all locations, grouped by source.
         let mut first = vec![0usize; self.locations + 1];
         self.edges.iter().for_each(|edge| first[edge.source.index() + 1] += 1);
         (0..self.locations).for_each(|location| first[location + 1] += first[location]);
@@ -90,7 +94,7 @@ impl Graph {
         }
         let representative = follow(&mut next);
         let moved = |location: Location| representative[location.index()];
-        // A location that was merged is no longer anyone's; what remains of a ring of empty steps has no edge at all.
+        // A merged location is no longer in use. A cycle of empty steps is left without any edge.
         self.edges.retain(|edge| {
             let merged = moved(edge.source) != edge.source;
             let ring = edge.instr == Instr::Nop
@@ -130,7 +134,7 @@ impl Graph {
         self.edges.iter_mut().for_each(|edge| edge.source = representative[edge.source.index()]);
     }
 
-    /// Numbers the locations that are left.
+    /// Renumbers the remaining locations.
     fn renumber(&mut self) {
         limits::go_on();
         let mut number: Vec<Option<Location>> = vec![None; self.locations];
@@ -163,7 +167,8 @@ impl Graph {
     }
 }
 
-/// Where one gets from each location by following `next` to the end. A ring is cut at one of its locations.
+/// The location reached from each location by following `next` to the end. A cycle is cut at one of its
+/// locations.
 fn follow(next: &mut [Option<Location>]) -> Vec<Location> {
     let mut end: Vec<Option<Location>> = vec![None; next.len()];
     let mut on_path = vec![false; next.len()];

@@ -1,4 +1,5 @@
-//! Expressions to edges: one edge per load, locked instruction, call or choice; the rest stays an expression.
+//! Turns expressions into edges: one edge per load, locked instruction, call or choice. The rest remains an
+//! expression.
 
 use super::flow::Body;
 use super::fold;
@@ -8,7 +9,7 @@ use crate::written::Domain;
 use palisade_base::Span;
 
 impl Body<'_> {
-    /// Evaluates an expression; what remains reads registers only.
+    /// Evaluates an expression. The result reads registers only.
     pub(super) fn value(&mut self, node: Node) -> Expr {
         let span = node.span;
         match node.tree {
@@ -36,8 +37,8 @@ impl Body<'_> {
         }
     }
 
-    /// Evaluates an expression into a register, or into a temporary if none is given, with the last step at the
-    /// given place.
+    /// Evaluates an expression into a register, or into a temporary if none is given. The last step gets the
+    /// given span.
     pub(super) fn evaluate_to(&mut self, node: Node, register: Option<RegId>, span: Span) -> RegId {
         let mark = self.mark();
         match node.tree {
@@ -111,8 +112,8 @@ impl Body<'_> {
         }
     }
 
-    /// Goes to the first location if the condition is true, to the second if it is false; where there is none, the
-    /// process is stuck. The cursor is left nowhere.
+    /// Goes to the first location if the condition is true, to the second if it is false. If that location is
+    /// `None`, the process is stuck. The cursor is undefined afterwards.
     pub(super) fn branch(&mut self, condition: Node, yes: Option<Location>, no: Option<Location>) {
         let mark = self.mark();
         match condition.tree {
@@ -146,7 +147,7 @@ impl Body<'_> {
         self.release(mark);
     }
 
-    /// Finds out an address.
+    /// Computes an address.
     pub(super) fn address(&mut self, address: Address) -> Running {
         match address.form {
             AddressForm::Cell(cell) => Running::Cell(cell),
@@ -167,9 +168,9 @@ impl Body<'_> {
         }
     }
 
-    /// Evaluates operands from left to right, before something else that has an effect.
+    /// Evaluates operands from left to right. `then` is the effect of what follows them.
     pub(super) fn operands(&mut self, operands: Vec<Node>, then: Effect) -> Vec<Expr> {
-        // What is still to come after each operand.
+        // For each operand, the effect of everything after it.
         let mut later: Vec<Effect> = Vec::with_capacity(operands.len());
         let mut effect = then;
         for operand in operands.iter().rev() {
@@ -186,8 +187,8 @@ impl Body<'_> {
             .collect()
     }
 
-    /// Makes sure that an expression that may fault does so before what comes later, if that may never come back; and that it reads private variables before a call
-    /// changes them.
+    /// Evaluates an expression early if needed. If it can fault, it must do so before a later operation that
+    /// may never return. If it reads private variables, it must do so before a call changes them.
     pub(super) fn settle(&mut self, value: Expr, later: Effect) -> Expr {
         match later {
             Effect::Acts if self.reads_private(&value) => self.evaluate_now(value, Span::NONE),
@@ -196,7 +197,7 @@ impl Body<'_> {
         }
     }
 
-    /// Evaluates an expression now if it may fault.
+    /// Evaluates an expression now if it can fault.
     pub(super) fn settle_faults(&mut self, value: Expr, span: Span) -> Expr {
         if fold::can_fault(&value) { self.evaluate_now(value, span) } else { value }
     }
@@ -207,7 +208,7 @@ impl Body<'_> {
         Expr::Reg(register)
     }
 
-    /// Whether the domain of a register leaves no doubt that an index is inside an array of that length.
+    /// Whether the domain of a register guarantees that an index is inside an array of this length.
     fn is_surely_below(&self, index: &Expr, len: u32) -> bool {
         match index {
             Expr::Reg(register) => {
@@ -218,8 +219,8 @@ impl Body<'_> {
         }
     }
 
-    /// The register itself, or a temporary. Those taken since the mark are free: the instruction reads them before it
-    /// writes.
+    /// The register itself, or a temporary. Temporaries taken since the mark can be reused: the instruction
+    /// reads them before it writes.
     fn destination(&mut self, register: Option<RegId>, mark: usize, domain: Domain) -> RegId {
         self.release(mark);
         register.unwrap_or_else(|| self.temporary(domain))

@@ -23,7 +23,7 @@ impl Display for Shown<'_> {
                     UnaryOp::BitNot => '~',
                 };
                 f.write_char(sign)?;
-                // `--` is refused, since it means something else in C.
+                // `--` is rejected, because it has another meaning in C.
                 if *op == UnaryOp::Neg && starts_with_minus(operand) {
                     f.write_char(' ')?;
                 }
@@ -61,7 +61,7 @@ impl Display for Operand<'_> {
     }
 }
 
-/// A place, as it is read or assigned.
+/// A place, as written when it is read or assigned.
 pub(super) struct Placed<'p>(pub &'p Place);
 
 impl Display for Placed<'_> {
@@ -108,7 +108,7 @@ impl Display for Instance<'_> {
     }
 }
 
-/// If the expression is a chain of one of the logical operators: the operator and its operands, at least two.
+/// If the expression is a chain of `&&` or of `||`: the operator and its operands, at least two.
 pub(super) fn chain(expr: &Expr) -> Option<(BinaryOp, Vec<&Expr>)> {
     let ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), ..) = &expr.kind else { return None };
     let mut operands = Vec::new();
@@ -140,7 +140,7 @@ const COMPARISON: u8 = 2;
 const UNARY: u8 = 9;
 const ATOM: u8 = 10;
 
-/// How strongly the outermost operator of an expression binds.
+/// The precedence of the outermost operator of an expression.
 fn strength(expr: &Expr) -> u8 {
     match &expr.kind {
         ExprKind::Binary(op, ..) => op_strength(*op),

@@ -1,11 +1,11 @@
 //! The printer: a program as `.pal` text.
 //!
-//! *Guarantee*: reading the text gives the same program (equality ignores where things were written), and printing that
-//! gives the same text. It holds for every valid program whose names are legal ([`is_legal_name`]) and whose nesting stays
-//! below the parser's limits.
+//! *Guarantee*: parsing the text gives the same program (equality ignores spans), and printing that gives the
+//! same text. This holds for every valid program whose names are legal ([`is_legal_name`]) and whose nesting
+//! stays below the parser's limits.
 //!
-//! Layout: four spaces per level, a blank line between items, as few parentheses as possible, labels one level to the left
-//! of their statement. Constants are gone: the written form holds their values.
+//! Layout: four spaces per level, a blank line between items, as few parentheses as possible, and labels one
+//! level to the left of their statement. Constants do not appear: the written form contains their values.
 
 mod expr;
 mod names;
@@ -31,7 +31,7 @@ const WIDTH: usize = 100;
 
 struct Printer {
     out: String,
-    /// How deep the current line is indented.
+    /// The indentation level of the current line.
     level: usize,
 }
 
@@ -64,14 +64,15 @@ impl Printer {
         program.properties.iter().try_for_each(|property| self.property(property))
     }
 
-    /// Separates an item from what is before it.
+    /// Separates an item from the previous one.
     fn blank_line(&mut self) {
         if !self.out.is_empty() {
             self.out.push('\n');
         }
     }
 
-    /// Prints up to so many of the first variables in one declaration, as many as fit a line. Returns the others.
+    /// Prints at most `together` of the first variables in one declaration, as many as fit on a line. Returns
+    /// the others.
     fn shared<'p>(&mut self, variables: &'p [Shared], together: usize) -> Result<&'p [Shared], fmt::Error> {
         let Shared { ty, init, .. } = &variables[0];
         let start = self.out.len();
@@ -224,7 +225,7 @@ impl fmt::Display for Params<'_> {
     }
 }
 
-/// `: T` behind a name; nothing for `int`.
+/// `: T` after a name; nothing for `int`.
 struct Annotation(Type);
 
 impl fmt::Display for Annotation {
@@ -233,7 +234,7 @@ impl fmt::Display for Annotation {
     }
 }
 
-/// A type.
+/// A type as text.
 struct Written(Type);
 
 impl fmt::Display for Written {

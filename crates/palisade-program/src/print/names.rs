@@ -1,6 +1,8 @@
-//! Which names `.pal` can express. The front ends of languages with richer names rename on the way in.
+//! The names that `.pal` can express. Front ends of languages with richer names rename when they read a
+//! program.
 
-/// The words that cannot be names. The last ones belong to other languages and are reserved to be explained.
+/// The words that cannot be names. The last ones belong to other languages. They are reserved so that the
+/// parser can explain them.
 pub const RESERVED: &[&str] = &[
     "const",
     "shared",
@@ -61,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_words_that_mean_nothing_else() {
+    fn names_are_words_that_are_not_keywords() {
         let check = |text: &str, legal| assert_eq!(is_legal_name(text), legal, "{text:?}");
         check("x", true);
         check("_x1", true);

@@ -6,7 +6,7 @@ use palisade_base::limits;
 use std::fmt::{self, Write};
 
 impl Printer {
-    /// Writes `{ … }`, starting on the current line; the closing brace ends without a line break.
+    /// Writes `{ … }`, starting on the current line. No line break follows the closing brace.
     pub(super) fn block(&mut self, block: &Block) -> fmt::Result {
         if block.is_empty() {
             self.out.push_str("{}");
@@ -29,8 +29,8 @@ impl Printer {
         Ok(())
     }
 
-    /// Writes the labels and the indentation of a statement. A label stands on the statement's line if it fits in front of
-    /// it, or if the statement does nothing but carry it.
+    /// Writes the labels and the indentation of a statement. A label goes on the statement's line if it fits
+    /// there, or if the statement only carries the label.
     fn labels(&mut self, stmt: &Stmt) -> fmt::Result {
         let Some((last, others)) = stmt.labels.split_last() else {
             self.indent(self.level);

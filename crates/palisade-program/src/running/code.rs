@@ -10,66 +10,66 @@ use std::ops::Range;
 /// The code of a role or procedure.
 #[derive(Clone, Debug)]
 pub struct Code {
-    /// Name of the template or procedure.
+    /// The name of the template or procedure.
     pub name: String,
-    /// Registers. The private variables come first, then a procedure's parameters. All start at 0 when a process starts or a procedure is
-    /// entered, except parameters and,
-    /// in procedures, private variables.
+    /// The registers. The private variables come first, then a procedure's parameters. All registers are 0
+    /// when a process starts or a procedure is entered, except parameters and, in procedures, private
+    /// variables.
     pub registers: IdVec<RegId, Register>,
-    /// How many of the registers are parameters (0 for roles, whose parameters are constants).
+    /// How many registers are parameters. It is 0 for roles, whose parameters are constants.
     pub params: usize,
-    /// What a procedure returns; `None` if it returns nothing, and for roles.
+    /// The type of a procedure's result; `None` if it returns nothing, and for roles.
     pub result: Option<Type>,
     /// Where control starts.
     pub entry: Location,
-    /// Where it ends. A thread whose only frame is here has ended.
+    /// Where control ends. A thread whose only frame is here has ended.
     pub exit: Location,
     /// Edges sorted by source.
     edges: IdVec<EdgeId, Edge>,
-    /// For each location the first of its edges; one entry more than there are locations.
+    /// For each location, its first edge. There is one entry more than there are locations.
     first_edge: Vec<u32>,
-    /// Labels and where they are, in the order of the text.
+    /// The labels and their locations, in the order of the text.
     pub labels: Vec<(String, Location)>,
 }
 
 /// A register.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Register {
-    /// Its name; temporaries that lowering made are called `%0`, `%1`, ….
+    /// Its name. Temporaries created by lowering are called `%0`, `%1`, ….
     pub name: String,
-    /// What it can hold.
+    /// Its type.
     pub ty: Type,
 }
 
 /// An edge of a control-flow graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edge {
-    /// From.
+    /// The source location.
     pub source: Location,
-    /// To.
+    /// The target location.
     pub target: Location,
-    /// What happens on the way.
+    /// The instruction.
     pub instr: Instr,
-    /// What was written there.
+    /// The source text of the instruction.
     pub span: Span,
 }
 
 /// One instruction. Expressions read registers only.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Instr {
-    /// Nothing.
+    /// Does nothing.
     Nop,
     /// `r := e`
     Assign(RegId, Expr),
     /// `r := any value of lo..=hi`
     Havoc(RegId, Value, Value),
-    /// Possible only if true.
+    /// Possible only if the expression is true.
     Assume(Expr),
-    /// A fault if false.
+    /// A fault if the expression is false.
     Assert(Expr),
-    /// `r := [a]`, from the newest own pending store to the cell, else from memory.
+    /// `r := [a]`: the thread's newest pending store to the cell, else the value in memory.
     Load(RegId, Address),
-    /// `[a] := e`, into the buffer.
+    /// `[a] := e`: goes to the buffer.
     Store(Address, Expr),
     /// Possible only with an empty buffer.
     Fence,
@@ -77,46 +77,47 @@ pub enum Instr {
     StoreFence,
     /// Locked read-modify-write; operands as in [`Rmw`]. Possible only with an empty buffer.
     Locked {
-        /// Which.
+        /// The operation.
         rmw: Rmw,
-        /// Register for the result.
+        /// The register for the result.
         result: RegId,
         /// The cell.
         address: Address,
         /// Operands besides the cell.
         operands: Vec<Expr>,
     },
-    /// Opens an atomic section. Possible only with an empty buffer (and when no other thread's section is open).
+    /// Opens an atomic section. Possible only with an empty buffer, and if no other thread's section is open.
     AtomicBegin,
-    /// Closes it.
+    /// Closes the atomic section.
     AtomicEnd,
     /// Enters a procedure.
     Call {
-        /// Which.
+        /// The procedure's code.
         code: CodeId,
-        /// Arguments.
+        /// The arguments.
         args: Vec<Expr>,
-        /// Register for the result.
+        /// The register for the result.
         result: Option<RegId>,
     },
-    /// Leaves the procedure. The edge leads to the exit. A procedure with a result that returns none returns 0.
+    /// Leaves the procedure. The edge leads to the exit. A procedure with a result type that returns no value
+    /// returns 0.
     Return(Option<Expr>),
     /// Starts a thread.
     Spawn(TemplateId, Vec<Expr>),
 }
 
-/// Which cell.
+/// An address: which cell an instruction accesses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Address {
-    /// This one.
+    /// A fixed cell.
     Cell(CellId),
     /// `base[index]` of an array of `len` cells.
     Element {
-        /// First cell of the array.
+        /// The first cell of the array.
         base: CellId,
-        /// Number of its cells.
+        /// The number of its cells.
         len: u32,
-        /// Which of them, from 0.
+        /// The index, from 0.
         index: Expr,
     },
     /// The cell whose address (its id + 1) is the value of the expression.
@@ -147,7 +148,7 @@ pub enum Expr {
 }
 
 impl Expr {
-    /// Its value for given registers.
+    /// Its value for the given register values.
     pub fn eval(&self, registers: &[Value]) -> Result<Value, Fault> {
         match self {
             Expr::Const(value) => Ok(*value),
@@ -178,7 +179,7 @@ impl Expr {
 }
 
 impl Code {
-    /// A code from its parts; sorts the edges (those of one location stay in order).
+    /// A code from its parts. Sorts the edges by source, keeping the order of edges with the same source.
     ///
     /// # Panics
     /// If the exit has edges.

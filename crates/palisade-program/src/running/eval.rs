@@ -1,23 +1,24 @@
-//! Arithmetic, and what can go wrong with it. The one definition for every part of Palisade.
+//! Arithmetic and its errors: the one definition for every part of Palisade.
 
 use super::{BinaryOp, UnaryOp};
 use crate::Value;
 use std::fmt;
 
-/// An error of the program under test that a step runs into.
+/// A run-time error of the program being checked.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Fault {
-    /// `assert` of something false.
+    /// A false `assert`.
     AssertionFailed,
-    /// A value outside the domain of the cell, register, parameter or result it was meant for.
+    /// A value outside the domain of the cell, register, parameter or result that it is assigned to.
     OutOfDomain(Value),
     /// An array index out of bounds.
     OutOfBounds(Value),
-    /// A pointer that is no cell's address.
+    /// A pointer that is not the address of a cell.
     BadPointer(Value),
     /// `/` or `%` by zero.
     DivisionByZero,
-    /// A result that does not fit 64 bits, a shift by less than 0 or more than 63, or a shift to the left by 63.
+    /// A result that does not fit into 64 bits, a shift by less than 0 or more than 63, or a left shift by
+    /// 63.
     Overflow,
 }
 
@@ -57,7 +58,7 @@ pub fn binary(op: BinaryOp, a: Value, b: Value) -> Result<Value, Fault> {
         BinaryOp::Sub => a.checked_sub(b).ok_or(Fault::Overflow),
         BinaryOp::Mul => a.checked_mul(b).ok_or(Fault::Overflow),
         BinaryOp::Div => divide(a.checked_div(b)),
-        // What is left of the smallest number divided by -1 is 0, although the quotient does not fit.
+        // The remainder of the smallest number divided by -1 is 0, although the quotient overflows.
         BinaryOp::Rem => divide((b != 0).then(|| a.wrapping_rem(b))),
         BinaryOp::BitAnd => Ok(a & b),
         BinaryOp::BitOr => Ok(a | b),
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arithmetic_is_that_of_c_and_rust_with_faults_instead_of_wrapping() {
+    fn arithmetic_is_as_in_c_and_rust_but_faults_instead_of_wrapping() {
         let check = |op, a, b, expected| assert_eq!(binary(op, a, b), expected, "{op:?} {a} {b}");
         check(BinaryOp::Rem, -7, 3, Ok(-1));
         check(BinaryOp::Div, -7, 2, Ok(-3));

@@ -1,14 +1,16 @@
 //! Which registers can still be read.
 //!
-//! *Problem.* States that differ only in registers that are never read again behave the same. Search engines count such registers as 0.
+//! *Problem.* States that differ only in registers that are never read again behave the same. Search engines
+//! treat such registers as 0.
 //!
-//! *Guarantee.* A register that is [dead](Liveness::dead) at a location is overwritten on every path from there before it is read; its value cannot
-//! influence any step, fault or property. Registers that properties mention are never dead.
+//! *Guarantee.* A register that is [dead](Liveness::dead) at a location is overwritten on every path from
+//! there before it is read. Its value cannot influence any step, fault or property. Registers that a property
+//! mentions are never dead.
 
 use super::{Code, CodeId, Condition, EdgeId, Instr, Location, RegId, System};
 use palisade_base::{Id, IdVec, limits};
 
-/// The dead registers of every location.
+/// The dead registers at every location.
 #[derive(Clone, Debug)]
 pub struct Liveness {
     dead: IdVec<CodeId, IdVec<Location, Vec<RegId>>>,
@@ -78,7 +80,7 @@ fn dead_registers(code: &Code, privates: usize, observed: &[RegId]) -> IdVec<Loc
             }
         }
     }
-    // Edges into the exit were handled when the exit was taken from the work list, like all others.
+    // Edges into the exit were handled when the exit was taken from the work list, like all other edges.
     live.into_iter()
         .map(|at| {
             limits::go_on();
@@ -87,9 +89,10 @@ fn dead_registers(code: &Code, privates: usize, observed: &[RegId]) -> IdVec<Loc
         .collect()
 }
 
-/// Lets what is live behind an edge flow to its source. Whether anything changed there.
+/// Propagates liveness backwards over an edge. Returns whether anything changed at its source.
 ///
-/// A call takes the private variables away and brings them back, perhaps changed; a return hands them back.
+/// A call passes the private variables to the procedure and gets them back, perhaps changed. A return passes
+/// them back.
 fn flow(code: &Code, id: EdgeId, privates: usize, observed: &[RegId], live: &mut [Vec<bool>]) -> bool {
     limits::go_on();
     let edge = &code.edges()[id];
@@ -113,7 +116,7 @@ fn flow(code: &Code, id: EdgeId, privates: usize, observed: &[RegId], live: &mut
 }
 
 impl Instr {
-    /// The register of the own frame that the instruction writes.
+    /// The register of the current frame that the instruction writes.
     pub fn written_register(&self) -> Option<RegId> {
         match self {
             Instr::Assign(register, _) | Instr::Havoc(register, _, _) | Instr::Load(register, _) => {

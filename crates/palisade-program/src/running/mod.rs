@@ -2,11 +2,11 @@
 //!
 //! *Invariants* of a [`System`], established by [`crate::lower()`]; tests check them ([`System::check_invariants`]):
 //! 1. Every id in it is in range.
-//! 2. Expressions on edges are pure: they read registers of the own code only.
+//! 2. Expressions on edges are pure: they read only registers of their own code.
 //! 3. The edges of a code are sorted by source location.
 //! 4. The exit of a code has no edges.
 //! 5. The first [`System::privates`] registers of all codes have the same types.
-//! 6. `AtomicBegin` and `AtomicEnd` edges are nested properly on every path of a code.
+//! 6. `AtomicBegin` and `AtomicEnd` edges nest properly on every path of a code.
 
 mod code;
 mod eval;
@@ -42,7 +42,8 @@ define_id!(
     TemplateId
 );
 define_id!(
-    /// A thread of a run: first the instances that start initially, then spawned ones in the order of their creation.
+    /// A thread of a run. The instances that start initially come first, then spawned threads in the order of
+    /// their creation.
     ThreadId
 );
 define_id!(
@@ -61,31 +62,31 @@ define_id!(
 /// A program ready to run.
 #[derive(Clone, Debug)]
 pub struct System {
-    /// Memory, in address order: cell `i` has address `i + 1`.
+    /// The memory cells, in address order: cell `i` has address `i + 1`.
     pub cells: IdVec<CellId, Cell>,
-    /// All code: one per role, one per procedure.
+    /// All codes: one per role and one per procedure.
     pub codes: IdVec<CodeId, Code>,
     /// Templates with parameter values.
     pub roles: IdVec<RoleId, Role>,
     /// The templates' names and parameter domains, for `spawn`.
     pub templates: IdVec<TemplateId, TemplateInfo>,
-    /// How many private variables there are. They are the first registers of every code, with the same types; a call hands them to the procedure and a return hands
-    /// them back.
+    /// The number of private variables. They are the first registers of every code, with the same types. A
+    /// call passes them to the procedure, and a return passes them back.
     pub privates: usize,
     /// The processes that exist at the start.
     pub instances: IdVec<ThreadId, Instance>,
-    /// What must not happen, besides faults.
+    /// The properties that must hold, besides the absence of faults.
     pub properties: Vec<Property>,
 }
 
 /// A memory cell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cell {
-    /// `x` or `flag[1]`.
+    /// Its name: `x` or `flag[1]`.
     pub name: String,
-    /// What it can hold.
+    /// Its type.
     pub ty: Type,
-    /// What it holds at the start; `None` for any value of its (then finite) domain.
+    /// Its initial value; `None` means any value of its domain, which is then finite.
     pub init: Option<Value>,
     /// Its declaration.
     pub span: Span,
@@ -94,17 +95,17 @@ pub struct Cell {
 /// A template with values for its parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Role {
-    /// Which template.
+    /// The template.
     pub template: TemplateId,
-    /// Values of its parameters.
+    /// The values of its parameters.
     pub args: Vec<Value>,
-    /// What it runs; parameters are already replaced by their values.
+    /// Its code. Parameters are already replaced by their values.
     pub code: CodeId,
-    /// `P(0)`, or `P` without parameters.
+    /// Its name: `P(0)`, or `P` without parameters.
     pub name: String,
 }
 
-/// What `spawn` needs to know of a template.
+/// What `spawn` needs to know about a template.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TemplateInfo {
     /// Its name.
@@ -116,14 +117,14 @@ pub struct TemplateInfo {
 /// A process that exists at the start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Instance {
-    /// What it runs.
+    /// The role that it runs.
     pub role: RoleId,
-    /// `P(0)`, `Worker[2]`, `Main`.
+    /// Its name: `P(0)`, `Worker[2]` or `Main`.
     pub name: String,
 }
 
 impl System {
-    /// The role of a template for given arguments, if these lie in the parameters' domains.
+    /// The role of a template with these arguments, if they are in the parameters' domains.
     pub fn role(&self, template: TemplateId, args: &[Value]) -> Option<RoleId> {
         self.templates[template].roles.iter().copied().find(|&role| self.roles[role].args == args)
     }
@@ -133,7 +134,7 @@ impl System {
         &self.codes[self.roles[role].code]
     }
 
-    /// The cell with an address, if there is one.
+    /// The cell at an address, if there is one.
     pub fn cell_at(&self, address: Value) -> Option<CellId> {
         let index = u32::try_from(address.checked_sub(1)?).ok()?;
         ((index as usize) < self.cells.len()).then_some(CellId(index))

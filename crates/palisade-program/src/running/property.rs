@@ -5,32 +5,33 @@ use crate::Value;
 pub use crate::written::PropertyKind;
 use palisade_base::Span;
 
-/// A bad condition: a state that satisfies it, where it is judged, breaks the program.
+/// A bad condition. The program is wrong if a state in which the property is checked satisfies it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Property {
-    /// `Forbid` is judged outside atomic sections, and with empty buffers if it mentions memory; `Final` with all threads at their end and
-    /// all buffers empty. Lowering has already negated the written condition of a `Final`: **true is bad for both**.
+    /// When the property is checked. `Forbid` is checked outside atomic sections, and only with empty buffers
+    /// if it mentions memory. `Final` is checked when all threads have ended and all buffers are empty.
+    /// Lowering has already negated the written condition of a `Final`: **true is bad for both**.
     pub kind: PropertyKind,
-    /// When it is bad. A condition whose evaluation faults (division by zero) counts as false.
+    /// The bad condition. If its evaluation faults (division by zero), it counts as false.
     pub bad: Condition,
     /// Whether `bad` reads memory.
     pub reads_memory: bool,
-    /// Where it was written.
+    /// Where the property appears in the source.
     pub span: Span,
 }
 
-/// An expression over what can be seen of a state.
+/// An expression over the observable parts of a state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Condition {
     /// A constant.
     Const(Value),
-    /// What a cell holds in memory.
+    /// The value of a cell in memory.
     Cell(CellId),
-    /// What a register of an initial instance's process body holds (its bottom frame).
+    /// The value of a register in the process body of an initial instance (its bottom frame).
     Register(ThreadId, RegId),
-    /// 1 if an initial instance is at a location of its process body, with no procedure entered.
+    /// 1 if an initial instance is at a location of its process body, with no procedure entered; else 0.
     At(ThreadId, Location),
-    /// How many threads with one of these roles are at the location given for it, with no procedure entered.
+    /// How many threads with one of these roles are at the role's location, with no procedure entered.
     Count(Vec<(RoleId, Location)>),
     /// One operand.
     Unary(UnaryOp, Box<Condition>),

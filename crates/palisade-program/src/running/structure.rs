@@ -6,16 +6,16 @@ use palisade_base::Id;
 /// Which features of the language a program uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Structure {
-    /// Whether there are calls of procedures.
+    /// Whether procedures are called.
     pub calls: bool,
-    /// Whether a procedure that a process can reach may call itself, directly or through others.
+    /// Whether a procedure that a process can reach may call itself, directly or indirectly.
     pub is_recursive: bool,
     /// Whether threads are started at run time.
     pub spawns: bool,
 }
 
 impl Structure {
-    /// Looks at all codes.
+    /// Inspects all codes.
     pub fn new(system: &System) -> Structure {
         let uses = |which: fn(&Instr) -> bool| {
             system.codes.iter().any(|code| code.edges().iter().any(|edge| which(&edge.instr)))

@@ -9,17 +9,17 @@ use crate::written::{
 use palisade_base::{Diagnostic, Span, limits};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Checks the body of a process and says how large it is.
+/// Checks the body of a process and returns its size.
 pub(super) fn check_process(template: &Template, names: &Names<'_>, report: &mut Report) -> usize {
-    check(&template.body, &template.params, Kind::Process, names, report).size
+    check(&template.body, &template.params, BodyKind::Process, names, report).size
 }
 
-/// Checks the body of a procedure and says how large it is.
+/// Checks the body of a procedure and returns its size.
 pub(super) fn check_procedure(procedure: &Procedure, names: &Names<'_>, report: &mut Report) -> usize {
-    let kind = Kind::Procedure { result: procedure.result };
+    let kind = BodyKind::Procedure { result: procedure.result };
     let outcome = check(&procedure.body, &procedure.params, kind, names, report);
     if procedure.result.is_some() && outcome.flow == Flow::Falls {
-        let message = format!("`{}` can end without a result, which then is 0", procedure.name);
+        let message = format!("`{}` can end without returning a value; the result is then 0", procedure.name);
         report.push(
             Diagnostic::warning("missing-return", message)
                 .at(procedure.name.span(), "")
@@ -29,14 +29,14 @@ pub(super) fn check_procedure(procedure: &Procedure, names: &Names<'_>, report: 
     outcome.size
 }
 
-/// What a body belongs to.
+/// The kind of body.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BodyKind {
     Process,
     Procedure { result: Option<Type> },
 }
 
-/// Whether control can come to the end of a statement.
+/// Whether control can reach the end of a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Falls,
@@ -53,32 +53,32 @@ struct Loop {
     has_break: bool,
 }
 
-/// The check of one body.
+/// The state of checking one body.
 pub(super) struct Body<'a, 'p> {
     pub(super) names: &'a Names<'p>,
     pub(super) report: &'a mut Report,
-    pub(super) kind: Kind,
+    pub(super) kind: BodyKind,
     body: BodyNames<'a>,
     pub(super) params: FxHashMap<&'a str, &'a Param>,
-    /// Registers whose `let` came already.
+    /// Registers whose `let` has been seen.
     declared: FxHashSet<&'a str>,
-    /// Names already reported as unknown or used too early; once is enough.
+    /// Names already reported as unknown or used too early. Each is reported once.
     reported: FxHashSet<&'a str>,
     labels: FxHashSet<&'a str>,
-    /// Labels passed so far, to see whether a statement holds any.
+    /// The number of labels so far, to find out whether a statement contains any.
     label_count: usize,
     loops: Vec<Loop>,
     /// The numbers of the atomic blocks around the statement, as in [`super::names::LabelPlace`].
     atomic: Vec<usize>,
     atomic_blocks: usize,
-    /// Statements and expressions so far.
+    /// The number of statements and expressions so far.
     pub(super) size: usize,
 }
 
 fn check<'a>(
     block: &'a [Stmt],
     params: &'a [Param],
-    kind: Kind,
+    kind: BodyKind,
     names: &'a Names<'_>,
     report: &'a mut Report,
 ) -> Outcome {
@@ -112,7 +112,7 @@ impl<'a> Body<'a, '_> {
             let no_way_in = flow == Flow::Leaves && self.label_count == labels_before;
             if no_way_in && !warned && !stmt.span().is_none() {
                 warned = true;
-                let message = "control never comes here";
+                let message = "this code is unreachable";
                 self.report.push(Diagnostic::warning("unreachable-code", message).at(stmt.span(), ""));
             }
             if !no_way_in {
@@ -197,34 +197,34 @@ impl<'a> Body<'a, '_> {
     fn loop_body(&mut self, block: &'a [Stmt]) -> bool {
         self.loops.push(Loop { has_break: false });
         self.block(block);
-        self.loops.pop().expect("pushed above").has_break
+        self.loops.pop().expect("the loop was pushed above").has_break
     }
 
     fn label(&mut self, label: &'a Name) {
         self.label_count += 1;
         if label.as_str() == "end" {
-            let message = "the label `end` is every body's end already";
+            let message = "the label `end` is reserved for the end of every body";
             let diagnostic = Diagnostic::error("reserved-label", message).at(label.span(), "");
             self.report.push(diagnostic.help("choose another name"));
         }
         if !self.labels.insert(label.as_str()) {
             let first = self.body.labels[label.as_str()].span;
-            let message = format!("the label `{label}` is there twice");
-            let diagnostic = Diagnostic::error("duplicate-label", message).at(label.span(), "again here");
-            self.report.push(diagnostic.at(first, "first here"));
+            let message = format!("the label `{label}` is declared twice");
+            let diagnostic =
+                Diagnostic::error("duplicate-label", message).at(label.span(), "declared again here");
+            self.report.push(diagnostic.at(first, "first declared here"));
         }
     }
 
     fn declare(&mut self, name: &'a Name, ty: Type) {
         check_type(ty, name.as_str(), name.span(), self.report);
         if let Some(param) = self.params.get(name.as_str()) {
-            let message = format!("the register `{name}` has the name of a parameter");
+            let message = format!("the register `{name}` has the same name as a parameter");
             let diagnostic = Diagnostic::error("duplicate-name", message).at(name.span(), "");
-            self.report.push(diagnostic.at(param.name.span(), "the parameter"));
+            self.report.push(diagnostic.at(param.name.span(), "the parameter is declared here"));
         } else if !self.declared.insert(name.as_str()) {
             let first = self.body.registers[name.as_str()];
-            let help =
-                "blocks do not end the scope of a register; assign it without `let`, or choose another name";
+            let help = "the scope of a register does not end with its block; assign it without `let`, or choose another name";
             self.report.push(declared_twice("register", name, first).help(help));
         }
         if let Some(&shared) = self.names.shared.get(name.as_str()) {
@@ -235,7 +235,7 @@ impl<'a> Body<'a, '_> {
         }
     }
 
-    /// Whether a name is a register or parameter; complains if its `let` is still to come.
+    /// Whether a name is a register or parameter. Reports an error if its `let` comes later.
     pub(super) fn is_local(&mut self, name: &'a Name) -> bool {
         let text = name.as_str();
         let private = self.names.privates.contains_key(text);
@@ -243,7 +243,7 @@ impl<'a> Body<'a, '_> {
             return true;
         }
         let Some(&declaration) = self.body.registers.get(name.as_str()) else { return false };
-        // If it has the name of a shared variable, that is reported where it is declared.
+        // If it has the same name as a shared variable, that is reported at its declaration.
         if !self.names.shared.contains_key(name.as_str()) && self.reported.insert(name.as_str()) {
             let message = format!("the register `{name}` is used before it is declared");
             self.report.push(
@@ -255,7 +255,7 @@ impl<'a> Body<'a, '_> {
         true
     }
 
-    /// Reports a name that means nothing, once.
+    /// Reports an unknown name, once.
     pub(super) fn unknown(&mut self, name: &'a Name) {
         if !self.reported.insert(name.as_str()) {
             return;
@@ -309,7 +309,7 @@ impl<'a> Body<'a, '_> {
             let message = format!("there is no label `{label}` here");
             let mut diagnostic = Diagnostic::error("unknown-label", message).at(label.span(), "");
             if label.as_str() == "end" {
-                diagnostic = diagnostic.help("write `return;` to go to the end");
+                diagnostic = diagnostic.help("write `return;` to jump to the end");
             } else {
                 let labels = self.body.labels.keys().copied();
                 diagnostic = self.report.suggest(diagnostic, label.as_str(), labels);
@@ -317,18 +317,18 @@ impl<'a> Body<'a, '_> {
             self.report.push(diagnostic);
             return;
         };
-        // The label's atomic blocks must be around the `goto`, too: then the innermost of them is the same.
+        // The label's atomic blocks must also contain the `goto`. It is enough to compare the innermost one.
         let inside = match place.atomic_depth.checked_sub(1) {
             None => true,
             Some(innermost) => self.atomic.get(innermost) == Some(&place.atomic_block),
         };
         if !inside {
-            let message = format!("`goto {label}` leads into an atomic block");
+            let message = format!("`goto {label}` jumps into an atomic block");
             self.report.push(
                 Diagnostic::error("goto-into-atomic", message)
                     .at(label.span(), "")
                     .at(place.span, "the label is inside an atomic block")
-                    .help("an atomic block is entered only at its start"),
+                    .help("an atomic block can be entered only at its start"),
             );
         }
     }
@@ -338,15 +338,17 @@ impl<'a> Body<'a, '_> {
             self.expr(value);
         }
         let diagnostic = match (self.kind, value) {
-            (Kind::Process, Some(value)) => Diagnostic::error("unexpected-result", "a process has no result")
-                .at(value.span(), "")
-                .help("`return;` ends the process"),
-            (Kind::Procedure { result: None }, Some(value)) => {
-                Diagnostic::error("unexpected-result", "this procedure has no result")
+            (BodyKind::Process, Some(value)) => {
+                Diagnostic::error("unexpected-result", "a process does not return a value")
                     .at(value.span(), "")
-                    .help("declare what it returns, such as `proc f() -> int`")
+                    .help("`return;` ends the process")
             }
-            (Kind::Procedure { result: Some(_) }, None) => {
+            (BodyKind::Procedure { result: None }, Some(value)) => {
+                Diagnostic::error("unexpected-result", "this procedure does not return a value")
+                    .at(value.span(), "")
+                    .help("declare the type of its result, such as `proc f() -> int`")
+            }
+            (BodyKind::Procedure { result: Some(_) }, None) => {
                 Diagnostic::error("missing-result", "this procedure must return a value")
                     .at(span, "")
                     .help("write `return e;`")
@@ -369,7 +371,7 @@ impl<'a> Body<'a, '_> {
             return;
         };
         if template.start != Start::OnSpawn {
-            let message = format!("`{name}` starts by itself and cannot be spawned");
+            let message = format!("`{name}` starts automatically and cannot be spawned");
             self.report.push(
                 Diagnostic::error("not-spawnable", message)
                     .at(name.span(), "")
@@ -384,17 +386,17 @@ impl<'a> Body<'a, '_> {
     pub(super) fn arity(&mut self, what: &str, name: &Name, found: usize, wanted: usize, declared: Span) {
         if found != wanted {
             let arguments = if wanted == 1 { "argument" } else { "arguments" };
-            let message = format!("the {what} `{name}` takes {wanted} {arguments}, but gets {found}");
+            let message = format!("the {what} `{name}` takes {wanted} {arguments}, not {found}");
             self.report.push(
                 Diagnostic::error("wrong-arity", message).at(name.span(), "").at(declared, "declared here"),
             );
         }
     }
 
-    /// The left side of an assignment.
+    /// Checks the left side of an assignment.
     fn assigned(&mut self, place: &'a crate::written::Place) {
         if let PlaceKind::Named(name) = &place.kind
-            && self.kind == Kind::Process
+            && self.kind == BodyKind::Process
             && let Some(param) = self.params.get(name.as_str())
         {
             let message = format!("`{name}` is a parameter of the process and cannot be assigned");
@@ -410,7 +412,7 @@ impl<'a> Body<'a, '_> {
     }
 }
 
-/// Control comes out of a choice if it comes out of one alternative.
+/// Control leaves a choice if it leaves one of the alternatives.
 fn join(flows: impl IntoIterator<Item = Flow>) -> Flow {
     if flows.into_iter().any(|flow| flow == Flow::Falls) { Flow::Falls } else { Flow::Leaves }
 }

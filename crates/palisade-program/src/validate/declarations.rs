@@ -71,7 +71,7 @@ fn check_initial_value(variable: &Shared, init: &InitValue, names: &Names<'_>, r
     let name = &variable.name;
     let e = match init {
         InitValue::Any if variable.ty.domain == Domain::Int => {
-            let message = format!("`{name}` may start with any value, but has no finite domain");
+            let message = format!("`{name}` can start with any value, but has no finite domain");
             let diagnostic = Diagnostic::error("any-without-domain", message).at(name.span(), "");
             report.push(diagnostic.help(format!("declare one, such as `{name}: 0..3 = *`")));
             return;
@@ -105,13 +105,13 @@ fn check_initial_value(variable: &Shared, init: &InitValue, names: &Names<'_>, r
             report.push(
                 Diagnostic::error("not-constant", message)
                     .at(span, "")
-                    .help("an initial value is made of numbers, operators and addresses such as `&x`"),
+                    .help("an initial value can use numbers, operators and addresses such as `&x`"),
             );
         }
     }
 }
 
-/// Reports addresses of unknown variables, of whole arrays, and of elements of scalars.
+/// Reports the addresses of unknown variables, of whole arrays, and of elements of scalars.
 fn check_addresses(e: &Expr, names: &Names<'_>, report: &mut Report) {
     match &e.kind {
         ExprKind::AddressOf(place) => match &place.kind {
@@ -150,7 +150,7 @@ fn check_cells(shared: &[Shared], report: &mut Report) {
     let cells = cell_count(shared);
     if cells > limits::MAX_CELLS {
         let largest = shared.iter().max_by_key(|variable| variable.len).expect("there are cells");
-        let message = format!("the shared variables have {cells} cells, more than {}", limits::MAX_CELLS);
+        let message = format!("the shared variables have {cells} cells; the limit is {}", limits::MAX_CELLS);
         report
             .push(Diagnostic::error("too-many-cells", message).at(largest.name.span(), "the largest array"));
     }
@@ -172,9 +172,9 @@ fn check_initial_states(shared: &[Shared], report: &mut Report) {
             let message = format!("the program has more than {} initial states", limits::MAX_INITIAL_STATES);
             report.push(
                 Diagnostic::error("too-many-initial-states", message)
-                    .at(variable.name.span(), "with the values of this variable")
+                    .at(variable.name.span(), "this variable exceeds the limit")
                     .help(
-                        "declare smaller domains for the variables that start with `*`, or give them values",
+                        "declare smaller domains for the variables initialised with `*`, or give them fixed values",
                     ),
             );
             return;
@@ -201,23 +201,23 @@ fn check_params(params: &[Param], names: &Names<'_>, report: &mut Report) {
     }
 }
 
-/// A register or parameter has the name of a shared variable.
+/// The error for a register or parameter with the same name as a shared variable.
 pub(super) fn hides_shared(what: &str, name: &crate::written::Name, shared: Span) -> Diagnostic {
-    Diagnostic::error("shadowed-name", format!("the {what} `{name}` has the name of a shared variable"))
+    Diagnostic::error("shadowed-name", format!("the {what} `{name}` has the same name as a shared variable"))
         .at(name.span(), "")
-        .at(shared, "the shared variable")
-        .help("give it another name, so that everyone sees which accesses are loads and stores")
+        .at(shared, "the shared variable is declared here")
+        .help("rename it, so that it is clear which accesses are loads and stores")
 }
 
-/// A register or parameter has the name of a private variable.
+/// The error for a register or parameter with the same name as a private variable.
 pub(super) fn hides_private(what: &str, name: &crate::written::Name, private: Span) -> Diagnostic {
-    Diagnostic::error("shadowed-name", format!("the {what} `{name}` has the name of a private variable"))
+    Diagnostic::error("shadowed-name", format!("the {what} `{name}` has the same name as a private variable"))
         .at(name.span(), "")
-        .at(private, "the private variable")
-        .help("give it another name")
+        .at(private, "the private variable is declared here")
+        .help("rename it")
 }
 
-/// Whether a domain holds nothing, which is reported where it is declared.
+/// Whether a domain is empty. That is reported at its declaration.
 pub(super) fn is_empty(domain: Domain) -> bool {
     domain.bounds().is_some_and(|(lo, hi)| lo > hi)
 }
@@ -231,12 +231,12 @@ pub(super) fn check_type(ty: Type, name: &str, span: Span, report: &mut Report) 
         report.push(
             Diagnostic::error("empty-domain", message)
                 .at(span, "")
-                .help("the least value comes first; both ends are included"),
+                .help("write the smaller value first; both ends are included"),
         );
     }
 }
 
-/// What a domain holds.
+/// Describes the values of a domain.
 pub(super) fn domain_help(domain: Domain) -> String {
     match domain {
         Domain::Bool => "the domain is `bool`: 0 and 1".to_owned(),
@@ -249,11 +249,9 @@ fn check_heading(template: &Template, names: &Names<'_>, report: &mut Report) {
     check_params(&template.params, names, report);
     for param in template.params.iter().filter(|param| param.ty.domain == Domain::Int) {
         let message = format!("the parameter `{}` of a process has no finite domain", param.name);
-        report.push(
-            Diagnostic::error("infinite-parameter", message)
-                .at(param.name.span(), "")
-                .help(format!("there is one instance per value; write, for example, `{}: 0..1`", param.name)),
-        );
+        report.push(Diagnostic::error("infinite-parameter", message).at(param.name.span(), "").help(
+            format!("there is one instance per value; declare a range such as `{}: 0..1`", param.name),
+        ));
     }
     let roles = template.params.iter().map(values).fold(1u64, u64::saturating_mul);
     if roles > limits::MAX_ROLES {
@@ -267,14 +265,19 @@ fn check_heading(template: &Template, names: &Names<'_>, report: &mut Report) {
     match (template.start, template.count) {
         (Start::OnSpawn, Count::Fixed(1)) | (Start::Initially, Count::Any) => {}
         (Start::OnSpawn, _) => {
-            let message = format!("`{}` starts only when it is spawned, so it has no count", template.name);
+            let message =
+                format!("`{}` is started by `spawn`, so it cannot have a number of instances", template.name);
             let diagnostic = Diagnostic::error("bad-count", message).at(template.name.span(), "");
-            report.push(diagnostic.help("remove the number of instances, or `on spawn`"));
+            report.push(diagnostic.help("remove the number of instances, or remove `on spawn`"));
         }
         (Start::Initially, Count::Fixed(0)) => {
             let message = format!("`{}` has no instances", template.name);
             let diagnostic = Diagnostic::error("bad-count", message).at(template.name.span(), "");
-            report.push(diagnostic.help("`[*]` means any number, `on spawn` that others start it"));
+            report.push(
+                diagnostic.help(
+                    "write `[*]` for any number of instances, or `on spawn` if other processes start it",
+                ),
+            );
         }
         (Start::Initially, Count::Fixed(_)) => {}
     }
@@ -283,15 +286,16 @@ fn check_heading(template: &Template, names: &Names<'_>, report: &mut Report) {
 fn check_processes(program: &Program, names: &Names<'_>, report: &mut Report) {
     let initial = || program.templates.iter().filter(|template| template.start == Start::Initially);
     if initial().next().is_none() {
-        let diagnostic = Diagnostic::error("no-process", "the program has no process that starts by itself");
+        let diagnostic =
+            Diagnostic::error("no-process", "the program has no process that starts automatically");
         let diagnostic = match program.templates.first() {
-            Some(template) => diagnostic.at(template.name.span(), "this one waits to be spawned"),
+            Some(template) => diagnostic.at(template.name.span(), "this one starts only when it is spawned"),
             None => diagnostic,
         };
         report.push(diagnostic.help("declare one: `process P { … }`"));
     }
     let instances = |template: &Template| match template.count {
-        // Too many combinations of parameters are reported already.
+        // Too many combinations of parameters are reported elsewhere.
         _ if names.role_count(template) as u64 > limits::MAX_ROLES => 0,
         Count::Fixed(count) => (names.role_count(template) as u64).saturating_mul(count.into()),
         Count::Any => 0,
@@ -299,16 +303,16 @@ fn check_processes(program: &Program, names: &Names<'_>, report: &mut Report) {
     let total = initial().map(instances).fold(0u64, u64::saturating_add);
     if total > limits::MAX_INSTANCES {
         let largest = initial().max_by_key(|template| instances(template)).expect("there are instances");
-        let message = format!("the program starts {total} processes, more than {}", limits::MAX_INSTANCES);
+        let message = format!("the program starts {total} processes; the limit is {}", limits::MAX_INSTANCES);
         report.push(
             Diagnostic::error("too-many-processes", message)
-                .at(largest.name.span(), format!("{} of them are here", instances(largest)))
-                .help("`[*]` instead of a number checks the program for any number of processes"),
+                .at(largest.name.span(), format!("{} of them are declared here", instances(largest)))
+                .help("write `[*]` instead of a number to check the program for any number of processes"),
         );
     }
 }
 
-/// A value that an array has no cell for.
+/// The error for an index outside an array.
 pub(super) fn out_of_bounds(name: &crate::written::Name, len: u32, index: Value, span: Span) -> Diagnostic {
     let message = format!("the array `{name}` has no element {index}");
     let diagnostic = Diagnostic::error("out-of-bounds", message).at(span, "");

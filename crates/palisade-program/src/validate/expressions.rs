@@ -10,7 +10,7 @@ use crate::written::{Expr, ExprKind, Name, Place, PlaceKind, Rmw};
 use palisade_base::{Diagnostic, Span};
 
 impl<'a> Body<'a, '_> {
-    /// Checks an expression and gives its value if that is a constant.
+    /// Checks an expression and returns its value if it is constant.
     pub(super) fn expr(&mut self, e: &'a Expr) -> Option<Value> {
         self.size += 1;
         match &e.kind {
@@ -56,12 +56,12 @@ impl<'a> Body<'a, '_> {
                 if let Some(procedure) = self.names.procedures.get(name.as_str())
                     && procedure.result.is_none()
                 {
-                    let message = format!("the procedure `{name}` has no result");
+                    let message = format!("the procedure `{name}` does not return a value");
                     self.report.push(
                         Diagnostic::error("no-result", message)
                             .at(name.span(), "its result is used here")
                             .at(procedure.name.span(), "declared here")
-                            .help(format!("declare what it returns: `proc {name}(…) -> int`")),
+                            .help(format!("declare the type of its result: `proc {name}(…) -> int`")),
                     );
                 }
                 None
@@ -69,10 +69,10 @@ impl<'a> Body<'a, '_> {
             ExprKind::Any { lo, hi } => {
                 match width(*lo, *hi) {
                     None => {
-                        let message = format!("there is no value in {lo}..{hi}");
+                        let message = format!("the range {lo}..{hi} is empty");
                         let diagnostic = Diagnostic::error("empty-domain", message).at(e.span(), "");
                         self.report
-                            .push(diagnostic.help("the least value comes first; both ends are included"));
+                            .push(diagnostic.help("write the smaller value first; both ends are included"));
                     }
                     Some(values) if values > limits::MAX_CHOICES => {
                         let message = format!("`any` chooses from more than {} values", limits::MAX_CHOICES);
@@ -90,7 +90,8 @@ impl<'a> Body<'a, '_> {
         }
     }
 
-    /// A constant, unless its evaluation goes wrong. Reporting that, and going on without a value, avoids more of the same.
+    /// The value of a constant, unless its evaluation faults. The fault is reported once; continuing without
+    /// a value avoids follow-up errors.
     fn constant(&mut self, value: Result<Value, crate::running::Fault>, span: Span) -> Option<Value> {
         match value {
             Ok(value) => Some(value),
@@ -145,13 +146,13 @@ impl<'a> Body<'a, '_> {
         });
         if operands.len() != rmw.operands() {
             let message =
-                format!("`{}` takes {} operands, but gets {}", rmw.name(), rmw.operands(), operands.len());
+                format!("`{}` takes {} operands, not {}", rmw.name(), rmw.operands(), operands.len());
             self.report.push(Diagnostic::error("wrong-arity", message).at(span, ""));
         }
         if let PlaceKind::Named(name) = &place.kind
             && self.is_local(name)
         {
-            let reason = format!("`{}` works on shared variables only", rmw.name());
+            let reason = format!("`{}` works only on shared variables", rmw.name());
             self.not_shared(name, &reason);
         } else {
             self.place(place);
@@ -184,7 +185,7 @@ impl<'a> Body<'a, '_> {
     }
 }
 
-/// An array without an index, or a scalar with one.
+/// The error for an array without an index, or a scalar with one.
 pub(super) fn array_misuse(name: &Name, is_array: bool) -> Diagnostic {
     if is_array {
         Diagnostic::error("array-without-index", format!("`{name}` is an array"))

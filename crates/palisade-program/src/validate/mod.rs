@@ -1,12 +1,13 @@
-//! What is wrong with a program, all of it at once.
+//! Reports everything that is wrong with a program at once.
 //!
-//! *Guarantee.* A program without errors can be lowered ([`crate::lower()`]) and run. Takes time linear in the size of the program (for
-//! expressions and statements of bounded depth), and never panics, whatever the program.
+//! *Guarantee.* A program without errors can be lowered ([`crate::lower()`]) and run. Validation takes time
+//! linear in the size of the program (for expressions and statements of bounded depth). It never panics,
+//! whatever the program.
 //!
-//! Three name spaces are separate, since the grammar tells them apart: shared variables (and the registers of a body, which must
-//! not hide them), procedures, and processes. Labels are names of their body.
+//! There are three separate name spaces, because the grammar distinguishes them: shared variables (and the
+//! registers of a body, which must not hide them), procedures, and processes. Labels belong to their body.
 //!
-//! [`limits`] says what is too large.
+//! [`limits`] defines what is too large.
 
 mod body;
 mod declarations;
@@ -19,7 +20,8 @@ use crate::written::Program;
 use names::Names;
 use palisade_base::{Diagnostic, nearest};
 
-/// Everything wrong with a program, in the order of the places. The program can be used if there are only warnings.
+/// All errors and warnings of a program, in the order of the source. The program is usable if there are only
+/// warnings.
 pub fn validate(program: &Program) -> Vec<Diagnostic> {
     let mut report = Report::default();
     let names = Names::new(program, &mut report);
@@ -44,7 +46,7 @@ pub fn validate(program: &Program) -> Vec<Diagnostic> {
 #[derive(Default)]
 struct Report {
     diagnostics: Vec<Diagnostic>,
-    /// Names compared for suggestions so far.
+    /// How many names have been compared for suggestions so far.
     comparisons: usize,
 }
 
@@ -53,8 +55,8 @@ impl Report {
         self.diagnostics.push(diagnostic);
     }
 
-    /// "did you mean", as long as there are not very many names to compare: looking through all of them for each unknown one takes
-    /// quadratic time.
+    /// Adds "did you mean", unless too many names have been compared already: comparing every unknown name
+    /// with every known one takes quadratic time.
     fn suggest<'a>(
         &mut self,
         diagnostic: Diagnostic,
@@ -67,7 +69,7 @@ impl Report {
         if candidates.len() > left {
             return diagnostic;
         }
-        // In a fixed order, so that of two equally near ones the same is always suggested.
+        // A fixed order, so that the same one of two equally similar names is always suggested.
         candidates.sort_unstable();
         match nearest(word, candidates) {
             Some(candidate) => diagnostic.help(format!("did you mean `{candidate}`?")),
@@ -81,7 +83,7 @@ impl Report {
     }
 }
 
-/// How large the running form becomes.
+/// The size of the running form.
 #[derive(Default)]
 struct Size {
     total: usize,
@@ -99,7 +101,7 @@ impl Size {
     fn check(&self, report: &mut Report) {
         if self.total > limits::MAX_CODE {
             let message = format!(
-                "the program is too large: more than {} statements and expressions for all processes together",
+                "the program is too large: its processes together have more than {} statements and expressions",
                 limits::MAX_CODE
             );
             report.push(

@@ -1,4 +1,4 @@
-//! The names of a program: what there is to refer to.
+//! The names declared in a program.
 
 use super::declarations::hides_shared;
 use super::{Report, limits};
@@ -7,7 +7,7 @@ use crate::written::{Name, Param, Procedure, Program, Stmt, StmtKind, Template};
 use palisade_base::{Diagnostic, Span};
 use rustc_hash::FxHashMap;
 
-/// The global names of a program. Of a name that was declared twice, the first declaration counts.
+/// The global names of a program. If a name is declared twice, the first declaration counts.
 pub(super) struct Names<'p> {
     /// Where the cells of shared variables are.
     pub(super) memory: FxHashMap<&'p str, Memory>,
@@ -22,7 +22,7 @@ pub(super) struct Names<'p> {
 /// The registers and labels of a body.
 #[derive(Default)]
 pub(super) struct BodyNames<'p> {
-    /// Registers declared by `let`, with their places.
+    /// Registers declared by `let`, with the spans of their names.
     pub(super) registers: FxHashMap<&'p str, Span>,
     pub(super) labels: FxHashMap<&'p str, LabelPlace>,
 }
@@ -31,9 +31,9 @@ pub(super) struct BodyNames<'p> {
 #[derive(Clone, Copy)]
 pub(super) struct LabelPlace {
     pub(super) span: Span,
-    /// How many atomic blocks are around it.
+    /// How many atomic blocks contain it.
     pub(super) atomic_depth: usize,
-    /// The number of the innermost of them in the order of the text, from 1; 0 if there is none.
+    /// The number of the innermost atomic block, counted from 1 in the order of the text; 0 if there is none.
     pub(super) atomic_block: usize,
 }
 
@@ -83,24 +83,26 @@ impl<'p> Names<'p> {
         names
     }
 
-    /// The number of roles of a template, at most slightly more than what is allowed.
+    /// The number of roles of a template. If it exceeds the limit, the result may be too small but still
+    /// exceeds it.
     pub(super) fn role_count(&self, template: &Template) -> usize {
         let count = template.params.iter().map(values).fold(1u64, u64::saturating_mul);
         count.min(limits::MAX_ROLES + 1) as usize
     }
 }
 
-/// The number of values of a parameter; 1 where there is no proper domain, which is an error of its own.
+/// The number of values of a parameter. It is 1 if the domain is empty or infinite, which is reported
+/// elsewhere.
 pub(super) fn values(param: &Param) -> u64 {
     param.ty.domain.bounds().and_then(|(lo, hi)| width(lo, hi)).unwrap_or(1)
 }
 
-/// The number of values from `lo` to `hi`, `None` if there are none; the greatest number if it is even greater.
+/// The number of values from `lo` to `hi`, saturating; `None` if there are none.
 pub(super) fn width(lo: crate::Value, hi: crate::Value) -> Option<u64> {
     (lo <= hi).then(|| hi.abs_diff(lo).saturating_add(1))
 }
 
-/// Something is declared a second time.
+/// The error for a second declaration.
 pub(super) fn declared_twice(what: &str, name: &Name, first: Span) -> Diagnostic {
     Diagnostic::error("duplicate-name", format!("the {what} `{name}` is declared twice"))
         .at(name.span(), "declared again here")

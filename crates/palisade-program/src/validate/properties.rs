@@ -1,4 +1,4 @@
-//! Properties: conditions over what can be seen of a state.
+//! Properties: conditions over the observable parts of a state.
 
 use super::declarations::out_of_bounds;
 use super::expressions::array_misuse;
@@ -13,7 +13,7 @@ use crate::written::{
 };
 use palisade_base::{Diagnostic, Span};
 
-/// Checks a property and says how large it is.
+/// Checks a property and returns its size.
 pub(super) fn check(property: &Property, names: &Names<'_>, report: &mut Report) -> usize {
     let mut check = Check { names, report, size: 0 };
     check.expr(&property.condition);
@@ -23,12 +23,12 @@ pub(super) fn check(property: &Property, names: &Names<'_>, report: &mut Report)
 struct Check<'a, 'p> {
     names: &'a Names<'p>,
     report: &'a mut Report,
-    /// Expressions so far; `count` looks at every role.
+    /// The number of expressions so far. `count` counts once per role.
     size: usize,
 }
 
 impl Check<'_, '_> {
-    /// Checks an expression and gives its value if that is a constant.
+    /// Checks an expression and returns its value if it is constant.
     fn expr(&mut self, e: &Expr) -> Option<Value> {
         self.size += 1;
         match &e.kind {
@@ -53,11 +53,11 @@ impl Check<'_, '_> {
                 }
             }
             ExprKind::Locked(..) | ExprKind::Call(..) | ExprKind::Any { .. } => {
-                let message = "a property only looks at a state and takes no steps";
+                let message = "a property describes a state and cannot execute anything";
                 self.report.push(
                     Diagnostic::error("step-in-property", message)
                         .at(e.span(), "")
-                        .help("calls, locked instructions and `any` belong into processes"),
+                        .help("use calls, locked instructions and `any` only in processes and procedures"),
                 );
                 None
             }
@@ -83,7 +83,7 @@ impl Check<'_, '_> {
             PlaceKind::Named(name) => self.shared(name, None),
             PlaceKind::Element(name, index) => self.shared(name, Some(index)),
             PlaceKind::Deref(_) => {
-                let message = "a property follows no pointers";
+                let message = "a property cannot dereference pointers";
                 self.report.push(
                     Diagnostic::error("pointer-in-property", message)
                         .at(place.span(), "")
@@ -100,7 +100,8 @@ impl Check<'_, '_> {
             let candidates = self.names.memory.keys().copied();
             let mut diagnostic = self.report.suggest(diagnostic, name.as_str(), candidates);
             if diagnostic.help.is_none() {
-                diagnostic = diagnostic.help(format!("a register is written with its process: `P.{name}`"));
+                diagnostic =
+                    diagnostic.help(format!("write a register together with its process: `P.{name}`"));
             }
             self.report.push(diagnostic);
             return;
@@ -181,7 +182,7 @@ impl<'a, 'p> Check<'a, 'p> {
         None
     }
 
-    /// Checks that exactly one process is meant.
+    /// Checks that a reference means exactly one process.
     fn process(&mut self, process: &ProcessRef) -> Option<&'a BodyNames<'p>> {
         let (template, body) = self.template(&process.template)?;
         if let Some(diagnostic) = self.wrong_selection(process, template) {
@@ -193,7 +194,7 @@ impl<'a, 'p> Check<'a, 'p> {
     fn wrong_selection(&self, process: &ProcessRef, template: &Template) -> Option<Diagnostic> {
         let (name, span) = (&process.template, process.origin.0);
         if template.start == Start::OnSpawn {
-            let message = format!("`{name}` is started by `spawn`, so none of its instances can be named");
+            let message = format!("`{name}` is started by `spawn`, so its instances cannot be named");
             return Some(
                 Diagnostic::error("not-initial", message)
                     .at(span, "")
@@ -202,7 +203,7 @@ impl<'a, 'p> Check<'a, 'p> {
         }
         let roles = template.params.iter().map(values).fold(1u64, u64::saturating_mul);
         let several = |help: String| {
-            let message = format!("`{name}` has several instances here");
+            let message = format!("`{name}` has several instances");
             Some(Diagnostic::error("ambiguous-process", message).at(span, "").help(help))
         };
         let missing = |message: String, help: String| {
@@ -224,9 +225,9 @@ impl<'a, 'p> Check<'a, 'p> {
             (Select::Only, Count::Any) if roles > 1 => {
                 several(format!("count them: `count({name}@label) >= 2`"))
             }
-            (Select::Only, Count::Any) => {
-                several(format!("name one by its number, `{name}[0]`, or count: `count({name}@label) >= 2`"))
-            }
+            (Select::Only, Count::Any) => several(format!(
+                "name one by its number, such as `{name}[0]`, or count them: `count({name}@label) >= 2`"
+            )),
             (Select::Index(index), Count::Fixed(copies)) => {
                 let all = roles.saturating_mul(copies.into());
                 if u64::from(*index) < all {
@@ -240,24 +241,22 @@ impl<'a, 'p> Check<'a, 'p> {
             (Select::Index(index), Count::Any) => {
                 if roles > 1 {
                     return several(
-                        "with any number of instances, only those without parameters are numbered".into(),
+                        "instances of a process with `[*]` are numbered only if it has no parameters".into(),
                     );
                 }
                 if u64::from(*index) < limits::MAX_INSTANCES {
                     return None;
                 }
                 missing(
-                    format!("the number {index} of `{name}` is too large"),
-                    format!("at most {} processes can be named", limits::MAX_INSTANCES),
+                    format!("the instance number {index} of `{name}` is too large"),
+                    format!("instance numbers must be less than {}", limits::MAX_INSTANCES),
                 )
             }
             (Select::Args(args), count) => {
                 if args.len() != template.params.len() {
-                    let message = format!(
-                        "the number of values given for the parameters of `{name}` is {}, not {}",
-                        args.len(),
-                        template.params.len()
-                    );
+                    let (given, expected) = (args.len(), template.params.len());
+                    let values = if expected == 1 { "value" } else { "values" };
+                    let message = format!("`{name}` takes {expected} parameter {values}, not {given}");
                     let diagnostic = Diagnostic::error("wrong-arity", message).at(span, "");
                     return Some(diagnostic.at(template.name.span(), "declared here"));
                 }
@@ -265,13 +264,13 @@ impl<'a, 'p> Check<'a, 'p> {
                 if let Some((param, arg)) = outside {
                     return missing(
                         format!("there is no such instance of `{name}`"),
-                        format!("{arg} is no value of the parameter `{}`", param.name),
+                        format!("{arg} is not a value of the parameter `{}`", param.name),
                     );
                 }
                 match count {
                     Count::Fixed(0 | 1) => None,
                     Count::Fixed(_) => several(format!(
-                        "name one by its number, `{name}[0]`, among all instances of `{name}`"
+                        "name one by its number among all instances of `{name}`, such as `{name}[0]`"
                     )),
                     Count::Any => several(format!("count them: `count({name}@label) >= 2`")),
                 }
@@ -280,7 +279,7 @@ impl<'a, 'p> Check<'a, 'p> {
     }
 }
 
-/// The least parameter values, as an example.
+/// The smallest parameter values, as an example.
 fn first_args(template: &Template) -> String {
     let least = |param: &crate::written::Param| param.ty.domain.bounds().map_or(0, |(lo, _)| lo).to_string();
     template.params.iter().map(least).collect::<Vec<_>>().join(", ")

@@ -9,22 +9,22 @@ use palisade_base::{Origin, Span};
 pub struct Expr {
     /// What it computes.
     pub kind: ExprKind,
-    /// Where it was written.
+    /// Where it appears in the source.
     pub origin: Origin,
 }
 
 impl Expr {
-    /// An expression written at a place.
+    /// An expression with its place in the source.
     pub fn new(kind: ExprKind, span: Span) -> Expr {
         Expr { kind, origin: Origin(span) }
     }
 
-    /// A literal that nobody wrote.
+    /// A generated literal, which has no place in the source.
     pub fn int(value: Value) -> Expr {
         Expr::new(ExprKind::Int(value), Span::NONE)
     }
 
-    /// Where it was written.
+    /// Where it appears in the source.
     pub fn span(&self) -> Span {
         self.origin.0
     }
@@ -33,7 +33,7 @@ impl Expr {
 /// What an expression computes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ExprKind {
-    /// A literal. Never negative (`-1` is a negated literal), except for the least integer.
+    /// A literal. It is never negative (`-1` is a negated literal), except for the smallest integer.
     Int(Value),
     /// `true` or `false`: 1 or 0.
     Bool(bool),
@@ -45,37 +45,38 @@ pub enum ExprKind {
     Unary(UnaryOp, Box<Expr>),
     /// An operator with two operands; `&&` and `||` evaluate the second only if needed.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// A locked instruction on a shared cell. The operands are evaluated first, then the address, then the access happens.
+    /// A locked instruction on a shared cell. The operands are evaluated first, then the address, then the
+    /// access happens.
     Locked(Rmw, Place, Vec<Expr>),
     /// `f(e, …)`
     Call(Name, Vec<Expr>),
     /// `any(lo..hi)`: any value of the range, both ends included.
     Any {
-        /// Least value.
+        /// The smallest value.
         lo: Value,
-        /// Greatest value.
+        /// The largest value.
         hi: Value,
     },
-    /// What a property can see of a process. Only in properties.
+    /// An observation of a process. Only in properties.
     Observe(Observation),
 }
 
 /// Something that can be read or assigned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Which.
+    /// The kind of place.
     pub kind: PlaceKind,
-    /// Where it was written.
+    /// Where it appears in the source.
     pub origin: Origin,
 }
 
 impl Place {
-    /// A place written somewhere.
+    /// A place expression with its place in the source.
     pub fn new(kind: PlaceKind, span: Span) -> Place {
         Place { kind, origin: Origin(span) }
     }
 
-    /// Where it was written.
+    /// Where it appears in the source.
     pub fn span(&self) -> Span {
         self.origin.0
     }
@@ -86,13 +87,13 @@ impl Place {
 pub enum PlaceKind {
     /// A register, parameter or shared scalar, by name.
     Named(Name),
-    /// `a[e]`: a cell of a shared array. An index out of bounds is an error of the program.
+    /// `a[e]`: a cell of a shared array. An index out of bounds is a run-time error.
     Element(Name, Box<Expr>),
-    /// `*e`: the cell with that address. A value that is no cell's address is an error of the program.
+    /// `*e`: the cell with that address. A value that is not the address of a cell is a run-time error.
     Deref(Box<Expr>),
 }
 
-/// Locked read-modify-write instructions. Each drains the buffer first and takes place in memory at once.
+/// Locked read-modify-write instructions. Each first drains the buffer and then acts on memory in one step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Rmw {
     /// `cas(p, expected, new)`: 1 if it stored `new`, else 0.
@@ -112,7 +113,7 @@ pub enum Rmw {
 }
 
 impl Rmw {
-    /// All of them with their names in `.pal`.
+    /// All locked instructions with their names in `.pal`.
     pub const ALL: [(Rmw, &'static str); 7] = [
         (Rmw::Cas, "cas"),
         (Rmw::Exchange, "xchg"),
@@ -187,7 +188,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// How it is written in `.pal`, in C and in Promela.
+    /// Its symbol in `.pal`, C and Promela.
     pub fn symbol(self) -> &'static str {
         match self {
             BinaryOp::Add => "+",
@@ -212,28 +213,29 @@ impl BinaryOp {
     }
 }
 
-/// What a property can see of processes.
+/// What a property can observe of processes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Observation {
-    /// `P(0)@cs`: 1 if the process is at that label (about to run the statement behind it). `end` is every body's end.
+    /// `P(0)@cs`: 1 if the process is at that label, about to execute the statement after it; else 0. Every
+    /// body has the label `end` at its end.
     At {
-        /// Which process.
+        /// The process.
         process: ProcessRef,
-        /// Which label.
+        /// The label.
         label: Name,
     },
     /// `count(P@cs)`: how many instances of the template are at the label, spawned ones included.
     Count {
-        /// Which template.
+        /// The template.
         template: Name,
-        /// Which label.
+        /// The label.
         label: Name,
     },
     /// `P(0).r`: the value of a register of the process body.
     Register {
-        /// Which process.
+        /// The process.
         process: ProcessRef,
-        /// Which register.
+        /// The register.
         register: Name,
     },
 }
@@ -241,20 +243,20 @@ pub enum Observation {
 /// One instance of a template that starts initially.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProcessRef {
-    /// Which template.
+    /// The template.
     pub template: Name,
-    /// Which instance.
+    /// The instance.
     pub select: Select,
-    /// Where it was written.
+    /// Where it appears in the source.
     pub origin: Origin,
 }
 
-/// How an instance is picked.
+/// How an instance is selected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Select {
     /// `P`: the only instance.
     Only,
-    /// `P[2]`: by number, from 0, in the order of parameter values and then copies.
+    /// `P[2]`: by number, from 0. Instances are ordered by parameter values, then by copy.
     Index(u32),
     /// `P(0, 1)`: the one with these parameter values.
     Args(Vec<Value>),

@@ -1,7 +1,7 @@
 //! The written form: a program as people write it, with names and nested statements.
 //!
-//! *Invariants* are few, since front ends build this from whatever was typed; [`crate::validate()`] reports what is
-//! wrong. Equality ignores where things were written ([`Origin`]).
+//! There are few *invariants*, because front ends build this form from arbitrary input. [`crate::validate()`]
+//! reports what is wrong. Equality ignores where things appear in the source ([`Origin`]).
 
 mod expr;
 mod stmt;
@@ -13,27 +13,27 @@ use crate::Value;
 use palisade_base::{Origin, Span};
 use std::sync::Arc;
 
-/// A name and where it was written.
+/// A name and where it appears in the source.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Name {
     /// The name itself.
     pub text: Arc<str>,
-    /// Where.
+    /// Where it appears in the source.
     pub origin: Origin,
 }
 
 impl Name {
-    /// A name written at a place.
+    /// A name with its place in the source.
     pub fn new(text: impl Into<Arc<str>>, span: Span) -> Name {
         Name { text: text.into(), origin: Origin(span) }
     }
 
-    /// A name that nobody wrote.
+    /// A generated name, which has no place in the source.
     pub fn generated(text: impl Into<Arc<str>>) -> Name {
         Name::new(text, Span::NONE)
     }
 
-    /// Where it was written.
+    /// Where it appears in the source.
     pub fn span(&self) -> Span {
         self.origin.0
     }
@@ -53,16 +53,16 @@ impl std::fmt::Display for Name {
 /// A whole program. Constants are already replaced by their values.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Program {
-    /// Shared variables and arrays. Their cells are laid out in this order; the first cell has address 1, so that 0 is
-    /// no cell's address and can serve as the null pointer.
+    /// Shared variables and arrays. Their cells are laid out in this order. The first cell has address 1, so
+    /// that 0 is never the address of a cell and can serve as the null pointer.
     pub shared: Vec<Shared>,
-    /// Variables of which every process has its own; its procedures see them too.
+    /// Private variables. Every process has its own copy, which its procedures can access too.
     pub privates: Vec<Private>,
     /// Procedures, callable from every process.
     pub procedures: Vec<Procedure>,
     /// Process templates.
     pub templates: Vec<Template>,
-    /// What must not happen, besides failed assertions.
+    /// The properties that must hold, besides assertions.
     pub properties: Vec<Property>,
 }
 
@@ -73,31 +73,32 @@ pub struct Shared {
     pub name: Name,
     /// `None` for a scalar, the number of cells for an array.
     pub len: Option<u32>,
-    /// What each cell can hold.
+    /// The type of each cell.
     pub ty: Type,
-    /// What the cells hold at the start.
+    /// The initial values.
     pub init: Init,
     /// The whole declaration.
     pub origin: Origin,
 }
 
-/// A variable of which every process has its own. It is like a register that the process and all procedures it calls have in common, and starts at 0.
+/// A private variable: every process has its own copy. It is like a register that the process shares with all
+/// procedures it calls. It starts at 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Private {
     /// Its name.
     pub name: Name,
-    /// What it can hold; 0 among others.
+    /// Its type. The domain must contain 0.
     pub ty: Type,
     /// The whole declaration.
     pub origin: Origin,
 }
 
-/// Initial contents.
+/// Initial values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Init {
-    /// The same for every cell. The value 0 if nothing was written.
+    /// The same value for every cell. It is 0 if none is written.
     Every(InitValue),
-    /// One per cell.
+    /// One value per cell.
     Each(Vec<InitValue>),
 }
 
@@ -110,12 +111,12 @@ pub enum InitValue {
     Any,
 }
 
-/// What a cell, register, parameter or result can hold.
+/// The type of a cell, register, parameter or result.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Type {
-    /// The values.
+    /// The permitted values.
     pub domain: Domain,
-    /// What happens on an attempt to put another value there.
+    /// What happens when another value is assigned.
     pub outside: Outside,
 }
 
@@ -143,12 +144,12 @@ pub enum Domain {
         /// Greatest value.
         hi: Value,
     },
-    /// `int`, or nothing written: whatever values occur.
+    /// `int`, or no domain written: whatever values occur.
     Int,
 }
 
 impl Domain {
-    /// Least and greatest value, if declared.
+    /// The smallest and largest value, if declared.
     pub fn bounds(self) -> Option<(Value, Value)> {
         match self {
             Domain::Bool => Some((0, 1)),
@@ -163,10 +164,10 @@ impl Domain {
     }
 }
 
-/// What a value outside the domain does to the process that tries to put it there.
+/// What happens to a process that assigns a value outside the domain.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Outside {
-    /// It is an error of the program, reported like a failed assertion.
+    /// A run-time error, reported like a failed assertion.
     Fault,
     /// The process is blocked (`blocking` in `.pal`; the rule of `.rmm`).
     Block,
@@ -177,31 +178,32 @@ pub enum Outside {
 pub struct Param {
     /// Its name.
     pub name: Name,
-    /// Its values. For templates the domain is finite: there is one instance per value.
+    /// Its type. For templates the domain is finite: there is one instance per value.
     pub ty: Type,
 }
 
-/// A process template: its instances run the same code, one instance (times `count`) per combination of parameters.
+/// A process template. Its instances run the same code. There are `count` instances per combination of
+/// parameter values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Template {
     /// Its name.
     pub name: Name,
-    /// Parameters, constant during the run.
+    /// The parameters, which are constant during the run.
     pub params: Vec<Param>,
-    /// How many instances per combination of parameter values.
+    /// The number of instances per combination of parameter values.
     pub count: Count,
     /// When its instances start.
     pub start: Start,
-    /// What they do.
+    /// The body that they run.
     pub body: Block,
     /// The heading, without the body.
     pub origin: Origin,
 }
 
-/// How many instances.
+/// The number of instances.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Count {
-    /// Exactly this many; 1 if nothing was written.
+    /// Exactly this many; 1 if no number is written.
     Fixed(u32),
     /// `[*]`: any number.
     Any,
@@ -212,29 +214,30 @@ pub enum Count {
 pub enum Start {
     /// At the beginning of the run.
     Initially,
-    /// `on spawn`: only when a `spawn` statement says so.
+    /// `on spawn`: when a `spawn` statement starts them.
     OnSpawn,
 }
 
-/// A procedure. Parameters and locals are registers of the activation; procedures may call each other and themselves.
+/// A procedure. Parameters and locals are registers of the activation. Procedures can call each other and
+/// themselves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Procedure {
     /// Its name.
     pub name: Name,
-    /// Parameters, assignable like registers.
+    /// The parameters, which can be assigned like registers.
     pub params: Vec<Param>,
-    /// What it returns, if anything.
+    /// The type of its result, if it returns one.
     pub result: Option<Type>,
-    /// What it does.
+    /// The body.
     pub body: Block,
     /// The heading, without the body.
     pub origin: Origin,
 }
 
-/// A property: what must not happen.
+/// A property of the program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Property {
-    /// When it is judged.
+    /// When it is checked.
     pub kind: PropertyKind,
     /// The condition, over observations, shared variables (by constant index) and constants.
     pub condition: Expr,
@@ -242,12 +245,13 @@ pub struct Property {
     pub origin: Origin,
 }
 
-/// When a property is judged, and whether its condition is bad or good.
+/// When a property is checked, and whether its condition is bad or good.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PropertyKind {
-    /// `forbid C;` No reachable state outside atomic sections satisfies C. If C mentions memory, it is judged only in states where every
-    /// store buffer is empty.
+    /// `forbid C;` No reachable state outside atomic sections satisfies C. If C mentions memory, it is
+    /// checked only in states where every store buffer is empty.
     Forbid,
-    /// `final C;` Every reachable state with all processes at their end and all buffers empty satisfies C.
+    /// `final C;` Every reachable state in which all processes have ended and all buffers are empty satisfies
+    /// C.
     Final,
 }

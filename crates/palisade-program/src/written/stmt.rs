@@ -3,17 +3,18 @@
 use super::{Expr, Name, Place, Type};
 use palisade_base::{Origin, Span};
 
-/// Statements in order.
+/// A sequence of statements.
 pub type Block = Vec<Stmt>;
 
 /// A statement with its labels.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stmt {
-    /// `l:` in front of it; the location just before the statement.
+    /// The labels before the statement. They mark the location just before it.
     pub labels: Vec<Name>,
     /// What it does.
     pub kind: StmtKind,
-    /// The statement without its labels; for compound statements the heading only (`while e`), so that a step has one line.
+    /// The span of the statement without its labels. For compound statements it covers only the heading
+    /// (`while e`), so that a step has one line.
     pub origin: Origin,
 }
 
@@ -23,7 +24,7 @@ impl Stmt {
         Stmt { labels: Vec::new(), kind, origin: Origin(span) }
     }
 
-    /// Where it was written.
+    /// Where it appears in the source.
     pub fn span(&self) -> Span {
         self.origin.0
     }
@@ -34,43 +35,44 @@ impl Stmt {
 pub enum StmtKind {
     /// `skip;`
     Skip,
-    /// `let r: T = e;` declares a register of the process or procedure. It is visible from here to the end of the enclosing body
-    /// (blocks do not end its scope); no name is declared twice in one body. Without an initial value it is set to 0.
+    /// `let r: T = e;` declares a register of the process or procedure. It is visible from here to the end of
+    /// the enclosing body; blocks do not end its scope. No name is declared twice in one body. Without an
+    /// initial value it is set to 0.
     Let {
         /// The register.
         name: Name,
-        /// What it can hold.
+        /// Its type.
         ty: Type,
-        /// Its value when control passes here.
+        /// The value assigned when this statement executes.
         init: Option<Expr>,
     },
-    /// `p = e;` A store if `p` is shared, an assignment if it is a register. The right side is evaluated first, then the
-    /// index or pointer of the left side.
+    /// `p = e;` A store if `p` is shared, an assignment if it is a register. The right side is evaluated
+    /// first, then the index or pointer of the left side.
     Assign {
-        /// Where to.
+        /// The left side.
         place: Place,
-        /// What.
+        /// The right side.
         value: Expr,
     },
-    /// `e;` for its effects: a call, cas, exchange or fetch-and-op.
+    /// `e;` evaluated for its effects: a call, cas, exchange or fetch-and-op.
     Eval(Expr),
-    /// `fence;` waits until the own buffer is empty.
+    /// `fence;` waits until the thread's own buffer is empty.
     Fence,
-    /// `sfence;` keeps the stores before it before the stores after it.
+    /// `sfence;` keeps the stores before it ahead of the stores after it.
     StoreFence,
-    /// `assume(e);` goes on only if `e` is true; a process that finds it false is stuck for ever.
+    /// `assume(e);` continues only if `e` is true. A process for which it is false is stuck forever.
     Assume(Expr),
-    /// `await e;` evaluates `e` again and again until it is true.
+    /// `await e;` evaluates `e` repeatedly until it is true.
     Await(Expr),
-    /// `assert(e);` a false `e` is an error.
+    /// `assert(e);` is a run-time error if `e` is false.
     Assert(Expr),
     /// `if c { … } else { … }`
     If {
         /// The condition.
         condition: Expr,
-        /// Taken if true.
+        /// Executed if true.
         then: Block,
-        /// Taken if false.
+        /// Executed if false.
         otherwise: Block,
     },
     /// `while c { … }`
@@ -86,21 +88,24 @@ pub enum StmtKind {
     Break,
     /// `continue;` goes to the start of the innermost loop.
     Continue,
-    /// `goto l;` to a label of the same body, not into an atomic block. Leaving an atomic block, in whatever way, closes it.
+    /// `goto l;` jumps to a label of the same body, but not into an atomic block. Leaving an atomic block in
+    /// any way closes it.
     Goto(Name),
-    /// `choose { … } or { … }` takes one of the alternatives.
+    /// `choose { … } or { … }` executes one of the alternatives.
     Choose(Vec<Block>),
-    /// `atomic { … }` drains the own buffer, then runs without interference; its stores reach memory at once.
+    /// `atomic { … }` drains the thread's own buffer, then runs without interference. Its stores reach memory
+    /// at once.
     Atomic(Block),
     /// `{ … }`
     Block(Block),
-    /// `return;` or `return e;` In a process: its end.
+    /// `return;` or `return e;` In a process it ends the process.
     Return(Option<Expr>),
-    /// `spawn T(e, …);` starts an instance of a template declared `on spawn`, with an empty buffer. Not a fence.
+    /// `spawn T(e, …);` starts an instance of a template declared `on spawn`, with an empty buffer. It is not
+    /// a fence.
     Spawn {
-        /// Which template.
+        /// The template.
         template: Name,
-        /// Its parameters.
+        /// The parameter values.
         args: Vec<Expr>,
     },
 }

@@ -1,7 +1,7 @@
-//! Lowered programs against a direct interpreter of the written form, on random programs.
+//! Compares lowered programs with a direct interpreter of the written form, on random programs.
 //!
-//! One process runs alone and makes no choices, so there is one run and one outcome. The interpreter here follows the sentences of the
-//! written form and shares nothing with lowering but the arithmetic.
+//! One process runs alone and makes no choices, so there is one run and one outcome. The interpreter follows
+//! the documentation of the written form. It shares only the arithmetic with lowering.
 
 use palisade_base::{Origin, Span};
 use palisade_conformance::random::Random;
@@ -17,19 +17,19 @@ use std::collections::HashMap;
 
 /// How many random programs are tried.
 const PROGRAMS: u64 = 3000;
-/// Longer runs are not followed.
+/// Runs longer than this are cut off.
 const MAX_STEPS: usize = 3000;
-/// Nor are those that call deeper than this.
+/// Runs that nest calls deeper than this are cut off.
 const MAX_CALLS: usize = 50;
 
 #[test]
-fn differential_random_programs_do_what_is_written() {
+fn differential_random_programs_match_the_interpreter() {
     let (mut ended, mut faulted, mut stuck) = (0, 0, 0);
     let seeds = seeds(PROGRAMS);
     for seed in &seeds {
         let program = Generator { random: Random::new(seed), depth: 0 }.program();
         let errors: Vec<_> = validate(&program).into_iter().filter(|d| d.is_error()).collect();
-        // Random constants may divide by zero; such programs are refused.
+        // Random constants may divide by zero. Such programs are rejected.
         if errors.iter().any(|d| d.id == "constant-fault" || d.id == "out-of-bounds") {
             continue;
         }
@@ -48,9 +48,10 @@ fn differential_random_programs_do_what_is_written() {
 
 #[derive(PartialEq, Eq, Debug)]
 enum Outcome {
-    /// With this memory.
+    /// The final memory.
     Ended(Vec<Value>),
-    /// Which fault is not compared: a load may find its index out of bounds before a division on its left is done.
+    /// The faults themselves are not compared: a load can find its index out of bounds before a division to
+    /// its left is evaluated.
     Faulted,
     /// An assumption is false.
     Stuck,
@@ -79,7 +80,7 @@ fn run(program: &Program) -> Outcome {
 
 // The interpreter.
 
-/// Why a statement does not lead to the next one.
+/// Why control does not continue with the next statement.
 enum Leave {
     Break,
     Continue,
@@ -191,11 +192,11 @@ impl<'p> Interpreter<'p> {
     }
 
     fn frame(&self) -> &HashMap<&'p str, Value> {
-        self.registers.last().expect("a body runs")
+        self.registers.last().expect("a body is running")
     }
 
     fn set(&mut self, name: &'p Name, value: Value) {
-        self.registers.last_mut().expect("a body runs").insert(name.as_str(), value);
+        self.registers.last_mut().expect("a body is running").insert(name.as_str(), value);
     }
 
     fn expr(&mut self, e: &'p Expr) -> Result<Value, Leave> {
@@ -242,7 +243,12 @@ impl<'p> Interpreter<'p> {
                 }
             }
             ExprKind::Call(name, args) => {
-                let procedure = self.program.procedures.iter().find(|p| p.name == *name).expect("it exists");
+                let procedure = self
+                    .program
+                    .procedures
+                    .iter()
+                    .find(|p| p.name == *name)
+                    .expect("the called procedure exists");
                 let mut frame = HashMap::new();
                 for (param, arg) in procedure.params.iter().zip(args) {
                     frame.insert(param.name.as_str(), self.expr(arg)?);
@@ -264,7 +270,7 @@ impl<'p> Interpreter<'p> {
         }
     }
 
-    /// The cell that a shared place means.
+    /// The cell that a shared place refers to.
     fn cell(&mut self, place: &'p Place) -> Result<usize, Leave> {
         let find = |wanted: &Name| {
             let mut base = 0;
@@ -306,7 +312,7 @@ struct Generator {
     depth: u32,
 }
 
-/// What the place of a statement allows.
+/// What is allowed at the current position.
 #[derive(Clone, Copy)]
 struct Context {
     in_loop: bool,
@@ -408,7 +414,7 @@ impl Generator {
             0 | 1 => PlaceKind::Named(Name::generated("x")),
             2 => PlaceKind::Named(Name::generated("y")),
             3 => {
-                // Mostly inside the bounds.
+                // Mostly in bounds.
                 let index = self.expr(3);
                 let index = ExprKind::Binary(
                     BinaryOp::BitAnd,

@@ -1,4 +1,4 @@
-//! Control flow as DOT, and instructions in words.
+//! Control flow as DOT, and instructions as text.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! What control flow comes out of lowering.
+//! The control flow that lowering produces.
 
 use crate::common;
 
@@ -11,7 +11,8 @@ use palisade_program::written::{
 };
 use palisade_program::{Instantiation, lower};
 
-/// Lowers a program and compares the control flow of one code, written as [`flow`] does. Spaces around lines do not count.
+/// Lowers a program and compares the control flow of one code, in the format of [`flow`]. Spaces around lines
+/// do not matter.
 #[track_caller]
 fn check(text: &str, name: &str, expected: &str) {
     let found = flow(&system(text), name);
@@ -127,7 +128,7 @@ fn the_second_operand_is_evaluated_only_if_needed() {
         6: y = 2 -> 7
         7: y = 3 -> end",
     );
-    // Nothing to skip: the second operand is a register.
+    // There is nothing to skip: the second operand is a register.
     check_body("let r = x; r = b && r;", "0: r = x -> 1 \n 1: %0 = b -> 2 \n 2: r = %0 && r -> end");
     check_body(
         "let r = -(b && x);",
@@ -153,7 +154,7 @@ fn constants_are_folded_but_not_their_faults() {
 }
 
 #[test]
-fn what_may_fault_does_so_before_what_may_not_come_back() {
+fn faults_come_before_calls_that_may_not_return() {
     check_body(
         "let r = 1; x = 7 % r + f(2); x = 7 % r + x;",
         "0: r = 1 -> 1
@@ -244,7 +245,7 @@ fn every_label_has_its_own_location() {
         e,f: x = 1 -> z
         z: skip -> z",
     );
-    // Labels that nothing leads to are still there to be observed.
+    // Unreachable labels can still be observed.
     check_body("return; l: x = 2; m: skip;", "l: stuck \n m: stuck");
     check_body("if false { l: x = 2; } goto m; m: skip; goto l;", "m: skip -> l \n l: x = 2 -> m");
 }
@@ -274,7 +275,7 @@ fn loops_and_jumps_leave_no_empty_steps() {
 }
 
 #[test]
-fn a_choice_is_made_with_the_first_step_where_that_is_the_same() {
+fn a_choice_is_merged_with_the_first_step_if_equivalent() {
     check_body(
         "choose { loop { x = 1; } } or { goto l; } or { y = 1; } or {} or { choose { x = 2; } or { l: x = 3; } }",
         "0: skip -> 1
@@ -353,7 +354,7 @@ fn procedures_return() {
 }
 
 #[test]
-fn temporaries_hold_what_is_put_there() {
+fn temporaries_can_hold_their_values() {
     let system = system("shared x: 0..5; shared y: 3..9 = 3; process P { assume(x == 1); assume(y == 3); }");
     let code = system.role_code(system.instances[palisade_program::running::ThreadId(0)].role);
     let domains: Vec<_> = code.registers.iter().map(|r| (r.name.as_str(), r.ty.domain.bounds())).collect();
@@ -395,7 +396,7 @@ fn instances_and_their_names() {
 }
 
 #[test]
-fn the_processes_that_properties_name_exist() {
+fn processes_named_by_properties_exist() {
     let text = "process P[*] { l: skip; } process Q(i: 0..1)[2] { l: skip; } forbid P[2]@l; forbid Q[3]@l;";
     let least = system_with(text, Instantiation { any: 1, every: None });
     assert_eq!(names(&least), ["P[0]", "P[1]", "P[2]", "Q(0)[0]", "Q(0)[1]", "Q(1)[0]", "Q(1)[1]"]);
@@ -440,7 +441,7 @@ fn memory_is_laid_out_in_order() {
     assert_eq!(cells, [("p", Some(3)), ("a[0]", Some(1)), ("a[1]", None), ("b", Some(1))]);
 }
 
-/// Deeper than the parser allows.
+/// Nesting deeper than the parser allows.
 #[test]
 fn deep_programs_do_not_exhaust_the_stack() {
     let load = || {

@@ -1,4 +1,4 @@
-//! Programs and what lowering makes of them: one program for all tests, linked once.
+//! Tests of programs and their lowering, linked into one binary.
 
 mod common;
 mod differential;

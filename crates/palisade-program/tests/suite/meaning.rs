@@ -1,6 +1,6 @@
-//! What lowered programs do, by trying all their runs under sequential consistency.
+//! The behaviour of lowered programs, found by exploring all their runs under sequential consistency.
 //!
-//! The expectations are worked out by hand from the meaning of the written program.
+//! The expected outcomes are worked out by hand from the meaning of the written program.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use palisade_memory::{Machine, Model, State};
 use palisade_program::running::System;
 use std::collections::{BTreeSet, HashSet};
 
-/// All states that can be reached.
+/// All reachable states.
 fn reachable(system: &System) -> HashSet<State> {
     let machine = Machine::new(system, Model::Sc);
     let mut seen: HashSet<State> = machine.initial_states().collect();
@@ -24,7 +24,8 @@ fn reachable(system: &System) -> HashSet<State> {
     seen
 }
 
-/// The faults that can happen, and what `x` and `y` (the first two cells) can hold when all processes have ended.
+/// The faults that can happen, and the values of `x` and `y` (the first two cells) when all processes have
+/// ended.
 fn outcomes(text: &str) -> BTreeSet<String> {
     let system = system(text);
     let machine = Machine::new(&system, Model::Sc);
@@ -33,7 +34,7 @@ fn outcomes(text: &str) -> BTreeSet<String> {
         if let Some((_, fault)) = state.fault {
             outcomes.insert(fault.to_string());
         } else if state.threads.iter().all(|thread| thread.has_ended(&system)) {
-            assert!(state.section.is_none(), "an ended process left its atomic section open");
+            assert!(state.section.is_none(), "a process ended inside an atomic section");
             let cells: Vec<String> = state.memory.iter().take(2).map(i64::to_string).collect();
             outcomes.insert(cells.join(" "));
         }
@@ -50,7 +51,7 @@ fn check(text: &str, expected: &[&str]) {
     assert_eq!(outcomes(text), expected, "{text}");
 }
 
-/// A process on its own.
+/// Checks a single process.
 #[track_caller]
 fn check_body(body: &str, expected: &[&str]) {
     check(&format!("shared x, y, a[3]; process P {{ {body} }}"), expected);
@@ -113,7 +114,7 @@ fn procedures_and_spawns() {
         "process P { spawn Q(3); } process Q(i: 1..2) on spawn { }",
         &["value 3 is outside the declared domain"],
     );
-    // The division comes before the call, which never comes back.
+    // The division is evaluated before the call, which never returns.
     check(
         "shared x, y; proc f() -> int { loop {} return 1; } process P { y = 1 / x + f(); }",
         &["division by zero"],
@@ -155,22 +156,23 @@ fn peterson_is_right_without_store_buffers() {
 
 #[test]
 fn private_variables_belong_to_a_process_and_the_procedures_it_calls() {
-    // The procedure sees what the process put there, and the process what the procedure left there.
+    // The procedure sees the value assigned by the process, and the process sees the value assigned by the
+    // procedure.
     check(
         "shared x, y; private p: 0..9; proc twice() { p = 2 * p; } process P { p = 3; twice(); twice(); x = p; y = 1; }",
         &["value 12 is outside the declared domain"],
     );
-    // Every process has its own, and starts with 0.
+    // Every process has its own copy, which starts at 0.
     check(
         "shared x, y; private p; proc set(v) { p = p + v; } process P { set(1); x = p; } process Q { set(2); y = p; }",
         &["1 2"],
     );
-    // Deeper calls hand it on and back.
+    // Nested calls pass it on and back.
     check(
         "shared x, y; private p; proc down(n) { p = p + 1; if n > 0 { down(n - 1); } y = p; } process P { down(3); x = p; }",
         &["4 4"],
     );
-    // What stands left of a call is read before it.
+    // Operands to the left of a call are read before it.
     check(
         "shared x, y; private p; proc next() -> int { p = p + 1; return p; } process P { x = p + 10 * next(); y = next() + 10 * p; }",
         &["10 22"],
@@ -180,7 +182,7 @@ fn private_variables_belong_to_a_process_and_the_procedures_it_calls() {
          process P { x = f(p, next()); if p == 1 && next() == 2 && p == 2 { y = 1; } }",
         &["10 1"],
     );
-    // A spawned process starts with 0, too.
+    // A spawned process also starts with 0.
     check(
         "shared x, y; private p; process P { p = 5; spawn Q; x = p; } process Q on spawn { y = p; }",
         &["5 0"],

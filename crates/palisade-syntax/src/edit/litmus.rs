@@ -1,9 +1,10 @@
 //! Fences in litmus tests: new rows of the table.
 
-use super::text::{
-    Comments, Edits, Token, line_end, line_start, margin, newline, starts, token_at, tokens, word,
-};
-use super::{FenceKind, Wanted, no_statement};
+use super::changes::Edits;
+use super::fence::{FenceKind, Requests, word};
+use super::lines::{line_end, line_start, margin, newline};
+use super::statements::no_statement;
+use super::tokens::{Comments, Token, start_of, token_at, tokens};
 use palisade_base::Diagnostic;
 use palisade_program::written::Program;
 use std::collections::BTreeMap;
@@ -11,21 +12,26 @@ use std::ops::Range;
 
 const COMMENTS: Comments = Comments { line: &["//", "#"], block: Some(("(*", "*)")), nest: true };
 
-pub(super) fn edits(text: &str, program: &Program, wanted: &Wanted, errors: &mut Vec<Diagnostic>) -> Edits {
+pub(super) fn edits(
+    text: &str,
+    program: &Program,
+    requests: &Requests,
+    errors: &mut Vec<Diagnostic>,
+) -> Edits {
     let names = program.templates.iter().map(|template| template.name.span());
-    let table = names.min().map_or(text.len(), starts);
+    let table = names.min().map_or(text.len(), start_of);
     let tokens = tokens(text, table, COMMENTS);
     let rows = rows(text, &tokens);
     let capitals = has_capitals(&tokens, &rows);
-    // For each side of each row, the fences by their columns.
+    // For each side of each row, the fences by column.
     let mut gaps: BTreeMap<(usize, bool), BTreeMap<usize, Fence>> = BTreeMap::new();
-    for (&span, beside) in wanted {
-        // Two instructions that are one statement have the place from one to the other.
-        let sides = [(beside.before, starts(span), true), (beside.after, span.end as usize - 1, false)];
-        for (kind, place, before) in sides {
+    for (&span, fences) in requests {
+        // Two instructions that form one statement have a span from the first to the second.
+        let sides = [(fences.before, start_of(span), true), (fences.after, span.end as usize - 1, false)];
+        for (kind, position, before) in sides {
             let Some(kind) = kind else { continue };
-            let row = rows.partition_point(|row| row.end <= place);
-            let found = rows.get(row).filter(|_| row > 0).and_then(|row| row.column(place));
+            let row = rows.partition_point(|row| row.end <= position);
+            let found = rows.get(row).filter(|_| row > 0).and_then(|row| row.column(position));
             let Some(column) = found else {
                 errors.push(no_statement(span));
                 continue;
@@ -35,8 +41,8 @@ pub(super) fn edits(text: &str, program: &Program, wanted: &Wanted, errors: &mut
             // A label alone in its cell stays before the fence.
             let before = before && instruction.is_some();
             let fence = Fence { kind, labels: labels.filter(|_| before) };
-            let there = gaps.entry((row, before)).or_default();
-            let slot = there.entry(column).or_insert_with(|| fence.clone());
+            let columns = gaps.entry((row, before)).or_default();
+            let slot = columns.entry(column).or_insert_with(|| fence.clone());
             slot.kind = slot.kind.max(kind);
         }
     }
@@ -47,18 +53,16 @@ pub(super) fn edits(text: &str, program: &Program, wanted: &Wanted, errors: &mut
             let blanks = " ".repeat(text[labels.clone()].chars().count());
             edits.replace(labels, blanks);
         }
-        let own_line = margin(text, row.first).is_some() && (before || COMMENTS.fill(text, row.end));
+        let own_line = margin(text, row.first).is_some() && (before || COMMENTS.fill_line(text, row.end));
         let new = new_row(text, row, &fences, capitals, own_line);
         let newline = newline(text, row.end);
         match (own_line, before) {
             (true, true) => {
                 edits.before(line_start(text, row.first), row.first, format!("{new}{newline}"), None);
             }
-            (true, false) => {
-                edits.behind(line_end(text, row.end), row.first, format!("{newline}{new}"), None)
-            }
+            (true, false) => edits.after(line_end(text, row.end), row.first, format!("{newline}{new}"), None),
             (false, true) => edits.before(row.first, row.first, format!("{} ", new.trim_start()), None),
-            (false, false) => edits.behind(row.end, row.first, format!(" {}", new.trim_start()), None),
+            (false, false) => edits.after(row.end, row.first, format!(" {}", new.trim_start()), None),
         }
     }
     edits
@@ -67,7 +71,7 @@ pub(super) fn edits(text: &str, program: &Program, wanted: &Wanted, errors: &mut
 #[derive(Clone)]
 struct Fence {
     kind: FenceKind,
-    /// The labels of the instruction, which go in front of the fence.
+    /// The labels of the instruction, which move to the fence.
     labels: Option<Range<usize>>,
 }
 
@@ -76,17 +80,17 @@ struct Row {
     /// Its first token.
     first: usize,
     cells: Vec<Range<usize>>,
-    /// Behind its `;`.
+    /// The position after its `;`.
     end: usize,
 }
 
 impl Row {
-    fn column(&self, place: usize) -> Option<usize> {
-        self.cells.iter().position(|cell| cell.contains(&place))
+    fn column(&self, position: usize) -> Option<usize> {
+        self.cells.iter().position(|cell| cell.contains(&position))
     }
 }
 
-/// The row of names and everything below it that looks like a row.
+/// The row of thread names and all rows below it.
 fn rows(text: &str, tokens: &[Token<'_>]) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut row: Option<Row> = None;
@@ -102,7 +106,7 @@ fn rows(text: &str, tokens: &[Token<'_>]) -> Vec<Row> {
                 last.end = token.start;
                 row_so_far.cells.push(token.end()..token.end());
             }
-            // A prefix of an instruction may have a sign of its own.
+            // The prefix `lock;` has a `;` of its own.
             ";" if !previous.eq_ignore_ascii_case("lock") => {
                 last.end = token.start;
                 row_so_far.end = token.end();
@@ -127,7 +131,7 @@ fn labels(tokens: &[Token<'_>], cell: Range<usize>) -> (Option<Range<usize>>, Op
     (labels, instruction)
 }
 
-/// Whether instructions are written in capitals, as seen from the first one.
+/// Whether instructions are written in capitals, judged by the first one.
 fn has_capitals(tokens: &[Token<'_>], rows: &[Row]) -> bool {
     let cells = rows.iter().skip(1).flat_map(|row| row.cells.iter().cloned());
     let first = cells.filter_map(|cell| labels(tokens, cell).1).next();
@@ -135,7 +139,7 @@ fn has_capitals(tokens: &[Token<'_>], rows: &[Row]) -> bool {
         .is_some_and(|place| !tokens[token_at(tokens, place)].text.contains(|c: char| c.is_ascii_lowercase()))
 }
 
-/// A row with fences in some columns, as wide as another row.
+/// A row with fences in some columns, as wide as the row it is modelled on.
 fn new_row(
     text: &str,
     like: &Row,

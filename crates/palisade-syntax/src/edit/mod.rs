@@ -1,63 +1,54 @@
-//! Fences put into a source text, in the language of the text. Everything else stays as it was written.
+//! Inserts fences into a source text, in the language of the text. The rest of the text does not change.
 //!
-//! *Where a fence goes.* A fence *before* a statement stands behind the statement's labels, so whoever jumps there passes it, and a process at
-//! the label has not passed it yet. A fence *after* a statement stands in front of the labels of the next one: only who comes from the
-//! statement passes it. Compound statements count as a whole: before a loop is before its first round, after it behind its last.
+//! *Where a fence goes.*
+//! - A fence *before* a statement goes after the statement's labels. A jump to a label executes the fence,
+//!   and a process at the label has not executed it yet.
+//! - A fence *after* a statement goes before the labels of the next statement. Only control flow that comes
+//!   from the statement executes it.
+//! - A compound statement counts as a whole. Before a loop means before its first iteration; after a loop
+//!   means after its last.
 //!
-//! - `.pal`: `fence;` or `sfence;`, on a line of its own where the statement has one. In front of an `else if` it needs a block, which is added. Here a fence may have a condition:
-//!   `if i == 0 { fence; }` ([`insert_conditional_fences`]).
-//! - `.rmm`: `fence` or `ssfence` likewise. A statement without braces behind `then`, `else` or `do` gets them.
-//! - `.litmus`: a row with `mfence` or `sfence` in the thread's column, in capitals if the test is. Fences between the same rows share one.
-//! - Trencher: the transition is split by a fresh state. Before the first of several transitions of a state means before all of them.
+//! *How each language writes it.*
+//! - `.pal`: `fence;` or `sfence;`, on its own line if the statement has its own line. A fence before an
+//!   `else if` needs a block, which is added. Only here can a fence have a condition: `if i == 0 { fence; }`
+//!   ([`insert_conditional_fences`]).
+//! - `.rmm`: `fence` or `ssfence`, in the same way. A statement without braces after `then`, `else` or `do`
+//!   gets braces.
+//! - `.litmus`: a row with `mfence` or `sfence` in the thread's column, in capitals if the test uses
+//!   capitals. Fences between the same two rows share a row.
+//! - Trencher: the transition is split by a fresh state. Before the first of several transitions of a state
+//!   means before all of them.
 //!
-//! *Guarantee.* What is given back can be read again; for `.pal` and `.rmm` it is the same program but for the fences.
+//! *Guarantee.* The result parses. For `.pal` and `.rmm` it is the same program except for the fences.
+//!
+//! *Files.* `fence` has the requests, `statements` the statements they refer to. One file per language
+//! decides what to write where. They share `tokens`, `lines` and, for languages with blocks, `surround`.
+//! `changes` applies the result, and `verify` checks it.
 
+mod changes;
+mod fence;
+mod lines;
 mod litmus;
 mod pal;
 mod rmm;
-mod text;
+mod statements;
+mod surround;
+mod tokens;
 mod trencher;
 mod verify;
 
+pub use fence::{FenceAt, FenceKind, Side};
+
 use crate::Language;
-use palisade_base::{Diagnostic, Source, Span, limits};
-use palisade_program::written::{Block, Program, StmtKind};
-use rustc_hash::FxHashMap;
+use fence::Requests;
+use palisade_base::{Diagnostic, Source, Span};
+use statements::{no_statement, statements};
 use std::collections::BTreeMap;
 
-/// A fence that is wanted.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct FenceAt {
-    /// The origin of a statement of the program that the text is read as.
-    pub span: Span,
-    /// On which side of the statement.
-    pub side: Side,
-    /// Which fence.
-    pub kind: FenceKind,
-}
-
-/// On which side of a statement a fence stands.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Side {
-    /// Behind its labels, in front of the statement itself.
-    Before,
-    /// Behind the statement.
-    After,
-}
-
-/// The kinds of fences.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum FenceKind {
-    /// Keeps stores before stores. Weaker than the other kind.
-    StoreStore,
-    /// Waits until the store buffer is empty.
-    Full,
-}
-
-/// Puts fences into a text; gives the new text.
+/// Inserts fences into a text and returns the new text.
 ///
-/// Of several fences at one place only the strongest is put there. The text must be one that [`crate::parse()`] takes. Fences that have no place in
-/// the text are all reported.
+/// If several fences go to the same place, only the strongest is inserted. The text must be one that
+/// [`crate::parse()`] accepts. Every fence that cannot be inserted is reported.
 pub fn insert_fences(
     language: Language,
     source: &Source,
@@ -66,7 +57,8 @@ pub fn insert_fences(
     insert(language, source, fences, &Conditions::new())
 }
 
-/// Puts fences into a text, some of them only under a condition, which is an expression in the language of the text. Only `.pal` can say that.
+/// Inserts fences into a text, some of them under a condition. The condition is an expression in the language
+/// of the text. Only `.pal` supports this.
 pub fn insert_conditional_fences(
     language: Language,
     source: &Source,
@@ -76,8 +68,7 @@ pub fn insert_conditional_fences(
     for (fence, condition) in fences {
         let Some(condition) = condition else { continue };
         if language != Language::Pal {
-            let message =
-                "this language has no way to say that only some instances of a process pass a fence";
+            let message = "this language cannot restrict a fence to some instances of a process";
             return Err(vec![Diagnostic::error("no-conditional-fence", message).at(fence.span, "")]);
         }
         conditions.insert((fence.span, fence.side), condition.clone());
@@ -86,7 +77,7 @@ pub fn insert_conditional_fences(
     insert(language, source, &fences, &conditions)
 }
 
-/// The conditions of fences, by place.
+/// The conditions of fences, by statement and side.
 type Conditions = BTreeMap<(Span, Side), String>;
 
 fn insert(
@@ -98,124 +89,41 @@ fn insert(
     let program = crate::parse(language, source)?.program;
     let statements = statements(&program);
     let mut errors = Vec::new();
-    let mut wanted = Wanted::new();
+    let mut requests = Requests::new();
     for fence in fences {
         if fence.span.is_none() {
-            let message = "this statement was not written in the file, so no fence can be put beside it";
+            let message = "no fence can be inserted here: this statement does not appear in the file";
             errors.push(Diagnostic::error("not-written", message).at(Span::new(0..0), ""));
         } else if !statements.contains_key(&fence.span) {
             errors.push(no_statement(fence.span));
         } else {
-            wanted.entry(fence.span).or_default().want(*fence);
+            requests.entry(fence.span).or_default().add(*fence);
         }
     }
     let text = source.text();
     let edits = match language {
-        Language::Pal => pal::edits(text, &wanted, conditions, &statements, &mut errors),
-        Language::Rmm => rmm::edits(text, &wanted, &mut errors),
-        Language::Litmus => litmus::edits(text, &program, &wanted, &mut errors),
-        Language::Trencher => trencher::edits(text, &wanted, &statements, &mut errors),
+        Language::Pal => pal::edits(text, &requests, conditions, &statements, &mut errors),
+        Language::Rmm => rmm::edits(text, &requests, &mut errors),
+        Language::Litmus => litmus::edits(text, &program, &requests, &mut errors),
+        Language::Trencher => trencher::edits(text, &requests, &statements, &mut errors),
     };
     if !errors.is_empty() {
         return Err(crate::report::arrange(errors));
     }
-    let (edited, places) = edits.apply(text);
+    let (edited, inserted) = edits.apply(text);
     let source = Source::new(source.name(), edited);
-    let again = crate::parse(language, &source);
-    let is_right = again.is_ok_and(|again| match language {
-        Language::Pal | Language::Rmm => verify::same_but_for(&program, again.program, &places),
+    let reparsed = crate::parse(language, &source);
+    let is_right = reparsed.is_ok_and(|reparsed| match language {
+        Language::Pal | Language::Rmm => verify::same_but_for(&program, reparsed.program, &inserted),
         Language::Litmus | Language::Trencher => true,
     });
     if is_right {
         return Ok(source.text().to_owned());
     }
-    let first = wanted.keys().next().copied().unwrap_or(Span::new(0..0));
-    let message = "the fences could not be put into the text: with them it is no longer the same program";
-    let help = "put them in by hand, and please report this with the file";
-    Err(vec![Diagnostic::error("fences-not-inserted", message).at(first, "the first of them").help(help)])
-}
-
-/// The fences wanted at each statement.
-type Wanted = BTreeMap<Span, Beside>;
-
-/// The fences wanted beside one statement.
-#[derive(Clone, Copy, Default)]
-struct Beside {
-    before: Option<FenceKind>,
-    after: Option<FenceKind>,
-}
-
-impl Beside {
-    fn want(&mut self, fence: FenceAt) {
-        let side = match fence.side {
-            Side::Before => &mut self.before,
-            Side::After => &mut self.after,
-        };
-        *side = (*side).max(Some(fence.kind));
-    }
-
-    /// Both sides joined with those of another.
-    fn join(&mut self, other: Beside) {
-        self.before = self.before.max(other.before);
-        self.after = self.after.max(other.after);
-    }
-}
-
-/// What has to be known about a statement.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    /// One without others in it.
-    Simple,
-    /// One with others in it.
-    Compound,
-    /// A choice: `if` or `choose`.
-    Choice,
-    /// A label with no statement behind it; the place is that of the label.
-    Label,
-}
-
-type Statements = FxHashMap<Span, Shape>;
-
-/// The statements that were written. Where several have one place, the outermost counts.
-fn statements(program: &Program) -> Statements {
-    let mut found = Statements::default();
-    let procedures = program.procedures.iter().map(|procedure| &procedure.body);
-    let bodies = program.templates.iter().map(|template| &template.body);
-    bodies.chain(procedures).for_each(|body| collect(body, &mut found));
-    found
-}
-
-/// The parsers limit how deep blocks nest.
-fn collect(block: &Block, found: &mut Statements) {
-    for statement in block {
-        limits::go_on();
-        let is_label = statement.labels.last().is_some_and(|label| label.span() == statement.span());
-        let shape = match &statement.kind {
-            StmtKind::If { .. } | StmtKind::Choose(_) => Shape::Choice,
-            StmtKind::While { .. } | StmtKind::Loop(_) | StmtKind::Atomic(_) | StmtKind::Block(_) => {
-                Shape::Compound
-            }
-            StmtKind::Skip if is_label => Shape::Label,
-            _ => Shape::Simple,
-        };
-        if !statement.span().is_none() {
-            found.entry(statement.span()).or_insert(shape);
-        }
-        match &statement.kind {
-            StmtKind::If { then, otherwise, .. } => {
-                collect(then, found);
-                collect(otherwise, found);
-            }
-            StmtKind::Choose(alternatives) => alternatives.iter().for_each(|body| collect(body, found)),
-            StmtKind::While { body, .. }
-            | StmtKind::Loop(body)
-            | StmtKind::Atomic(body)
-            | StmtKind::Block(body) => collect(body, found),
-            _ => {}
-        }
-    }
-}
-
-fn no_statement(span: Span) -> Diagnostic {
-    Diagnostic::error("no-such-statement", "no fence can be put here: this is no statement").at(span, "")
+    let first = requests.keys().next().copied().unwrap_or(Span::new(0..0));
+    let message = "the fences could not be inserted: the result would not be the same program";
+    let help = "insert them by hand, and please report this together with the file";
+    Err(vec![
+        Diagnostic::error("fences-not-inserted", message).at(first, "the first fence goes here").help(help),
+    ])
 }

@@ -1,21 +1,25 @@
 //! Fences in `.pal`.
 
-use super::text::{Comments, Edits, Target, Token, starts, stop, surround, token_at, tokens, word};
-use super::{Conditions, FenceKind, Shape, Side, Statements, Wanted, no_statement};
+use super::Conditions;
+use super::changes::Edits;
+use super::fence::{FenceKind, Requests, Side, word};
+use super::statements::{Shape, Statements, no_statement};
+use super::surround::{Target, surround, terminator};
+use super::tokens::{Comments, Token, start_of, token_at, tokens};
 use palisade_base::{Diagnostic, Span};
 
 const COMMENTS: Comments = Comments { line: &["//"], block: Some(("/*", "*/")), nest: true };
 
 pub(super) fn edits(
     text: &str,
-    wanted: &Wanted,
+    requests: &Requests,
     conditions: &Conditions,
     statements: &Statements,
     errors: &mut Vec<Diagnostic>,
 ) -> Edits {
     let tokens = tokens(text, 0, COMMENTS);
     let mut edits = Edits::default();
-    for (&span, beside) in wanted {
+    for (&span, sides) in requests {
         let statement = |kind: FenceKind, side: Side| {
             let fence = word(kind, "fence", "sfence");
             conditions
@@ -23,18 +27,18 @@ pub(super) fn edits(
                 .map_or_else(|| fence.to_owned(), |condition| format!("if {condition} {{ {fence}; }}"))
         };
         let (before, after) = (
-            beside.before.map(|kind| statement(kind, Side::Before)),
-            beside.after.map(|kind| statement(kind, Side::After)),
+            sides.before.map(|kind| statement(kind, Side::Before)),
+            sides.after.map(|kind| statement(kind, Side::After)),
         );
         let (before, after) = (before.as_deref(), after.as_deref());
-        let first = token_at(&tokens, starts(span));
+        let first = token_at(&tokens, start_of(span));
         if statements.get(&span) == Some(&Shape::Label) {
             let Some(colon) = tokens.get(first + 1) else {
                 errors.push(no_statement(span));
                 continue;
             };
             for fence in before.into_iter().chain(after) {
-                edits.before(colon.end(), colon.end(), format!(" {fence}{}", stop(fence)), Some(1));
+                edits.before(colon.end(), colon.end(), format!(" {fence}{}", terminator(fence)), Some(1));
             }
             continue;
         }
@@ -52,7 +56,7 @@ pub(super) fn edits(
         }
         let alone = first > 0 && tokens[first].text == "if" && tokens[first - 1].text == "else";
         let target =
-            Target { labels: tokens[labels].start, start: starts(span), end, closed: Some(end), alone };
+            Target { labels: tokens[labels].start, start: start_of(span), end, closed: Some(end), alone };
         surround(&mut edits, text, COMMENTS, &target, before, after);
     }
     edits

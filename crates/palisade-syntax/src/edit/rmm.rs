@@ -1,28 +1,31 @@
 //! Fences in `.rmm`.
 //!
-//! Statements are found in the text itself, since a place in the program may be that of a part of a statement.
+//! Statements are found in the text itself, because a span of the program may cover only part of a statement.
 
-use super::text::{Comments, Edits, Target, Token, starts, surround, token_at, tokens, word};
-use super::{Beside, Wanted, no_statement};
+use super::changes::Edits;
+use super::fence::{Requests, Sides, word};
+use super::statements::no_statement;
+use super::surround::{Target, surround};
+use super::tokens::{Comments, Token, start_of, token_at, tokens};
 use palisade_base::{Diagnostic, Span};
 use std::collections::BTreeMap;
 
 const COMMENTS: Comments = Comments { line: &[], block: Some(("/*", "*/")), nest: false };
 
-pub(super) fn edits(text: &str, wanted: &Wanted, errors: &mut Vec<Diagnostic>) -> Edits {
+pub(super) fn edits(text: &str, requests: &Requests, errors: &mut Vec<Diagnostic>) -> Edits {
     let tokens = tokens(text, 0, COMMENTS);
-    let places = places(&tokens);
-    let mut by_statement: BTreeMap<usize, Beside> = BTreeMap::new();
-    for (&span, beside) in wanted {
-        match places.get(token_at(&tokens, starts(span))) {
-            Some(Place::Macro) => errors.push(in_macro(span)),
-            Some(Place::Locked) => errors.push(in_locked(span)),
-            Some(Place::Statement(first)) => by_statement.entry(*first).or_default().join(*beside),
-            Some(Place::Elsewhere) | None => errors.push(no_statement(span)),
+    let contexts = contexts(&tokens);
+    let mut by_statement: BTreeMap<usize, Sides> = BTreeMap::new();
+    for (&span, sides) in requests {
+        match contexts.get(token_at(&tokens, start_of(span))) {
+            Some(Context::Macro) => errors.push(in_macro(span)),
+            Some(Context::Locked) => errors.push(in_locked(span)),
+            Some(Context::Statement(first)) => by_statement.entry(*first).or_default().join(*sides),
+            Some(Context::Elsewhere) | None => errors.push(no_statement(span)),
         }
     }
     let mut edits = Edits::default();
-    for (first, beside) in by_statement {
+    for (first, sides) in by_statement {
         let mut labels = first;
         if is_label(&tokens, first) {
             labels -= 2;
@@ -32,8 +35,8 @@ pub(super) fn edits(text: &str, wanted: &Wanted, errors: &mut Vec<Diagnostic>) -
         let closed = closed.filter(|_| !alone);
         let target = Target { labels: tokens[labels].start, start: tokens[first].start, end, closed, alone };
         let (before, after) = (
-            beside.before.map(|kind| word(kind, "fence", "ssfence")),
-            beside.after.map(|kind| word(kind, "fence", "ssfence")),
+            sides.before.map(|kind| word(kind, "fence", "ssfence")),
+            sides.after.map(|kind| word(kind, "fence", "ssfence")),
         );
         surround(&mut edits, text, COMMENTS, &target, before, after);
     }
@@ -42,8 +45,8 @@ pub(super) fn edits(text: &str, wanted: &Wanted, errors: &mut Vec<Diagnostic>) -
 
 /// What a token belongs to.
 #[derive(Clone, Copy)]
-enum Place {
-    /// The statement that begins with this token; the innermost one so far.
+enum Context {
+    /// The innermost statement so far. It begins with the token at this index.
     Statement(usize),
     /// A locked block.
     Locked,
@@ -53,11 +56,11 @@ enum Place {
     Elsewhere,
 }
 
-fn places(tokens: &[Token<'_>]) -> Vec<Place> {
-    let mut places = Vec::with_capacity(tokens.len());
+fn contexts(tokens: &[Token<'_>]) -> Vec<Context> {
+    let mut contexts = Vec::with_capacity(tokens.len());
     let (mut in_macro, mut in_text) = (false, false);
     let mut statement = 0;
-    // Whether each open brace is that of a locked block, or in one.
+    // For each open brace, whether it opens a locked block or is inside one.
     let mut braces: Vec<bool> = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         match token.text {
@@ -68,14 +71,14 @@ fn places(tokens: &[Token<'_>]) -> Vec<Place> {
         if in_text && !in_macro && begins(tokens, at) {
             statement = at;
         }
-        places.push(if in_macro {
-            Place::Macro
+        contexts.push(if in_macro {
+            Context::Macro
         } else if !in_text {
-            Place::Elsewhere
+            Context::Elsewhere
         } else if braces.last() == Some(&true) {
-            Place::Locked
+            Context::Locked
         } else {
-            Place::Statement(statement)
+            Context::Statement(statement)
         });
         match token.text {
             "endmacro" => in_macro = false,
@@ -89,27 +92,27 @@ fn places(tokens: &[Token<'_>]) -> Vec<Place> {
             _ => {}
         }
     }
-    places
+    contexts
 }
 
-/// Whether a statement begins here, behind its label if it has one.
+/// Whether a statement begins here, not counting its label.
 fn begins(tokens: &[Token<'_>], at: usize) -> bool {
     let Some(previous) = at.checked_sub(1).map(|previous| tokens[previous].text) else { return false };
     matches!(previous, ";" | "{" | "then" | "else" | "do" | "or" | "text") || is_label(tokens, at)
 }
 
-/// Whether the two tokens in front are a label and its colon.
+/// Whether the two tokens before this one are a label and its colon.
 fn is_label(tokens: &[Token<'_>], at: usize) -> bool {
     at >= 2
         && tokens[at - 1].text == ":"
         && !matches!(tokens[at - 2].text, "read" | "write" | "syncrd" | "syncwr" | "assume")
 }
 
-/// The end of a statement, and the place behind its `;` if it has one.
+/// The end of a statement, and the position after its `;` if it has one.
 fn end(tokens: &[Token<'_>], first: usize) -> (usize, Option<usize>) {
     let mut end = tokens[first].start;
     let mut depth = 0_usize;
-    // How many of the `if`s so far may still have an `else`.
+    // How many of the `if`s so far can still have an `else`.
     let mut open = 0_usize;
     let mut at = first;
     while let Some(token) = tokens.get(at) {
@@ -140,14 +143,14 @@ fn end(tokens: &[Token<'_>], first: usize) -> (usize, Option<usize>) {
 
 fn in_macro(span: Span) -> Diagnostic {
     let message =
-        "no fence can be put here: this is the text of a macro, which may be called in several places";
+        "no fence can be inserted here: this is the body of a macro, which may be called in several places";
     Diagnostic::error("fence-in-macro", message)
         .at(span, "")
-        .help("write the call out, or put the fence into the macro by hand, which adds it to every call")
+        .help("replace the call by the macro's body, or add the fence to the macro by hand, which affects every call")
 }
 
 fn in_locked(span: Span) -> Diagnostic {
-    Diagnostic::error("fence-in-locked-block", "no fence can stand in a locked block")
+    Diagnostic::error("fence-in-locked-block", "no fence can be inserted into a locked block")
         .at(span, "")
-        .help("the block waits for the store buffer by itself; put the fence before or after it")
+        .help("the block already waits until the store buffer is empty; put the fence before or after it")
 }

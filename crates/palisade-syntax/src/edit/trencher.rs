@@ -1,7 +1,10 @@
-//! Fences in Trencher's format: transitions of their own, by way of fresh states.
+//! Fences in Trencher's format: each is a transition of its own, through a fresh state.
 
-use super::text::{Comments, Edits, indentation, line_end, margin, newline, starts};
-use super::{FenceKind, Shape, Statements, Wanted, no_statement};
+use super::changes::Edits;
+use super::fence::{FenceKind, Requests};
+use super::lines::{indentation, line_end, margin, newline};
+use super::statements::{Shape, Statements, no_statement};
+use super::tokens::{Comments, start_of};
 use palisade_base::{Diagnostic, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -9,7 +12,7 @@ const COMMENTS: Comments = Comments { line: &["#"], block: None, nest: false };
 
 pub(super) fn edits(
     text: &str,
-    wanted: &Wanted,
+    requests: &Requests,
     statements: &Statements,
     errors: &mut Vec<Diagnostic>,
 ) -> Edits {
@@ -22,45 +25,45 @@ pub(super) fn edits(
         leaving.entry((transition.thread, transition.from.text)).or_default().push(transition);
     }
     let mut edits = Edits::default();
-    // States all of whose transitions are behind a fence.
+    // States with a fence before all of their transitions.
     let mut fenced: FxHashSet<(usize, &str)> = FxHashSet::default();
     let mut single = Vec::new();
-    for (&span, beside) in wanted {
-        let found = transitions.binary_search_by_key(&starts(span), |transition| transition.start);
+    for (&span, sides) in requests {
+        let found = transitions.binary_search_by_key(&start_of(span), |transition| transition.start);
         let Ok(found) = found.map(|found| &transitions[found]) else {
-            errors.push(no_statement(span).help("fences stand beside transitions"));
+            errors.push(no_statement(span).help("a fence goes before or after a transition"));
             continue;
         };
-        if [beside.before, beside.after].contains(&Some(FenceKind::StoreStore)) {
+        if [sides.before, sides.after].contains(&Some(FenceKind::StoreStore)) {
             errors.push(no_store_fence(span));
             continue;
         }
         let state = (found.thread, found.from.text);
-        if beside.before.is_some() && statements.get(&span) == Some(&Shape::Choice) && fenced.insert(state) {
+        if sides.before.is_some() && statements.get(&span) == Some(&Shape::Choice) && fenced.insert(state) {
             let fresh = fresh(found.from.text, &mut names);
             leaving[&state]
                 .iter()
                 .for_each(|transition| edits.replace(transition.from.range(), fresh.clone()));
             put_before(&mut edits, text, found, &fresh);
         }
-        single.push((span, found, *beside));
+        single.push((span, found, *sides));
     }
-    for (span, transition, beside) in single {
-        if beside.before.is_some() && !fenced.contains(&(transition.thread, transition.from.text)) {
+    for (span, transition, sides) in single {
+        if sides.before.is_some() && !fenced.contains(&(transition.thread, transition.from.text)) {
             let fresh = fresh(transition.from.text, &mut names);
             edits.replace(transition.from.range(), fresh.clone());
             put_before(&mut edits, text, transition, &fresh);
         }
-        if beside.after.is_some() {
+        if sides.after.is_some() {
             let fresh = fresh(transition.to.text, &mut names);
             edits.replace(transition.to.range(), fresh.clone());
             let fence = format!("transition {fresh} {} mfence", transition.to.text);
             let end = span.end as usize;
-            if margin(text, transition.start).is_some() && COMMENTS.fill(text, end) {
+            if margin(text, transition.start).is_some() && COMMENTS.fill_line(text, end) {
                 let line = format!("{}{}{fence}", newline(text, end), indentation(text, transition.start));
-                edits.behind(line_end(text, end), transition.start, line, None);
+                edits.after(line_end(text, end), transition.start, line, None);
             } else {
-                edits.behind(end, transition.start, format!(" {fence}"), None);
+                edits.after(end, transition.start, format!(" {fence}"), None);
             }
         }
     }
@@ -74,7 +77,7 @@ fn put_before(edits: &mut Edits, text: &str, transition: &Transition<'_>, fresh:
     edits.before(start, start, format!("transition {} {fresh} mfence{gap}", transition.from.text), None);
 }
 
-/// A name that is not used yet.
+/// A state name that is not used yet.
 fn fresh(state: &str, names: &mut FxHashSet<String>) -> String {
     let mut name = format!("{state}_f");
     let mut number = 2;
@@ -98,7 +101,7 @@ impl Word<'_> {
 }
 
 struct Transition<'a> {
-    /// Which thread of the file it belongs to.
+    /// The index of its thread in the file.
     thread: usize,
     start: usize,
     from: Word<'a>,
@@ -121,7 +124,7 @@ fn transitions<'a>(words: &[Word<'a>]) -> Vec<Transition<'a>> {
     found
 }
 
-/// What stands between white space, outside of comments.
+/// The words between white space, without comments.
 fn words(text: &str) -> Vec<Word<'_>> {
     let is_space = |byte: u8| byte.is_ascii_whitespace() || byte == 0x0b;
     let bytes = text.as_bytes();

@@ -1,15 +1,17 @@
-//! Whether a program is another one with fences.
+//! Checks that a program is the original one plus fences.
 
 use palisade_base::limits;
 use palisade_program::written::{Block, Program, Stmt, StmtKind};
 use rustc_hash::FxHashSet;
 
-/// Whether the second program is the first one when the fences at the given places of its text are taken away, and all of them are there.
-pub(super) fn same_but_for(original: &Program, mut fenced: Program, places: &[usize]) -> bool {
-    let mut taken = Taken { places: places.iter().copied().collect(), found: FxHashSet::default() };
-    fenced.templates.iter_mut().for_each(|template| taken.block(&mut template.body));
-    fenced.procedures.iter_mut().for_each(|procedure| taken.block(&mut procedure.body));
-    taken.found.len() == taken.places.len() && fenced == *original
+/// Whether removing the fences at the given positions turns the second program into the first. Every position
+/// must have a fence.
+pub(super) fn same_but_for(original: &Program, mut fenced: Program, positions: &[usize]) -> bool {
+    let mut remover =
+        FenceRemover { positions: positions.iter().copied().collect(), removed: FxHashSet::default() };
+    fenced.templates.iter_mut().for_each(|template| remover.block(&mut template.body));
+    fenced.procedures.iter_mut().for_each(|procedure| remover.block(&mut procedure.body));
+    remover.removed.len() == remover.positions.len() && fenced == *original
 }
 
 /// A fence, perhaps under a condition.
@@ -23,13 +25,13 @@ fn is_fence(statement: &Stmt) -> bool {
     }
 }
 
-struct Taken {
-    places: FxHashSet<usize>,
-    found: FxHashSet<usize>,
+struct FenceRemover {
+    positions: FxHashSet<usize>,
+    removed: FxHashSet<usize>,
 }
 
-impl Taken {
-    /// Takes the fences out of a block; their labels go to what follows.
+impl FenceRemover {
+    /// Removes the fences from a block. Their labels move to the next statement.
     fn block(&mut self, block: &mut Block) {
         let mut labels = Vec::new();
         let mut kept = Block::with_capacity(block.len());
@@ -38,8 +40,8 @@ impl Taken {
             let start = statement.span().start as usize;
             let is_fence = is_fence(&statement);
             labels.append(&mut statement.labels);
-            if is_fence && self.places.contains(&start) {
-                self.found.insert(start);
+            if is_fence && self.positions.contains(&start) {
+                self.removed.insert(start);
                 continue;
             }
             statement.labels.append(&mut labels);
@@ -47,7 +49,7 @@ impl Taken {
             kept.push(statement);
         }
         if let Some(last) = labels.last() {
-            // A label with nothing behind it.
+            // A label with no statement after it.
             let span = last.span();
             kept.push(Stmt { labels, ..Stmt::new(StmtKind::Skip, span) });
         }

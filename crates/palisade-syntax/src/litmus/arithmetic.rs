@@ -6,14 +6,14 @@ use super::liveness::{CARRY, OVERFLOW};
 use super::memory::Located;
 use super::mnemonics::{Arith, BitOp, Op, Shift};
 use super::registers::Width;
-use super::state::{Extra, State, Unfound};
+use super::state::{Extra, State, Unresolved};
 use super::values::{Facts, Maker, Val};
 use super::walk::{Destination, Done, Step, same_register};
 use palisade_base::Diagnostic;
 use palisade_program::written::{BinaryOp, Expr, ExprKind, Rmw, StmtKind};
 
 impl State<'_, '_> {
-    pub(super) fn compare(&mut self, step: Step<'_>) -> Result<bool, Unfound> {
+    pub(super) fn compare(&mut self, step: Step<'_>) -> Result<bool, Unresolved> {
         let instr = step.instr;
         let width = self.read_width(instr)?;
         let first = instr.destination.expect("checked: two operands");
@@ -22,7 +22,8 @@ impl State<'_, '_> {
         let a = self.value(&first, width)?;
         let b = self.value(&second, width)?;
         if step.needed() == 0 {
-            // The loads happen, though nobody looks at the result. They cannot be seen, so nothing is written.
+            // The loads happen, but the result is unused. They cannot be observed, so no statement is
+            // emitted.
             return Ok(false);
         }
         self.conclude(step, |state| match instr.op {
@@ -35,7 +36,7 @@ impl State<'_, '_> {
         })
     }
 
-    pub(super) fn arithmetic(&mut self, step: Step<'_>, op: Arith) -> Result<bool, Unfound> {
+    pub(super) fn arithmetic(&mut self, step: Step<'_>, op: Arith) -> Result<bool, Unresolved> {
         let instr = step.instr;
         let (destination, width) = self.destination(instr)?;
         let cleared = matches!(op, Arith::Xor | Arith::Sub)
@@ -61,7 +62,7 @@ impl State<'_, '_> {
         self.change(step, destination, width, change, operand, flags)
     }
 
-    pub(super) fn stepwise(&mut self, step: Step<'_>, op: BinaryOp) -> Result<bool, Unfound> {
+    pub(super) fn stepwise(&mut self, step: Step<'_>, op: BinaryOp) -> Result<bool, Unresolved> {
         let (destination, width) = self.destination(step.instr)?;
         let rmw = if op == BinaryOp::Add { Rmw::FetchAdd } else { Rmw::FetchSub };
         let one = self.maker().constant(1);
@@ -70,7 +71,7 @@ impl State<'_, '_> {
         })
     }
 
-    /// `destination op= operand`, locked or not, with flags made from the values before.
+    /// `destination op= operand`, locked or not. The flags depend on the values before the operation.
     fn change(
         &mut self,
         step: Step<'_>,
@@ -79,7 +80,7 @@ impl State<'_, '_> {
         change: Change,
         operand: Val,
         flags: impl FnOnce(Maker, Val, Val) -> Flags,
-    ) -> Result<bool, Unfound> {
+    ) -> Result<bool, Unresolved> {
         let old = self.old(&destination);
         let harmless =
             matches!(change.op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::BitOr | BinaryOp::BitXor)
@@ -104,7 +105,8 @@ impl State<'_, '_> {
         let old = self.atom(Extra::Temporary, old);
         let operand = self.atom(Extra::Result, operand);
         let result = change.apply(self.maker(), old.clone(), operand.clone(), width);
-        // The result is known from its destination, the operands no longer are if the destination is a register.
+        // The result can be read from its destination. If the destination is a register, the operands can no
+        // longer be read.
         let from_result = needed & (CARRY | OVERFLOW) == 0 || !change.is_sum();
         if !from_result {
             let flags = flags(self.maker(), old, operand);
@@ -126,7 +128,7 @@ impl State<'_, '_> {
         self.conclude(step, |_| Flags::Logic(result))
     }
 
-    /// A locked change of memory; the value before, if it is asked for.
+    /// A locked change of memory. Returns the previous value if it is needed.
     pub(super) fn locked_change(
         &mut self,
         located: &Located,
@@ -168,7 +170,7 @@ impl State<'_, '_> {
         Val { loads: true, ..Val::new(expr, facts) }
     }
 
-    pub(super) fn negate(&mut self, step: Step<'_>) -> Result<bool, Unfound> {
+    pub(super) fn negate(&mut self, step: Step<'_>) -> Result<bool, Unresolved> {
         let (destination, width) = self.destination(step.instr)?;
         let old = self.old(&destination);
         self.no_address(&[&old])?;
@@ -209,7 +211,7 @@ impl State<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn shift(&mut self, step: Step<'_>, shift: Shift) -> Result<bool, Unfound> {
+    pub(super) fn shift(&mut self, step: Step<'_>, shift: Shift) -> Result<bool, Unresolved> {
         let (destination, width) = self.destination(step.instr)?;
         let count = match step.instr.source {
             None => 1,
@@ -248,7 +250,7 @@ impl State<'_, '_> {
             match instr.destination.expect("checked: two operands") {
                 Opnd::Register(register, _) => (Destination::Register(register), width),
                 Opnd::Memory(memory) => (Destination::Memory(self.locate(&memory, Some(width))?), width),
-                _ => unreachable!("checked: a constant is no destination"),
+                _ => unreachable!("checked: a constant is not a destination"),
             }
         } else {
             self.destination(instr)?
@@ -258,7 +260,7 @@ impl State<'_, '_> {
         };
         let Some(number) = u32::try_from(number).ok().filter(|&number| number < width.0) else {
             return self.fail(|| {
-                Diagnostic::error("bad-operand", format!("there is no bit {number} in {width} bits"))
+                Diagnostic::error("bad-operand", format!("bit {number} does not exist in {width} bits"))
                     .at(span, "")
             });
         };

@@ -1,6 +1,6 @@
-//! Which registers each thread needs, and how many bits of them.
+//! The registers that each thread needs, and how many of their bits.
 //!
-//! A program keeps of each register as many bits as the test ever looks at, so that a test which only uses `eax` gets a
+//! A program keeps only those bits of a register that the test uses. A test that only uses `eax` gets a
 //! register `eax`.
 
 use super::ir::{Instr, Opnd};
@@ -16,11 +16,11 @@ use rustc_hash::FxHashMap;
 pub(super) struct Bank {
     /// How many bits are kept; `None` if the thread does not use the register.
     pub(super) widths: [Option<Width>; Family::COUNT],
-    /// In the order of their first use.
+    /// The registers in the order of their first use.
     pub(super) order: Vec<Family>,
-    /// The registers that the final condition looks at, as a set of bits.
+    /// The registers that the final condition mentions, as a bit set.
     pub(super) observed: u32,
-    /// The registers that the code sets or the initial state gives a value.
+    /// The registers that the code or the initial state sets, as a bit set.
     set: u32,
 }
 
@@ -56,19 +56,19 @@ impl Bank {
         }
     }
 
-    /// How many bits of a register that the thread uses are kept.
+    /// How many bits are kept of a register that the thread uses.
     pub(super) fn width(&self, family: Family) -> Width {
         self.widths[usize::from(family.0)].unwrap_or(Width::QUAD)
     }
 }
 
-/// A register as a set of bits with one element.
+/// A bit set with one register.
 pub(super) fn bit(family: Family) -> u32 {
     1 << family.0
 }
 
-/// The registers of each thread, in the order of the threads; and the places where a condition looks at a register that is
-/// never set.
+/// The registers of each thread, in the order of the threads. Also returns the spans where a condition
+/// mentions a register that is never set.
 pub(super) fn banks(
     test: &Test<'_>,
     code: &[Vec<Option<Instr>>],
@@ -90,7 +90,7 @@ pub(super) fn banks(
         }
         for family in (0..Family::COUNT as u8).map(Family) {
             if let Some((register, _)) = variables.registers.get(&(thread.number, family)) {
-                // Only the width matters if the thread does not use it.
+                // If the thread does not use the register, only the width matters.
                 if bank.widths[usize::from(family.0)].is_some() {
                     bank.uses(*register);
                 }
@@ -141,7 +141,7 @@ pub(super) fn observed<'c, 'a>(condition: &'c Condition<'a>, visit: &mut impl Fn
     }
 }
 
-/// The name of a register of which so many bits are kept.
+/// The name of a register, given how many of its bits are kept.
 pub(super) fn name(family: Family, width: Width) -> String {
     const OLD: [&str; 8] = ["ax", "cx", "dx", "bx", "sp", "bp", "si", "di"];
     match (OLD.get(usize::from(family.0)), Part::low(width)) {

@@ -1,4 +1,5 @@
-//! The code: one column per thread, one row per line, `|` between columns and `;` behind each row.
+//! The code: one column per thread and one row per line. Columns are separated by `|`, and each row ends with
+//! `;`.
 
 use super::lexer::{Sign, TokenKind};
 use super::mnemonics::{NAMES, Unknown, mnemonic};
@@ -28,12 +29,12 @@ impl<'a> Parser<'a, '_> {
         threads
     }
 
-    /// Whether the code ends here, at the start of a row.
+    /// Whether the code ends here. The cursor is at the start of a row.
     fn at_questions(&self) -> bool {
         self.at_question_word() || self.is(Sign::LeftParen) || self.is(Sign::Trailer)
     }
 
-    /// Whether the code ends here, wherever that is.
+    /// Whether the code ends here. The cursor can be anywhere.
     fn at_question_word(&self) -> bool {
         match self.peek() {
             TokenKind::End | TokenKind::Sign(Sign::Not) => true,
@@ -55,10 +56,8 @@ impl<'a> Parser<'a, '_> {
                 return self.fail(diagnostic.help("the code begins with a row of names: `P0 | P1 ;`"));
             };
             if let Some(first) = numbers.insert(number, name.span) {
-                let diagnostic = Diagnostic::error(
-                    "defined-twice",
-                    format!("there are two columns called `{}`", name.text),
-                );
+                let diagnostic =
+                    Diagnostic::error("defined-twice", format!("two columns are called `{}`", name.text));
                 return self.fail(diagnostic.at(name.span, "").at(first, "first defined here"));
             }
             threads.push(Thread { number, name, code: Vec::new(), operands: Vec::new(), labels: Vec::new() });
@@ -90,14 +89,14 @@ impl<'a> Parser<'a, '_> {
                 continue;
             }
             if !self.eat(Sign::Semicolon) && result.is_ok() {
-                let _: Outcome<()> = self.expected("`;` behind the row");
+                let _: Outcome<()> = self.expected("`;` at the end of the row");
             }
             break;
         }
         if column != threads.len() {
             let (have, want) = (plural(column, "column"), plural(threads.len(), "thread"));
             let message = format!("this row has {have}, but there are {want}");
-            let help = "leave the cell empty where a thread has nothing to do: `mfence | ;`";
+            let help = "leave the cell empty if a thread has no instruction here: `mfence | ;`";
             self.report.push(
                 Diagnostic::error("wrong-columns", message).at(start.to(self.previous()), "").help(help),
             );
@@ -131,9 +130,9 @@ impl<'a> Parser<'a, '_> {
             lock = Some(name.span);
             self.eat(Sign::Semicolon);
             if self.at_question_word() {
-                return self.expected("an instruction behind `lock`");
+                return self.expected("an instruction after `lock`");
             }
-            name = self.word("an instruction behind `lock`")?;
+            name = self.word("an instruction after `lock`")?;
         }
         let mnemonic = match mnemonic(name.text) {
             Ok(mnemonic) => mnemonic,
@@ -141,7 +140,7 @@ impl<'a> Parser<'a, '_> {
         };
         let first = thread.operands.len() as u32;
         if self.at_question_word() {
-            return self.expected("`;` behind the row");
+            return self.expected("`;` at the end of the row");
         }
         if !self.at_cell_end() {
             loop {
@@ -168,13 +167,13 @@ impl<'a> Parser<'a, '_> {
                 Diagnostic::error("unsupported-instruction", format!("`{shown}` is not supported: {why}"))
                     .at(name.span, "")
             }
-            Unknown::Nonsense => {
+            Unknown::NotAnInstruction => {
                 let diagnostic =
                     Diagnostic::error("unknown-instruction", format!("unknown instruction `{shown}`"));
                 let near = self.report.has_room().then(|| nearest(name.text, NAMES)).flatten();
                 let help = match near {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => "see docs/litmus.md for the instructions that are understood".to_owned(),
+                    None => "see docs/litmus.md for the supported instructions".to_owned(),
                 };
                 diagnostic.at(name.span, "").help(help)
             }
@@ -270,7 +269,7 @@ impl<'a> Parser<'a, '_> {
         if self.is(Sign::LeftParen) || self.is(Sign::LeftBracket) {
             memory = self.memory()?;
             if let Some(second) = memory.symbol {
-                let diagnostic = Diagnostic::error("bad-operand", "an address has one variable at most");
+                let diagnostic = Diagnostic::error("bad-operand", "an address can contain only one variable");
                 return self.fail(diagnostic.at(second.span, "").at(symbol.span, "the first one"));
             }
         }
@@ -279,7 +278,7 @@ impl<'a> Parser<'a, '_> {
         Ok(memory)
     }
 
-    /// `+8` or `-8` behind a name.
+    /// `+8` or `-8` after a name.
     fn offset(&mut self) -> Outcome<i64> {
         let mut total = 0_i64;
         while self.is(Sign::Plus) || self.is(Sign::Minus) {
@@ -324,13 +323,14 @@ impl<'a> Parser<'a, '_> {
         let percent = self.eat(Sign::Percent);
         let word = self.word("a register or a variable")?;
         if word.text.eq_ignore_ascii_case("rip") || word.text.eq_ignore_ascii_case("eip") {
-            // Relative to the instruction: the variable alone says where.
+            // The address is relative to the instruction, so the variable alone determines it.
             return Ok(());
         }
         match register(word.text, self.arch) {
             None if !percent => {
                 if let Some(first) = memory.symbol.replace(word) {
-                    let diagnostic = Diagnostic::error("bad-operand", "an address has one variable at most");
+                    let diagnostic =
+                        Diagnostic::error("bad-operand", "an address can contain only one variable");
                     return self.fail(diagnostic.at(word.span, "").at(first.span, "the first one"));
                 }
                 memory.displacement = memory.displacement.wrapping_add(self.offset()?);
@@ -346,11 +346,12 @@ impl<'a> Parser<'a, '_> {
     fn scale(&mut self) -> Outcome<i64> {
         let (scale, span) = self.number()?;
         match scale {
-            // herd writes 0 where a scale does not matter.
+            // herd writes 0 where the scale does not matter.
             0 => Ok(0),
             1 | 2 | 4 | 8 => Ok(i64::try_from(scale).unwrap_or(8)),
-            _ => self
-                .fail(Diagnostic::error("bad-operand", "the scale of an index is 1, 2, 4 or 8").at(span, "")),
+            _ => self.fail(
+                Diagnostic::error("bad-operand", "the scale of an index must be 1, 2, 4 or 8").at(span, ""),
+            ),
         }
     }
 
@@ -364,7 +365,7 @@ impl<'a> Parser<'a, '_> {
                 TokenKind::Number(_) | TokenKind::Sign(Sign::Minus) => {
                     self.bracket_number(&mut memory, negative)?
                 }
-                _ if negative => return self.expected("a number behind `-`"),
+                _ if negative => return self.expected("a number after `-`"),
                 TokenKind::Word | TokenKind::Sign(Sign::Percent) => self.bracket_word(&mut memory)?,
                 _ => return self.expected("a register, a variable or a number"),
             }
@@ -375,10 +376,9 @@ impl<'a> Parser<'a, '_> {
         }
         let close = self.expect(Sign::RightBracket)?;
         if memory.symbol.is_none() && memory.base.is_none() && memory.index.is_none() {
-            let diagnostic =
-                Diagnostic::error("bad-operand", "a number is no address here").at(open.to(close), "");
-            return self
-                .fail(diagnostic.help("name a variable, or a register that holds the address of one"));
+            let diagnostic = Diagnostic::error("bad-operand", "a number cannot be used as an address here")
+                .at(open.to(close), "");
+            return self.fail(diagnostic.help("use a variable, or a register that holds the address of one"));
         }
         Ok(memory)
     }
@@ -427,12 +427,12 @@ impl<'a> Parser<'a, '_> {
         span: Span,
     ) -> Outcome<()> {
         let problem = match scale {
-            _ if memory.index.is_some() => "an address has one base and one index at most",
+            _ if memory.index.is_some() => "an address can have only one base and one index",
             0 | 1 | 2 | 4 | 8 => {
                 memory.index = Some((index, i64::try_from(scale).unwrap_or(8)));
                 return Ok(());
             }
-            _ => "the scale of an index is 1, 2, 4 or 8",
+            _ => "the scale of an index must be 1, 2, 4 or 8",
         };
         self.report.push(Diagnostic::error("bad-operand", problem).at(span, ""));
         Err(Failed)

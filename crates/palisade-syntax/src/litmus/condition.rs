@@ -1,6 +1,6 @@
-//! What is asked: `locations [...]`, `filter P`, and `exists P`, `~exists P` or `forall P`.
+//! The question that a test asks: `locations [...]`, `filter P`, and `exists P`, `~exists P` or `forall P`.
 //!
-//! Behind that, `<<…>>` holds remarks of other tools, which are skipped.
+//! Anything after it in `<<…>>` is a remark of another tool and is skipped.
 //!
 //! As in herd, `~` binds most tightly, then `=>`, `/\` and `\/`.
 
@@ -13,7 +13,7 @@ use palisade_base::{Diagnostic, Severity, Span};
 type Questions<'a> = (Vec<Location<'a>>, Option<Condition<'a>>, Option<(Quantifier, Condition<'a>, Span)>);
 
 impl<'a> Parser<'a, '_> {
-    /// Reads everything behind the code.
+    /// Parses everything after the code.
     pub(super) fn questions(&mut self) -> Questions<'a> {
         let mut locations = Vec::new();
         let mut filter = None;
@@ -84,7 +84,7 @@ impl<'a> Parser<'a, '_> {
         let span = start.to(self.previous());
         self.eat(Sign::Semicolon);
         if self.is_word("with") {
-            // Other expectations for other models: no part of the question.
+            // Expectations for other models are not part of the question.
             while self.peek() != TokenKind::End {
                 self.advance();
             }
@@ -94,12 +94,13 @@ impl<'a> Parser<'a, '_> {
             let message =
                 format!("expected the end of the test, found `{}`", super::parser::shown(self.here()));
             let diagnostic = Diagnostic::error("unexpected-token", message).at(self.span(), "");
-            return self.fail(diagnostic.help("conditions are joined by `/\\` and `\\/`"));
+            return self.fail(diagnostic.help("combine conditions with `/\\` and `\\/`"));
         }
         Ok(Some((quantifier, condition, span)))
     }
 
-    /// Skips `<<…>>`. One without `>>` goes on to the end of the text: an error if the question may be in it.
+    /// Skips `<<…>>`. A remark without `>>` extends to the end of the text. That is an error if it can hide the
+    /// question.
     fn skip_trailers(&mut self, unfinished: Severity) {
         while self.is(Sign::Trailer) {
             if !self.here().ends_with(">>") {
@@ -178,10 +179,10 @@ impl<'a> Parser<'a, '_> {
         self.atom()
     }
 
-    /// One level deeper.
+    /// Parses one level deeper.
     fn nested(&mut self, parse: fn(&mut Self) -> Outcome<Condition<'a>>) -> Outcome<Condition<'a>> {
         if self.depth >= MAX_NESTING {
-            let message = format!("conditions may nest at most {MAX_NESTING} deep");
+            let message = format!("conditions can be nested at most {MAX_NESTING} levels deep");
             let span = self.span();
             return self.fail(Diagnostic::error("too-deep", message).at(span, ""));
         }

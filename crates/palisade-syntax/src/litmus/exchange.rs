@@ -7,7 +7,7 @@ use super::ir::{Instr, Opnd};
 use super::liveness::ZERO;
 use super::mnemonics::{Cc, Op};
 use super::registers::{Family, Register};
-use super::state::{Extra, State, Unfound};
+use super::state::{Extra, State, Unresolved};
 use super::values::{Facts, Maker, Val};
 use super::walk::{Destination, Done, Step};
 use palisade_program::written::{BinaryOp, Rmw, StmtKind};
@@ -46,7 +46,7 @@ impl State<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn exchange_add(&mut self, step: Step<'_>) -> Result<bool, Unfound> {
+    pub(super) fn exchange_add(&mut self, step: Step<'_>) -> Result<bool, Unresolved> {
         let instr = step.instr;
         let (destination, width) = self.destination(instr)?;
         let Some(Opnd::Register(register, _)) = instr.source else { unreachable!("checked: a register") };
@@ -90,7 +90,7 @@ impl State<'_, '_> {
         Ok(false)
     }
 
-    pub(super) fn compare_exchange(&mut self, step: Step<'_>) -> Result<bool, Unfound> {
+    pub(super) fn compare_exchange(&mut self, step: Step<'_>) -> Result<bool, Unresolved> {
         let instr = step.instr;
         let (destination, width) = self.destination(instr)?;
         let accumulator = Register::accumulator(width);
@@ -135,8 +135,8 @@ impl State<'_, '_> {
         Ok(false)
     }
 
-    /// What is done with the answer of a `cas`.
-    fn swapped(&mut self, step: Step<'_>, swapped: Val) -> Result<bool, Unfound> {
+    /// Handles the result of a `cas`.
+    fn swapped(&mut self, step: Step<'_>, swapped: Val) -> Result<bool, Unresolved> {
         let needed = step.needed();
         match step.only_reader(needed) {
             _ if needed == 0 => {

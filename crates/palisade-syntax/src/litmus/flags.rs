@@ -1,7 +1,7 @@
-//! The flags: where they come from and what conditions say about them.
+//! The flags: where they come from and what conditions read from them.
 //!
-//! Flags that nobody looks at are never written. A comparison right before the jump that looks at it becomes the condition
-//! of the jump; otherwise the flags that are needed become registers `ZF`, `SF`, `CF` and `OF`.
+//! Flags that are never read are never written. A comparison directly before the jump that uses it becomes
+//! the condition of the jump. Otherwise the flags that are needed become registers `ZF`, `SF`, `CF` and `OF`.
 
 use super::liveness::{CARRY, Live, OVERFLOW, SIGN, ZERO};
 use super::mnemonics::Cc;
@@ -10,7 +10,7 @@ use super::state::{Extra, State};
 use super::values::{Maker, Val};
 use palisade_program::written::BinaryOp;
 
-/// Where flags come from. The values are still those before the instruction, except for results.
+/// Where flags come from. Operands have their values from before the instruction; results are from after it.
 #[derive(Clone)]
 pub(super) enum Flags {
     /// `a - b`
@@ -19,14 +19,14 @@ pub(super) enum Flags {
     Sum(Val, Val, Width),
     /// A result, with no carry and no overflow: `&`, `|` and `^`.
     Logic(Val),
-    /// `a + 1` or `a - 1`: the carry stays as it was.
+    /// `a + 1` or `a - 1`: the carry does not change.
     Step(BinaryOp, Val, Width),
-    /// A shift: only what the result says is known.
+    /// A shift: only the flags that follow from the result are known.
     Shifted(Val),
 }
 
 impl Flags {
-    /// Whether every value can be written several times.
+    /// Whether every value can be used several times.
     pub(super) fn is_atomic(&self) -> bool {
         match self {
             Flags::Difference(a, b, _) | Flags::Sum(a, b, _) => a.is_atom() && b.is_atom(),
@@ -68,13 +68,13 @@ impl Flags {
                 let edge = if op == BinaryOp::Add { width.greatest() } else { width.least() };
                 maker.compare(BinaryOp::Eq, a, maker.constant(i64::try_from(edge).expect("at most 64 bits")))
             }
-            // No carry and no overflow; the carry of a step and of a shift is never asked for here.
+            // There is no carry and no overflow. The carry of a step and of a shift is never requested here.
             _ => zero(),
         }
     }
 
-    /// What a condition says, without flags in registers. Uses each value once if [`Flags::is_atomic`] does not hold and
-    /// [`Flags::is_direct`] does.
+    /// The value of a condition, without flags in registers. If [`Flags::is_atomic`] does not hold and
+    /// [`Flags::is_direct`] does, each value is used once.
     pub(super) fn condition(&self, cc: Cc, maker: Maker) -> Val {
         let (a, b, width) = match self.clone() {
             Flags::Difference(a, b, width) => (a, b, width),
@@ -157,13 +157,13 @@ fn extra(flag: Live) -> Extra {
 }
 
 impl State<'_, '_> {
-    /// What a condition says about the flags in registers.
+    /// The value of a condition over the flags in registers.
     pub(super) fn flag_condition(&mut self, cc: Cc) -> Val {
         let maker = self.maker();
         assemble(cc, |flag| self.read_extra(extra(flag)), maker)
     }
 
-    /// Puts the flags that are needed into registers.
+    /// Writes the flags that are needed to registers.
     pub(super) fn write_flags(&mut self, flags: &Flags, needed: Live) {
         for flag in [ZERO, SIGN, CARRY, OVERFLOW] {
             if needed & flag != 0 {
@@ -173,7 +173,7 @@ impl State<'_, '_> {
         }
     }
 
-    /// Puts the carry into its register.
+    /// Writes the carry to its register.
     pub(super) fn write_carry(&mut self, value: Val) {
         self.set_extra(Extra::Carry, value);
     }

@@ -1,4 +1,4 @@
-//! The heading of a litmus test: the architecture, the name, and whatever stands before the initial state.
+//! The heading of a litmus test: the architecture, the name, and everything before the initial state.
 
 use super::lexer::skip_blanks;
 use crate::report::Report;
@@ -12,18 +12,18 @@ pub(super) enum Arch {
     X86_64,
 }
 
-/// What the heading says.
+/// The contents of the heading.
 pub(super) struct Heading {
     pub(super) arch: Arch,
-    /// Where the initial state begins, with its brace.
+    /// Where the opening brace of the initial state is.
     pub(super) init: usize,
 }
 
-/// Reads the heading. Without one there is nothing that could be read further on.
+/// Parses the heading. Without one, nothing after it can be parsed.
 pub(super) fn heading(text: &str, report: &mut Report) -> Option<Heading> {
     let start = skip_blanks(text, 0, report);
     let Some(line) = text[start..].lines().next().filter(|line| !line.trim().is_empty()) else {
-        let diagnostic = Diagnostic::error("empty-program", "there is no litmus test in this file");
+        let diagnostic = Diagnostic::error("empty-program", "the file contains no litmus test");
         report.push(diagnostic.at(Span::new(0..0), "").help("a test begins with a line such as `X86_64 SB`"));
         return None;
     };
@@ -41,7 +41,9 @@ pub(super) fn heading(text: &str, report: &mut Report) -> Option<Heading> {
     let name = rest.trim_start().split([' ', '\t', '\r', '"', '{', '(']).next().unwrap_or("");
     if name.is_empty() {
         let diagnostic = Diagnostic::error("missing-name", "the test has no name").at(span, "");
-        report.push(diagnostic.help("the first line is the architecture and a name, such as `X86_64 SB`"));
+        report.push(
+            diagnostic.help("the first line must contain the architecture and a name, such as `X86_64 SB`"),
+        );
     }
     let mut at = start + word.len() + (rest.len() - rest.trim_start().len()) + name.len();
     loop {
@@ -61,8 +63,11 @@ pub(super) fn heading(text: &str, report: &mut Report) -> Option<Heading> {
     let end = text.trim_end().len();
     let first = text[at..].chars().next().filter(|_| at < end);
     let place = first.map_or(Span::new(end..end), |first| Span::new(at..at + first.len_utf8()));
-    let diagnostic = Diagnostic::error("missing-initial-state", "the initial state is missing before this");
-    report.push(diagnostic.at(place, "").help("write it in braces before the code; `{}` if everything is 0"));
+    let diagnostic =
+        Diagnostic::error("missing-initial-state", "the initial state is missing before this line");
+    report.push(
+        diagnostic.at(place, "").help("write it in braces before the code, or write `{}` if everything is 0"),
+    );
     None
 }
 
@@ -72,24 +77,24 @@ fn unknown_architecture(word: &str, span: Span) -> Diagnostic {
         let message = format!("litmus tests for {word} are not supported");
         return Diagnostic::error("unsupported-architecture", message)
             .at(span, "")
-            .help("Palisade reads tests for X86 and X86_64");
+            .help("Palisade supports tests for X86 and X86_64");
     }
     let help = match nearest(word, ["X86", "X86_64"]) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "the first line is the architecture and a name, such as `X86_64 SB`".to_owned(),
+        None => "the first line must contain the architecture and a name, such as `X86_64 SB`".to_owned(),
     };
     Diagnostic::error("unsupported-architecture", "a litmus test begins with `X86` or `X86_64`")
         .at(span, "")
         .help(help)
 }
 
-/// Behind the string that begins at the place.
+/// The position after the string that begins at this position.
 fn skip_string(text: &str, start: usize, report: &mut Report) -> usize {
     match text[start + 1..].find('"') {
         Some(length) => start + length + 2,
         None => {
-            let diagnostic = Diagnostic::error("unfinished-string", "this string has no end");
-            report.push(diagnostic.at(Span::new(start..start + 1), "").help("it ends with a second `\"`"));
+            let diagnostic = Diagnostic::error("unfinished-string", "this string is not closed");
+            report.push(diagnostic.at(Span::new(start..start + 1), "").help("end it with a second `\"`"));
             text.len()
         }
     }

@@ -9,7 +9,7 @@ use crate::suggest::nearest;
 use palisade_base::{Diagnostic, Span};
 
 impl<'a> Parser<'a, '_> {
-    /// Reads the initial state with its braces.
+    /// Parses the initial state with its braces.
     pub(super) fn init(&mut self) -> Vec<InitItem<'a>> {
         let mut items = Vec::new();
         let open = self.span();
@@ -22,9 +22,9 @@ impl<'a> Parser<'a, '_> {
                 return items;
             }
             if self.peek() == TokenKind::End {
-                let diagnostic = Diagnostic::error("unexpected-end", "the initial state has no end");
+                let diagnostic = Diagnostic::error("unexpected-end", "the initial state is not closed");
                 let end = self.text.trim_end().len();
-                self.report.push(diagnostic.at(Span::new(end..end), "").at(open, "begun here"));
+                self.report.push(diagnostic.at(Span::new(end..end), "").at(open, "it begins here"));
                 return items;
             }
             if let Ok(item) = self.init_item() {
@@ -71,18 +71,19 @@ impl<'a> Parser<'a, '_> {
     fn check_array(&mut self, item: &InitItem<'a>) -> Outcome<()> {
         let Some(len) = item.len else { return Ok(()) };
         if len == 0 {
-            return self
-                .fail(Diagnostic::error("bad-array", "an array has at least one element").at(item.span, ""));
+            return self.fail(
+                Diagnostic::error("bad-array", "an array must have at least one element").at(item.span, ""),
+            );
         }
         if !item.values.is_empty() && item.values.len() != len as usize {
             let message = format!("the array has {len} elements, but {} values are given", item.values.len());
             return self.fail(Diagnostic::error("bad-array", message).at(item.span, ""));
         }
-        debug_assert!(len <= MAX_ELEMENTS, "the parser refuses longer ones");
+        debug_assert!(len <= MAX_ELEMENTS, "the parser rejects longer arrays");
         Ok(())
     }
 
-    /// The words in front of what is declared, if any.
+    /// Parses the type before a declaration, if there is one.
     fn init_type(&mut self) -> Outcome<Option<Ty>> {
         let start = self.span();
         let mut words: Vec<Word<'a>> = Vec::new();
@@ -126,7 +127,7 @@ impl<'a> Parser<'a, '_> {
                         let near = self.report.has_room().then(|| nearest(name, TYPES)).flatten();
                         let help = match near {
                             Some(near) => format!("did you mean `{near}`?"),
-                            None => "types are int, int8_t to int64_t, uint8_t to uint64_t, char, short, long, and pointers".to_owned(),
+                            None => "the types are int, int8_t to int64_t, uint8_t to uint64_t, char, short, long, and pointers".to_owned(),
                         };
                         let diagnostic =
                             Diagnostic::error("unknown-type", message).at(word.span, "").help(help);

@@ -1,4 +1,4 @@
-//! Instructions with their operands in one order, whatever the notation, and names looked up.
+//! Instructions with their operands in a fixed order, whatever the notation, and with names resolved.
 
 use super::mnemonics::{Mnemonic, Op};
 use super::parser::shown;
@@ -15,13 +15,13 @@ use rustc_hash::FxHashMap;
 pub(super) struct Instr {
     pub(super) op: Op,
     pub(super) locked: bool,
-    /// How many bits it works on, if the instruction itself says so.
+    /// How many bits it works on, if its name says so.
     pub(super) width: Option<Width>,
-    /// What it changes or compares.
+    /// The operand that it changes or compares.
     pub(super) destination: Option<Opnd>,
-    /// What it uses besides.
+    /// The other operand.
     pub(super) source: Option<Opnd>,
-    /// Where a jump leads: the position of an instruction, or one past the last.
+    /// The target of a jump: the position of an instruction, or one past the last.
     pub(super) target: Option<usize>,
     pub(super) span: Span,
 }
@@ -31,7 +31,7 @@ pub(super) struct Instr {
 pub(super) enum Opnd {
     Register(Register, Span),
     Number(i128, Span),
-    /// The address of a variable plus so many bytes.
+    /// The address of a variable plus this many bytes.
     Address(VarId, i64, Span),
     Memory(Mem),
 }
@@ -52,7 +52,7 @@ impl Opnd {
         matches!(self, Opnd::Number(..) | Opnd::Address(..))
     }
 
-    /// The width it has by itself.
+    /// The width of the operand itself, if it has one.
     fn width(&self) -> Option<Width> {
         match self {
             Opnd::Register(register, _) => Some(register.part.width()),
@@ -68,13 +68,13 @@ pub(super) struct Mem {
     pub(super) var: Option<VarId>,
     pub(super) base: Option<Register>,
     pub(super) index: Option<(Register, i64)>,
-    /// In bytes.
+    /// The displacement in bytes.
     pub(super) displacement: i64,
     size: Option<Width>,
     pub(super) span: Span,
 }
 
-/// In which order operands are written.
+/// The order in which operands are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Notation {
     /// The destination comes last.
@@ -83,8 +83,8 @@ enum Notation {
     Intel,
 }
 
-/// Looks up the names of all instructions. The result is as long as the code of each thread, with `None` for instructions
-/// that were reported.
+/// Resolves the names of all instructions. The result is as long as the code of each thread, with `None` for
+/// instructions that were reported as errors.
 pub(super) fn resolve<'a>(
     text: &str,
     test: &Test<'a>,
@@ -117,7 +117,7 @@ pub(super) fn resolve<'a>(
         .collect()
 }
 
-/// The notation of a test. What can only be one of them decides first: a number is never a destination.
+/// The notation of a test. Unambiguous instructions decide first: a number is never a destination.
 fn notation(text: &str, test: &Test<'_>, report: &mut Report) -> Notation {
     let mut first: [Option<Span>; 2] = [None, None];
     let (mut percent, mut pointer, mut parentheses, mut suffix) = (false, false, false, false);
@@ -144,13 +144,12 @@ fn notation(text: &str, test: &Test<'_>, report: &mut Report) -> Notation {
     }
     match first {
         [Some(at_and_t), Some(intel)] => {
-            let diagnostic =
-                Diagnostic::error("mixed-notation", "the operands of this test come in both orders");
+            let diagnostic = Diagnostic::error("mixed-notation", "this test mixes AT&T and Intel notation");
             report.push(
                 diagnostic
                     .at(at_and_t.max(intel), "")
-                    .at(at_and_t.min(intel), "here it is the other way round")
-                    .help("AT&T notation puts the destination last (`movl $1,(x)`), Intel's first (`mov [x], 1`)"),
+                    .at(at_and_t.min(intel), "here the operands are in the other order")
+                    .help("AT&T notation puts the destination last (`movl $1,(x)`), Intel notation puts it first (`mov [x], 1`)"),
             );
             Notation::AtAndT
         }
@@ -164,14 +163,16 @@ fn notation(text: &str, test: &Test<'_>, report: &mut Report) -> Notation {
     }
 }
 
-/// The labels of a thread and the positions they stand at.
+/// The labels of a thread and their positions.
 fn labels<'a>(thread: &Thread<'a>, report: &mut Report) -> FxHashMap<&'a str, usize> {
     let mut positions: FxHashMap<&'a str, (usize, Span)> = FxHashMap::default();
     for (position, label) in &thread.labels {
         if let Some((_, first)) = positions.get(label.text) {
-            let message = format!("label `{}` stands twice in this thread", shown(label.text));
+            let message = format!("label `{}` is defined twice in this thread", shown(label.text));
             report.push(
-                Diagnostic::error("defined-twice", message).at(label.span, "").at(*first, "first here"),
+                Diagnostic::error("defined-twice", message)
+                    .at(label.span, "")
+                    .at(*first, "first defined here"),
             );
         } else {
             positions.insert(label.text, (*position, label.span));
@@ -181,13 +182,14 @@ fn labels<'a>(thread: &Thread<'a>, report: &mut Report) -> FxHashMap<&'a str, us
 }
 
 fn unknown_label(word: Word<'_>, thread: &Thread<'_>, suggest: bool) -> Diagnostic {
-    let message = format!("there is no label `{}` in {}", shown(word.text), thread.name.text);
+    let message = format!("label `{}` is not defined in {}", shown(word.text), thread.name.text);
     let diagnostic = Diagnostic::error("unknown-label", message).at(word.span, "");
     let known = thread.labels.iter().map(|(_, label)| label.text).take(500);
     match suggest.then(|| nearest(word.text, known)).flatten() {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-        None => diagnostic
-            .help("a jump leads to a label of the same thread; it is written `L:` before an instruction"),
+        None => {
+            diagnostic.help("a jump needs a label in the same thread, written `L:` before an instruction")
+        }
     }
 }
 
@@ -318,12 +320,12 @@ impl<'a> Resolver<'_, 'a, '_> {
             _ if least == 1 => "one or two operands".to_owned(),
             _ => "two operands".to_owned(),
         };
-        let message = format!("`{}` takes {wanted}, found {found}", self.name());
+        let message = format!("`{}` takes {wanted}, not {found}", self.name());
         Err(self.error("wrong-operands", message, self.instruction.span).into())
     }
 
-    /// Whether the operands come in the other order than the notation says. herd writes `cmpxchg (x),%rbx` and
-    /// `cmovc %rax,(x)`; only one order makes sense there, so both are taken.
+    /// Whether the operands are in the opposite order to the notation. herd writes `cmpxchg (x),%rbx` and
+    /// `cmovc %rax,(x)`. Only one order makes sense there, so both are accepted.
     fn is_turned(&self, op: Op, left: &Opnd, right: &Opnd) -> bool {
         let (first, second) = match self.notation {
             Notation::AtAndT => (right, left),
@@ -337,7 +339,7 @@ impl<'a> Resolver<'_, 'a, '_> {
         }
     }
 
-    /// Whether each operand is of a kind that the instruction takes.
+    /// Checks that the instruction accepts these kinds of operands.
     fn shapes(&self, instr: &Instr) -> Result<(), Problem<'a>> {
         let (Some(destination), source) = (&instr.destination, &instr.source) else { return Ok(()) };
         let bad = |message: &str, operand: &Opnd| {
@@ -352,8 +354,8 @@ impl<'a> Resolver<'_, 'a, '_> {
             return Err(bad("a constant cannot be the destination of", destination).help(help).into());
         }
         if let (Opnd::Memory(_), Some(second @ Opnd::Memory(_))) = (destination, source) {
-            let diagnostic = bad("only one operand in memory is possible with", second);
-            return Err(diagnostic.help("go through a register").into());
+            let diagnostic = bad("only one memory operand is possible with", second);
+            return Err(diagnostic.help("copy one of them through a register").into());
         }
         let needs_register = matches!(instr.op, Op::Lea | Op::MovZero(_) | Op::MovSign(_) | Op::Cmov(_));
         if needs_register && destination.is_memory() {
@@ -378,7 +380,7 @@ impl<'a> Resolver<'_, 'a, '_> {
         }
     }
 
-    /// How many bits the instruction works on, and whether everything agrees.
+    /// Determines how many bits the instruction works on, and checks that its operands agree.
     fn widths(&mut self, instr: &mut Instr) -> Result<(), Problem<'a>> {
         let Some(destination) = instr.destination else { return Ok(()) };
         let source_width = instr.source.and_then(|source| source.width());
@@ -389,7 +391,8 @@ impl<'a> Resolver<'_, 'a, '_> {
                 if let (Some(from), Some(to)) = (from, instr.width)
                     && from >= to
                 {
-                    let message = format!("`{}` widens, but both sides have {to} bits", self.name());
+                    let message =
+                        format!("`{}` must widen its operand, but both sides have {to} bits", self.name());
                     return Err(self.error("operand-size", message, instr.span).into());
                 }
                 instr.op =
@@ -426,7 +429,7 @@ impl<'a> Resolver<'_, 'a, '_> {
         }
     }
 
-    /// Remembers how wide an access is.
+    /// Records the width of an access.
     fn note(&mut self, operand: &Option<Opnd>, width: Option<Width>) {
         let (Some(Opnd::Memory(memory)), Some(width)) = (operand, width) else { return };
         match memory.var {
@@ -455,7 +458,7 @@ impl<'a> Resolver<'_, 'a, '_> {
             return Ok(());
         }
         let message = if can_be_locked {
-            format!("`lock {}` needs an operand in memory to change", self.name())
+            format!("`lock {}` needs a memory operand that it changes", self.name())
         } else {
             format!("`{}` cannot be locked", self.name())
         };
@@ -464,7 +467,7 @@ impl<'a> Resolver<'_, 'a, '_> {
 }
 
 impl Register {
-    /// The part of the accumulator that `cmpxchg` of a width compares with.
+    /// The part of the accumulator that a `cmpxchg` of this width compares with.
     pub(super) fn accumulator(width: Width) -> Register {
         Register { family: super::registers::Family::ACCUMULATOR, part: Part::low(width) }
     }

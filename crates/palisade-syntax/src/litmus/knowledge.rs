@@ -1,4 +1,5 @@
-//! What is known of the values of a test: bounds for every register and variable, and what each can point to.
+//! Static knowledge about the values of a test: bounds for every register and variable, and what each can
+//! point to.
 
 use super::bank::Bank;
 use super::registers::{Family, Part, Register, Width};
@@ -7,35 +8,35 @@ use super::values::Facts;
 use super::variables::{Start, VarId, Variables};
 use palisade_base::IdVec;
 
-/// What is known of a whole test.
+/// What is known about a whole test.
 pub(super) struct Knowledge {
-    /// Of each register of each thread, at any time.
+    /// For each register of each thread: its values at any time.
     pub(super) registers: Vec<[Option<Facts>; Family::COUNT]>,
-    /// Of each register of each thread, at the start.
+    /// For each register of each thread: its initial values.
     pub(super) starts: Vec<[Option<Facts>; Family::COUNT]>,
-    /// Of groups of variables, at any time. Almost every group has one variable.
+    /// For each group of variables: their values at any time. Almost every group has one variable.
     groups: Vec<Group>,
     group_of: IdVec<VarId, u32>,
-    /// The group of each bit in [`Facts::points`]. The last bit stands for all variables that have no other, so that work on a
-    /// set of variables takes constant time.
+    /// The group of each bit in [`Facts::points`]. The last bit stands for all remaining variables, so that
+    /// operations on a set of variables take constant time.
     by_bit: Vec<u32>,
-    /// Whether the last walk learned something.
+    /// Whether the last walk learned something new.
     pub(super) grown: bool,
 }
 
-/// Variables that are not told apart.
+/// Variables that are treated as one.
 #[derive(Clone)]
 struct Group {
     facts: Facts,
-    /// The bit that stands for them; 0 if no address of theirs is taken.
+    /// The bit that stands for them; 0 if none of their addresses is taken.
     bit: u64,
-    /// In order, each once.
+    /// The widths, sorted, without duplicates.
     widths: Vec<Width>,
     has_array: bool,
 }
 
 impl Knowledge {
-    /// What the initial state says.
+    /// The knowledge from the initial state.
     pub(super) fn new(test: &Test<'_>, banks: &[Bank], variables: &Variables<'_>) -> Knowledge {
         let mut knowledge = Knowledge {
             registers: Vec::new(),
@@ -82,7 +83,7 @@ impl Knowledge {
         knowledge
     }
 
-    /// Puts a variable into a group.
+    /// Adds a variable to a group.
     fn add(&mut self, id: VarId, variables: &Variables<'_>) {
         let variable = &variables.all[id];
         if variable.address_taken && self.by_bit.len() == 64 {
@@ -117,12 +118,12 @@ impl Knowledge {
         self.groups[self.group_of[id] as usize].bit
     }
 
-    /// What a variable can hold.
+    /// What is known about the values of a variable.
     pub(super) fn variable(&self, id: VarId) -> Facts {
         self.groups[self.group_of[id] as usize].facts
     }
 
-    /// Learns that a variable can hold this.
+    /// Records that a variable can have these values.
     pub(super) fn learn(&mut self, id: VarId, facts: &Facts) {
         self.grown |= self.groups[self.group_of[id] as usize].facts.join(facts);
     }
@@ -132,7 +133,7 @@ impl Knowledge {
         bits.map(|(_, group)| *group as usize)
     }
 
-    /// What the variables that a pointer can point to can hold.
+    /// What is known about the values of all variables that a pointer can point to.
     pub(super) fn pointed(&self, points: u64) -> Facts {
         let all = self.pointees(points).map(|group| self.groups[group].facts);
         let join = |mut all: Facts, facts: Facts| {
@@ -142,7 +143,7 @@ impl Knowledge {
         all.reduce(join).unwrap_or(Facts::exactly(0))
     }
 
-    /// Learns that the variables that a pointer can point to can hold this.
+    /// Records that all variables that a pointer can point to can have these values.
     pub(super) fn learn_pointed(&mut self, points: u64, facts: &Facts) {
         let groups: Vec<usize> = self.pointees(points).collect();
         for group in groups {
@@ -150,7 +151,7 @@ impl Knowledge {
         }
     }
 
-    /// The widths of the variables that a pointer can point to, each once.
+    /// The widths of the variables that a pointer can point to, without duplicates.
     pub(super) fn pointed_widths(&self, points: u64) -> Vec<Width> {
         let mut widths: Vec<Width> =
             self.pointees(points).flat_map(|group| self.groups[group].widths.iter().copied()).collect();
@@ -164,7 +165,7 @@ impl Knowledge {
         self.pointees(points).any(|group| self.groups[group].has_array)
     }
 
-    /// After many walks: takes everything that may still grow to its limits.
+    /// Widens everything that still grows to its limits, after many walks.
     pub(super) fn widen(&mut self, before: &Snapshot, banks: &[Bank]) {
         for ((registers, old), bank) in self.registers.iter_mut().zip(&before.registers).zip(banks) {
             for (family, (now, old)) in registers.iter_mut().zip(old).enumerate() {
@@ -182,7 +183,7 @@ impl Knowledge {
         }
     }
 
-    /// What is known now, to be compared with what will be.
+    /// The current knowledge, for a later comparison.
     pub(super) fn snapshot(&self) -> Snapshot {
         Snapshot {
             registers: self.registers.clone(),
@@ -191,13 +192,14 @@ impl Knowledge {
     }
 }
 
-/// What was known at some time.
+/// The knowledge at some earlier time.
 pub(super) struct Snapshot {
     registers: Vec<[Option<Facts>; Family::COUNT]>,
     groups: Vec<Facts>,
 }
 
-/// What a register of which so many bits are kept holds when a part of it is given a number and the rest is 0.
+/// The value of a register, given how many of its bits are kept, when a part of it is set to a number and the
+/// rest is 0.
 pub(super) fn held(number: i128, register: Register, kept: Width) -> i64 {
     let part = register.part.width();
     let bits = (number & ((1 << part.0) - 1)) << if register.part == Part::High8 { 8 } else { 0 };

@@ -1,16 +1,16 @@
-//! The tokens of a litmus test from its initial state on, and the heading before it.
+//! The tokens of a litmus test, from its initial state on.
 
 use crate::report::Report;
 use palisade_base::{Diagnostic, Span, limits};
 
-/// A token and where it is.
+/// A token and its span.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
     pub(super) kind: TokenKind,
     pub(super) span: Span,
 }
 
-/// What a token is.
+/// The kind of token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TokenKind {
     /// The end of the text.
@@ -54,7 +54,7 @@ pub(super) enum Sign {
 }
 
 impl Sign {
-    /// How it is written.
+    /// Its text.
     pub(super) fn text(self) -> &'static str {
         match self {
             Sign::Ampersand => "&",
@@ -85,7 +85,7 @@ impl Sign {
     }
 }
 
-/// Splits the text from a place on into tokens; the last one is [`TokenKind::End`].
+/// Splits the text into tokens, starting at a position. The last token is [`TokenKind::End`].
 pub(super) fn lex(text: &str, start: usize, report: &mut Report) -> Vec<Token> {
     let mut lexer = Lexer { text, bytes: text.as_bytes(), at: start };
     let mut tokens = Vec::with_capacity((text.len() - start) / 3 + 1);
@@ -103,7 +103,7 @@ pub(super) fn lex(text: &str, start: usize, report: &mut Report) -> Vec<Token> {
     }
 }
 
-/// Skips white space and comments from a place on.
+/// Skips white space and comments, starting at a position.
 pub(super) fn skip_blanks(text: &str, start: usize, report: &mut Report) -> usize {
     let mut lexer = Lexer { text, bytes: text.as_bytes(), at: start };
     lexer.skip_blanks(report);
@@ -136,7 +136,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Comments nest.
+    /// Skips a comment. Comments nest.
     fn skip_comment(&mut self, report: &mut Report) {
         let start = self.at;
         let mut depth = 0_usize;
@@ -150,11 +150,11 @@ impl Lexer<'_> {
                 return;
             }
         }
-        let diagnostic = Diagnostic::error("unfinished-comment", "this comment has no end");
-        report.push(diagnostic.at(Span::new(start..start + 2), "").help("comments end with `*)`; they nest"));
+        let diagnostic = Diagnostic::error("unfinished-comment", "this comment is not closed");
+        report.push(diagnostic.at(Span::new(start..start + 2), "").help("end it with `*)`; comments nest"));
     }
 
-    /// The next token; `None` if there was none and an error was reported instead.
+    /// The next token; `None` if an error was reported instead.
     fn token(&mut self, report: &mut Report) -> Option<TokenKind> {
         let Some(&first) = self.bytes.get(self.at) else { return Some(TokenKind::End) };
         if is_word_start(first) {
@@ -197,7 +197,7 @@ impl Lexer<'_> {
         Some(TokenKind::Sign(sign))
     }
 
-    /// The length of what begins with `<<`: up to `>>`, or to the end of the text.
+    /// The length of a trailer that begins with `<<`: up to `>>`, or to the end of the text.
     fn trailer(&self) -> usize {
         let rest = &self.text[self.at..];
         rest.find(">>").map_or(rest.len(), |end| end + 2)
@@ -207,7 +207,7 @@ impl Lexer<'_> {
         let start = self.at;
         let character = self.text[start..].chars().next().unwrap_or('?');
         self.at += character.len_utf8();
-        // One message for a run of bad characters.
+        // One message for several bad characters in a row.
         while self
             .bytes
             .get(self.at)
@@ -220,7 +220,7 @@ impl Lexer<'_> {
         None
     }
 
-    /// A decimal or hexadecimal number. One that is wrong counts as 0.
+    /// A decimal or hexadecimal number. An invalid number counts as 0.
     fn number(&mut self, report: &mut Report) -> TokenKind {
         let start = self.at;
         while is_word(self.peek(0)) {
@@ -235,9 +235,12 @@ impl Lexer<'_> {
         if value.is_none() {
             let digits = hexadecimal.unwrap_or(word);
             let is_long = digits.bytes().all(|byte| byte.is_ascii_hexdigit()) && digits.len() > 15;
-            let message = if is_long { "this number does not fit 64 bits" } else { "this is no number" };
+            let message =
+                if is_long { "this number does not fit into 64 bits" } else { "this is not a number" };
             let diagnostic = Diagnostic::error("bad-number", message).at(Span::new(start..self.at), "");
-            report.push(diagnostic.help("numbers are decimal, or hexadecimal with `0x` in front"));
+            report.push(
+                diagnostic.help("write a decimal number, or a hexadecimal number with the prefix `0x`"),
+            );
         }
         TokenKind::Number(value.unwrap_or(0))
     }

@@ -1,8 +1,8 @@
-//! Which flags and registers are still needed behind each instruction.
+//! The flags and registers that are still needed after each instruction.
 //!
-//! Flags are written out only where somebody looks at them, and `cmpxchg` is a plain `cas` where nobody looks at the
-//! accumulator afterwards. Backward data flow with a list of what changed; each set grows at most once per element, so the
-//! cost is linear.
+//! Flags are written only if they are read. `cmpxchg` is a plain `cas` if the accumulator is not read
+//! afterwards. This is a backward data-flow analysis with a work list. Each set grows at most once per
+//! element, so the cost is linear.
 
 use super::bank::{Bank, bit};
 use super::ir::{Instr, Mem, Opnd};
@@ -19,7 +19,7 @@ pub(super) const CARRY: Live = 1 << 18;
 pub(super) const OVERFLOW: Live = 1 << 19;
 pub(super) const FLAGS: Live = ZERO | SIGN | CARRY | OVERFLOW;
 
-/// What is needed behind each instruction.
+/// The flags and registers that are needed after each instruction.
 pub(super) fn live_out(code: &[Option<Instr>], bank: &Bank) -> Vec<Live> {
     let end = bank.observed;
     let needs_it = |instr: &Instr| matches!(instr.op, Op::Jcc(_) | Op::Set(_) | Op::Cmov(_) | Op::Cmpxchg);
@@ -60,7 +60,7 @@ fn falls_through(instr: Option<&Instr>) -> bool {
     instr.is_none_or(|instr| instr.op != Op::Jmp)
 }
 
-/// The flags a condition looks at.
+/// The flags that a condition reads.
 pub(super) fn looks_at(cc: Cc) -> Live {
     match cc {
         Cc::Equal | Cc::NotEqual => ZERO,
@@ -119,10 +119,10 @@ fn uses(instr: &Instr, bank: &Bank) -> Live {
     live
 }
 
-/// What an instruction surely replaces.
+/// The flags and registers that an instruction always overwrites.
 fn defines(instr: &Instr, bank: &Bank) -> Live {
     let mut defined = match instr.op {
-        // Not when the count is 0.
+        // A shift by 0 sets no flags.
         Op::Shift(_) => 0,
         op => flags_set(op),
     };
@@ -139,7 +139,7 @@ fn defines(instr: &Instr, bank: &Bank) -> Live {
     defined
 }
 
-/// Whether a write to a part leaves nothing of the old value.
+/// Whether a write to a part of a register leaves nothing of the old value.
 fn replaces(register: Register, bank: &Bank) -> bool {
     matches!(register.part, Part::Low32 | Part::All64)
         || register.part != Part::High8 && register.part.width() == bank.width(register.family)

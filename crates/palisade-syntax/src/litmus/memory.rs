@@ -1,8 +1,8 @@
-//! Memory operands: which variable they mean, and what loads and stores of them do.
+//! Memory operands: which variable they refer to, and how they are loaded and stored.
 
 use super::ir::Mem;
 use super::registers::{Register, Width};
-use super::state::{State, Unfound};
+use super::state::{State, Unresolved};
 use super::values::{Facts, Val};
 use super::variables::VarId;
 use crate::generate::{named, read};
@@ -10,14 +10,14 @@ use palisade_base::{Diagnostic, Span};
 use palisade_program::written::{BinaryOp, Expr, ExprKind, Name, Place, PlaceKind, StmtKind};
 use std::sync::Arc;
 
-/// A memory operand, found.
+/// A resolved memory operand.
 pub(super) struct Located {
     pub(super) place: Option<Place>,
     /// The width of the variable.
     pub(super) var_width: Width,
-    /// How many bits of it are accessed.
+    /// How many of its bits are accessed.
     pub(super) width: Width,
-    /// The variable, or those it can be.
+    /// The variable, or the variables that it can be.
     target: Target,
 }
 
@@ -28,7 +28,7 @@ enum Target {
 
 impl State<'_, '_> {
     /// The value of a constant operand.
-    pub(super) fn address(&mut self, var: VarId, bytes: i64, span: Span) -> Result<Val, Unfound> {
+    pub(super) fn address(&mut self, var: VarId, bytes: i64, span: Span) -> Result<Val, Unresolved> {
         let place = self.element(var, bytes, span)?;
         let variables = self.variables;
         let cell = bytes / variables.width(var).bytes();
@@ -37,8 +37,8 @@ impl State<'_, '_> {
         Ok(Val::new(place.map(|place| Expr::new(ExprKind::AddressOf(place), span)), facts))
     }
 
-    /// An element of a variable, so many bytes from its start.
-    fn element(&mut self, var: VarId, bytes: i64, span: Span) -> Result<Option<Place>, Unfound> {
+    /// The element of a variable at this byte offset.
+    fn element(&mut self, var: VarId, bytes: i64, span: Span) -> Result<Option<Place>, Unresolved> {
         let variables = self.variables;
         let variable = &variables.all[var];
         let size = variables.width(var).bytes();
@@ -47,7 +47,7 @@ impl State<'_, '_> {
         let (Some(cell), 0) = (cell, bytes % size) else {
             return self.fail(|| {
                 let message = format!(
-                    "byte {bytes} of `{}` is outside of it or not the start of an element",
+                    "byte {bytes} of `{}` is outside the variable or not the start of an element",
                     variable.name
                 );
                 Diagnostic::error("outside-variable", message).at(span, "").at(variable.span, "")
@@ -63,8 +63,8 @@ impl State<'_, '_> {
         Place::new(PlaceKind::Element(Name::new(name.clone(), span), Box::new(index)), span)
     }
 
-    /// Finds a memory operand. The width is that of the instruction, if it has one.
-    pub(super) fn locate(&mut self, memory: &Mem, width: Option<Width>) -> Result<Located, Unfound> {
+    /// Resolves a memory operand. The width is that of the instruction, if it has one.
+    pub(super) fn locate(&mut self, memory: &Mem, width: Option<Width>) -> Result<Located, Unresolved> {
         let span = memory.span;
         let (place, target, var_width) = match (memory.var, memory.base) {
             (Some(var), None) if memory.index.is_none() => {
@@ -80,26 +80,27 @@ impl State<'_, '_> {
         if width > var_width {
             let variables = self.variables;
             let name = match target {
-                Target::One(var) => variables.all[var].name.clone(),
-                Target::Some(_) => "the variable".into(),
+                Target::One(var) => format!("`{}`", variables.all[var].name),
+                Target::Some(_) => "the variable".to_owned(),
             };
             return self.fail(|| {
-                let message = format!("this accesses {width} bits, but `{name}` has {var_width}");
+                let message = format!("this accesses {width} bits, but {name} has {var_width}");
                 mixed_size(message, span)
             });
         }
         Ok(Located { place, var_width, width, target })
     }
 
-    /// How many cells of a size the registers and the displacement of an address add up to, besides the register that holds
-    /// an address. Where it may be no whole number of cells, an assertion is written that it is one.
+    /// The sum of the registers and the displacement of an address, in cells of the given size. The register
+    /// that holds the address of a variable is not included. If the sum may not be a whole number of cells,
+    /// an assertion that it is one is emitted.
     fn cells(&mut self, base: Option<Register>, memory: &Mem, size: i64) -> Val {
         let maker = self.maker();
         let index = memory.index.filter(|(_, scale)| *scale > 0);
         let whole = memory.displacement % size == 0
             && index.is_none_or(|(_, scale)| scale % size == 0)
             && base.is_none();
-        // Every part is a number of cells, or everything is counted in bytes first.
+        // If every part is a whole number of cells, count cells. Otherwise count bytes first.
         let unit = if whole { size } else { 1 };
         let mut sum = maker.constant(memory.displacement / unit);
         let scaled = index.map(|(register, scale)| (register, scale / unit));
@@ -128,7 +129,7 @@ impl State<'_, '_> {
     }
 
     /// `x(%rax)`: a variable and an offset in registers.
-    fn indexed(&mut self, var: VarId, memory: &Mem) -> Result<Option<Place>, Unfound> {
+    fn indexed(&mut self, var: VarId, memory: &Mem) -> Result<Option<Place>, Unresolved> {
         let cells = self.cells(memory.base, memory, self.variables.width(var).bytes());
         let variables = self.variables;
         let variable = &variables.all[var];
@@ -145,7 +146,7 @@ impl State<'_, '_> {
     }
 
     /// `(%rax)`: an address in a register.
-    fn pointed(&mut self, memory: &Mem) -> Result<(Option<Place>, Target, Width), Unfound> {
+    fn pointed(&mut self, memory: &Mem) -> Result<(Option<Place>, Target, Width), Unresolved> {
         let points = |state: &Self, register: Option<Register>| {
             register.map_or(0, |register| state.read_register(register).facts.points)
         };
@@ -159,9 +160,12 @@ impl State<'_, '_> {
         let holder = memory.base.filter(|base| points(self, Some(*base)) != 0);
         let Some(holder) = holder else {
             return self.fail(|| {
-                Diagnostic::error("not-an-address", "no register here can hold the address of a variable")
-                    .at(memory.span, "")
-                    .help("give a register an address in the initial state: `0:RAX=x;`")
+                Diagnostic::error(
+                    "not-an-address",
+                    "no register in this operand can hold the address of a variable",
+                )
+                .at(memory.span, "")
+                .help("set a register to an address in the initial state: `0:RAX=x;`")
             });
         };
         let pointer = self.read_register(holder);
@@ -187,7 +191,7 @@ impl State<'_, '_> {
         }
         if !self.knowledge.points_into_array(targets) {
             return self.fail(|| {
-                Diagnostic::error("outside-variable", "this is outside of every variable it could mean")
+                Diagnostic::error("outside-variable", "this is outside every variable that it can point to")
                     .at(span, "")
             });
         }
@@ -203,7 +207,7 @@ impl State<'_, '_> {
         }
     }
 
-    /// What a memory operand holds.
+    /// The value of a memory operand.
     pub(super) fn load(&self, located: &Located) -> Val {
         let facts = self.target_facts(&located.target);
         let whole = Val { loads: true, ..Val::new(located.place.clone().map(read), facts) };
@@ -212,7 +216,7 @@ impl State<'_, '_> {
         value
     }
 
-    /// Notes that a value reaches a memory operand.
+    /// Records that a value is stored to a memory operand.
     pub(super) fn note_store(&mut self, located: &Located, facts: &Facts) {
         match located.target {
             Target::One(var) => self.knowledge.learn(var, facts),
@@ -220,14 +224,14 @@ impl State<'_, '_> {
         }
     }
 
-    /// Refuses a change of only a part of a variable.
-    pub(super) fn whole_variable(&mut self, located: &Located, span: Span) -> Result<(), Unfound> {
+    /// Rejects a change of only part of a variable.
+    pub(super) fn whole_variable(&mut self, located: &Located, span: Span) -> Result<(), Unresolved> {
         if located.width == located.var_width {
             return Ok(());
         }
         let (width, var_width) = (located.width, located.var_width);
         self.fail(|| {
-            let message = format!("this changes {width} bits of a variable of {var_width}");
+            let message = format!("this changes {width} bits of a variable of {var_width} bits");
             mixed_size(message, span)
         })
     }
@@ -239,7 +243,8 @@ impl State<'_, '_> {
     }
 }
 
-/// No more is known of sums inside addresses: one that overflows is a fault, and so is what it would lead to.
+/// Nothing else is known about sums in addresses. A sum that overflows is a fault, and so is an access to the
+/// address it would give.
 fn any_number() -> Facts {
     Facts::between(i64::MIN.into(), i64::MAX.into())
 }
@@ -247,5 +252,5 @@ fn any_number() -> Facts {
 fn mixed_size(message: String, span: Span) -> Diagnostic {
     Diagnostic::error("mixed-size", message)
         .at(span, "")
-        .help("accesses to parts of a variable are not modelled; declare it with the width it is used with")
+        .help("accesses to parts of a variable are not modelled; declare it with the width that is accessed")
 }

@@ -1,12 +1,12 @@
-//! The instructions that are understood, by name.
+//! The supported instructions, by name.
 
 use super::registers::Width;
 
-/// What a mnemonic says.
+/// The meaning of a mnemonic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Mnemonic {
     pub(super) op: Op,
-    /// The width its suffix says.
+    /// The width given by its suffix.
     pub(super) width: Option<Width>,
 }
 
@@ -21,13 +21,13 @@ impl Mnemonic {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Op {
     Mov,
-    /// `movzx`, with the width of the source if the name says it.
+    /// `movzx`, with the width of the source if the name contains it.
     MovZero(Option<Width>),
-    /// `movsx`, likewise.
+    /// `movsx`, in the same way.
     MovSign(Option<Width>),
     Lea,
     Xchg,
-    /// herd's exchange without lock.
+    /// herd's exchange without a lock.
     XchgUnlocked,
     Cmpxchg,
     Xadd,
@@ -48,7 +48,7 @@ pub(super) enum Op {
     Cmov(Cc),
     Mfence,
     Sfence,
-    /// `lfence`, `nop` and `pause`: nothing in these memory models.
+    /// `lfence`, `nop` and `pause`: no effect in these memory models.
     Nothing,
 }
 
@@ -70,7 +70,7 @@ pub(super) enum Shift {
     Arithmetic,
 }
 
-/// What happens to the bit that is tested.
+/// What happens to the tested bit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BitOp {
     Keep,
@@ -98,13 +98,13 @@ pub(super) enum Cc {
     NotOverflow,
 }
 
-/// Why a mnemonic is not understood.
+/// Why a mnemonic is not supported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Unknown {
-    /// An instruction of x86 that Palisade does not model, and why.
+    /// An x86 instruction that Palisade does not model, and why.
     Unsupported(&'static str),
-    /// No instruction at all.
-    Nonsense,
+    /// Not an instruction.
+    NotAnInstruction,
 }
 
 /// Names for suggestions.
@@ -114,13 +114,13 @@ pub(super) const NAMES: [&str; 40] = [
     "jne", "jl", "jle", "jg", "jge", "ja", "jb", "mfence", "sfence", "lfence", "lock", "nop",
 ];
 
-/// Looks a mnemonic up, in whatever case.
+/// Looks up a mnemonic, ignoring case.
 pub(super) fn mnemonic(name: &str) -> Result<Mnemonic, Unknown> {
     let mut buffer = [0; 16];
-    let lower = buffer.get_mut(..name.len()).ok_or(Unknown::Nonsense)?;
+    let lower = buffer.get_mut(..name.len()).ok_or(Unknown::NotAnInstruction)?;
     lower.copy_from_slice(name.as_bytes());
     lower.make_ascii_lowercase();
-    let lower = std::str::from_utf8(lower).map_err(|_| Unknown::Nonsense)?;
+    let lower = std::str::from_utf8(lower).map_err(|_| Unknown::NotAnInstruction)?;
     if let Some(op) = plain(lower) {
         return Ok(Mnemonic { op, width: None });
     }
@@ -133,7 +133,7 @@ pub(super) fn mnemonic(name: &str) -> Result<Mnemonic, Unknown> {
     {
         return Ok(Mnemonic { op, width: Some(width) });
     }
-    Err(unsupported(lower).map_or(Unknown::Nonsense, Unknown::Unsupported))
+    Err(unsupported(lower).map_or(Unknown::NotAnInstruction, Unknown::Unsupported))
 }
 
 fn plain(name: &str) -> Option<Op> {
@@ -186,7 +186,7 @@ fn condition(code: &str) -> Option<Cc> {
     Some(match code {
         "e" | "z" => Cc::Equal,
         "ne" | "nz" => Cc::NotEqual,
-        // herd calls them `jlt` and `jgt`.
+        // herd calls these `jlt` and `jgt`.
         "l" | "nge" | "lt" => Cc::Less,
         "g" | "nle" | "gt" => Cc::Greater,
         "ge" | "nl" => Cc::GreaterEqual,
@@ -203,7 +203,7 @@ fn condition(code: &str) -> Option<Cc> {
     })
 }
 
-/// `movzbl`, `movslq` and their like.
+/// `movzbl`, `movslq` and similar mnemonics.
 fn extending(name: &str) -> Option<Mnemonic> {
     let (of, widths) = match (name.strip_prefix("movz"), name.strip_prefix("movs")) {
         (Some(widths), _) => (Op::MovZero as fn(Option<Width>) -> Op, widths),
@@ -244,9 +244,9 @@ fn unsupported(name: &str) -> Option<&'static str> {
     } else if is(&["movnt", "maskmov"]) {
         Some("non-temporal accesses do not follow these memory models")
     } else if is(&["push", "pop", "call", "ret", "enter", "leave"]) {
-        Some("there is no stack")
+        Some("the stack is not modelled")
     } else if is(&["xbegin", "xend", "xabort", "xtest"]) {
-        Some("there are no transactions")
+        Some("transactions are not modelled")
     } else if is(&["jp", "jnp", "setp", "setnp", "cmovp", "cmovnp"]) {
         Some("the parity flag is not modelled")
     } else if is(&[
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_modelled_says_why() {
+    fn unsupported_instructions_say_why() {
         let check = |name: &str, known: bool| {
             let found = mnemonic(name).expect_err(name);
             assert_eq!(matches!(found, Unknown::Unsupported(_)), known, "{name}");

@@ -1,16 +1,21 @@
 //! Litmus tests for X86 and X86_64, as herd7 reads them.
 //!
-//! *How it works*: [`heading`] → tokens ([`lexer`]) → syntax tree ([`parser`] with [`init`], [`code`] and [`condition`]) →
-//! names, notation and widths ([`variables`], [`ir`], [`bank`]) → statements ([`walk`], [`arithmetic`], [`exchange`], [`memory`], [`flags`], [`values`], [`state`], [`knowledge`]) and the
-//! property ([`question`]).
+//! *How it works*:
+//! 1. [`heading`] parses the heading, [`lexer`] splits the rest into tokens.
+//! 2. [`parser`], with [`init`], [`code`] and [`condition`], builds the syntax tree.
+//! 3. [`variables`], [`ir`] and [`bank`] resolve names, notation and widths.
+//! 4. [`walk`], [`arithmetic`], [`exchange`], [`memory`], [`flags`], [`values`], [`state`] and [`knowledge`]
+//!    emit statements. [`question`] emits the property.
 //!
-//! *Semantics*. Instructions do what Intel's manual says. A plain access is one load or store; an instruction that changes memory
-//! without lock is a load and then a store; locked ones, and `xchg` with memory, are one atomic step behind a drained
-//! buffer. Accesses to a part of a variable are refused (except narrower loads), since these machines buffer whole
-//! variables.
+//! *Semantics*. Instructions behave as in Intel's manual.
+//! - A plain access is one load or store.
+//! - An instruction that changes memory without a lock is a load followed by a store.
+//! - Locked instructions, and `xchg` with memory, are one atomic step after the buffer has drained.
+//! - Accesses to part of a variable are rejected (except narrower loads), because these machines buffer whole
+//!   variables.
 //!
-//! *Differences from herd7*: carry, sign and overflow are computed (herd's flags are approximations); nonsense is refused,
-//! with everything wrong reported at once. `docs/litmus.md` is the reference.
+//! *Differences from herd7*: carry, sign and overflow are computed (herd only approximates the flags).
+//! Invalid tests are rejected, and all errors are reported at once. `docs/litmus.md` is the reference.
 
 mod arithmetic;
 mod bank;
@@ -52,7 +57,7 @@ use std::sync::Arc;
 use test::Test;
 use variables::{Start, VarId, Variables};
 
-/// Reads a program.
+/// Parses a program.
 pub(crate) fn parse(source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
     let mut report = Report::default();
     let program = translate(source.text(), &mut report);
@@ -77,7 +82,7 @@ fn translate(text: &str, report: &mut Report) -> Option<Program> {
     let code = ir::resolve(text, &test, &mut variables, report);
     let upper = has_upper_case_registers(text, &test);
     for thread in &mut test.threads {
-        // No longer needed, and large.
+        // These are large and no longer needed.
         (thread.code, thread.operands) = (Vec::new(), Vec::new());
     }
     if !half {
@@ -85,7 +90,7 @@ fn translate(text: &str, report: &mut Report) -> Option<Program> {
     }
     if test.question.is_none() && !report.has_errors() {
         let end = text.trim_end().len();
-        let message = "the test has no final condition, so nothing is asked about its outcomes";
+        let message = "the test has no final condition, so there is nothing to check";
         let diagnostic = Diagnostic::warning("no-condition", message).at(Span::new(end..end), "");
         report.push(diagnostic.help("add `exists (…)`, `~exists (…)` or `forall (…)` at the end"));
     }
@@ -94,13 +99,13 @@ fn translate(text: &str, report: &mut Report) -> Option<Program> {
     }
     let (banks, never_set) = bank::banks(&test, &code, &variables);
     for span in never_set {
-        let message = "this register is never set; it stays 0";
+        let message = "this register is never set and stays 0";
         report.push(Diagnostic::warning("never-set", message).at(span, ""));
     }
-    let asked = question::Asked { filter: test.filter.take(), question: test.question.take() };
+    let question = question::Question { filter: test.filter.take(), question: test.question.take() };
     let translation =
         Translation { test: &test, variables: &variables, code: &code, templates, names: &names, upper };
-    Some(translation.program(&banks, asked, report))
+    Some(translation.program(&banks, question, report))
 }
 
 struct Translation<'t, 'a> {
@@ -113,15 +118,15 @@ struct Translation<'t, 'a> {
     upper: bool,
 }
 
-/// After so many walks, bounds that still grow are taken to their limits, if there are loops.
+/// If there are loops, bounds that still grow after this many walks are widened to their limits.
 const PATIENCE: usize = 3;
 
-/// Without loops each instruction runs at most once, so a value has passed through at most as many instructions as there are;
-/// after so many walks everything that can be is known. Larger tests are treated as if they had loops.
+/// Without loops each instruction runs at most once, so a value passes through at most as many instructions
+/// as there are. After that many walks all values are known. Larger tests are treated as if they had loops.
 const MOST_WALKS: usize = 64;
 
 impl Translation<'_, '_> {
-    fn program(self, banks: &[Bank], asked: question::Asked<'_>, report: &mut Report) -> Program {
+    fn program(self, banks: &[Bank], question: question::Question<'_>, report: &mut Report) -> Program {
         let threads: Vec<Thread<'_>> = (self.test.threads.iter().zip(banks).zip(self.code))
             .map(|((thread, bank), code)| Thread::new(thread, bank, code, self.upper, self.names.inner()))
             .collect();
@@ -169,7 +174,7 @@ impl Translation<'_, '_> {
             .enumerate()
             .map(|(position, thread)| (thread.number, position))
             .collect();
-        let scene = question::Scene {
+        let context = question::ConditionContext {
             variables: self.variables,
             banks,
             knowledge: &knowledge,
@@ -177,11 +182,11 @@ impl Translation<'_, '_> {
             registers: &registers,
             by_number,
         };
-        program.properties.extend(scene.property(asked, report));
+        program.properties.extend(context.property(question, report));
         program
     }
 
-    /// Walks over the code of a thread; the body, if it is built.
+    /// Walks over the code of a thread. Returns its body if it is being built.
     fn walk(
         &self,
         knowledge: &mut Knowledge,
@@ -274,7 +279,7 @@ impl Translation<'_, '_> {
     }
 }
 
-/// What all walks over a thread need.
+/// What every walk over a thread needs.
 struct Thread<'n> {
     registers: RegisterNames,
     live: Vec<liveness::Live>,
@@ -305,7 +310,7 @@ impl<'n> Thread<'n> {
         Thread { registers, live: liveness::live_out(code, bank), labels, all, names }
     }
 
-    /// All labels at a position, if they are to be written.
+    /// All labels at a position, if statements are being emitted.
     fn all_labels(&self, at: usize, build: bool) -> Vec<Name> {
         if !build {
             return Vec::new();
@@ -319,7 +324,7 @@ impl<'n> Thread<'n> {
     }
 }
 
-/// Whether the test writes its registers in capitals, as seen from the first one in the code.
+/// Whether the test writes its registers in capitals, judged by the first register in the code.
 fn has_upper_case_registers(text: &str, test: &Test<'_>) -> bool {
     let mut operands = test.threads.iter().flat_map(|thread| &thread.operands);
     let first = operands.find(|operand| matches!(operand.kind, test::OperandKind::Register(_)));

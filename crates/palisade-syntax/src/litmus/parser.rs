@@ -1,6 +1,7 @@
-//! Tokens to [`Test`]: the cursor that the parts of the parser share, and names of registers and variables.
+//! Parses tokens into a [`Test`]: the cursor that the parts of the parser share, and the names of registers
+//! and variables.
 //!
-//! Each part reports what is wrong and goes on at the next `;`, so that one slip gives one message.
+//! Each part reports what is wrong and continues at the next `;`, so that one mistake gives one message.
 
 use super::heading::Arch;
 use super::lexer::{Sign, Token, TokenKind};
@@ -16,7 +17,7 @@ pub(super) struct Failed;
 
 pub(super) type Outcome<T> = Result<T, Failed>;
 
-/// Reads a test from the tokens behind its heading.
+/// Parses a test from the tokens after its heading.
 pub(super) fn parse<'a>(text: &'a str, arch: Arch, tokens: &[Token], report: &mut Report) -> Test<'a> {
     let mut parser = Parser { text, arch, tokens, at: 0, report, depth: 0, conditions: 0 };
     let init = parser.init();
@@ -32,9 +33,9 @@ pub(super) struct Parser<'a, 't> {
     tokens: &'t [Token],
     at: usize,
     pub(super) report: &'t mut Report,
-    /// How deep the present condition is nested.
+    /// How deeply the current condition is nested.
     pub(super) depth: u32,
-    /// How many comparisons there are in conditions.
+    /// The number of comparisons in conditions.
     pub(super) conditions: usize,
 }
 
@@ -43,17 +44,17 @@ impl<'a> Parser<'a, '_> {
         self.ahead(0)
     }
 
-    /// The token so many places further on.
+    /// The kind of the token `count` positions ahead.
     pub(super) fn ahead(&self, count: usize) -> TokenKind {
         self.tokens.get(self.at + count).map_or(TokenKind::End, |token| token.kind)
     }
 
-    /// The place of the next token.
+    /// The span of the next token.
     pub(super) fn span(&self) -> Span {
         self.tokens[self.at.min(self.tokens.len() - 1)].span
     }
 
-    /// The place of the token before.
+    /// The span of the previous token.
     pub(super) fn previous(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
     }
@@ -83,7 +84,7 @@ impl<'a> Parser<'a, '_> {
         &self.text[self.span().range()]
     }
 
-    /// The text of a token further on.
+    /// The text of a token further ahead.
     pub(super) fn text_ahead(&self, count: usize) -> &'a str {
         self.tokens.get(self.at + count).map_or("", |token| &self.text[token.span.range()])
     }
@@ -98,19 +99,21 @@ impl<'a> Parser<'a, '_> {
         Err(Failed)
     }
 
-    /// Refuses tests whose program would be larger than others may be. Every token becomes at most one expression, and an
-    /// instruction a few statements.
+    /// Rejects tests whose program would exceed the size limit of the other languages. Every token becomes at
+    /// most one expression, and an instruction becomes a few statements.
     fn check_size(&mut self, threads: &[Thread<'a>]) {
         let instructions: usize = threads.iter().map(|thread| thread.code.len()).sum();
         let conditions = self.conditions;
         if 4 * instructions + 4 * conditions > MAX_SIZE {
             let message = "the test is too large".to_owned();
-            let help = format!("it has {instructions} instructions and {conditions} conditions");
+            let help = format!(
+                "it has {instructions} instructions and {conditions} conditions; split it into smaller tests"
+            );
             self.report.push(Diagnostic::error("too-large", message).at(Span::new(0..0), "").help(help));
         }
     }
 
-    /// Says that something else was expected here.
+    /// Reports that something else was expected here.
     pub(super) fn expected<T>(&mut self, what: &str) -> Outcome<T> {
         let diagnostic = if self.peek() == TokenKind::End {
             let end = self.text.trim_end().len();
@@ -153,7 +156,8 @@ impl<'a> Parser<'a, '_> {
         self.advance();
         match u32::try_from(value) {
             Ok(value) if value <= most => Ok(value),
-            _ => self.fail(Diagnostic::error("bad-number", format!("{what} is at most {most}")).at(span, "")),
+            _ => self
+                .fail(Diagnostic::error("bad-number", format!("{what} must be at most {most}")).at(span, "")),
         }
     }
 
@@ -164,7 +168,7 @@ impl<'a> Parser<'a, '_> {
             None => {
                 let message = format!("unknown register `{}`", shown(word.text));
                 let help = if register(word.text, Arch::X86_64).is_some() {
-                    "this register exists on X86_64 only; the test is for X86".to_owned()
+                    "this register exists only on X86_64, but the test is for X86".to_owned()
                 } else {
                     let near = self
                         .report
@@ -173,7 +177,7 @@ impl<'a> Parser<'a, '_> {
                         .flatten();
                     match near {
                         Some(near) => format!("did you mean `{near}`?"),
-                        None => "registers are called eax, ebx, ecx, edx, esi, edi, ebp and esp, and on X86_64 also rax … and r8 to r15".to_owned(),
+                        None => "the registers are eax, ebx, ecx, edx, esi, edi, ebp and esp, and on X86_64 also rax … and r8 to r15".to_owned(),
                     }
                 };
                 self.fail(Diagnostic::error("unknown-register", message).at(word.span, "").help(help))
@@ -181,7 +185,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// The number of a thread, written `0` or `P0`, and the colon behind it, if that is what comes next.
+    /// The number of a thread, written `0` or `P0`, and the colon after it, if they come next.
     fn thread_prefix(&mut self) -> Option<(u32, Span)> {
         if self.ahead(1) != TokenKind::Sign(Sign::Colon) {
             return None;
@@ -217,7 +221,7 @@ impl<'a> Parser<'a, '_> {
         Ok(Location::Variable { name, element, span: start.to(self.previous()) })
     }
 
-    /// `[1]` behind the name of an array.
+    /// `[1]` after the name of an array.
     pub(super) fn element(&mut self) -> Outcome<Option<u32>> {
         if !self.is(Sign::LeftBracket) || !matches!(self.ahead(1), TokenKind::Number(_)) {
             return Ok(None);
@@ -242,7 +246,7 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
-/// Longer arrays are refused.
+/// Longer arrays are rejected.
 pub(super) const MAX_ELEMENTS: u32 = 65_536;
 
 /// `3` for `P3`.
@@ -250,7 +254,7 @@ pub(super) fn thread_number(word: &str) -> Option<u32> {
     word.strip_prefix('P').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
 }
 
-/// A word in a message, shortened if it is very long.
+/// A word for a message, shortened if it is very long.
 pub(super) fn shown(word: &str) -> String {
     match word.char_indices().nth(40) {
         Some((end, _)) => format!("{}…", &word[..end]),

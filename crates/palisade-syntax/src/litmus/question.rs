@@ -1,7 +1,7 @@
 //! The final condition as a property.
 //!
-//! `exists P` and `~exists P` ask whether P can hold at the end, so P is what must not happen; `forall P` asks whether not-P can.
-//! With `filter F` only outcomes count that satisfy F.
+//! `exists P` and `~exists P` ask whether P can hold at the end, so the property forbids P. `forall P` asks
+//! whether P can fail, so the property forbids not-P. With `filter F`, only outcomes that satisfy F count.
 
 use super::bank::Bank;
 use super::knowledge::Knowledge;
@@ -20,8 +20,8 @@ use palisade_program::written::{
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What a condition can look at.
-pub(super) struct Scene<'s, 'a> {
+/// What a condition can refer to.
+pub(super) struct ConditionContext<'s, 'a> {
     pub(super) variables: &'s Variables<'a>,
     pub(super) banks: &'s [Bank],
     pub(super) knowledge: &'s Knowledge,
@@ -32,13 +32,13 @@ pub(super) struct Scene<'s, 'a> {
     pub(super) by_number: FxHashMap<u32, usize>,
 }
 
-/// What a test asks.
-pub(super) struct Asked<'a> {
+/// The question of a test.
+pub(super) struct Question<'a> {
     pub(super) filter: Option<Condition<'a>>,
     pub(super) question: Option<(Quantifier, Condition<'a>, Span)>,
 }
 
-/// Reports names in conditions that mean nothing.
+/// Reports undefined names in conditions.
 pub(super) fn check(test: &Test<'_>, variables: &Variables<'_>, report: &mut Report) {
     let numbers: FxHashMap<u32, ()> = test.threads.iter().map(|thread| (thread.number, ())).collect();
     let mut visit = |location: &Location<'_>| match *location {
@@ -98,24 +98,24 @@ fn addresses(condition: &Condition<'_>, variables: &Variables<'_>, report: &mut 
     }
 }
 
-impl Scene<'_, '_> {
-    /// The property of a test that asks something. Names were checked before.
-    pub(super) fn property(&self, asked: Asked<'_>, report: &mut Report) -> Option<Property> {
-        let (quantifier, condition, span) = asked.question?;
-        let filter = asked.filter.map(|filter| self.condition(filter, report));
-        let asked = self.condition(condition, report);
+impl ConditionContext<'_, '_> {
+    /// The property of a test with a question. Names have already been checked.
+    pub(super) fn property(&self, question: Question<'_>, report: &mut Report) -> Option<Property> {
+        let (quantifier, condition, span) = question.question?;
+        let filter = question.filter.map(|filter| self.condition(filter, report));
+        let condition = self.condition(condition, report);
         let not = |condition| generate::unary(UnaryOp::Not, condition, span);
         let join = |op, left, right| generate::binary(op, left, right, span);
         let condition = match (quantifier, filter) {
-            (Quantifier::Reachable, None) => not(asked),
-            (Quantifier::Reachable, Some(filter)) => not(join(BinaryOp::And, filter, asked)),
-            (Quantifier::Always, None) => asked,
-            (Quantifier::Always, Some(filter)) => join(BinaryOp::Or, not(filter), asked),
+            (Quantifier::Reachable, None) => not(condition),
+            (Quantifier::Reachable, Some(filter)) => not(join(BinaryOp::And, filter, condition)),
+            (Quantifier::Always, None) => condition,
+            (Quantifier::Always, Some(filter)) => join(BinaryOp::Or, not(filter), condition),
         };
         Some(Property { kind: PropertyKind::Final, condition, origin: Origin(span) })
     }
 
-    /// Takes the condition apart while the expression grows, since both can be large.
+    /// Consumes the condition while building the expression, because both can be large.
     fn condition(&self, condition: Condition<'_>, report: &mut Report) -> Expr {
         match condition {
             Condition::Constant(value, span) => Expr::new(ExprKind::Bool(value), span),
@@ -148,7 +148,7 @@ impl Scene<'_, '_> {
         let right = match &atom.right {
             Side::Constant(constant, span) => self.constant(constant, width, *span, report),
             Side::Location(location) => self.location(location, maker).0,
-            Side::Elements(_) => unreachable!("dealt with above"),
+            Side::Elements(_) => unreachable!("handled above"),
         };
         maker.compare(op, left, right).expr.expect("built")
     }
@@ -166,7 +166,7 @@ impl Scene<'_, '_> {
             Expr::new(ExprKind::Bool(false), atom.span)
         };
         let Location::Variable { name, element: None, .. } = atom.left else {
-            return wrong(report, "only a whole array can be compared with several values".to_owned());
+            return wrong(report, "only a whole array can be compared with a list of values".to_owned());
         };
         let Some(var) = self.variables.find(name.text) else { unreachable!("names were checked") };
         let len = self.variables.all[var].len.unwrap_or(1) as usize;
@@ -252,9 +252,9 @@ impl Scene<'_, '_> {
     }
 }
 
-/// Joins conditions into a tree that is as low as possible.
+/// Joins conditions into a tree that is as flat as possible.
 fn join(op: BinaryOp, mut parts: Vec<Expr>) -> Expr {
-    // A few are joined from left to right, as people write them.
+    // A few conditions are joined from left to right, as people write them.
     if parts.len() <= 16 {
         let all = parts.into_iter().reduce(|left, right| both(op, left, right));
         return all.unwrap_or_else(|| Expr::new(ExprKind::Bool(op == BinaryOp::And), Span::NONE));

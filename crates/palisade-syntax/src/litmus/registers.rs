@@ -13,12 +13,12 @@ impl Width {
     pub(super) const LONG: Width = Width(32);
     pub(super) const QUAD: Width = Width(64);
 
-    /// Least value of a signed integer of this width.
+    /// The smallest signed integer of this width.
     pub(super) fn least(self) -> i128 {
         -(1 << (self.0 - 1))
     }
 
-    /// Greatest value of a signed integer of this width.
+    /// The largest signed integer of this width.
     pub(super) fn greatest(self) -> i128 {
         (1 << (self.0 - 1)) - 1
     }
@@ -28,7 +28,7 @@ impl Width {
         i64::from(self.0 / 8)
     }
 
-    /// The signed integer with the same bits, if the number fits as a signed or as an unsigned one.
+    /// The signed integer with the same bits, if the number fits as a signed or unsigned integer.
     pub(super) fn signed(self, number: i128) -> Option<i64> {
         let range = 1_i128 << self.0;
         match number {
@@ -45,14 +45,14 @@ impl fmt::Display for Width {
     }
 }
 
-/// One of the sixteen general registers, all its parts together.
+/// One of the sixteen general registers, including all its parts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Family(pub(super) u8);
 
 impl Family {
     /// The one that `cmpxchg` compares with.
     pub(super) const ACCUMULATOR: Family = Family(0);
-    /// How many there are.
+    /// The number of registers.
     pub(super) const COUNT: usize = 16;
 }
 
@@ -77,12 +77,12 @@ impl Part {
         }
     }
 
-    /// How many bits of the register a program must keep that uses this part.
+    /// How many bits of the register a program must keep if it uses this part.
     pub(super) fn reach(self) -> Width {
         if self == Part::High8 { Width::WORD } else { self.width() }
     }
 
-    /// The lowest bits, so many of them.
+    /// This many of the lowest bits.
     pub(super) fn low(width: Width) -> Part {
         match width.0 {
             8 => Part::Low8,
@@ -103,7 +103,7 @@ pub(super) struct Register {
 const LETTERS: [(&str, u8); 4] = [("a", 0), ("c", 1), ("d", 2), ("b", 3)];
 const POINTERS: [(&str, u8); 4] = [("sp", 4), ("bp", 5), ("si", 6), ("di", 7)];
 
-/// The register with a name, in whatever case. The 64-bit ones exist only on X86_64.
+/// The register with a name, ignoring case. The 64-bit registers exist only on X86_64.
 pub(super) fn register(name: &str, arch: Arch) -> Option<Register> {
     let mut buffer = [0; 4];
     let lower = buffer.get_mut(..name.len())?;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_taken_as_signed_or_unsigned() {
+    fn numbers_are_signed_or_unsigned() {
         assert_eq!(Width::LONG.signed(4_294_967_295), Some(-1));
         assert_eq!(Width::LONG.signed(-1), Some(-1));
         assert_eq!(Width::LONG.signed(4_294_967_296), None);

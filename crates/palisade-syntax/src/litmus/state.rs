@@ -1,7 +1,9 @@
-//! What the translation of a test knows and writes: registers, variables and statements.
+//! The state of a translation: what is known about registers and variables, and the statements emitted so
+//! far.
 //!
-//! The code is walked several times. The first walks only learn which values each register and variable can hold
-//! ([`Facts`]), flow-insensitively for variables and between labels for registers; the last one writes the statements.
+//! The code is walked several times. The first walks only learn which values each register and variable can
+//! have ([`Facts`]). This is flow-insensitive for variables; for registers it is tracked between labels. The
+//! last walk emits the statements.
 
 use super::bank::{self, Bank};
 use super::knowledge::Knowledge;
@@ -36,23 +38,23 @@ impl Extra {
     ];
 }
 
-/// Why an operand is not found: it was reported.
-pub(super) struct Unfound;
+/// An operand could not be resolved. The error has been reported.
+pub(super) struct Unresolved;
 
-/// The thread that is translated.
+/// The thread being translated.
 #[derive(Clone, Copy)]
 pub(super) struct Setting<'s, 'a> {
     pub(super) variables: &'s Variables<'a>,
-    /// Its position.
+    /// Its index.
     pub(super) thread: usize,
     pub(super) bank: &'s Bank,
     /// The names of its registers.
     pub(super) registers: &'s RegisterNames,
-    /// Names that are taken.
+    /// Names that are already used.
     pub(super) names: &'s Names<'s>,
 }
 
-/// The names of a thread's registers, as far as it uses them.
+/// The names of the registers that a thread uses.
 pub(super) type RegisterNames = [Option<Arc<str>>; Family::COUNT];
 
 /// The translation of one thread.
@@ -62,9 +64,9 @@ pub(super) struct State<'s, 'a> {
     pub(super) bank: &'s Bank,
     thread: usize,
     pub(super) report: &'s mut Report,
-    /// Whether statements are written, or only facts learned.
+    /// Whether statements are emitted. Otherwise only facts are learned.
     pub(super) build: bool,
-    /// What is known of registers since the last label.
+    /// What is known about registers since the last label.
     current: [Option<Facts>; Family::COUNT],
     names: &'s RegisterNames,
     extras: [Option<Arc<str>>; 6],
@@ -106,7 +108,7 @@ impl<'s, 'a> State<'s, 'a> {
         Maker { build: self.build, span: self.span }
     }
 
-    /// Control may come here from elsewhere.
+    /// A label: control can come here from elsewhere.
     pub(super) fn label(&mut self, labels: impl IntoIterator<Item = Name>) {
         self.current = self.knowledge.registers[self.thread];
         if self.build {
@@ -128,7 +130,7 @@ impl<'s, 'a> State<'s, 'a> {
         }
     }
 
-    /// Collects the statements that `write` writes.
+    /// Collects the statements that `write` emits.
     pub(super) fn inside<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> (Block, T) {
         let labels = std::mem::take(&mut self.labels);
         let outer = std::mem::take(&mut self.block);
@@ -144,7 +146,8 @@ impl<'s, 'a> State<'s, 'a> {
         result
     }
 
-    /// Collects statements that run or not: what is known before them stays possible behind them.
+    /// Collects statements that may or may not execute. What was possible before them remains possible after
+    /// them.
     pub(super) fn maybe(&mut self, write: impl FnOnce(&mut Self)) -> Block {
         let before = self.current;
         let (block, ()) = self.inside(write);
@@ -157,20 +160,21 @@ impl<'s, 'a> State<'s, 'a> {
     }
 
     /// Reports an error, once.
-    pub(super) fn fail<T>(&mut self, diagnostic: impl FnOnce() -> Diagnostic) -> Result<T, Unfound> {
+    pub(super) fn fail<T>(&mut self, diagnostic: impl FnOnce() -> Diagnostic) -> Result<T, Unresolved> {
         if self.build {
             self.report.push(diagnostic());
         }
-        Err(Unfound)
+        Err(Unresolved)
     }
 
     fn register_place(&self, family: Family) -> Option<Place> {
-        let name = self.names[usize::from(family.0)].as_ref().expect("the bank holds every register used");
+        let name =
+            self.names[usize::from(family.0)].as_ref().expect("the bank contains every register in use");
         self.build.then(|| named(name, self.span))
     }
 
     fn whole(&self, family: Family) -> Val {
-        let facts = self.current[usize::from(family.0)].expect("the bank holds every register used");
+        let facts = self.current[usize::from(family.0)].expect("the bank contains every register in use");
         Val::new(self.register_place(family).map(read), facts)
     }
 
@@ -190,7 +194,7 @@ impl<'s, 'a> State<'s, 'a> {
         value
     }
 
-    /// Puts a value into a part of a register. What happens to the rest is x86's rule.
+    /// Writes a value to a part of a register. The rest of the register follows the rules of x86.
     pub(super) fn write_register(&mut self, register: Register, value: Val) {
         let kept = self.bank.width(register.family);
         let maker = self.maker();
@@ -231,7 +235,7 @@ impl<'s, 'a> State<'s, 'a> {
         };
         let rest = maker.bitwise(BinaryOp::BitAnd, old, maker.constant(!mask));
         let merged = maker.bitwise(BinaryOp::BitOr, rest, new);
-        // A 16-bit register is held as a signed number.
+        // A 16-bit register holds a signed number.
         maker.sign_extend(merged, self.bank.width(register.family))
     }
 
@@ -261,7 +265,7 @@ impl<'s, 'a> State<'s, 'a> {
         Val::new(place.map(read), facts)
     }
 
-    /// A value that can be written several times, through a temporary if need be.
+    /// A value that can be used several times. It is stored in a temporary if needed.
     pub(super) fn atom(&mut self, extra: Extra, value: Val) -> Val {
         if value.is_atom() && !value.loads {
             return value;
@@ -270,7 +274,7 @@ impl<'s, 'a> State<'s, 'a> {
         self.read_extra(extra)
     }
 
-    /// The body: declarations of what was used, and the statements.
+    /// The body: declarations of the registers in use, and the statements.
     pub(super) fn finish(mut self, starts: impl Fn(Family) -> Expr) -> Block {
         if !self.build {
             return Vec::new();
@@ -282,7 +286,7 @@ impl<'s, 'a> State<'s, 'a> {
         let mut body = Vec::new();
         for &family in &self.bank.order {
             let name =
-                self.names[usize::from(family.0)].as_ref().expect("the bank holds every register used");
+                self.names[usize::from(family.0)].as_ref().expect("the bank contains every register in use");
             body.push(declare(name, starts(family), Span::NONE));
         }
         for name in self.extras.iter().flatten() {
@@ -293,7 +297,7 @@ impl<'s, 'a> State<'s, 'a> {
     }
 }
 
-/// Names the registers of a thread.
+/// The names of a thread's registers.
 pub(super) fn register_names(bank: &Bank, upper: bool, spare: &mut Names<'_>) -> RegisterNames {
     let mut names = RegisterNames::default();
     for &family in &bank.order {

@@ -1,4 +1,4 @@
-//! A litmus test as it is written.
+//! The syntax tree of a litmus test.
 
 use super::heading::Arch;
 use super::mnemonics::Mnemonic;
@@ -11,13 +11,13 @@ pub(super) struct Test<'a> {
     pub(super) arch: Arch,
     pub(super) init: Vec<InitItem<'a>>,
     pub(super) threads: Vec<Thread<'a>>,
-    /// `locations [...]`: only checked for names.
+    /// `locations [...]`: only the names are checked.
     pub(super) locations: Vec<Location<'a>>,
     pub(super) filter: Option<Condition<'a>>,
     pub(super) question: Option<(Quantifier, Condition<'a>, Span)>,
 }
 
-/// A name and where it is written.
+/// A name and its span.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word<'a> {
     pub(super) text: &'a str,
@@ -30,9 +30,9 @@ pub(super) struct Thread<'a> {
     pub(super) number: u32,
     pub(super) name: Word<'a>,
     pub(super) code: Vec<Instruction<'a>>,
-    /// The operands of all instructions, one after the other.
+    /// The operands of all instructions, in one list.
     pub(super) operands: Vec<Operand<'a>>,
-    /// Labels, each with the position of the instruction behind it.
+    /// Labels, each with the position of the instruction after it.
     pub(super) labels: Vec<(usize, Word<'a>)>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Instruction<'a> {
     pub(super) lock: Option<Span>,
     pub(super) mnemonic: Mnemonic,
     pub(super) name: Word<'a>,
-    /// Which of the thread's operands.
+    /// The range of its operands in the thread's list.
     pub(super) operands: Range<u32>,
     pub(super) span: Span,
 }
@@ -78,9 +78,9 @@ pub(super) struct Memory<'a> {
     pub(super) symbol: Option<Word<'a>>,
     pub(super) base: Option<Register>,
     pub(super) index: Option<(Register, i64)>,
-    /// In bytes.
+    /// The displacement in bytes.
     pub(super) displacement: i64,
-    /// `dword ptr` and such.
+    /// `dword ptr` and similar.
     pub(super) size: Option<Width>,
 }
 
@@ -90,7 +90,7 @@ pub(super) struct InitItem<'a> {
     pub(super) ty: Option<Ty>,
     /// The number of elements, for an array.
     pub(super) len: Option<u32>,
-    /// Empty if none is given.
+    /// The values. Empty if none are given.
     pub(super) values: Vec<(Constant<'a>, Span)>,
     pub(super) span: Span,
 }
@@ -117,7 +117,7 @@ pub(super) enum Constant<'a> {
     Address(Word<'a>, u32),
 }
 
-/// What is asked about the outcomes.
+/// What the test asks about its outcomes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Quantifier {
     /// `exists` and `~exists`.
@@ -132,9 +132,9 @@ pub(super) enum Condition<'a> {
     Constant(bool, Span),
     Atom(Box<Atom<'a>>),
     Not(Box<Condition<'a>>, Span),
-    /// All of them.
+    /// All conditions hold.
     And(Vec<Condition<'a>>),
-    /// One of them.
+    /// At least one condition holds.
     Or(Vec<Condition<'a>>),
     Implies(Box<Condition<'a>>, Box<Condition<'a>>),
 }

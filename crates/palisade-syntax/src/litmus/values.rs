@@ -1,11 +1,12 @@
 //! Values of a given width in a language of 64-bit integers.
 //!
-//! *Representation.* A variable or register part of `w` bits is held as the signed integer with these bits. Conversions and
-//! wrap-around are written out only where a value can lie outside the range; for that each value carries the least and
-//! greatest number it can be, and the variables it can be the address of.
+//! *Representation.* A variable or register part of `w` bits is represented by the signed integer with the
+//! same bits. Conversions and wrap-around are emitted only where a value can be outside the range. For that,
+//! each value carries its smallest and largest possible number, and the variables that it can be the address
+//! of.
 //!
-//! *Guarantee.* Expressions compute exactly what x86 computes, with one exception: a 64-bit counter in a loop is taken not to
-//! pass 2^62 by small steps, which would take more than 2^30 rounds.
+//! *Guarantee.* Expressions compute exactly what x86 computes, with one exception: a 64-bit counter in a loop
+//! is assumed not to pass 2^62 in small steps, which would take more than 2^30 iterations.
 
 use crate::generate::{self, int};
 use palisade_base::Span;
@@ -13,12 +14,12 @@ use palisade_program::written::{BinaryOp, Expr, ExprKind, PlaceKind, UnaryOp};
 
 use super::registers::Width;
 
-/// What is known of a value.
+/// What is known about a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Facts {
     pub(super) least: i128,
     pub(super) greatest: i128,
-    /// The variables it can be the address of, as a set of bits; see [`super::knowledge::Knowledge::bit`].
+    /// The variables that it can be the address of, as a bit set; see [`super::knowledge::Knowledge::bit`].
     pub(super) points: u64,
 }
 
@@ -31,7 +32,7 @@ impl Facts {
         Facts { least, greatest, points: 0 }
     }
 
-    /// Anything of a width.
+    /// Any value of a width.
     fn any(width: Width) -> Facts {
         Facts::between(width.least(), width.greatest())
     }
@@ -40,7 +41,7 @@ impl Facts {
         least <= self.least && self.greatest <= greatest
     }
 
-    /// Takes in what the other can be; whether that is new.
+    /// Adds the possible values of `other`. Returns whether that changed anything.
     pub(super) fn join(&mut self, other: &Facts) -> bool {
         let joined = Facts {
             least: self.least.min(other.least),
@@ -52,7 +53,7 @@ impl Facts {
         grows
     }
 
-    /// Bounds that need no more than a few further steps to be stable.
+    /// Widens the bounds so that they are stable after at most a few more steps.
     pub(super) fn widen(&mut self, width: Width) {
         let limits = if width == Width::QUAD && self.within(-COUNTER, COUNTER) {
             (-COUNTER, COUNTER)
@@ -63,12 +64,12 @@ impl Facts {
     }
 }
 
-/// Counters are taken not to pass this.
+/// Counters are assumed not to pass this value.
 const COUNTER: i128 = 1 << 62;
-/// Steps of a counter are at most this.
+/// A counter changes by at most this much per step.
 const COUNTER_STEP: i128 = 1 << 32;
 
-/// A value: an expression, unless only facts are wanted, and what is known of it.
+/// A value: what is known about it, and its expression unless only facts are wanted.
 #[derive(Clone, Debug)]
 pub(super) struct Val {
     pub(super) expr: Option<Expr>,
@@ -82,7 +83,7 @@ impl Val {
         Val { expr, facts, loads: false }
     }
 
-    /// Whether it can be written several times: it loads nothing and is short.
+    /// Whether it can be used several times: it loads nothing and is short.
     pub(super) fn is_atom(&self) -> bool {
         match self.expr.as_ref().map(|expr| &expr.kind) {
             None | Some(ExprKind::Int(_)) => true,
@@ -93,7 +94,7 @@ impl Val {
     }
 }
 
-/// Makes values. Without `build` there are no expressions, only facts.
+/// Creates values. Without `build` there are no expressions, only facts.
 #[derive(Clone, Copy)]
 pub(super) struct Maker {
     pub(super) build: bool,
@@ -153,17 +154,17 @@ impl Maker {
     }
 
     fn mask_bits(self, mut value: Val, mask: i64) -> Val {
-        // The lowest bits are the same before a sign is extended.
+        // Sign extension does not change the lowest bits.
         value.expr = value.expr.map(|expr| without_extension(expr, mask));
         self.binary(BinaryOp::BitAnd, value, self.constant(mask), Facts::between(0, mask.into()))
     }
 
-    /// `a + b` with wrap-around. Both are atoms if [`Maker::may_overflow`] says so.
+    /// `a + b` with wrap-around. Both must be atoms if [`Maker::may_overflow`] holds.
     pub(super) fn add(self, left: Val, right: Val, width: Width) -> Val {
         self.sum(BinaryOp::Add, left, right, width)
     }
 
-    /// `a - b` with wrap-around, likewise.
+    /// `a - b` with wrap-around, in the same way.
     pub(super) fn sub(self, left: Val, right: Val, width: Width) -> Val {
         self.sum(BinaryOp::Sub, left, right, width)
     }
@@ -196,7 +197,7 @@ impl Maker {
             let sum = self.binary(op, left, right, facts);
             return self.sign_extend(sum, width);
         }
-        // Half by half: the low halves as unsigned numbers, their carry or borrow, and the high halves.
+        // Compute in halves: the low halves as unsigned numbers, their carry or borrow, and the high halves.
         let half = Width::LONG;
         let any = Facts::any(Width::QUAD);
         let low = self.binary(
@@ -249,7 +250,7 @@ impl Maker {
         let kept_value = if value.facts.within(kept.least(), kept.greatest()) {
             value
         } else if kept.0 == 63 {
-            // No mask of 63 bits with a sign: flip through the highest bit kept.
+            // There is no mask of 63 bits with a sign. Flip through the highest bit that is kept.
             let masked = self.mask_bits(value, i64::MAX);
             let flipped = self.binary(BinaryOp::BitXor, masked, self.constant(1 << 62), Facts::any(kept));
             self.binary(BinaryOp::Sub, flipped, self.constant(1 << 62), Facts::any(kept))
@@ -258,13 +259,13 @@ impl Maker {
         };
         let facts = Facts::between(kept_value.facts.least << count, kept_value.facts.greatest << count);
         if count == 63 {
-            // 0 or -1 is left; 2^63 is no integer to multiply with.
+            // The value is 0 or -1. 2^63 is not a valid factor.
             return self.binary(BinaryOp::BitAnd, kept_value, self.constant(i64::MIN), facts);
         }
         self.shift(BinaryOp::Shl, kept_value, count, facts)
     }
 
-    /// `v >> count` with zeros coming in.
+    /// `v >> count`, filling with zeros.
     pub(super) fn shift_logical(self, value: Val, count: u32, width: Width) -> Val {
         if value.facts.least >= 0 {
             let facts = Facts::between(value.facts.least >> count, value.facts.greatest >> count);
@@ -280,7 +281,7 @@ impl Maker {
         self.mask_bits(shifted, mask)
     }
 
-    /// `v >> count` with the sign coming in.
+    /// `v >> count`, filling with the sign.
     pub(super) fn shift_arithmetic(self, value: Val, count: u32) -> Val {
         let facts = Facts::between(value.facts.least >> count, value.facts.greatest >> count);
         self.shift(BinaryOp::Shr, value, count, facts)
@@ -299,7 +300,8 @@ impl Maker {
     }
 }
 
-/// For `((e & m) ^ s) - s`, as [`Maker::sign_extend`] writes it: `e`, if all the wanted bits are in `m`.
+/// Removes a sign extension. For `((e & m) ^ s) - s`, as [`Maker::sign_extend`] emits it, returns `e` if `m`
+/// contains all the wanted bits.
 fn without_extension(expr: Expr, wanted: i64) -> Expr {
     let mask = match &expr.kind {
         ExprKind::Binary(BinaryOp::Sub, flipped, sign) => match (&flipped.kind, &sign.kind) {
@@ -360,7 +362,7 @@ mod tests {
         12345,
     ];
 
-    /// The signed integer with the lowest bits.
+    /// The lowest bits as a signed integer.
     fn cut(value: i128, width: Width) -> i64 {
         let shift = 128 - width.0;
         i64::try_from(value << shift >> shift).expect("at most 64 bits")
@@ -370,7 +372,7 @@ mod tests {
     fn arithmetic_wraps_as_on_the_machine() {
         let maker = Maker { build: true, span: Span::NONE };
         for width in [Width::BYTE, Width::WORD, Width::LONG, Width::QUAD] {
-            // Constants that are known only to have the width, as registers are.
+            // Constants of which only the width is known, as for registers.
             let value = |v: i64| Val { facts: Facts::any(width), ..maker.constant(cut(v.into(), width)) };
             let result = |val: Val| {
                 let computed = eval(&val.expr.expect("built"));
@@ -423,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_left_alone() {
+    fn values_in_range_are_unchanged() {
         let maker = Maker { build: true, span: Span::NONE };
         let small = || Val { facts: Facts::between(0, 5), ..maker.constant(5) };
         assert_eq!(maker.sign_extend(small(), Width::BYTE).expr, small().expr);

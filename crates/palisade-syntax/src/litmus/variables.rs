@@ -1,4 +1,4 @@
-//! The variables of a test: where they are declared, how wide they are, what they start with.
+//! The variables of a test: their declarations, widths and initial values.
 
 use super::heading::Arch;
 use super::mnemonics::Op;
@@ -25,40 +25,40 @@ pub(super) struct Variable {
     pub(super) span: Span,
     /// Its declared width.
     declared: Option<Width>,
-    /// The widest access to a variable without type; see [`Variables::width`].
+    /// The widest access to a variable without a type; see [`Variables::width`].
     accessed: Option<Width>,
     /// `None` for a scalar, the number of elements for an array.
     pub(super) len: Option<u32>,
-    /// What it starts with: nothing, one value, or one per element.
+    /// Its initial values: none, one, or one per element.
     pub(super) init: Vec<Start>,
-    /// Where its value is given.
+    /// Where its initial value is given.
     given: Option<Span>,
-    /// Whether some register or variable may hold its address.
+    /// Whether a register or variable can hold its address.
     pub(super) address_taken: bool,
     /// The address of its first cell.
     pub(super) address: i64,
     in_init: bool,
 }
 
-/// What a variable or register starts with.
+/// The initial value of a variable or register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Start {
     Number(i128, Span),
     Address(VarId, u32),
 }
 
-/// All variables, and what the registers start with.
+/// All variables, and the initial values of the registers.
 pub(super) struct Variables<'a> {
     pub(super) all: IdVec<VarId, Variable>,
     by_name: FxHashMap<&'a str, VarId>,
-    /// By thread number.
+    /// By thread number and register.
     pub(super) registers: FxHashMap<(u32, Family), (Register, Start)>,
     /// The widest access through a register.
     indirect: Option<Width>,
     arch: Arch,
 }
 
-/// So many undeclared variables are told.
+/// How many undeclared variables are reported individually.
 const MOST_WARNINGS: usize = 20;
 
 impl<'a> Variables<'a> {
@@ -122,7 +122,7 @@ impl<'a> Variables<'a> {
         variables
     }
 
-    /// Addresses in the initial state are addresses of elements that exist.
+    /// Checks that addresses in the initial state refer to elements that exist.
     fn check_elements(&self, test: &Test<'a>, report: &mut Report) {
         for (value, span) in test.init.iter().flat_map(|item| &item.values) {
             if let Constant::Address(name, element) = value
@@ -136,7 +136,7 @@ impl<'a> Variables<'a> {
     }
 
     fn undeclared(&self, name: Word<'_>) -> Diagnostic {
-        let message = format!("`{}` is not in the initial state; it starts at 0", shown(name.text));
+        let message = format!("`{}` is not in the initial state, so it starts at 0", shown(name.text));
         let diagnostic = Diagnostic::warning("undeclared-variable", message).at(name.span, "");
         let known =
             self.all.iter().filter(|variable| variable.in_init).map(|variable| &*variable.name).take(500);
@@ -188,7 +188,7 @@ impl<'a> Variables<'a> {
                 if !item.values.is_empty()
                     && self.registers.get(&key).is_some_and(|(_, start)| is_given(start))
                 {
-                    let message = "this register is given a value twice";
+                    let message = "this register gets two initial values";
                     report.push(Diagnostic::error("defined-twice", message).at(item.span, ""));
                 } else if !item.values.is_empty() || !self.registers.contains_key(&key) {
                     self.registers.insert(key, (register, start));
@@ -199,9 +199,9 @@ impl<'a> Variables<'a> {
                 let variable = &mut self.all[id];
                 if !starts.is_empty() {
                     if let Some(first) = variable.given.replace(item.span) {
-                        let message = format!("`{}` is given a value twice", shown(name.text));
+                        let message = format!("`{}` gets two initial values", shown(name.text));
                         let diagnostic = Diagnostic::error("defined-twice", message).at(item.span, "");
-                        report.push(diagnostic.at(first, "first given here"));
+                        report.push(diagnostic.at(first, "the first one is here"));
                     }
                     variable.init = starts;
                 }
@@ -238,31 +238,31 @@ impl<'a> Variables<'a> {
         self.by_name.get(name).copied()
     }
 
-    /// Says that a condition mentions a variable that does not exist.
+    /// The error for a condition that mentions an unknown variable.
     pub(super) fn unknown(&self, name: Word<'_>, suggest: bool) -> Diagnostic {
-        let message = format!("there is no variable `{}` in this test", shown(name.text));
+        let message = format!("this test has no variable `{}`", shown(name.text));
         let diagnostic = Diagnostic::error("unknown-variable", message).at(name.span, "");
         let known = self.all.iter().map(|variable| &*variable.name).take(500);
         match suggest.then(|| nearest(name.text, known)).flatten() {
             Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-            None => diagnostic.help("registers are written with their thread: `0:EAX`"),
+            None => diagnostic.help("write a register together with its thread: `0:EAX`"),
         }
     }
 
-    /// How wide a variable is: as declared, else as its widest access, else an int.
+    /// The width of a variable: the declared width, else that of its widest access, else that of an int.
     pub(super) fn width(&self, id: VarId) -> Width {
         let variable = &self.all[id];
         let indirect = self.indirect.filter(|_| variable.address_taken);
         variable.declared.or(variable.accessed.max(indirect)).unwrap_or(Width::LONG)
     }
 
-    /// Notes an access to a variable, which matters if it has no type.
+    /// Records an access to a variable. It matters if the variable has no type.
     pub(super) fn note_access(&mut self, id: VarId, width: Width) {
         let accessed = &mut self.all[id].accessed;
         *accessed = (*accessed).max(Some(width));
     }
 
-    /// Notes an access through a register, which may be to any variable whose address is taken.
+    /// Records an access through a register. It may be to any variable whose address is taken.
     pub(super) fn note_indirect(&mut self, width: Width) {
         self.indirect = self.indirect.max(Some(width));
     }
@@ -272,7 +272,7 @@ fn is_given(start: &Start) -> bool {
     !matches!(start, Start::Number(0, _))
 }
 
-/// Says that a thread does not exist.
+/// The error for an unknown thread.
 pub(super) fn unknown_thread(thread: u32, span: Span, test: &Test<'_>) -> Diagnostic {
     let message = format!("there is no thread P{thread}");
     let names: Vec<&str> = test.threads.iter().map(|thread| thread.name.text).take(8).collect();
@@ -281,7 +281,7 @@ pub(super) fn unknown_thread(thread: u32, span: Span, test: &Test<'_>) -> Diagno
         .help(format!("the threads are {}", names.join(", ")))
 }
 
-/// Says that a number has too many bits.
+/// The error for a number with too many bits.
 pub(super) fn too_wide(number: i128, width: Width, span: Span) -> Diagnostic {
-    Diagnostic::error("constant-too-wide", format!("{number} does not fit {width} bits")).at(span, "")
+    Diagnostic::error("constant-too-wide", format!("{number} does not fit into {width} bits")).at(span, "")
 }

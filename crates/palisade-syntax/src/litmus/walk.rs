@@ -1,4 +1,4 @@
-//! One thread's instructions to statements.
+//! Translates the instructions of one thread into statements.
 
 use super::flags::Flags;
 use super::ir::{Instr, Mem, Opnd};
@@ -6,7 +6,7 @@ use super::liveness::{CARRY, FLAGS, Live, OVERFLOW, SIGN, flags_set, looks_at};
 use super::memory::Located;
 use super::mnemonics::{Cc, Op};
 use super::registers::{Register, Width};
-use super::state::{Extra, State, Unfound};
+use super::state::{Extra, State, Unresolved};
 use super::values::{Maker, Val};
 use super::variables::too_wide;
 use crate::generate::goto;
@@ -14,13 +14,13 @@ use palisade_base::Diagnostic;
 use palisade_program::written::{BinaryOp, StmtKind};
 use std::sync::Arc;
 
-/// The code of a thread with what is known about it.
+/// The code of a thread and what is known about it.
 #[derive(Clone, Copy)]
 pub(super) struct Code<'c> {
     pub(super) instrs: &'c [Option<Instr>],
-    /// What is needed behind each instruction.
+    /// What is needed after each instruction.
     pub(super) live: &'c [Live],
-    /// The name of the label that a jump to each position uses; the last is the end of the thread.
+    /// The name of the label for a jump to each position. The last position is the end of the thread.
     pub(super) labels: &'c [Option<Arc<str>>],
 }
 
@@ -30,19 +30,19 @@ pub(super) enum Destination {
     Memory(Located),
 }
 
-pub(super) type Done = Result<(), Unfound>;
+pub(super) type Done = Result<(), Unresolved>;
 
 impl State<'_, '_> {
-    /// Translates one instruction; whether the next one is done with it.
+    /// Translates one instruction. Returns whether it included the next one.
     pub(super) fn instruction(&mut self, code: Code<'_>, position: usize) -> bool {
         let Some(instr) = &code.instrs[position] else { return false };
         self.span = instr.span;
         let step = Step { code, position, instr };
-        // What could not be done was reported.
+        // If it fails, the error has been reported.
         self.step(step).unwrap_or(false)
     }
 
-    fn step(&mut self, step: Step<'_>) -> Result<bool, Unfound> {
+    fn step(&mut self, step: Step<'_>) -> Result<bool, Unresolved> {
         let instr = step.instr;
         match instr.op {
             Op::Nothing => {}
@@ -79,7 +79,7 @@ impl State<'_, '_> {
     // Operands.
 
     /// A constant, register or memory operand of a width.
-    pub(super) fn value(&mut self, operand: &Opnd, width: Width) -> Result<Val, Unfound> {
+    pub(super) fn value(&mut self, operand: &Opnd, width: Width) -> Result<Val, Unresolved> {
         match operand {
             Opnd::Register(register, _) => Ok(self.read_register(*register)),
             Opnd::Number(number, span) => match width.signed(*number) {
@@ -95,7 +95,7 @@ impl State<'_, '_> {
     }
 
     /// A destination and the width the instruction works on.
-    pub(super) fn destination(&mut self, instr: &Instr) -> Result<(Destination, Width), Unfound> {
+    pub(super) fn destination(&mut self, instr: &Instr) -> Result<(Destination, Width), Unresolved> {
         match instr.destination.expect("checked: the instruction has a destination") {
             Opnd::Register(register, _) => Ok((Destination::Register(register), register.part.width())),
             Opnd::Memory(memory) => {
@@ -103,24 +103,24 @@ impl State<'_, '_> {
                 let width = located.width;
                 Ok((Destination::Memory(located), width))
             }
-            Opnd::Number(..) | Opnd::Address(..) => unreachable!("checked: a constant is no destination"),
+            Opnd::Number(..) | Opnd::Address(..) => unreachable!("checked: a constant is not a destination"),
         }
     }
 
     /// A memory operand that the instruction changes.
-    pub(super) fn locate_for(&mut self, memory: &Mem, instr: &Instr) -> Result<Located, Unfound> {
+    pub(super) fn locate_for(&mut self, memory: &Mem, instr: &Instr) -> Result<Located, Unresolved> {
         let located = self.locate(memory, instr.width)?;
         self.whole_variable(&located, instr.span)?;
         Ok(located)
     }
 
-    pub(super) fn source(&mut self, instr: &Instr, width: Width) -> Result<Val, Unfound> {
+    pub(super) fn source(&mut self, instr: &Instr, width: Width) -> Result<Val, Unresolved> {
         let operand = instr.source.expect("checked: the instruction has a source");
         self.value(&operand, width)
     }
 
     /// The width of an instruction that changes nothing in memory.
-    pub(super) fn read_width(&mut self, instr: &Instr) -> Result<Width, Unfound> {
+    pub(super) fn read_width(&mut self, instr: &Instr) -> Result<Width, Unresolved> {
         if let Some(width) = instr.width {
             return Ok(width);
         }
@@ -146,14 +146,14 @@ impl State<'_, '_> {
         }
     }
 
-    /// Addresses count cells, not bytes: there is no calculating with them.
+    /// Addresses count cells, not bytes, so arithmetic on them is rejected.
     pub(super) fn no_address(&mut self, values: &[&Val]) -> Done {
         if values.iter().all(|value| value.facts.points == 0) {
             return Ok(());
         }
         let span = self.span;
         self.fail(|| {
-            Diagnostic::error("address-arithmetic", "calculating with addresses is not supported")
+            Diagnostic::error("address-arithmetic", "arithmetic on addresses is not supported")
                 .at(span, "")
                 .help("use an offset in the memory operand: `8(%rax)` or `[rax+8]`")
         })
@@ -174,13 +174,14 @@ impl State<'_, '_> {
         }
     }
 
-    /// Deals with the flags of an instruction: writes those that are needed, or, if the next instruction is the only one
-    /// that looks at them, does that one, too, and says so. Values are written once, unless they are atoms.
+    /// Handles the flags of an instruction. If only the next instruction reads them, translates that one too
+    /// and returns true. Otherwise writes the flags that are needed, if any, and returns false. A value that
+    /// is not an atom is used only once.
     pub(super) fn conclude(
         &mut self,
         step: Step<'_>,
         flags: impl FnOnce(&mut Self) -> Flags,
-    ) -> Result<bool, Unfound> {
+    ) -> Result<bool, Unresolved> {
         let needed = step.needed();
         if needed == 0 {
             return Ok(false);
@@ -203,14 +204,14 @@ impl State<'_, '_> {
             Op::Jcc(_) => self.branch(reader, condition),
             _ => {
                 self.span = next.span;
-                // An error in it was reported; it is done all the same.
+                // An error in the next instruction has been reported. It counts as translated anyway.
                 self.set(next, condition).ok();
             }
         }
         Ok(true)
     }
 
-    /// Makes every value of the flags one that can be written several times.
+    /// Makes every value of the flags an atom, so that it can be used several times.
     fn atomic_flags(&mut self, flags: Flags) -> Flags {
         let (first, second) = (Extra::Temporary, Extra::Result);
         match flags {
@@ -243,7 +244,8 @@ impl State<'_, '_> {
         if from >= width {
             let span = self.span;
             return self.fail(|| {
-                Diagnostic::error("operand-size", format!("this widens {from} bits to {width}")).at(span, "")
+                Diagnostic::error("operand-size", format!("this would widen {from} bits to {width}"))
+                    .at(span, "")
             });
         }
         let value = self.source(instr, from)?;
@@ -291,7 +293,7 @@ impl State<'_, '_> {
                 return self.fail(|| {
                     Diagnostic::error(
                         "address-arithmetic",
-                        "the address of an element that a register selects is not supported",
+                        "the address of an element selected by a register is not supported",
                     )
                     .at(span, "")
                 });
@@ -315,7 +317,7 @@ impl State<'_, '_> {
         let Destination::Register(register) = destination else {
             unreachable!("checked: cmov sets a register")
         };
-        // Even without the move the upper half of a 64-bit register is cleared.
+        // Even if nothing is moved, the upper half of a 64-bit register is cleared.
         let mut otherwise = Vec::new();
         if width == Width::LONG && self.bank.width(register.family) == Width::QUAD {
             otherwise = self.maybe(|state| {
@@ -330,7 +332,7 @@ impl State<'_, '_> {
     }
 }
 
-/// The instruction at hand.
+/// The instruction being translated.
 #[derive(Clone, Copy)]
 pub(super) struct Step<'c> {
     pub(super) code: Code<'c>,
@@ -354,7 +356,7 @@ impl<'c> Step<'c> {
         self.code.labels[target].clone().expect("every target has a label")
     }
 
-    /// The next instruction and its condition, if it alone looks at the flags of this one.
+    /// The next instruction and its condition, if it is the only one that reads the flags of this one.
     pub(super) fn only_reader(self, needed: Live) -> Option<(&'c Instr, Cc)> {
         let next = self.position + 1;
         let instr = self.code.instrs.get(next)?.as_ref()?;

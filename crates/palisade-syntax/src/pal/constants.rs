@@ -13,7 +13,7 @@ use palisade_program::written::{BinaryOp, Expr, ExprKind, PlaceKind, UnaryOp};
 /// What names mean, as far as the parser needs to know.
 #[derive(Default)]
 pub(super) struct Constants {
-    /// By symbol.
+    /// The use of each name, by symbol.
     uses: Vec<Use>,
     /// The symbols of all constants, for suggestions.
     declared: Vec<Symbol>,
@@ -24,7 +24,7 @@ enum Use {
     /// Not seen yet.
     #[default]
     Free,
-    /// First used as the name of something that is not a constant, here.
+    /// First used here, as the name of something that is not a constant.
     Other(Span),
     /// A constant, declared here.
     Constant(Value, Span),
@@ -39,7 +39,7 @@ impl Constants {
         &mut self.uses[index]
     }
 
-    /// The value if the name is a constant; if not, it can no longer become one.
+    /// The value if the name is a constant. Otherwise the name can no longer become one.
     pub fn value(&mut self, symbol: Symbol, span: Span) -> Option<Value> {
         let seen = self.of(symbol);
         match *seen {
@@ -54,7 +54,7 @@ impl Constants {
 }
 
 impl Parser<'_> {
-    /// A constant gets its value.
+    /// Declares a constant.
     pub fn declare_constant(&mut self, symbol: Symbol, value: Value, span: Span) {
         let name = self.lexer.names.text(symbol);
         let diagnostic = match *self.constants.of(symbol) {
@@ -74,12 +74,12 @@ impl Parser<'_> {
             )
             .at(span, "declared here")
             .at(first, "used here")
-            .help("constants are declared before their first use, and their names stand for nothing else"),
+            .help("declare constants before their first use, and do not use their names for anything else"),
         };
         self.report.push(diagnostic);
     }
 
-    /// Something else than a constant gets a name.
+    /// Declares a name that is not a constant.
     pub fn declare(&mut self, symbol: Symbol, span: Span) {
         let seen = self.constants.of(symbol);
         match *seen {
@@ -97,18 +97,18 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses an expression and computes it.
+    /// Parses an expression and evaluates it.
     pub fn constant(&mut self) -> Parse<Value> {
         let expr = self.expr()?;
         self.evaluate(&expr)
     }
 
-    /// Parses a constant that counts something.
+    /// Parses a constant that is a count.
     pub fn constant_count(&mut self, what: &str) -> Parse<u32> {
         let start = self.current.span;
         let value = self.constant()?;
         u32::try_from(value).map_err(|_| {
-            let message = format!("{value} is not a possible {what}");
+            let message = format!("{value} is not a valid {what}");
             let span = self.since(start);
             self.fail(Diagnostic::error("bad-count", message).at(span, ""))
         })
@@ -161,7 +161,7 @@ fn evaluate(expr: &Expr) -> Result<Value, (Span, Problem)> {
     }
 }
 
-/// How a value is written: negative ones are negated literals.
+/// The expression for a value. Negative values are negated literals.
 pub(super) fn literal(value: Value, span: Span) -> Expr {
     match value.checked_neg() {
         Some(positive) if value < 0 => {

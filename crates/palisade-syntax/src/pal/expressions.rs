@@ -23,7 +23,7 @@ impl Parser<'_> {
         Ok(self.tree()?.0)
     }
 
-    /// Parses the condition of a statement. An assignment instead of a comparison is reported and taken for one.
+    /// Parses the condition of a statement. An assignment is reported and then treated as a comparison.
     pub fn condition(&mut self) -> Parse<Expr> {
         let condition = self.expr()?;
         if !self.at(Sign::Equal) {
@@ -48,7 +48,7 @@ impl Parser<'_> {
             if let (COMPARISON, Some(first)) = (strength, compared) {
                 let diagnostic = Diagnostic::error("chained-comparison", "comparisons cannot be chained")
                     .at(operator, "")
-                    .at(first, "after this one")
+                    .at(first, "this is the first comparison")
                     .help("write `a < b && b < c`, or put one of them in parentheses");
                 self.report.push(diagnostic);
             }
@@ -100,7 +100,7 @@ impl Parser<'_> {
                 {
                     let diagnostic = Diagnostic::error("any-without-domain", "`*` is not a value here")
                         .at(start, "")
-                        .help("write `any(lo..hi)`; only initial values can be a mere `*`");
+                        .help("write `any(lo..hi)`; `*` alone is allowed only as an initial value");
                     return Err(self.fail(diagnostic));
                 }
                 self.advance();
@@ -113,7 +113,7 @@ impl Parser<'_> {
             Sign::And => {
                 self.advance();
                 let (operand, height) = self.nested(Self::unary)?;
-                let place = self.place_of(operand, "has no address")?;
+                let place = self.place_of(operand, "does not have an address")?;
                 let height = self.height(height, start)?;
                 return Ok((self.make(ExprKind::AddressOf(place), self.since(start))?, height));
             }
@@ -132,7 +132,7 @@ impl Parser<'_> {
         Ok((self.make(ExprKind::Unary(op, Box::new(operand)), self.since(start))?, height))
     }
 
-    /// Parses `-3`. Not nested, so that a constant can stand wherever its name can.
+    /// Parses `-3`. It does not count as nested, so that a constant can be used wherever its name can.
     fn negative(&mut self) -> Parse<Tree> {
         let start = self.current.span;
         self.advance();
@@ -151,9 +151,9 @@ impl Parser<'_> {
             TokenKind::Number(value) => {
                 let Ok(value) = Value::try_from(value) else {
                     let diagnostic =
-                        Diagnostic::error("number-too-large", "this number does not fit 64 bits")
+                        Diagnostic::error("number-too-large", "this number does not fit into 64 bits")
                             .at(start, "")
-                            .help(format!("the greatest number is {}", Value::MAX));
+                            .help(format!("the largest number is {}", Value::MAX));
                     return Err(self.fail(diagnostic));
                 };
                 self.advance();
@@ -174,7 +174,7 @@ impl Parser<'_> {
                 self.advance();
                 let (inner, height) = self.tree()?;
                 self.close(Sign::RightParen, start)?;
-                // The parentheses belong to the place where the expression is written, not to the expression.
+                // The parentheses belong to the span of the expression, but not to its tree.
                 return Ok((Expr { origin: Origin(self.since(start)), ..inner }, height));
             }
             TokenKind::Name(symbol) => return self.named(symbol),
@@ -194,7 +194,7 @@ impl Parser<'_> {
         Ok((self.make(kind, self.since(start))?, 1))
     }
 
-    /// Parses what starts with a name: a variable, an array element, a call, or something observed of a process.
+    /// Parses what starts with a name: a variable, an array element, a call, or an observation of a process.
     fn named(&mut self, symbol: Symbol) -> Parse<Tree> {
         let start = self.current.span;
         let name = self.lexer.names.name(symbol, start);
@@ -234,7 +234,7 @@ impl Parser<'_> {
                 if self.at_observation() {
                     let value = self.evaluate(&index)?;
                     let Ok(value) = u32::try_from(value) else {
-                        let message = format!("there is no instance number {value}");
+                        let message = format!("{value} is not a valid instance number");
                         let diagnostic = Diagnostic::error("bad-count", message).at(index.span(), "");
                         return Err(self.fail(diagnostic));
                     };
@@ -261,7 +261,7 @@ impl Parser<'_> {
         self.at(Sign::At) || self.at(Sign::Dot)
     }
 
-    /// Parses the `@label` or `.register` behind a process.
+    /// Parses the `@label` or `.register` after a process.
     fn observation(&mut self, template: Name, select: Select, span: Span) -> Parse<Tree> {
         let process = ProcessRef { template, select, origin: Origin(span) };
         let at_label = self.at(Sign::At);
@@ -280,7 +280,7 @@ impl Parser<'_> {
         let start = self.current.span;
         self.advance();
         if !self.at(Sign::LeftParen) {
-            let diagnostic = self.unexpected(&format!("`(` behind `{}`", rmw.name()));
+            let diagnostic = self.unexpected(&format!("`(` after `{}`", rmw.name()));
             return Err(self.fail(diagnostic));
         }
         let (mut args, height) = self.arguments()?;
@@ -290,7 +290,7 @@ impl Parser<'_> {
             let operands = if rmw == Rmw::Cas { "expected, new" } else { "value" };
             let diagnostic = Diagnostic::error(
                 "wrong-arity",
-                format!("`{name}` takes {wanted} arguments, but here are {}", args.len()),
+                format!("`{name}` takes {wanted} arguments, not {}", args.len()),
             );
             return Err(self.fail(diagnostic.at(span, "").help(format!("write `{name}(x, {operands})`"))));
         }
@@ -308,7 +308,7 @@ impl Parser<'_> {
         Ok((self.make(ExprKind::Locked(rmw, place, args), span)?, height))
     }
 
-    /// Parses `(e, …)`; the height is that of the highest argument.
+    /// Parses `(e, …)`. The height is that of the highest argument.
     pub fn arguments(&mut self) -> Parse<(Vec<Expr>, u32)> {
         let opened = self.expect(Sign::LeftParen)?;
         let mut args = Vec::new();
@@ -325,7 +325,7 @@ impl Parser<'_> {
         Ok((args, height))
     }
 
-    /// The place an expression reads.
+    /// The place that an expression reads, or an error that ends with `but`.
     pub fn place_of(&mut self, expr: Expr, but: &str) -> Parse<Place> {
         if let ExprKind::Read(place) = expr.kind {
             return Ok(place);
@@ -337,7 +337,7 @@ impl Parser<'_> {
         Err(self.fail(diagnostic))
     }
 
-    /// Complains if the name is a constant's.
+    /// Reports an error if the name is that of a constant.
     fn not_a_constant(&mut self, symbol: Symbol, span: Span) -> Parse<()> {
         if self.constants.value(symbol, span).is_none() {
             return Ok(());
@@ -351,21 +351,21 @@ impl Parser<'_> {
         Ok(Expr::new(kind, span))
     }
 
-    /// The height of a tree over one of the given height.
+    /// The height of a tree whose highest subtree has the given height.
     fn height(&mut self, below: u32, span: Span) -> Parse<u32> {
         if below < MAX_EXPR_DEPTH {
             return Ok(below + 1);
         }
-        let message = format!("an expression is more than {MAX_EXPR_DEPTH} operators deep");
+        let message = format!("this expression is more than {MAX_EXPR_DEPTH} operators deep");
         let help = "compute parts of it into registers first";
         Err(self.fail(Diagnostic::error("too-deep", message).at(span, "").help(help)))
     }
 }
 
-/// The strength of comparisons, which are not associative.
+/// The precedence of comparisons, which are not associative.
 const COMPARISON: u8 = 2;
 
-/// The number that is an integer only with a minus sign in front.
+/// The number that is an integer only after a minus sign.
 const LEAST: u64 = 1 << 63;
 
 /// The locked instruction of a keyword.

@@ -1,4 +1,4 @@
-//! Items: constants, shared variables, procedures, processes, properties. And types.
+//! Parses items (constants, shared variables, procedures, processes, properties) and types.
 
 use super::parser::{Failed, Parse, Parser};
 use super::slips;
@@ -19,7 +19,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses one item; after an error skips to the next.
+    /// Parses one item. After an error, skips to the next item.
     pub fn item(&mut self) {
         let parsed = match self.current.kind {
             TokenKind::Word(Word::Const) => self.constant_item(),
@@ -67,7 +67,7 @@ impl Parser<'_> {
         self.advance();
         let (symbol, name) = self.name("the name of a constant")?;
         self.expect(Sign::Equal)?;
-        // A constant without a value is still a constant: complaining about each of its uses would help nobody.
+        // A constant without a valid value is still a constant. Reporting each of its uses would not help.
         let value = self.constant();
         self.declare_constant(symbol, *value.as_ref().unwrap_or(&1), name.span());
         value?;
@@ -126,7 +126,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Parses initial contents, shared by so many variables.
+    /// Parses initial values. They are shared by this many variables.
     fn init(&mut self, variables: usize) -> Parse<Init> {
         let start = self.current.span;
         if !self.eat(Sign::LeftBracket) {
@@ -140,7 +140,7 @@ impl Parser<'_> {
             }
         }
         self.close(Sign::RightBracket, start)?;
-        // The list is copied for each variable, which must not make a large program of a small text.
+        // The list is copied for each variable. A small text must not become a large program.
         self.grow(values.len().saturating_mul(variables))?;
         Ok(Init::Each(values))
     }
@@ -194,7 +194,7 @@ impl Parser<'_> {
         if heading.is_err() || !self.at(Sign::LeftBrace) {
             if heading.is_ok() {
                 let diagnostic = self.unexpected("`{`").help(
-                    "a heading reads `process P(i: 0..1)[3] on spawn`; all but the name may be left out",
+                    "a full heading is `process P(i: 0..1)[3] on spawn`; everything except the name is optional",
                 );
                 self.report.push(diagnostic);
             }
@@ -252,7 +252,7 @@ impl Parser<'_> {
         while !self.at(Sign::RightParen) {
             self.grow(1)?;
             if let TokenKind::Word(word @ (Word::Int | Word::Bool)) = self.current.kind {
-                let diagnostic = Diagnostic::error("foreign-syntax", "the type comes behind the name")
+                let diagnostic = Diagnostic::error("foreign-syntax", "the type comes after the name")
                     .at(self.current.span, "")
                     .help(format!("write `name: {}`", word.text()));
                 return Err(self.fail(diagnostic));
@@ -278,7 +278,7 @@ impl Parser<'_> {
         Ok(count)
     }
 
-    /// Parses `bool`, `int` or `lo..hi`, and `blocking` behind it.
+    /// Parses `bool`, `int` or `lo..hi`, and an optional `blocking`.
     pub fn ty(&mut self) -> Parse<Type> {
         let start = self.current.span;
         let domain = match self.current.kind {
@@ -326,7 +326,7 @@ impl Parser<'_> {
             _ => {
                 let diagnostic = self
                     .unexpected("`..`")
-                    .at(start, "behind the least value of the domain")
+                    .at(start, "after the smallest value of the domain")
                     .help("a domain is `bool`, `int` or a range such as `0..3`, both ends included");
                 return Err(self.fail(diagnostic));
             }

@@ -1,4 +1,4 @@
-//! Text to tokens, one at a time: a program of ten megabytes needs no table of its tokens.
+//! Turns text into tokens, one at a time. A program of ten megabytes needs no table of its tokens.
 
 use super::token::{Sign, Symbol, Token, TokenKind, Word};
 use crate::report::Report;
@@ -7,7 +7,7 @@ use palisade_program::written::Name;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// The names of a text, each spelling once. Keywords come first, so that a small symbol is a keyword.
+/// The names of a text, each spelling once. Keywords come first, so small symbols are keywords.
 pub(super) struct Names<'s> {
     symbols: FxHashMap<&'s str, Symbol>,
     spellings: Vec<Arc<str>>,
@@ -29,7 +29,7 @@ impl<'s> Names<'s> {
         })
     }
 
-    /// How a name is spelt.
+    /// The spelling of a name.
     pub fn text(&self, symbol: Symbol) -> &str {
         &self.spellings[symbol.0 as usize]
     }
@@ -40,7 +40,7 @@ impl<'s> Names<'s> {
     }
 }
 
-/// Reads tokens. Whatever cannot be part of one is reported and skipped.
+/// Reads tokens. Characters that cannot be part of a token are reported and skipped.
 pub(super) struct Lexer<'s> {
     text: &'s str,
     at: usize,
@@ -49,7 +49,7 @@ pub(super) struct Lexer<'s> {
 
 impl<'s> Lexer<'s> {
     pub fn new(text: &'s str) -> Lexer<'s> {
-        // Editors on some systems put a byte order mark in front.
+        // Editors on some systems insert a byte order mark at the start.
         let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         Lexer { text, at, names: Names::new() }
     }
@@ -117,7 +117,7 @@ impl<'s> Lexer<'s> {
         self.at += rest.iter().position(|&b| !wanted(b)).unwrap_or(rest.len());
     }
 
-    /// Skips `/* … */`; these nest.
+    /// Skips `/* … */`. Comments nest.
     fn skip_comment(&mut self, report: &mut Report) {
         let bytes = self.text.as_bytes();
         let start = self.at;
@@ -139,13 +139,13 @@ impl<'s> Lexer<'s> {
             }
         }
         report.push(
-            Diagnostic::error("unterminated-comment", "this comment does not end")
+            Diagnostic::error("unterminated-comment", "this comment is not closed")
                 .at(Span::new(start..start + 2), "")
                 .help("close it with `*/`; comments nest, so each `/*` needs its own"),
         );
     }
 
-    /// Skips what cannot start a token, up to the next byte that can, and says so once.
+    /// Skips characters that cannot start a token, and reports them once.
     fn skip_odd(&mut self, report: &mut Report) {
         let start = self.at;
         let rest = &self.text[start..];
@@ -153,7 +153,7 @@ impl<'s> Lexer<'s> {
             let line = rest.lines().next().unwrap_or("");
             let len = line[1..].find(quote).map_or(line.len(), |end| end + 2);
             self.at += len;
-            let message = "there is no text in quotes in this language";
+            let message = "this language has no strings";
             report.push(Diagnostic::error("unexpected-character", message).at(Span::new(start..self.at), ""));
             return;
         }
@@ -170,7 +170,7 @@ impl<'s> Lexer<'s> {
             c if c.is_control() => format!("the control character U+{:04X}", u32::from(c)),
             c => format!("`{c}`"),
         };
-        let diagnostic = Diagnostic::error("unexpected-character", format!("{what} means nothing here"))
+        let diagnostic = Diagnostic::error("unexpected-character", format!("{what} is not allowed here"))
             .at(Span::new(start..self.at), "");
         report.push(match first {
             '#' => diagnostic.help("comments start with `//`; constants are declared with `const N = 3;`"),
@@ -182,7 +182,7 @@ impl<'s> Lexer<'s> {
         });
     }
 
-    /// The value of a literal; 0 after a complaint.
+    /// The value of a literal; 0 after an error.
     fn number(&self, span: Span, report: &mut Report) -> u64 {
         let text = self.slice(span);
         let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -211,9 +211,9 @@ impl<'s> Lexer<'s> {
             }
             None => {
                 report.push(
-                    Diagnostic::error("number-too-large", "this number does not fit 64 bits")
+                    Diagnostic::error("number-too-large", "this number does not fit into 64 bits")
                         .at(span, "")
-                        .help(format!("the greatest number is {}", i64::MAX)),
+                        .help(format!("the largest number is {}", i64::MAX)),
                 );
                 0
             }
@@ -221,7 +221,7 @@ impl<'s> Lexer<'s> {
     }
 }
 
-/// Text for a message, cut if it is very long.
+/// Text for a message, shortened if it is very long.
 pub(super) fn shorten(text: &str) -> String {
     const LONGEST: usize = 40;
     match text.char_indices().nth(LONGEST) {
@@ -234,7 +234,7 @@ fn is_name_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_'
 }
 
-/// The longest sign that the bytes start with.
+/// The longest symbol that the bytes start with.
 fn sign(a: u8, b: u8, c: u8) -> Option<Sign> {
     Some(match (a, b, c) {
         (b'(', ..) => Sign::LeftParen,
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token() {
+    fn invalid_tokens() {
         check("a /* b", &["a"], &["unterminated-comment"]);
         check("3x 0x 0xg", &["0", "0", "0"], &["bad-number"; 3]);
         check("9223372036854775809", &["0"], &["number-too-large"]);

@@ -1,10 +1,10 @@
 //! The `.pal` front end: a hand-written lexer and recursive-descent parser.
 //!
-//! `docs/language.md` is the reference of the language. The parser knows the grammar and the constants; everything else about
-//! names, types and labels is the validator's work.
+//! `docs/language.md` is the reference of the language. The parser knows the grammar and the constants. The
+//! validator checks everything else about names, types and labels.
 //!
-//! *Guarantee*: reads in one pass and linear time. Recursion and size are limited ([`crate::limits`]). Every error is
-//! reported, at most [`crate::limits::MAX_ERRORS`] of them one by one.
+//! *Guarantee*: parses in one pass and linear time. Recursion and size are limited ([`crate::limits`]). Every
+//! error is reported, at most [`crate::limits::MAX_ERRORS`] of them individually.
 
 mod constants;
 mod expressions;
@@ -20,11 +20,11 @@ mod token;
 use crate::Parsed;
 use palisade_base::{Diagnostic, Source};
 
-/// Reads a program.
+/// Parses a program.
 pub(crate) fn parse(source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
     let mut parser = parser::Parser::new(source.text());
     parser.items();
-    let refused = parser.report.has_errors();
+    let rejected = parser.report.has_errors();
     let diagnostics = parser.report.into_diagnostics();
-    if refused { Err(diagnostics) } else { Ok(Parsed { program: parser.program, warnings: diagnostics }) }
+    if rejected { Err(diagnostics) } else { Ok(Parsed { program: parser.program, warnings: diagnostics }) }
 }

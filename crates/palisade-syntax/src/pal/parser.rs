@@ -1,7 +1,8 @@
-//! The parser's machinery: looking at tokens, complaining, and going on after an error.
+//! The parser's machinery: looking at tokens, reporting errors, and recovering from them.
 //!
-//! A parsing function that fails has already complained and returns [`Failed`]. Statements and items catch that, skip to
-//! where the next one is likely to begin, and go on, so that one run reports every error.
+//! A parsing function that fails has already reported an error and returns [`Failed`]. Statements and items
+//! catch that, skip to where the next one is likely to begin, and continue, so that one run reports every
+//! error.
 
 use super::constants::Constants;
 use super::lexer::{Lexer, shorten};
@@ -11,13 +12,13 @@ use crate::report::Report;
 use palisade_base::{Diagnostic, Span};
 use palisade_program::written::{Name, Program};
 
-/// Something could not be parsed, and a diagnostic says why.
+/// Parsing failed. A diagnostic says why.
 pub(super) struct Failed;
 
 /// The result of a parsing function.
 pub(super) type Parse<T> = Result<T, Failed>;
 
-/// A parser with one token of lookahead behind the current one.
+/// A parser with one token of lookahead after the current one.
 pub(super) struct Parser<'s> {
     pub lexer: Lexer<'s>,
     pub report: Report,
@@ -25,13 +26,13 @@ pub(super) struct Parser<'s> {
     pub next: Token,
     /// The token before the current one.
     pub previous: Span,
-    /// How deep we are in nested statements and expressions.
+    /// The current depth of nested statements and expressions.
     nesting: u32,
-    /// How large the program has become; see [`MAX_SIZE`].
+    /// The size of the program so far; see [`MAX_SIZE`].
     size: usize,
     pub constants: Constants,
     pub program: Program,
-    /// Whether no missing `}` of the current item is to be reported (any more).
+    /// Whether to suppress errors about a missing `}` in the current item.
     pub unclosed: bool,
 }
 
@@ -78,7 +79,7 @@ impl<'s> Parser<'s> {
         matches!(self.current.kind, TokenKind::Word(word) if word.starts_item())
     }
 
-    /// Whether the current name has this text; for words that mean something only in one place.
+    /// Whether the current token is a name with this text. For words that are keywords only in one context.
     pub fn at_name(&self, text: &str) -> bool {
         matches!(self.current.kind, TokenKind::Name(symbol) if self.lexer.names.text(symbol) == text)
     }
@@ -94,7 +95,7 @@ impl<'s> Parser<'s> {
         self.next = self.lexer.next(&mut self.report);
     }
 
-    /// Takes the sign if it is there.
+    /// Takes the symbol if it is next.
     pub fn eat(&mut self, sign: Sign) -> bool {
         let there = self.at(sign);
         if there {
@@ -103,12 +104,12 @@ impl<'s> Parser<'s> {
         there
     }
 
-    /// From a place to the last token taken.
+    /// The span from `start` to the last token taken.
     pub fn since(&self, start: Span) -> Span {
         start.to(self.previous)
     }
 
-    // Complaining.
+    // Reporting errors.
 
     /// Reports an error.
     pub fn fail(&mut self, diagnostic: Diagnostic) -> Failed {
@@ -127,13 +128,13 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// An error that says what should be here instead.
+    /// An error that names what was expected here.
     pub fn unexpected(&self, wanted: &str) -> Diagnostic {
         let message = format!("expected {wanted}, found {}", self.found());
         Diagnostic::error("unexpected-token", message).at(self.current.span, format!("expected {wanted}"))
     }
 
-    /// Takes a sign that must be here.
+    /// Takes a symbol that must be next.
     pub fn expect(&mut self, sign: Sign) -> Parse<Span> {
         if self.eat(sign) {
             return Ok(self.previous);
@@ -142,7 +143,7 @@ impl<'s> Parser<'s> {
         Err(self.fail(diagnostic))
     }
 
-    /// Takes a closing sign that must be here.
+    /// Takes a closing symbol that must be next.
     pub fn close(&mut self, sign: Sign, opened: Span) -> Parse<()> {
         if self.eat(sign) {
             return Ok(());
@@ -155,7 +156,7 @@ impl<'s> Parser<'s> {
         Err(self.fail(diagnostic))
     }
 
-    /// Takes a name that must be here.
+    /// Takes a name that must be next.
     pub fn name(&mut self, what: &str) -> Parse<(Symbol, Name)> {
         let TokenKind::Name(symbol) = self.current.kind else {
             let mut diagnostic = self.unexpected(what);
@@ -171,7 +172,8 @@ impl<'s> Parser<'s> {
         Ok((symbol, name))
     }
 
-    /// Takes the `;` that ends a statement or item. If it was only forgotten at the end of a line, goes on.
+    /// Takes the `;` that ends a statement or item. If it is missing at the end of a line, reports that and
+    /// continues.
     pub fn semicolon(&mut self) -> Parse<()> {
         if self.eat(Sign::Semicolon) {
             return Ok(());
@@ -198,7 +200,7 @@ impl<'s> Parser<'s> {
     /// Runs a parsing function one level deeper.
     pub fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.nesting >= MAX_NESTING {
-            let message = format!("nested more than {MAX_NESTING} levels deep");
+            let message = format!("more than {MAX_NESTING} levels of nesting");
             let span = self.current.span;
             return Err(self.fail(Diagnostic::error("too-deep", message).at(span, "")));
         }
@@ -208,7 +210,7 @@ impl<'s> Parser<'s> {
         result
     }
 
-    /// Accounts for something new in the program; stops everything if there is too much.
+    /// Adds to the size of the program. Stops parsing if it is too large.
     pub fn grow(&mut self, by: usize) -> Parse<()> {
         self.size += by;
         if self.size <= MAX_SIZE {
@@ -228,10 +230,10 @@ impl<'s> Parser<'s> {
         Err(Failed)
     }
 
-    // Going on.
+    // Error recovery.
 
-    /// After an error in a statement: skips to behind the next `;` or block, or to the `}` that closes the block around, or
-    /// to the next item.
+    /// After an error in a statement: skips past the next `;` or block, or to the `}` that closes the
+    /// enclosing block, or to the next item.
     pub fn skip_statement(&mut self) {
         let mut depth = 0usize;
         while !self.at_end() && !self.at_item() {
@@ -249,7 +251,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// After an error in an item: like a statement, but a `}` without a `{` is skipped too.
+    /// After an error in an item: as for a statement, but a `}` without a `{` is skipped too.
     pub fn skip_item(&mut self) {
         self.skip_statement();
         while self.at(Sign::RightBrace) || self.at(Sign::Semicolon) {
@@ -257,7 +259,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// After an error in the heading of something with a block: skips to the block. Fails if there is none.
+    /// After an error in a heading: skips to the block that follows. Fails if there is none.
     pub fn skip_to_block(&mut self) -> Parse<()> {
         loop {
             match self.current.kind {
@@ -270,7 +272,7 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// `=` where a condition goes.
+/// The error for `=` in a condition.
 pub(super) fn assignment_in_condition(span: Span) -> Diagnostic {
     Diagnostic::error("assignment-in-condition", "`=` assigns and has no value")
         .at(span, "")

@@ -1,21 +1,22 @@
-//! What people write who come from C, C++ or Rust, and what to write instead.
+//! What people with a background in C, C++ or Rust write, and what to write instead.
 
 use super::token::{Sign, Word};
 use crate::suggest;
 use palisade_base::{Diagnostic, Span};
 
-/// A keyword where an expression goes.
+/// A keyword in place of an expression.
 pub(super) fn word_in_expression(word: Word, span: Span) -> Option<Diagnostic> {
     let (message, help) = match word {
-        Word::Null | Word::NullMacro => {
-            ("there is no null pointer", "write 0: the first cell has address 1, so 0 is no cell's address")
-        }
+        Word::Null | Word::NullMacro => (
+            "there is no null pointer",
+            "write 0: the first cell has address 1, so 0 is never the address of a cell",
+        ),
         _ => return None,
     };
     Some(Diagnostic::error("foreign-syntax", message).at(span, "").help(help))
 }
 
-/// A keyword where a statement goes.
+/// A keyword in place of a statement.
 pub(super) fn word_as_statement(word: Word, span: Span) -> Option<Diagnostic> {
     let (message, help) = match word {
         Word::For => ("there is no `for` loop", "write `let i: 0..3 = 0; while i < 3 { …; i = i + 1; }`"),
@@ -24,7 +25,7 @@ pub(super) fn word_as_statement(word: Word, span: Span) -> Option<Diagnostic> {
         Word::FullFence => ("the full fence is called `fence`", "write `fence;`"),
         Word::LoadFence => (
             "there is no load fence",
-            "loads take place in order here, so it would change nothing; `fence;` also waits for pending stores",
+            "loads already happen in program order, so it would have no effect; `fence;` also waits for pending stores",
         ),
         Word::Else => ("`else` without `if`", "it must follow the `}` of an `if`"),
         Word::Or => ("`or` without `choose`", "write `choose { … } or { … }`; the operator is `||`"),
@@ -61,7 +62,7 @@ pub(super) fn is_compound_assignment(sign: Sign) -> bool {
     )
 }
 
-/// `x += e` and its like.
+/// `x += e` and similar statements.
 pub(super) fn compound_assignment(sign: Sign, place: &str, value: &str, span: Span) -> Diagnostic {
     let op = sign.text().trim_end_matches('=');
     let function = match sign {
@@ -92,12 +93,14 @@ pub(super) fn statement_help(word: &str) -> Option<String> {
         "var" | "auto" | "mut" | "register" | "unsigned" | "long" | "char" => {
             "declare registers with `let r = 0;`"
         }
-        "static" | "volatile" | "_Atomic" => "declare shared variables outside, with `shared x = 0;`",
+        "static" | "volatile" | "_Atomic" => {
+            "declare shared variables outside processes, with `shared x = 0;`"
+        }
         "until" => "write `await condition;`",
         "either" | "alt" => "write `choose { … } or { … }`",
         "elif" | "elseif" | "elsif" => "write `else if`",
         "lock" => "write `atomic { … }`",
-        "print" | "println" | "printf" => "there is no output; use `assert` and look at the witness",
+        "print" | "println" | "printf" => "programs have no output; use `assert` and look at the witness",
         _ => return suggest::nearest(word, STATEMENTS.iter().map(|w| w.text())).map(did_you_mean),
     };
     Some(known.to_string())

@@ -7,14 +7,14 @@ use palisade_base::{Diagnostic, Origin, Span, limits};
 use palisade_program::written::{BinaryOp, Block, Domain, Expr, ExprKind, Name, Stmt, StmtKind, Type};
 
 impl Parser<'_> {
-    /// Parses `{ … }`. Errors inside are reported and passed over; it fails only if there is no block.
+    /// Parses `{ … }`. Errors inside are reported and skipped. It fails only if there is no block.
     pub fn block(&mut self) -> Parse<Block> {
         if !self.at(Sign::LeftBrace) {
             let help = match self.current.kind {
                 TokenKind::Sign(Sign::Semicolon) => {
-                    "an empty body is written `{}`; to wait for a condition, write `await condition;`"
+                    "write `{}` for an empty body; to wait for a condition, write `await condition;`"
                 }
-                _ => "the body goes into `{ … }`, even if it is a single statement",
+                _ => "put the body in `{ … }`, even if it is a single statement",
             };
             let mut diagnostic = self.unexpected("`{`").help(help);
             diagnostic.id = "missing-block";
@@ -38,7 +38,7 @@ impl Parser<'_> {
                     let diagnostic = Diagnostic::error(
                         "misplaced-declaration",
                         format!(
-                            "`{}` declarations go outside of processes and procedures",
+                            "`{}` declarations must be outside processes and procedures",
                             self.lexer.slice(self.current.span)
                         ),
                     );
@@ -46,7 +46,7 @@ impl Parser<'_> {
                         diagnostic
                             .at(self.current.span, "")
                             .at(opened, "inside this block")
-                            .help("declare registers with `let`; if the block should have ended before, a `}` is missing"),
+                            .help("declare registers with `let`; if the block should have ended earlier, a `}` is missing"),
                     );
                     self.item();
                 }
@@ -96,7 +96,7 @@ impl Parser<'_> {
         Ok(Stmt { labels, kind, origin: Origin(span) })
     }
 
-    /// Parses a statement; the span is the statement, or its heading if it holds other statements.
+    /// Parses a statement. The span is the whole statement, or the heading of a compound statement.
     fn unlabelled(&mut self) -> Parse<(StmtKind, Span)> {
         let start = self.current.span;
         let TokenKind::Word(word) = self.current.kind else {
@@ -175,7 +175,7 @@ impl Parser<'_> {
         Ok((kind, self.since(start)))
     }
 
-    /// Passes over a statement of another language, but not over the statements in it.
+    /// Skips a statement of another language, but parses the statements inside it.
     fn foreign(&mut self, word: Word) -> Parse<(StmtKind, Span)> {
         if !matches!(word, Word::For | Word::Do) {
             return Err(Failed);
@@ -197,7 +197,7 @@ impl Parser<'_> {
         Ok((StmtKind::Skip, self.previous))
     }
 
-    /// A statement of one word.
+    /// Parses a statement of one word.
     fn bare(&mut self, kind: StmtKind) -> Parse<StmtKind> {
         self.advance();
         if !self.at(Sign::LeftParen) {
@@ -208,7 +208,7 @@ impl Parser<'_> {
         Err(self.fail(diagnostic))
     }
 
-    /// `assume`, `await` or `assert` with its condition.
+    /// Parses `assume`, `await` or `assert` with its condition.
     fn judging(&mut self, make: fn(Expr) -> StmtKind) -> Parse<StmtKind> {
         self.advance();
         Ok(make(self.condition()?))
@@ -230,7 +230,8 @@ impl Parser<'_> {
                 let span = self.current.span;
                 let Some((lo, hi)) = ty.domain.bounds() else {
                     let diagnostic =
-                        Diagnostic::error("any-without-domain", "any value of which domain?").at(span, "");
+                        Diagnostic::error("any-without-domain", "`*` needs a domain to choose from")
+                            .at(span, "");
                     let help = format!("declare the domain, as in `let {name}: 0..3 = *;`");
                     return Err(self.fail(diagnostic.help(help)));
                 };
@@ -242,7 +243,7 @@ impl Parser<'_> {
         Ok(StmtKind::Let { name, ty, init })
     }
 
-    /// Parses `if c` or `while c`; after an error goes on at the block.
+    /// Parses `if c` or `while c`. After an error, continues at the block.
     fn heading(&mut self) -> Parse<(Expr, Span)> {
         let start = self.current.span;
         self.advance();
@@ -252,7 +253,7 @@ impl Parser<'_> {
             }
             Ok(condition) => {
                 let mut diagnostic = self.unexpected("`{`");
-                diagnostic.help = Some("the body goes into `{ … }`, even if it is a single statement".into());
+                diagnostic.help = Some("put the body in `{ … }`, even if it is a single statement".into());
                 diagnostic.id = "missing-block";
                 self.report.push(diagnostic);
                 self.skip_to_block()?;
@@ -293,7 +294,7 @@ impl Parser<'_> {
                 TokenKind::Word(word) => !word.starts_item(),
                 _ => false,
             };
-            // A word behind a word on the same line: a misspelt keyword, or a declaration of another language.
+            // Two words on the same line: a misspelt keyword, or a declaration of another language.
             let same_line = {
                 let between = Span { start: start.end, end: self.next.span.start };
                 !self.lexer.slice(between).contains('\n')
@@ -333,12 +334,14 @@ impl Parser<'_> {
             _ => {
                 if let ExprKind::Binary(BinaryOp::Eq, place, value) = &left.kind {
                     let (place, value) = (self.lexer.slice(place.span()), self.lexer.slice(value.span()));
-                    let diagnostic =
-                        Diagnostic::error("comparison-as-statement", "this compares and forgets the result")
-                            .at(left.span(), "")
-                            .help(format!(
-                                "write `{place} = {value};` to assign, `await {place} == {value};` to wait"
-                            ));
+                    let diagnostic = Diagnostic::error(
+                        "comparison-as-statement",
+                        "the result of this comparison is not used",
+                    )
+                    .at(left.span(), "")
+                    .help(format!(
+                        "write `{place} = {value};` to assign, `await {place} == {value};` to wait"
+                    ));
                     return Err(self.fail(diagnostic));
                 }
                 StmtKind::Eval(left)

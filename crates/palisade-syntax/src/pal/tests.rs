@@ -1,4 +1,4 @@
-//! What the parser says about bad programs, and where origins point in good ones.
+//! The parser's errors for bad programs, and the spans of good ones.
 
 use super::parse;
 use crate::limits::{MAX_EXPR_DEPTH, MAX_NESTING};
@@ -16,7 +16,7 @@ fn check(text: &str, expected: &[&str]) {
     let found: Vec<String> = diagnostics
         .iter()
         .map(|d| {
-            let at = source.position(d.span()).expect("every diagnostic has a place");
+            let at = source.position(d.span()).expect("every diagnostic has a position");
             let help = d.help.as_ref().map_or(String::new(), |help| format!(" | {help}"));
             format!("{}:{} {}: {}{help}", at.line, at.column, d.id, d.message)
         })
@@ -24,7 +24,7 @@ fn check(text: &str, expected: &[&str]) {
     assert_eq!(found, expected, "\n{text}");
 }
 
-/// The same for statements of a process.
+/// The same for the statements of a process.
 fn check_body(body: &str, expected: &[&str]) {
     check(&format!("process P {{\n{body}\n}}"), expected);
 }
@@ -36,7 +36,7 @@ fn the_printer_knows_the_keywords() {
 }
 
 #[test]
-fn slips_of_people_who_know_c() {
+fn mistakes_of_c_programmers() {
     check_body(
         "x += y;",
         &[
@@ -59,7 +59,7 @@ fn slips_of_people_who_know_c() {
     check_body(
         "x == 1;",
         &[
-            "2:1 comparison-as-statement: this compares and forgets the result | write `x = 1;` to assign, `await x == 1;` to wait",
+            "2:1 comparison-as-statement: the result of this comparison is not used | write `x = 1;` to assign, `await x == 1;` to wait",
         ],
     );
     check_body(
@@ -93,19 +93,19 @@ fn slips_of_people_who_know_c() {
     check_body(
         "while (c);",
         &[
-            "2:10 missing-block: expected `{`, found `;` | an empty body is written `{}`; to wait for a condition, write `await condition;`",
+            "2:10 missing-block: expected `{`, found `;` | write `{}` for an empty body; to wait for a condition, write `await condition;`",
         ],
     );
     check_body(
         "if (c) x = 1;",
         &[
-            "2:8 missing-block: expected `{`, found `x` | the body goes into `{ … }`, even if it is a single statement",
+            "2:8 missing-block: expected `{`, found `x` | put the body in `{ … }`, even if it is a single statement",
         ],
     );
     check_body(
         "p = null;",
         &[
-            "2:5 foreign-syntax: there is no null pointer | write 0: the first cell has address 1, so 0 is no cell's address",
+            "2:5 foreign-syntax: there is no null pointer | write 0: the first cell has address 1, so 0 is never the address of a cell",
         ],
     );
     check_body(
@@ -116,7 +116,7 @@ fn slips_of_people_who_know_c() {
     );
     check_body(
         "r = cas(x, 0);",
-        &["2:5 wrong-arity: `cas` takes 3 arguments, but here are 2 | write `cas(x, expected, new)`"],
+        &["2:5 wrong-arity: `cas` takes 3 arguments, not 2 | write `cas(x, expected, new)`"],
     );
     check_body(
         "x = y = 1;",
@@ -127,7 +127,7 @@ fn slips_of_people_who_know_c() {
     check(
         "#define N 3\nprocess P {}",
         &[
-            "1:1 unexpected-character: `#` means nothing here | comments start with `//`; constants are declared with `const N = 3;`",
+            "1:1 unexpected-character: `#` is not allowed here | comments start with `//`; constants are declared with `const N = 3;`",
             "1:2 unexpected-token: expected an item, found `define` | a program consists of `const`, `shared`, `private`, `proc`, `process`, `forbid` and `final` items; statements go into a `process`",
         ],
     );
@@ -140,7 +140,7 @@ fn slips_of_people_who_know_c() {
 }
 
 #[test]
-fn slips_of_people_who_know_rust() {
+fn mistakes_of_rust_programmers() {
     check("shared x: 0..=3;", &["1:12 foreign-syntax: `..` already includes both ends | write `..`"]);
     check("shared x: u8;", &["1:11 unexpected-token: expected a domain, found `u8` | write `0..255`"]);
     check_body(
@@ -161,13 +161,13 @@ fn slips_of_people_who_know_rust() {
     check_body(
         "let r = *;",
         &[
-            "2:9 any-without-domain: any value of which domain? | declare the domain, as in `let r: 0..3 = *;`",
+            "2:9 any-without-domain: `*` needs a domain to choose from | declare the domain, as in `let r: 0..3 = *;`",
         ],
     );
     check_body(
         "x = *;",
         &[
-            "2:5 any-without-domain: `*` is not a value here | write `any(lo..hi)`; only initial values can be a mere `*`",
+            "2:5 any-without-domain: `*` is not a value here | write `any(lo..hi)`; `*` alone is allowed only as an initial value",
         ],
     );
 }
@@ -219,7 +219,7 @@ fn one_run_reports_every_error() {
     check(
         "process P { shared x = 1; x = 2; } forbid x == ;",
         &[
-            "1:13 misplaced-declaration: `shared` declarations go outside of processes and procedures | declare registers with `let`; if the block should have ended before, a `}` is missing",
+            "1:13 misplaced-declaration: `shared` declarations must be outside processes and procedures | declare registers with `let`; if the block should have ended earlier, a `}` is missing",
             "1:48 unexpected-token: expected an expression, found `;`",
         ],
     );
@@ -247,7 +247,7 @@ fn constants() {
     check(
         "shared x = N; const N = 1;",
         &[
-            "1:21 late-constant: the constant `N` is used before it is declared | constants are declared before their first use, and their names stand for nothing else",
+            "1:21 late-constant: the constant `N` is used before it is declared | declare constants before their first use, and do not use their names for anything else",
         ],
     );
     check("const N = 1 / 0; shared a[N];", &["1:11 constant-fault: division by zero"]);
@@ -257,19 +257,19 @@ fn constants() {
             "1:11 not-constant: the value must be known before the program runs | use numbers and names declared with `const`",
         ],
     );
-    check("const N = -1; shared a[N];", &["1:24 bad-count: -1 is not a possible number of cells"]);
+    check("const N = -1; shared a[N];", &["1:24 bad-count: -1 is not a valid number of cells"]);
     check(
         "const N = 1; process P { N = 2; N[0] = 1; x = &N; }",
         &[
             "1:26 not-a-place: `N` is a constant and cannot be assigned",
             "1:33 not-a-place: `N` is a constant, not an array",
-            "1:48 not-a-place: `N` has no address | only variables, array elements `a[i]` and `*pointer` do",
+            "1:48 not-a-place: `N` does not have an address | only variables, array elements `a[i]` and `*pointer` do",
         ],
     );
     check(
         "const N = 9223372036854775807; const M = -9223372036854775808; const K = 9223372036854775808;",
         &[
-            "1:74 number-too-large: this number does not fit 64 bits | the greatest number is 9223372036854775807",
+            "1:74 number-too-large: this number does not fit into 64 bits | the largest number is 9223372036854775807",
         ],
     );
 }

@@ -2,21 +2,21 @@
 
 use palisade_base::Span;
 
-/// A token and where it is.
+/// A token and its span.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
     pub kind: TokenKind,
     pub span: Span,
 }
 
-/// What a token is.
+/// The kind of token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TokenKind {
     /// The end of the text.
     End,
-    /// A name that is no keyword.
+    /// A name that is not a keyword.
     Name(Symbol),
-    /// A number of at most 2^63, the greatest that can follow a minus sign.
+    /// A number of at most 2^63, the largest that can follow a minus sign.
     Number(u64),
     /// A keyword.
     Word(Word),
@@ -36,11 +36,11 @@ macro_rules! texts {
         pub(super) enum $name { $($variant,)* }
 
         impl $name {
-            /// All of them, in the order of their declaration.
+            /// All values, in the order of their declaration.
             #[allow(dead_code)]
             pub const ALL: &[$name] = &[$($name::$variant,)*];
 
-            /// How it is written.
+            /// Its text.
             pub fn text(self) -> &'static str {
                 match self { $($name::$variant => $text,)* }
             }
@@ -49,7 +49,8 @@ macro_rules! texts {
 }
 
 texts! {
-    /// Keywords. The last ones belong to other languages: they are reserved so that using them gets an explanation.
+    /// Keywords. The last ones belong to other languages. They are reserved so that the parser can explain
+    /// them.
     Word {
         Const "const",
         Shared "shared",

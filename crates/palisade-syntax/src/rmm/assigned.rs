@@ -1,22 +1,22 @@
 //! Which registers may be read before they are written.
 //!
-//! A register with an arbitrary initial value that is always written first can start with any one value, which spares
-//! a search the others; and if its domain is `Z` this is the only way to run it at all.
+//! A register with an arbitrary initial value that is always written first can start with any fixed value.
+//! This saves a search the other values. If its domain is `Z`, it is the only way to run the program at all.
 //!
-//! *Guarantee*: never says that a register is written first when it is not. The other way round, conditions are ignored, so
-//! that it may miss that a register is always written first.
+//! *Guarantee*: a register is never reported as written first when it is not. Conditions are ignored, so a
+//! register that is always written first may be missed.
 //!
-//! *How it works*: the body becomes a list of uses, settings and jumps; for each register the list is walked from the start,
-//! not going on behind a setting.
+//! *How it works*: the body becomes a list of reads, writes and jumps. For each register the list is walked
+//! from the start, stopping at each write of the register.
 
-use super::ast::{Cell, Expr, ExprKind, Kind, Process, Statement};
+use super::ast::{Cell, Expr, ExprKind, Process, Statement, StatementKind};
 use palisade_base::limits;
 use rustc_hash::FxHashMap;
 
-/// Beyond this many steps nothing is said about the remaining registers.
+/// After this many steps the remaining registers are assumed to be read first.
 const MAX_STEPS: usize = 20_000_000;
 
-/// For each of the registers whether it may be read before it is written.
+/// For each register, whether it may be read before it is written.
 pub(crate) fn read_before_written(process: &Process<'_>, registers: &[&str]) -> Vec<bool> {
     if registers.is_empty() {
         return Vec::new();
@@ -34,7 +34,8 @@ pub(crate) fn read_before_written(process: &Process<'_>, registers: &[&str]) -> 
     (0..registers.len()).map(|register| reaches_use(&list.steps, register, &mut seen, &mut budget)).collect()
 }
 
-/// Whether a use of the register can be reached without a setting of it. `seen` holds who was last where.
+/// Whether a read of the register can be reached without a write of it. `seen` holds, for each step, the last
+/// register for which it was visited.
 fn reaches_use(steps: &[Step], register: usize, seen: &mut [usize], budget: &mut usize) -> bool {
     let mut open = vec![0];
     while let Some(mut at) = open.pop() {
@@ -69,9 +70,9 @@ enum Step {
     Use(usize),
     /// Writes a register.
     Set(usize),
-    /// Goes on elsewhere.
+    /// Continues at another step.
     Jump(usize),
-    /// Goes on behind it or elsewhere.
+    /// Continues with the next step or at another step.
     Fork(usize),
     /// Ends.
     Stop,
@@ -95,26 +96,29 @@ impl<'a> List<'_, 'a> {
             self.labels.insert(self.process.labels[label as usize].text, self.steps.len());
         }
         match &statement.kind {
-            Kind::Nop | Kind::Fence | Kind::StoreFence | Kind::LoadFence => {}
-            Kind::Await(_, parts) | Kind::Write(_, parts) => {
+            StatementKind::Nop
+            | StatementKind::Fence
+            | StatementKind::StoreFence
+            | StatementKind::LoadFence => {}
+            StatementKind::Await(_, parts) | StatementKind::Write(_, parts) => {
                 self.cell(&parts.0);
                 self.uses(&parts.1);
             }
-            Kind::Load(_, parts) => {
+            StatementKind::Load(_, parts) => {
                 self.cell(&parts.1);
                 self.set(parts.0.text);
             }
-            Kind::Cas(parts) => {
+            StatementKind::Cas(parts) => {
                 self.cell(&parts.0);
                 self.uses(&parts.1);
                 self.uses(&parts.2);
             }
-            Kind::Assign(parts) => {
+            StatementKind::Assign(parts) => {
                 self.uses(&parts.1);
                 self.set(parts.0.text);
             }
-            Kind::Assume(condition) => self.uses(condition),
-            Kind::If(parts) => {
+            StatementKind::Assume(condition) => self.uses(condition),
+            StatementKind::If(parts) => {
                 self.uses(&parts.0);
                 let fork = self.hole();
                 self.statements(&parts.1);
@@ -123,7 +127,7 @@ impl<'a> List<'_, 'a> {
                 self.statements(&parts.2);
                 self.steps[jump] = Step::Jump(self.steps.len());
             }
-            Kind::While(parts) => {
+            StatementKind::While(parts) => {
                 let head = self.steps.len();
                 self.uses(&parts.0);
                 let fork = self.hole();
@@ -131,11 +135,11 @@ impl<'a> List<'_, 'a> {
                 self.steps.push(Step::Jump(head));
                 self.steps[fork] = Step::Fork(self.steps.len());
             }
-            Kind::Goto(label) => {
+            StatementKind::Goto(label) => {
                 let goto = self.hole();
                 self.gotos.push((goto, label.text));
             }
-            Kind::Either(alternatives) | Kind::Locked(alternatives) => {
+            StatementKind::Either(alternatives) | StatementKind::Locked(alternatives) => {
                 let mut jumps = Vec::new();
                 for alternative in alternatives {
                     let fork = self.hole();
@@ -147,11 +151,11 @@ impl<'a> List<'_, 'a> {
                 let end = self.steps.len();
                 jumps.into_iter().for_each(|jump| self.steps[jump] = Step::Jump(end));
             }
-            Kind::Block(statements) => self.statements(statements),
+            StatementKind::Block(statements) => self.statements(statements),
         }
     }
 
-    /// A step to be filled in later.
+    /// Adds a placeholder that is filled in later.
     fn hole(&mut self) -> usize {
         self.steps.push(Step::Stop);
         self.steps.len() - 1

@@ -1,14 +1,14 @@
-//! The syntax tree of a file. Names are not looked up yet.
+//! The syntax tree of a file. Names are not resolved yet.
 
 use super::token::Here;
 use palisade_program::Value;
 
-/// A word and where it is.
+/// A word and its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Word<'a> {
-    /// The word; registers without their `$`.
+    /// The word. Registers are without their `$`.
     pub text: &'a str,
-    /// Where.
+    /// Its place.
     pub here: Here,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct File<'a> {
 /// One label, or `*`, per process.
 #[derive(Debug)]
 pub(crate) struct Combination<'a> {
-    /// Label (`None` for `*`) and place.
+    /// The label (`None` for `*`) and its place.
     pub entries: Vec<(Option<&'a str>, Here)>,
     /// The whole combination.
     pub here: Here,
@@ -39,7 +39,7 @@ pub(crate) struct Declaration<'a> {
     pub name: Word<'a>,
     /// Its initial value; `None` for `*`.
     pub init: Option<Value>,
-    /// Least and greatest value; `None` for `Z`.
+    /// The smallest and largest value; `None` for `Z`.
     pub domain: Option<(Value, Value)>,
     /// The whole declaration.
     pub here: Here,
@@ -48,15 +48,15 @@ pub(crate) struct Declaration<'a> {
 /// A process of the file.
 #[derive(Debug)]
 pub(crate) struct Process<'a> {
-    /// How many copies.
+    /// The number of copies.
     pub count: u32,
     /// Its own memory.
     pub data: Vec<Declaration<'a>>,
     /// Its registers.
     pub registers: Vec<Declaration<'a>>,
-    /// All labels in the order of the text, those of statements that could not be read included.
+    /// All labels in the order of the text, including those of statements that could not be parsed.
     pub labels: Vec<Word<'a>>,
-    /// What it does.
+    /// Its statements.
     pub body: Vec<Statement<'a>>,
     /// The heading: `process(2)`.
     pub here: Here,
@@ -65,11 +65,11 @@ pub(crate) struct Process<'a> {
 /// A statement with its label.
 #[derive(Debug)]
 pub(crate) struct Statement<'a> {
-    /// `L:` in front of it, as an index into the labels of the process.
+    /// The label before it, as an index into the labels of the process.
     pub label: Option<u32>,
     /// What it does.
-    pub kind: Kind<'a>,
-    /// The statement without its label; the heading of a compound one.
+    pub kind: StatementKind<'a>,
+    /// The span of the statement without its label. For a compound statement, that of its heading.
     pub here: Here,
 }
 
@@ -86,9 +86,10 @@ pub(crate) enum Access {
     Synchronised,
 }
 
-/// What a statement does. Large parts are boxed: files of many megabytes are mostly small statements.
+/// What a statement does. Large parts are boxed, because files of many megabytes consist mostly of small
+/// statements.
 #[derive(Debug)]
-pub(crate) enum Kind<'a> {
+pub(crate) enum StatementKind<'a> {
     /// `nop`
     Nop,
     /// `read: ml = e`
@@ -128,7 +129,7 @@ pub(crate) enum Kind<'a> {
 pub(crate) enum Cell<'a> {
     /// `x`
     Global(Word<'a>),
-    /// `x[my]`; the place is that of the whole.
+    /// `x[my]`, with the place of the whole expression.
     Own(Word<'a>, Here),
     /// `x[N]`
     Other(Word<'a>, Value, Here),
@@ -141,9 +142,9 @@ pub(crate) enum Cell<'a> {
 pub(crate) struct Expr<'a> {
     /// What it computes.
     pub kind: ExprKind<'a>,
-    /// Where.
+    /// Its place.
     pub here: Here,
-    /// How high its tree is.
+    /// The height of its tree.
     pub height: u32,
 }
 

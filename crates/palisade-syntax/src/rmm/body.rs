@@ -1,9 +1,10 @@
-//! Syntax tree to the written form: statements.
+//! Translates statements of the syntax tree into the written form.
 //!
-//! What blocks in Memorax is either repeated until it works (reads, `cas`) or an assumption (what only depends on registers). In a locked block
-//! everything is an assumption: a block that cannot be run to its end is as good as not begun.
+//! A statement that blocks in Memorax becomes a loop that repeats until it succeeds (reads, `cas`) or an
+//! assumption (if it depends only on registers). In a locked block everything is an assumption: if the block
+//! cannot run to its end, it behaves as if it had not begun.
 
-use super::ast::{Access, Cell, Expr, ExprKind, Kind, Process, Statement, Word};
+use super::ast::{Access, Cell, Expr, ExprKind, Process, Statement, StatementKind, Word};
 use super::forbidden::Group;
 use super::linear::{Linear, constant};
 use super::memory::{Memory, Pointer, View, binary, int, suggest};
@@ -20,21 +21,21 @@ use std::sync::Arc;
 
 /// Translates the statements of a process, for some of its copies.
 pub(crate) struct Body<'b, 'a, 'm> {
-    /// What memory there is.
+    /// The memory.
     pub memory: &'b Memory<'a>,
     /// The process.
     pub process: &'a Process<'a>,
     /// The copies.
     pub group: &'b Group<'a>,
-    /// The parameter that tells the copies apart.
+    /// The parameter that distinguishes the copies.
     pub me: Option<Arc<str>>,
     /// The registers.
     pub registers: &'b mut Registers<'a>,
-    /// Where errors go.
+    /// Where errors are reported.
     pub messages: &'m mut Messages,
 }
 
-/// Where a statement stands.
+/// The context of a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
     /// Outside locked blocks.
@@ -43,11 +44,11 @@ enum Section {
     Atomic,
 }
 
-/// Parts that have errors are left out; the program is refused anyway.
+/// Parts with errors are `None`. The program is rejected anyway.
 type Maybe<T> = Option<T>;
 
 impl<'a> Body<'_, 'a, '_> {
-    /// The statements of the process, with room for the declarations of registers in front of them.
+    /// The statements of the process, preceded by the declarations of its registers.
     pub fn translate(&mut self) -> Block {
         let mut block = Block::with_capacity(self.process.body.len() + self.process.registers.len());
         self.append(&self.process.body, Section::Open, &mut block);
@@ -77,15 +78,15 @@ impl<'a> Body<'_, 'a, '_> {
         statement.label.map(|label| self.process.labels[label as usize])
     }
 
-    /// Appends what a statement becomes, at least one statement.
+    /// Appends the translation of a statement, which has at least one statement.
     fn statement(&mut self, statement: &'a Statement<'a>, section: Section, block: &mut Block) -> Maybe<()> {
         let span = statement.here.span;
         let atomic = section == Section::Atomic;
         let kind = match &statement.kind {
-            Kind::Nop | Kind::LoadFence => StmtKind::Skip,
-            Kind::Fence => StmtKind::Fence,
-            Kind::StoreFence => StmtKind::StoreFence,
-            Kind::Assign(parts) => {
+            StatementKind::Nop | StatementKind::LoadFence => StmtKind::Skip,
+            StatementKind::Fence => StmtKind::Fence,
+            StatementKind::StoreFence => StmtKind::StoreFence,
+            StatementKind::Assign(parts) => {
                 let value = self.expr(&parts.1);
                 let name = self.registers.mention(parts.0.text, parts.0.here, self.messages)?;
                 self.check_domain(self.registers.domain(parts.0.text), &parts.1, "assignment");
@@ -94,8 +95,8 @@ impl<'a> Body<'_, 'a, '_> {
                     value: value?,
                 }
             }
-            Kind::Assume(condition) => StmtKind::Assume(self.expr(condition)?),
-            Kind::Await(access, parts) => {
+            StatementKind::Assume(condition) => StmtKind::Assume(self.expr(condition)?),
+            StatementKind::Await(access, parts) => {
                 let place = self.place(&parts.0, Some(&parts.1), "read", block);
                 let value = self.expr(&parts.1)?;
                 if *access == Access::Synchronised {
@@ -104,7 +105,7 @@ impl<'a> Body<'_, 'a, '_> {
                 let condition = binary(BinaryOp::Eq, read(place?), value, span);
                 if atomic { StmtKind::Assume(condition) } else { StmtKind::Await(condition) }
             }
-            Kind::Load(access, parts) => {
+            StatementKind::Load(access, parts) => {
                 let name = self.registers.mention(parts.0.text, parts.0.here, self.messages);
                 let place = self.place(&parts.1, None, "read", block)?;
                 if *access == Access::Synchronised {
@@ -113,7 +114,7 @@ impl<'a> Body<'_, 'a, '_> {
                 let register = Place::new(PlaceKind::Named(name?), parts.0.here.span);
                 StmtKind::Assign { place: register, value: read(place) }
             }
-            Kind::Write(access, parts) => {
+            StatementKind::Write(access, parts) => {
                 let place = self.place(&parts.0, Some(&parts.1), "write", block);
                 let value = self.expr(&parts.1)?;
                 let store = Stmt::new(StmtKind::Assign { place: place?, value }, span);
@@ -128,7 +129,7 @@ impl<'a> Body<'_, 'a, '_> {
                 }
                 return Some(());
             }
-            Kind::Cas(parts) => {
+            StatementKind::Cas(parts) => {
                 let (cell, old, new) = &**parts;
                 let place = self.place(cell, Some(new), "cas", block);
                 let (old, new) = (self.expr(old), self.expr(new));
@@ -142,30 +143,30 @@ impl<'a> Body<'_, 'a, '_> {
                     StmtKind::Await(Written::new(cas, span))
                 }
             }
-            Kind::If(parts) => {
+            StatementKind::If(parts) => {
                 let (condition, then, otherwise) = &**parts;
                 let condition = self.expr(condition);
                 let (then, otherwise) = (self.block(then, section), self.block(otherwise, section));
                 StmtKind::If { condition: condition?, then, otherwise }
             }
-            Kind::While(parts) => {
+            StatementKind::While(parts) => {
                 let condition = self.expr(&parts.0);
                 let body = self.block(&parts.1, section);
                 StmtKind::While { condition: condition?, body }
             }
-            Kind::Goto(label) => match self.group.labels.get(label.text) {
+            StatementKind::Goto(label) => match self.group.labels.get(label.text) {
                 Some((name, _)) => StmtKind::Goto(Name::new(Arc::clone(name), label.here.span)),
                 None => {
-                    let message = format!("there is no label `{}` in this process", label.text);
+                    let message = format!("this process has no label `{}`", label.text);
                     let error = Diagnostic::error("unknown-label", message);
                     let error = suggest(error, label.text, self.group.labels.keys().copied());
                     self.messages.at(label.here, "", error);
                     return None;
                 }
             },
-            Kind::Either(alternatives) => self.choose(alternatives, section),
-            Kind::Locked(alternatives) => self.locked(alternatives, statement.here, section),
-            Kind::Block(statements) => StmtKind::Block(self.block(statements, section)),
+            StatementKind::Either(alternatives) => self.choose(alternatives, section),
+            StatementKind::Locked(alternatives) => self.locked(alternatives, statement.here, section),
+            StatementKind::Block(statements) => StmtKind::Block(self.block(statements, section)),
         };
         block.push(Stmt::new(kind, span));
         Some(())
@@ -179,7 +180,8 @@ impl<'a> Body<'_, 'a, '_> {
         }
     }
 
-    /// A locked block: atomic if it writes or reads more than once, else no different from its contents.
+    /// A locked block. It is atomic if it writes, or reads more than once. Otherwise it is the same as its
+    /// contents.
     fn locked(&mut self, alternatives: &'a [Vec<Statement<'a>>], here: Here, section: Section) -> StmtKind {
         alternatives.iter().for_each(|body| self.check_locked(body));
         let contents = Contents::of_alternatives(alternatives);
@@ -188,8 +190,8 @@ impl<'a> Body<'_, 'a, '_> {
         }
         if !contents.writes {
             let message =
-                "this locked block reads several times and writes nothing: it will drain the store buffer";
-            let help = "in Memorax it does not; with a `fence` in front of it both agree";
+                "this locked block reads several times and writes nothing; here it drains the store buffer";
+            let help = "in Memorax it does not; with a `fence` before it both tools agree";
             self.messages.at(here, "", Diagnostic::warning("locked-reads", message).help(help));
         }
         let span = here.span;
@@ -199,42 +201,42 @@ impl<'a> Body<'_, 'a, '_> {
         }
     }
 
-    /// Reports what cannot stand in a locked block.
+    /// Reports what is not allowed in a locked block.
     fn check_locked(&mut self, statements: &'a [Statement<'a>]) {
         for statement in statements {
             limits::go_on();
             if let Some(label) = self.label(statement) {
                 let error =
-                    Diagnostic::error("label-in-locked-block", "a label cannot stand in a locked block");
+                    Diagnostic::error("label-in-locked-block", "a label is not allowed in a locked block");
                 self.messages.at(
                     label.here,
                     "",
-                    error.help("the whole block is one step: put the label in front of it"),
+                    error.help("the whole block is one step; put the label before it"),
                 );
             }
             let what = match &statement.kind {
-                Kind::If(_) => "`if`",
-                Kind::While(_) => "`while`",
-                Kind::Goto(_) => "`goto`",
-                Kind::Either(_) => "`either`",
-                Kind::Fence | Kind::StoreFence | Kind::LoadFence => "a fence",
-                Kind::Await(Access::Synchronised, _)
-                | Kind::Load(Access::Synchronised, _)
-                | Kind::Write(Access::Synchronised, _) => "a synchronised access",
-                Kind::Block(statements) => {
+                StatementKind::If(_) => "`if`",
+                StatementKind::While(_) => "`while`",
+                StatementKind::Goto(_) => "`goto`",
+                StatementKind::Either(_) => "`either`",
+                StatementKind::Fence | StatementKind::StoreFence | StatementKind::LoadFence => "a fence",
+                StatementKind::Await(Access::Synchronised, _)
+                | StatementKind::Load(Access::Synchronised, _)
+                | StatementKind::Write(Access::Synchronised, _) => "a synchronised access",
+                StatementKind::Block(statements) => {
                     self.check_locked(statements);
                     continue;
                 }
                 _ => continue,
             };
             let error =
-                Diagnostic::error("not-in-locked-block", format!("{what} cannot stand in a locked block"));
-            let help = "a locked block holds reads, writes, assignments and assumptions; alternatives are separated by `or`";
+                Diagnostic::error("not-in-locked-block", format!("{what} is not allowed in a locked block"));
+            let help = "a locked block can contain reads, writes, assignments and assumptions, with `or` between alternatives";
             self.messages.at(statement.here, "", error.help(help));
         }
     }
 
-    /// A memory location, with what guards it appended to the block.
+    /// A memory location. Its guards are appended to the block.
     fn place(
         &mut self,
         cell: &'a Cell<'a>,
@@ -243,7 +245,7 @@ impl<'a> Body<'_, 'a, '_> {
         block: &mut Block,
     ) -> Maybe<Place> {
         if let Cell::Pointer(pointer, _) = cell {
-            // Undeclared registers are reported before anything is concluded from the pointer.
+            // Undeclared registers are reported before the pointer is analysed.
             self.expr(pointer)?;
         }
         let registers = &*self.registers;
@@ -263,10 +265,10 @@ impl<'a> Body<'_, 'a, '_> {
         }
     }
 
-    /// The place a pointer leads to: address 1 is the variable `[0]`.
+    /// The place that a pointer refers to. Address 1 is the variable `[0]`.
     fn guarded(&mut self, pointer: &Pointer<'a, 'a>, block: &mut Block) -> Maybe<Place> {
         let span = pointer.here.span;
-        // `$p - 1 >= 0` is better said as `$p >= 1`.
+        // Write `$p - 1 >= 0` as `$p >= 1`.
         let shift = match &pointer.sum {
             Some(Linear { constant, terms }) if terms.len() == 1 && terms[0].0 > 0 => *constant,
             _ => 0,
@@ -293,7 +295,7 @@ impl<'a> Body<'_, 'a, '_> {
         Some(Place::new(PlaceKind::Deref(Box::new(address)), span))
     }
 
-    /// A sum plus a constant, in few terms.
+    /// A sum plus a constant, with few terms.
     fn sum(&mut self, sum: &Linear<'a>, plus: Value, here: Here) -> Maybe<Written> {
         let constant = sum.constant.checked_add(plus)?;
         let mut total: Option<Written> = None;
@@ -340,15 +342,14 @@ impl<'a> Body<'_, 'a, '_> {
         Some(Written::new(kind, span))
     }
 
-    /// Warns of a value that the domain does not hold.
+    /// Warns about a value outside the domain.
     fn check_domain(&mut self, domain: Option<(Value, Value)>, value: &Expr<'a>, what: &str) {
         if let Some((lo, hi)) = domain
             && let Some(constant) = constant(value)
             && (constant < lo || hi < constant)
         {
-            let message = format!(
-                "the value {constant} is outside the domain [{lo}:{hi}]: this {what} blocks for ever"
-            );
+            let message =
+                format!("the value {constant} is outside the domain [{lo}:{hi}]: this {what} blocks forever");
             self.messages.at(value.here, "", Diagnostic::warning("outside-domain", message));
         }
     }
@@ -357,9 +358,9 @@ impl<'a> Body<'_, 'a, '_> {
 /// What a locked block does to memory.
 #[derive(Clone, Copy, Default)]
 struct Contents {
-    /// Whether something is written, in any alternative.
+    /// Whether any alternative writes something.
     writes: bool,
-    /// The most reads on one way through it.
+    /// The largest number of reads on one path through it.
     reads: usize,
 }
 
@@ -377,10 +378,10 @@ impl Contents {
         let mut all = Contents::default();
         for statement in body {
             let contents = match &statement.kind {
-                Kind::Await(..) | Kind::Load(..) => Contents { writes: false, reads: 1 },
-                Kind::Write(..) | Kind::Cas(_) => Contents { writes: true, reads: 0 },
-                Kind::Block(body) => Contents::of(body),
-                Kind::Either(alternatives) | Kind::Locked(alternatives) => {
+                StatementKind::Await(..) | StatementKind::Load(..) => Contents { writes: false, reads: 1 },
+                StatementKind::Write(..) | StatementKind::Cas(_) => Contents { writes: true, reads: 0 },
+                StatementKind::Block(body) => Contents::of(body),
+                StatementKind::Either(alternatives) | StatementKind::Locked(alternatives) => {
                     Contents::of_alternatives(alternatives)
                 }
                 _ => Contents::default(),

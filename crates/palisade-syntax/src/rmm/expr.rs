@@ -1,9 +1,9 @@
-//! Tokens to syntax tree: arithmetic and Boolean expressions.
+//! Parses arithmetic and Boolean expressions.
 
 use super::ast::{Expr, ExprKind, Op};
 use super::parser::{Parse, Parser, Reported};
 use super::stream::Mark;
-use super::token::Kind;
+use super::token::TokenKind;
 use crate::limits::MAX_EXPR_DEPTH;
 use palisade_base::Diagnostic;
 
@@ -11,24 +11,24 @@ impl<'a> Parser<'a, '_> {
     /// `e + e - e …`
     pub(super) fn expression(&mut self) -> Parse<Expr<'a>> {
         self.chain(Self::unit, |kind| match kind {
-            Kind::Plus => Some(Op::Add),
-            Kind::Minus => Some(Op::Sub),
+            TokenKind::Plus => Some(Op::Add),
+            TokenKind::Minus => Some(Op::Sub),
             _ => None,
         })
     }
 
     /// `b && b || b …`
     pub(super) fn condition(&mut self) -> Parse<Expr<'a>> {
-        self.chain(Self::conjunction, |kind| (kind == Kind::Bar).then_some(Op::Or))
+        self.chain(Self::conjunction, |kind| (kind == TokenKind::Bar).then_some(Op::Or))
     }
 
     fn conjunction(&mut self) -> Parse<Expr<'a>> {
-        self.chain(Self::literal, |kind| (kind == Kind::And).then_some(Op::And))
+        self.chain(Self::literal, |kind| (kind == TokenKind::And).then_some(Op::And))
     }
 
     /// `b` or `not b`
     fn literal(&mut self) -> Parse<Expr<'a>> {
-        if self.peek() != Kind::Not {
+        if self.peek() != TokenKind::Not {
             return self.atom();
         }
         let start = self.mark();
@@ -41,27 +41,27 @@ impl<'a> Parser<'a, '_> {
     fn atom(&mut self) -> Parse<Expr<'a>> {
         let start = self.mark();
         match self.peek() {
-            Kind::True | Kind::False => {
+            TokenKind::True | TokenKind::False => {
                 let kind = self.next().kind;
-                self.make(start, ExprKind::Bool(kind == Kind::True))
+                self.make(start, ExprKind::Bool(kind == TokenKind::True))
             }
-            Kind::LeftBracket => {
+            TokenKind::LeftBracket => {
                 let open = self.next();
                 let inside = self.nested(Self::condition)?;
-                self.close_with(Kind::RightBracket, open.here)?;
+                self.close_with(TokenKind::RightBracket, open.here)?;
                 Ok(inside)
             }
             _ => {
                 let left = self.expression()?;
                 let op = match self.peek() {
-                    Kind::Equal => Op::Eq,
-                    Kind::NotEqual => Op::Ne,
-                    Kind::Less => Op::Lt,
-                    Kind::LessEqual => Op::Le,
-                    Kind::Greater => Op::Gt,
-                    Kind::GreaterEqual => Op::Ge,
+                    TokenKind::Equal => Op::Eq,
+                    TokenKind::NotEqual => Op::Ne,
+                    TokenKind::Less => Op::Lt,
+                    TokenKind::LessEqual => Op::Le,
+                    TokenKind::Greater => Op::Gt,
+                    TokenKind::GreaterEqual => Op::Ge,
                     _ => {
-                        let help = "conditions compare numbers; they are grouped by `[…]`, numbers by `(…)`";
+                        let help = "a condition compares numbers; group conditions with `[…]` and numbers with `(…)`";
                         self.unexpected("`=`, `!=`, `<`, `>`, `<=` or `>=`", Some(help));
                         return Err(Reported);
                     }
@@ -77,29 +77,30 @@ impl<'a> Parser<'a, '_> {
     fn unit(&mut self) -> Parse<Expr<'a>> {
         let start = self.mark();
         match self.peek() {
-            Kind::Register => {
+            TokenKind::Register => {
                 let register = self.word();
                 self.make(start, ExprKind::Register(register.text))
             }
-            Kind::Number => {
+            TokenKind::Number => {
                 let value = self.number()?;
                 self.make(start, ExprKind::Int(value))
             }
-            Kind::Minus => {
+            TokenKind::Minus => {
                 self.next();
                 let operand = self.nested(Self::unit)?;
                 self.make(start, ExprKind::Neg(Box::new(operand)))
             }
-            Kind::LeftParen => {
+            TokenKind::LeftParen => {
                 let open = self.next();
                 let inside = self.nested(Self::expression)?;
-                self.close_with(Kind::RightParen, open.here)?;
+                self.close_with(TokenKind::RightParen, open.here)?;
                 Ok(inside)
             }
-            Kind::Name => {
+            TokenKind::Name => {
                 let name = self.peek_text();
-                let help =
-                    format!("expressions hold registers only: load it first, `read: ${name} := {name}`");
+                let help = format!(
+                    "expressions can contain only registers; load the variable first: `read: ${name} := {name}`"
+                );
                 self.unexpected("a register or number", Some(&help));
                 Err(Reported)
             }
@@ -110,11 +111,11 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// Operands joined by operators, grouped to the left.
+    /// Parses operands joined by operators, which associate to the left.
     fn chain(
         &mut self,
         operand: fn(&mut Self) -> Parse<Expr<'a>>,
-        operator: fn(Kind) -> Option<Op>,
+        operator: fn(TokenKind) -> Option<Op>,
     ) -> Parse<Expr<'a>> {
         let start = self.mark();
         let mut left = operand(self)?;
@@ -126,7 +127,7 @@ impl<'a> Parser<'a, '_> {
         Ok(left)
     }
 
-    /// An expression that began at a position and ends here.
+    /// Makes an expression that starts at a position and ends here.
     fn make(&mut self, start: Mark, kind: ExprKind<'a>) -> Parse<Expr<'a>> {
         let below = match &kind {
             ExprKind::Register(_) | ExprKind::Int(_) | ExprKind::Bool(_) => 0,
@@ -135,7 +136,7 @@ impl<'a> Parser<'a, '_> {
         };
         if below >= MAX_EXPR_DEPTH {
             let error = Diagnostic::error("too-deep", "this expression has too many operands");
-            self.report_once("", None, error.help("compute it in several steps"));
+            self.report_once("", None, error.help("compute it in several statements"));
             return Err(Reported);
         }
         self.grow(1)?;

@@ -1,8 +1,8 @@
-//! The forbidden combinations of labels as properties.
+//! Turns the forbidden combinations of labels into properties.
 //!
-//! Copies that are alike are often forbidden in every order: `CS CS *; CS * CS; * CS CS`. Combinations that differ only in the
-//! order of the copies of one template, and of which there are all, become one property that counts. This keeps the symmetry of the copies in
-//! sight of a search.
+//! Identical copies are often forbidden in every order: `CS CS *; CS * CS; * CS CS`. If all combinations that
+//! differ only in the order of the copies of one template are present, they become one property that counts.
+//! This lets a search exploit the symmetry of the copies.
 
 use super::ast::{Combination, File};
 use super::memory::{binary, int, suggest};
@@ -19,13 +19,13 @@ use std::sync::Arc;
 
 /// Processes that become one template.
 pub(crate) struct Group<'a> {
-    /// The number of the process in the file.
+    /// The index of the process in the file.
     pub process: usize,
     /// The template.
     pub template: Arc<str>,
     /// The numbers of the processes.
     pub copies: Range<u32>,
-    /// Whether the copies are told apart by a parameter.
+    /// Whether a parameter distinguishes the copies.
     pub by_number: bool,
     /// The labels.
     pub labels: Arc<Labels<'a>>,
@@ -37,7 +37,7 @@ pub(crate) fn properties(file: &File<'_>, groups: &[Group<'_>], messages: &mut M
     let mut seen = HashSet::new();
     let mut good = Vec::new();
     for combination in &file.forbidden {
-        // Without processes there was an error already.
+        // If there are no processes, an error has been reported.
         if total > 0 && check(combination, file, groups, total, messages) {
             let labels: Vec<Option<&str>> = combination.entries.iter().map(|(label, _)| *label).collect();
             if seen.insert(labels) {
@@ -48,7 +48,7 @@ pub(crate) fn properties(file: &File<'_>, groups: &[Group<'_>], messages: &mut M
     if messages.has_errors() {
         return Vec::new();
     }
-    // Combinations that are the same up to the order of copies, in the order of the file.
+    // Combinations that are equal up to the order of copies, in the order of the file.
     let mut classes: Vec<Vec<&Combination<'_>>> = Vec::new();
     let mut class_of = HashMap::new();
     for combination in good {
@@ -71,7 +71,7 @@ pub(crate) fn properties(file: &File<'_>, groups: &[Group<'_>], messages: &mut M
     properties
 }
 
-/// Whether a combination makes sense.
+/// Whether a combination is valid.
 fn check(
     combination: &Combination<'_>,
     file: &File<'_>,
@@ -85,12 +85,12 @@ fn check(
         let there_are =
             if total == 1 { "there is 1 process".to_owned() } else { format!("there are {total} processes") };
         let message = format!("this combination has {entries}, but {there_are}");
-        let help = "each combination names one label, or `*`, per process; combinations are separated by `;`";
+        let help = "write one label, or `*`, per process; separate combinations with `;`";
         messages.at(combination.here, "", Diagnostic::error("wrong-process-count", message).help(help));
         return false;
     }
     let mut sound = true;
-    // A process without code was reported already.
+    // A process without code has been reported.
     for group in groups.iter().filter(|group| !file.processes[group.process].body.is_empty()) {
         for number in group.copies.clone() {
             let (label, here) = combination.entries[number as usize];
@@ -131,7 +131,8 @@ fn tally<'a>(combination: &Combination<'a>, group: &Group<'_>) -> Vec<(Option<&'
     tally
 }
 
-/// How many combinations differ from this one only in the order of copies; `None` if very many.
+/// How many combinations differ from this one only in the order of copies; `None` if there are too many to
+/// count.
 fn orders(combination: &Combination<'_>, groups: &[Group<'_>]) -> Option<u64> {
     let mut orders: u64 = 1;
     for group in groups {
@@ -139,7 +140,7 @@ fn orders(combination: &Combination<'_>, groups: &[Group<'_>]) -> Option<u64> {
         for (_, count) in tally(combination, group) {
             for i in 1..=count {
                 placed += 1;
-                // The product of the first i factors over i! is a whole number.
+                // The product of the first i factors divided by i! is an integer.
                 orders = orders.checked_mul(placed)? / i;
             }
         }
@@ -147,7 +148,8 @@ fn orders(combination: &Combination<'_>, groups: &[Group<'_>]) -> Option<u64> {
     Some(orders)
 }
 
-/// Whether the labels of each template that occur are at different places. Two labels can be at one place in `A: {B: nop}`.
+/// Whether the labels that occur in each template are at different locations. In `A: {B: nop}` two labels are
+/// at the same location.
 fn distinct_labels(combination: &Combination<'_>, groups: &[Group<'_>]) -> bool {
     groups
         .iter()

@@ -1,10 +1,10 @@
-//! Text to tokens.
+//! Turns text into tokens.
 
 use super::messages::Messages;
-use super::token::{CallId, Here, Kind, Token};
+use super::token::{CallId, Here, Token, TokenKind};
 use palisade_base::{Diagnostic, Span, limits};
 
-/// All tokens of a text; the last one is [`Kind::End`].
+/// All tokens of a text; the last one is [`TokenKind::End`].
 pub(crate) fn lex(text: &str, messages: &mut Messages) -> Vec<Token> {
     let mut lexer = Lexer::new(text);
     let mut tokens = Vec::with_capacity(text.len() / 4 + 1);
@@ -12,7 +12,7 @@ pub(crate) fn lex(text: &str, messages: &mut Messages) -> Vec<Token> {
         limits::go_on();
         let token = lexer.next(messages);
         tokens.push(token);
-        if token.kind == Kind::End {
+        if token.kind == TokenKind::End {
             return tokens;
         }
     }
@@ -25,7 +25,7 @@ pub(crate) struct Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
-    /// Starts at the start of the text.
+    /// A lexer at the start of the text.
     pub fn new(text: &'a str) -> Lexer<'a> {
         Lexer { text, at: 0 }
     }
@@ -35,7 +35,7 @@ impl<'a> Lexer<'a> {
         self.at = self.text.len();
     }
 
-    /// The next token; [`Kind::End`] at the end, again and again.
+    /// The next token. At the end it returns [`TokenKind::End`] repeatedly.
     pub fn next(&mut self, messages: &mut Messages) -> Token {
         let text = self.text;
         let bytes = text.as_bytes();
@@ -43,7 +43,7 @@ impl<'a> Lexer<'a> {
         loop {
             let start = at;
             let kind = match bytes.get(at) {
-                None => Kind::End,
+                None => TokenKind::End,
                 Some(b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c) => {
                     at += 1;
                     continue;
@@ -54,18 +54,18 @@ impl<'a> Lexer<'a> {
                 }
                 Some(b'a'..=b'z' | b'A'..=b'Z' | b'_') => {
                     at = word_end(bytes, at);
-                    Kind::of_word(&text[start..at])
+                    TokenKind::of_word(&text[start..at])
                 }
                 Some(b'0'..=b'9') => {
                     let len = bytes[at..].iter().position(|b| !b.is_ascii_digit());
                     at = len.map_or(bytes.len(), |len| at + len);
-                    Kind::Number
+                    TokenKind::Number
                 }
                 Some(b'$') => {
                     at = word_end(bytes, at + 1);
                     if at == start + 1 {
                         let error =
-                            Diagnostic::error("unexpected-character", "a `$` without a register's name");
+                            Diagnostic::error("unexpected-character", "a `$` without the name of a register");
                         messages.at(
                             plain(start, at),
                             "",
@@ -73,7 +73,7 @@ impl<'a> Lexer<'a> {
                         );
                         continue;
                     }
-                    Kind::Register
+                    TokenKind::Register
                 }
                 Some(_) => match operator(&bytes[at..]) {
                     Some((kind, len)) => {
@@ -92,7 +92,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-fn token(kind: Kind, start: usize, end: usize) -> Token {
+fn token(kind: TokenKind, start: usize, end: usize) -> Token {
     let here = plain(start, end);
     Token { kind, text: here.span, here }
 }
@@ -106,35 +106,35 @@ fn word_end(bytes: &[u8], start: usize) -> usize {
     len.map_or(bytes.len(), |len| start + len)
 }
 
-fn operator(bytes: &[u8]) -> Option<(Kind, usize)> {
+fn operator(bytes: &[u8]) -> Option<(TokenKind, usize)> {
     let two = match bytes {
-        [b':', b'=', ..] => Some(Kind::Assign),
-        [b'|', b'|', ..] => Some(Kind::Bar),
-        [b'&', b'&', ..] => Some(Kind::And),
-        [b'!', b'=', ..] => Some(Kind::NotEqual),
-        [b'<', b'=', ..] => Some(Kind::LessEqual),
-        [b'>', b'=', ..] => Some(Kind::GreaterEqual),
+        [b':', b'=', ..] => Some(TokenKind::Assign),
+        [b'|', b'|', ..] => Some(TokenKind::Bar),
+        [b'&', b'&', ..] => Some(TokenKind::And),
+        [b'!', b'=', ..] => Some(TokenKind::NotEqual),
+        [b'<', b'=', ..] => Some(TokenKind::LessEqual),
+        [b'>', b'=', ..] => Some(TokenKind::GreaterEqual),
         _ => None,
     };
     if let Some(kind) = two {
         return Some((kind, 2));
     }
     let kind = match bytes[0] {
-        b'=' => Kind::Equal,
-        b'(' => Kind::LeftParen,
-        b')' => Kind::RightParen,
-        b',' => Kind::Comma,
-        b'-' => Kind::Minus,
-        b'*' => Kind::Star,
-        b';' => Kind::Semicolon,
-        b':' => Kind::Colon,
-        b'{' => Kind::LeftBrace,
-        b'}' => Kind::RightBrace,
-        b'<' => Kind::Less,
-        b'>' => Kind::Greater,
-        b'+' => Kind::Plus,
-        b'[' => Kind::LeftBracket,
-        b']' => Kind::RightBracket,
+        b'=' => TokenKind::Equal,
+        b'(' => TokenKind::LeftParen,
+        b')' => TokenKind::RightParen,
+        b',' => TokenKind::Comma,
+        b'-' => TokenKind::Minus,
+        b'*' => TokenKind::Star,
+        b';' => TokenKind::Semicolon,
+        b':' => TokenKind::Colon,
+        b'{' => TokenKind::LeftBrace,
+        b'}' => TokenKind::RightBrace,
+        b'<' => TokenKind::Less,
+        b'>' => TokenKind::Greater,
+        b'+' => TokenKind::Plus,
+        b'[' => TokenKind::LeftBracket,
+        b']' => TokenKind::RightBracket,
         _ => return None,
     };
     Some((kind, 1))
@@ -145,14 +145,14 @@ fn comment_end(text: &str, start: usize, messages: &mut Messages) -> usize {
     match text[start + 2..].find("*/") {
         Some(len) => start + 2 + len + 2,
         None => {
-            let error = Diagnostic::error("unterminated-comment", "this comment never ends");
+            let error = Diagnostic::error("unterminated-comment", "this comment is not closed");
             messages.at(plain(start, start + 2), "it begins here", error.help("end it with `*/`"));
             text.len()
         }
     }
 }
 
-/// Skips characters that begin no token, with one message for the whole run of them.
+/// Skips characters that cannot start a token, with one message for all of them.
 fn garbage(text: &str, start: usize, messages: &mut Messages) -> usize {
     let begins_token =
         |c: char| c.is_ascii_alphanumeric() || c.is_ascii_whitespace() || "_$=(),-*;:{}<>+[]/".contains(c);
@@ -187,16 +187,16 @@ fn garbage(text: &str, start: usize, messages: &mut Messages) -> usize {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: &[Kind]) {
+    fn check(text: &str, expected: &[TokenKind]) {
         let mut messages = Messages::default();
-        let kinds: Vec<Kind> = lex(text, &mut messages).iter().map(|token| token.kind).collect();
-        assert_eq!(kinds.split_last(), Some((&Kind::End, expected)), "{text}");
+        let kinds: Vec<TokenKind> = lex(text, &mut messages).iter().map(|token| token.kind).collect();
+        assert_eq!(kinds.split_last(), Some((&TokenKind::End, expected)), "{text}");
         assert!(!messages.has_errors(), "{text}");
     }
 
     #[test]
     fn words_numbers_and_operators() {
-        use Kind::*;
+        use TokenKind::*;
         check("", &[]);
         check("x:=$r0+12/**/;", &[Name, Assign, Register, Plus, Number, Semicolon]);
         check("locked slocked read_x", &[Locked, StoreLocked, Name]);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_an_error_and_skipped() {
+    fn invalid_characters_are_reported_and_skipped() {
         for text in ["a ? b", "a § b", "a $ b", "a ! b", "a / b", "a ?§\u{0}\u{ffff} b"] {
             let mut messages = Messages::default();
             assert_eq!(lex(text, &mut messages).len(), 3, "{text}");

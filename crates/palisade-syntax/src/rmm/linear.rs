@@ -1,9 +1,9 @@
-//! Arithmetic expressions as sums. Since `.rmm` only adds and subtracts, every expression is one.
+//! Arithmetic expressions as sums. `.rmm` only adds and subtracts, so every expression is a sum.
 
 use super::ast::{Expr, ExprKind, Op};
 use palisade_program::Value;
 
-/// The value of an expression without registers; `None` if there are some, or it overflows.
+/// The value of an expression without registers; `None` if it has registers or overflows.
 pub(crate) fn constant(expr: &Expr<'_>) -> Option<Value> {
     match &expr.kind {
         ExprKind::Int(value) => Some(*value),
@@ -23,7 +23,7 @@ pub(crate) struct Linear<'a> {
 }
 
 impl<'a> Linear<'a> {
-    /// The sum an expression is; `None` if its constant overflows.
+    /// The sum that equals an expression; `None` if its constant overflows.
     pub fn of(expr: &Expr<'a>) -> Option<Linear<'a>> {
         let mut sum = Linear { constant: 0, terms: Vec::new() };
         sum.add(1, expr)?;
@@ -44,12 +44,12 @@ impl<'a> Linear<'a> {
         Some(())
     }
 
-    /// The value, if it does not depend on registers.
+    /// The value, if there are no registers in it.
     pub fn value(&self) -> Option<Value> {
         self.terms.is_empty().then_some(self.constant)
     }
 
-    /// Least and greatest value for registers in their domains; `None` where there is no bound.
+    /// The smallest and largest value for registers in their domains; `None` if there is no bound.
     pub fn bounds(&self, domain: impl Fn(&str) -> Option<(Value, Value)>) -> Option<(Value, Value)> {
         self.terms.iter().try_fold((self.constant, self.constant), |(least, greatest), (sign, name)| {
             let (lo, hi) = domain(name)?;

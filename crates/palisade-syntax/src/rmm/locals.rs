@@ -1,9 +1,9 @@
-//! Memory of the processes: `x[my]` and `x[N]`.
+//! The memory of processes: `x[my]` and `x[N]`.
 //!
-//! A variable that every process declares with the same domain becomes one array with a cell per process. Otherwise
-//! each process's copy is a variable of its own.
+//! A variable that every process declares with the same domain becomes one array with a cell per process.
+//! Otherwise each process's copy becomes a separate variable.
 
-use super::ast::{Cell, Declaration, Kind, Process, Statement, Word};
+use super::ast::{Cell, Declaration, Process, Statement, StatementKind, Word};
 use super::memory::{declared_type, initial};
 use super::messages::Messages;
 use super::names::Names;
@@ -17,29 +17,29 @@ use std::sync::Arc;
 
 /// The copies of one variable.
 struct Local<'a> {
-    /// Who declares it: the number of the process in the file, and how.
+    /// The processes that declare it, by their index in the file, and their declarations.
     declared: Vec<(usize, &'a Declaration<'a>)>,
     layout: Layout,
 }
 
 enum Layout {
-    /// One array for all.
+    /// One array for all processes.
     Array(Arc<str>),
-    /// One variable per process that declares it, by number of the process.
+    /// One variable per process that declares it, by the number of the process.
     Scalars(FxHashMap<u32, Arc<str>>),
 }
 
 /// The memory of the processes.
 pub(crate) struct Locals<'a> {
     by_name: FxHashMap<&'a str, Local<'a>>,
-    /// The numbers of the copies of each process of the file.
+    /// For each process of the file, the numbers of its copies.
     numbers: Vec<Range<u32>>,
 }
 
 /// How a process addresses its memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Addressing {
-    /// Not at all: its copies are alike.
+    /// Not at all. Its copies are identical.
     None,
     /// By an index that depends on the number of the process.
     Indexed,
@@ -47,17 +47,17 @@ pub(crate) enum Addressing {
     Named,
 }
 
-/// What a mention of a local variable means to a process: the variable or the array, and for an array the index.
+/// What a mention of a local variable means to a process.
 pub(crate) enum Copy {
     /// A variable.
     Scalar(Arc<str>),
     /// A cell of an array, the same for all copies of the process.
     Fixed(Arc<str>, Value),
-    /// The cell with the number of the process.
+    /// The cell whose index is the number of the process.
     Own(Arc<str>),
     /// The cell `n + (me <= n)`.
     Other(Arc<str>, Value),
-    /// The cell `sum - me`: that of the other one of two copies.
+    /// The cell `sum - me`, which belongs to the other one of two copies.
     Opposite(Arc<str>, Value),
 }
 
@@ -95,7 +95,7 @@ impl<'a> Locals<'a> {
         }
         let mut locals = Locals { by_name: FxHashMap::default(), numbers };
         for name in order {
-            let declared = declarations.remove(name).expect("it was declared");
+            let declared = declarations.remove(name).expect("the variable was declared");
             locals.lay_out(name, declared, names, shared);
         }
         locals
@@ -159,7 +159,7 @@ impl<'a> Locals<'a> {
         self.numbers[process].clone()
     }
 
-    /// Whether some process has a variable of that name.
+    /// Whether some process has a variable with that name.
     pub fn has(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
     }
@@ -169,20 +169,20 @@ impl<'a> Locals<'a> {
         self.by_name.keys().copied()
     }
 
-    /// How the statements of a process address memory of processes.
+    /// How the statements of a process address the memory of processes.
     pub fn addressing(&self, statements: &[Statement<'a>]) -> Addressing {
         let of = |statement: &Statement<'a>| match &statement.kind {
-            Kind::Await(_, parts) | Kind::Write(_, parts) => self.addressing_of(&parts.0),
-            Kind::Load(_, parts) => self.addressing_of(&parts.1),
-            Kind::Cas(parts) => self.addressing_of(&parts.0),
-            Kind::If(parts) => self.addressing(&parts.1).max(self.addressing(&parts.2)),
-            Kind::While(parts) => self.addressing(&parts.1),
-            Kind::Either(alternatives) | Kind::Locked(alternatives) => alternatives
+            StatementKind::Await(_, parts) | StatementKind::Write(_, parts) => self.addressing_of(&parts.0),
+            StatementKind::Load(_, parts) => self.addressing_of(&parts.1),
+            StatementKind::Cas(parts) => self.addressing_of(&parts.0),
+            StatementKind::If(parts) => self.addressing(&parts.1).max(self.addressing(&parts.2)),
+            StatementKind::While(parts) => self.addressing(&parts.1),
+            StatementKind::Either(alternatives) | StatementKind::Locked(alternatives) => alternatives
                 .iter()
                 .map(|alternative| self.addressing(alternative))
                 .max()
                 .unwrap_or(Addressing::None),
-            Kind::Block(statements) => self.addressing(statements),
+            StatementKind::Block(statements) => self.addressing(statements),
             _ => Addressing::None,
         };
         statements.iter().map(of).max().unwrap_or(Addressing::None)
@@ -198,7 +198,7 @@ impl<'a> Locals<'a> {
         }
     }
 
-    /// What `x[my]` means to copies of a process with these numbers, and its domain.
+    /// What `x[my]` means to the copies with these numbers, and its domain.
     pub fn own(
         &self,
         name: Word<'a>,
@@ -215,7 +215,8 @@ impl<'a> Locals<'a> {
         Some((copy, domain))
     }
 
-    /// What `x[n]` means to copies with these numbers, and its domain; or what is wrong with it.
+    /// What `x[n]` means to the copies with these numbers, and its domain. Reports an error if there is no
+    /// such variable.
     pub fn other(
         &self,
         name: Word<'a>,
@@ -228,9 +229,9 @@ impl<'a> Locals<'a> {
         let Some(n) = u32::try_from(n).ok().filter(|n| *n < others) else {
             let message = match others {
                 0 => "there is no other process".to_owned(),
-                1 => format!("there is only one other process, so only `{}[0]`", name.text),
+                1 => format!("there is only one other process, so only `{}[0]` exists", name.text),
                 _ => format!(
-                    "there are only {others} other processes, `{0}[0]` to `{0}[{1}]`",
+                    "there are only {others} other processes: `{0}[0]` to `{0}[{1}]`",
                     name.text,
                     others - 1
                 ),
@@ -238,7 +239,7 @@ impl<'a> Locals<'a> {
             messages.at(here, "", Diagnostic::error("no-such-process", message));
             return None;
         };
-        // To those with a number up to n it is process n + 1, to the later ones process n.
+        // For processes with a number up to n it is process n + 1, for later ones process n.
         let owners = [(copies.start <= n).then_some(n + 1), (copies.end - 1 > n).then_some(n)];
         let local = self.by_name.get(name.text)?;
         let mut domain = None;
@@ -249,7 +250,7 @@ impl<'a> Locals<'a> {
                 None => {
                     let message = format!("process {owner} has no variable `{}`", name.text);
                     let error = Diagnostic::error("unknown-variable", message);
-                    let help = format!("`{}[{n}]` is that of process {owner} here", name.text);
+                    let help = format!("`{}[{n}]` means the variable of process {owner} here", name.text);
                     messages.at(here, "", error.help(help));
                     return None;
                 }
@@ -273,7 +274,7 @@ impl<'a> Locals<'a> {
 }
 
 impl<'a> Local<'a> {
-    /// How a process of the file declares it.
+    /// The declaration in a process of the file.
     fn by_process(&self, process: usize) -> Option<&'a Declaration<'a>> {
         let at = self.declared.binary_search_by_key(&process, |(by, _)| *by).ok()?;
         Some(self.declared[at].1)

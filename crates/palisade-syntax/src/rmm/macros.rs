@@ -1,25 +1,25 @@
 //! Macros: `macro NAME(params) … endmacro` and `NAME(args)`.
 //!
-//! A macro's text and its arguments are sequences of tokens; they need not be whole statements or expressions. A
-//! parameter is replaced where it stands in the macro's text, an argument is read again for further calls, and what an
-//! argument brings in is not searched for parameters.
+//! The body of a macro and its arguments are sequences of tokens. They need not be whole statements or
+//! expressions. A parameter is replaced where it appears in the macro's body. Macro calls in an argument are
+//! expanded too, but parameter names in an argument are not replaced.
 //!
-//! *Invariant*: tokens that come out of a macro carry the call, and a place inside the macro's text.
+//! *Invariant*: a token that comes from a macro carries the call, and a position in the macro's body.
 //!
-//! *Cost*: linear in what comes out. Calls within calls can make that exponential, so there is a limit.
+//! *Cost*: linear in the output. Nested calls can make that exponential, so there is a limit.
 
 use super::lexer::lex;
 use super::messages::Messages;
 use super::stream::Stream;
-use super::token::{CallId, Here, Kind, Token};
+use super::token::{CallId, Here, Token, TokenKind};
 use palisade_base::Diagnostic;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// How many tokens macros may bring in, counting every time one is moved.
+/// How many tokens macros can produce, counting every time a token is moved.
 const MAX_MOVES: usize = 8_000_000;
 
-/// The tokens without macros; `None` if there would be too many.
+/// The tokens with macros expanded; `None` if there would be too many.
 pub(crate) fn expand<'a>(text: &'a str, messages: &mut Messages) -> Option<Stream<'a>> {
     if !text.contains("macro") {
         return Some(Stream::of_text(text, messages));
@@ -52,11 +52,11 @@ struct Definition<'a> {
     active: bool,
 }
 
-/// Where tokens come from; the innermost is on top.
+/// A source of tokens. The innermost is on top.
 enum Feed {
     /// The file itself, always at the bottom.
     File { at: usize },
-    /// The text of a macro.
+    /// The body of a macro.
     Body { definition: usize, at: usize, args: Vec<Range<usize>>, call: CallId },
     /// An argument in place of a parameter.
     Argument { at: usize, end: usize, here: Here },
@@ -81,23 +81,23 @@ impl<'a> Expander<'a, '_> {
         loop {
             let token = self.next();
             if self.moves > MAX_MOVES {
-                let error = Diagnostic::error("macro-too-large", "the macros grow beyond all bounds");
-                let help = format!("calls within calls may bring in up to {MAX_MOVES} words and signs");
+                let error = Diagnostic::error("macro-too-large", "the expansion of macros is too large");
+                let help = format!("nested calls can produce at most {MAX_MOVES} tokens");
                 self.messages.at(token.here, "", error.help(help));
                 return None;
             }
             match token.kind {
-                Kind::Macro => self.define(token),
-                Kind::EndMacro => {
+                TokenKind::Macro => self.define(token),
+                TokenKind::EndMacro => {
                     let error = Diagnostic::error("unexpected-token", "`endmacro` without `macro`");
                     self.messages.at(token.here, "", error);
                 }
-                Kind::Name if self.by_name.contains_key(token.text(self.text)) => {
+                TokenKind::Name if self.by_name.contains_key(token.text(self.text)) => {
                     if !self.call(token) {
-                        out.push(Token { kind: Kind::Broken, ..token });
+                        out.push(Token { kind: TokenKind::Broken, ..token });
                     }
                 }
-                Kind::End => {
+                TokenKind::End => {
                     out.push(token);
                     return Some(out);
                 }
@@ -106,16 +106,16 @@ impl<'a> Expander<'a, '_> {
         }
     }
 
-    /// The next token, parameters replaced.
+    /// The next token, with parameters replaced.
     fn next(&mut self) -> Token {
         if let Some(token) = self.put_back.take() {
             return token;
         }
         loop {
-            match self.feeds.last_mut().expect("the file is always there") {
+            match self.feeds.last_mut().expect("the file is always the first feed") {
                 Feed::File { at } => {
                     let token = self.lexed[*at];
-                    *at += usize::from(token.kind != Kind::End);
+                    *at += usize::from(token.kind != TokenKind::End);
                     return token;
                 }
                 Feed::Body { definition, at, args, call } => {
@@ -129,7 +129,7 @@ impl<'a> Expander<'a, '_> {
                     *at += 1;
                     self.moves += 1;
                     let here = Here { span: token.here.span, call: *call };
-                    let param = (token.kind == Kind::Name)
+                    let param = (token.kind == TokenKind::Name)
                         .then(|| definition.params.iter().position(|param| *param == token.text(self.text)))
                         .flatten();
                     match param.map(|param| args[param].clone()) {
@@ -153,15 +153,15 @@ impl<'a> Expander<'a, '_> {
         }
     }
 
-    /// Reads a definition; `macro` was read. Since definitions do not nest, it stands in the file itself.
+    /// Parses a definition after `macro`. Definitions do not nest, so this is always in the file itself.
     fn define(&mut self, start: Token) {
         let name = self.next();
         let mut usable = self.is_name(name, "the macro's name");
         let mut params = Vec::new();
         let mut token = if usable { self.next() } else { name };
-        if token.kind == Kind::LeftParen {
+        if token.kind == TokenKind::LeftParen {
             token = self.next();
-            while token.kind != Kind::RightParen {
+            while token.kind != TokenKind::RightParen {
                 if !self.is_name(token, "a parameter or `)`") {
                     usable = false;
                     break;
@@ -170,13 +170,13 @@ impl<'a> Expander<'a, '_> {
                 if params.contains(&param) {
                     let error = Diagnostic::error(
                         "duplicate-name",
-                        format!("the parameter `{param}` is named twice"),
+                        format!("the parameter `{param}` is declared twice"),
                     );
                     self.messages.at(token.here, "", error);
                 }
                 params.push(param);
                 token = self.next();
-                if token.kind == Kind::Comma {
+                if token.kind == TokenKind::Comma {
                     token = self.next();
                 }
             }
@@ -187,28 +187,28 @@ impl<'a> Expander<'a, '_> {
             self.unexpected(token, "`(`");
         }
         let Feed::File { at } = self.feeds[0] else { unreachable!("the file is the first feed") };
-        let first = at - usize::from(token.kind != Kind::End);
+        let first = at - usize::from(token.kind != TokenKind::End);
         let mut end = first;
-        while !matches!(self.lexed[end].kind, Kind::EndMacro | Kind::End) {
-            if self.lexed[end].kind == Kind::Macro {
+        while !matches!(self.lexed[end].kind, TokenKind::EndMacro | TokenKind::End) {
+            if self.lexed[end].kind == TokenKind::Macro {
                 let error = Diagnostic::error("unexpected-token", "a macro cannot be defined inside a macro");
                 let help = "end the first one with `endmacro`";
                 self.messages.at_both(
                     self.lexed[end].here,
                     "",
-                    Some((start.here, "this one is not finished")),
+                    Some((start.here, "this macro is not closed")),
                     error.help(help),
                 );
                 usable = false;
             }
             end += 1;
         }
-        if self.lexed[end].kind == Kind::End {
-            let error = Diagnostic::error("unterminated-macro", "this macro never ends");
+        if self.lexed[end].kind == TokenKind::End {
+            let error = Diagnostic::error("unterminated-macro", "this macro is not closed");
             self.messages.at(start.here, "it begins here", error.help("end it with `endmacro`"));
             usable = false;
         }
-        self.feeds[0] = Feed::File { at: end + usize::from(self.lexed[end].kind == Kind::EndMacro) };
+        self.feeds[0] = Feed::File { at: end + usize::from(self.lexed[end].kind == TokenKind::EndMacro) };
         if !usable {
             return;
         }
@@ -223,17 +223,18 @@ impl<'a> Expander<'a, '_> {
         self.definitions.push(Definition { params, body: first..end, name: name.here, active: false });
     }
 
-    /// Reads the arguments of a call and starts on its text; the name was read. Says whether it worked.
+    /// Parses the arguments of a call after its name, and starts to expand its body. Returns whether that
+    /// worked.
     fn call(&mut self, name: Token) -> bool {
         let word = name.text(self.text);
         let index = self.by_name[word];
         let open = self.next();
-        if open.kind != Kind::LeftParen {
+        if open.kind != TokenKind::LeftParen {
             let error = Diagnostic::error(
                 "unexpected-token",
-                format!("the macro `{word}` is named without arguments"),
+                format!("the macro `{word}` is used without arguments"),
             );
-            let help = format!("call it as `{word}(…)`, or call the other thing differently");
+            let help = format!("call it as `{word}(…)`, or rename the macro or the other item");
             self.messages.at_both(
                 name.here,
                 "",
@@ -257,7 +258,7 @@ impl<'a> Expander<'a, '_> {
             self.messages.at(
                 name.here,
                 "",
-                error.help("macros are copied into the text, so they cannot recurse"),
+                error.help("macros are expanded in place, so they cannot be recursive"),
             );
             return false;
         }
@@ -269,7 +270,7 @@ impl<'a> Expander<'a, '_> {
         true
     }
 
-    /// Reads arguments up to the closing parenthesis; `None` if the file ends before it.
+    /// Parses arguments up to the closing parenthesis; `None` if the file ends before it.
     fn arguments(&mut self, name: Token) -> Option<Vec<Range<usize>>> {
         let mut args = Vec::new();
         let mut start = self.pool.len();
@@ -277,18 +278,18 @@ impl<'a> Expander<'a, '_> {
         loop {
             let token = self.next();
             let ends_argument = match token.kind {
-                Kind::Comma => nesting == 1,
-                Kind::LeftParen => {
+                TokenKind::Comma => nesting == 1,
+                TokenKind::LeftParen => {
                     nesting += 1;
                     false
                 }
-                Kind::RightParen => {
+                TokenKind::RightParen => {
                     nesting -= 1;
                     nesting == 0
                 }
-                Kind::End | Kind::Macro | Kind::EndMacro => {
+                TokenKind::End | TokenKind::Macro | TokenKind::EndMacro => {
                     let error =
-                        Diagnostic::error("unterminated-call", "the arguments of this call never end");
+                        Diagnostic::error("unterminated-call", "the arguments of this call are not closed");
                     self.messages.at(name.here, "", error.help("end them with `)`"));
                     self.put_back = Some(token);
                     return None;
@@ -300,7 +301,7 @@ impl<'a> Expander<'a, '_> {
                 continue;
             }
             let end = self.pool.len();
-            let none_at_all = token.kind == Kind::RightParen && args.is_empty() && end == start;
+            let none_at_all = token.kind == TokenKind::RightParen && args.is_empty() && end == start;
             if end == start && !none_at_all {
                 let error = Diagnostic::error("empty-argument", "an argument of a macro is empty");
                 self.messages.at(token.here, "", error);
@@ -308,7 +309,7 @@ impl<'a> Expander<'a, '_> {
             if !none_at_all {
                 args.push(start..end);
             }
-            if token.kind == Kind::RightParen {
+            if token.kind == TokenKind::RightParen {
                 return Some(args);
             }
             start = end;
@@ -316,15 +317,15 @@ impl<'a> Expander<'a, '_> {
     }
 
     fn is_name(&mut self, token: Token, expected: &str) -> bool {
-        if token.kind != Kind::Name {
+        if token.kind != TokenKind::Name {
             self.unexpected(token, expected);
         }
-        token.kind == Kind::Name
+        token.kind == TokenKind::Name
     }
 
     fn unexpected(&mut self, token: Token, expected: &str) {
         let message = format!("expected {expected}, found {}", token.kind.describe());
-        let help = "macros are written `macro NAME(a,b) … endmacro`";
+        let help = "write `macro NAME(a,b) … endmacro`";
         self.messages.at(token.here, "", Diagnostic::error("unexpected-token", message).help(help));
     }
 }
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn nonsense_is_rejected() {
         let check = |text: &str, id: &'static str| assert_eq!(words(text), Err(vec![id]), "{text}");
         check("macro m(x) x endmacro m()", "wrong-arity");
         check("macro m(x) x endmacro m(1,2)", "wrong-arity");

@@ -1,7 +1,8 @@
-//! Memory: the variables of a file, and what a memory location means.
+//! Memory: the variables of a file, and what a memory location refers to.
 //!
-//! Global variables are declared first, in the order of the file, so that the variable `[i]` has the address `i + 1`. A pointer that
-//! may miss them is guarded by an assumption: elsewhere it blocks, it never reaches the memory of a process.
+//! Global variables are declared first, in the order of the file, so the variable `[i]` has the address `i +
+//! 1`. A pointer that may miss them is guarded by an assumption. If it points elsewhere, it blocks, and it
+//! never reaches the memory of a process.
 
 use super::ast::{Cell, Declaration, Expr, File, Word};
 use super::linear::Linear;
@@ -22,16 +23,16 @@ use std::sync::Arc;
 
 /// The memory of a file.
 pub(crate) struct Memory<'a> {
-    /// Global variables by name, as positions in `globals`.
+    /// Global variables by name, as indices into `globals`.
     by_name: FxHashMap<&'a str, usize>,
     globals: Vec<(Arc<str>, &'a Declaration<'a>)>,
-    /// Memory of the processes.
+    /// The memory of the processes.
     pub locals: Locals<'a>,
 }
 
-/// Which process asks, and what is known of its registers.
+/// The process that a location belongs to, and what is known about its registers.
 pub(crate) struct View<'v> {
-    /// The number of the process in the file.
+    /// The index of the process in the file.
     pub process: usize,
     /// The numbers of the copies that the statement is translated for.
     pub copies: &'v Range<u32>,
@@ -42,24 +43,24 @@ pub(crate) struct View<'v> {
 }
 
 /// A memory location as a place of the written form.
-pub(crate) struct Found<'a, 'e> {
-    /// The variable or array cell; `None` for a pointer, see there.
+pub(crate) struct ResolvedCell<'a, 'e> {
+    /// The variable or array cell, or a pointer that depends on registers.
     pub place: Result<Place, Pointer<'a, 'e>>,
-    /// Its domain, if it is one variable with a finite one.
+    /// Its domain, if it is one variable with a finite domain.
     pub domain: Option<(Value, Value)>,
 }
 
 /// A pointer that depends on registers.
 pub(crate) struct Pointer<'a, 'e> {
-    /// The pointer as it was written.
+    /// The pointer as written.
     pub expr: &'e Expr<'a>,
-    /// The pointer as a sum, if it is not too long.
+    /// The pointer as a sum, unless it is too long.
     pub sum: Option<Linear<'a>>,
-    /// Whether it may be negative.
+    /// Whether it can be negative.
     pub from_below: bool,
-    /// The number of global variables, if it may reach that.
+    /// The number of global variables, if the pointer can be that large.
     pub from_above: Option<Value>,
-    /// Its place.
+    /// Its place in the text.
     pub here: Here,
 }
 
@@ -94,7 +95,7 @@ impl<'a> Memory<'a> {
         {
             if declaration.init.is_none() && declaration.domain.is_none() {
                 let name = declaration.name.text;
-                let message = format!("`{name}` can begin with any of infinitely many values");
+                let message = format!("`{name}` can start with infinitely many values");
                 let error = Diagnostic::error("any-without-domain", message);
                 let help = format!("give it a domain, such as `{name} = * : [0:3]`, or an initial value");
                 messages.at(declaration.name.here, "", error.help(help));
@@ -104,13 +105,13 @@ impl<'a> Memory<'a> {
         Memory { by_name, globals, locals }
     }
 
-    /// What a memory location means to a process; `None` if something is wrong with it.
+    /// What a memory location means to a process; `None` if there is an error.
     pub fn find<'e>(
         &self,
         cell: &'e Cell<'a>,
         view: &View<'_>,
         messages: &mut Messages,
-    ) -> Option<Found<'a, 'e>> {
+    ) -> Option<ResolvedCell<'a, 'e>> {
         match cell {
             Cell::Global(name) => match self.by_name.get(name.text) {
                 Some(global) => Some(self.global(*global, name.here)),
@@ -120,7 +121,7 @@ impl<'a> Memory<'a> {
                 }
             },
             Cell::Own(name, here) => match self.locals.own(*name, view.process, view.copies) {
-                Some((copy, domain)) => Some(Found { place: Ok(place(copy, view, *here)), domain }),
+                Some((copy, domain)) => Some(ResolvedCell { place: Ok(place(copy, view, *here)), domain }),
                 None => {
                     self.unknown_local(*name, *here, messages);
                     None
@@ -132,16 +133,16 @@ impl<'a> Memory<'a> {
                     return None;
                 }
                 let (copy, domain) = self.locals.other(*name, *n, *here, view.copies, messages)?;
-                Some(Found { place: Ok(place(copy, view, *here)), domain })
+                Some(ResolvedCell { place: Ok(place(copy, view, *here)), domain })
             }
             Cell::Pointer(pointer, here) => self.pointer(pointer, *here, view, messages),
         }
     }
 
-    fn global<'e>(&self, global: usize, here: Here) -> Found<'a, 'e> {
+    fn global<'e>(&self, global: usize, here: Here) -> ResolvedCell<'a, 'e> {
         let (name, declaration) = &self.globals[global];
         let kind = PlaceKind::Named(Name::new(Arc::clone(name), here.span));
-        Found { place: Ok(Place::new(kind, here.span)), domain: declaration.domain }
+        ResolvedCell { place: Ok(Place::new(kind, here.span)), domain: declaration.domain }
     }
 
     fn pointer<'e>(
@@ -150,17 +151,17 @@ impl<'a> Memory<'a> {
         here: Here,
         view: &View<'_>,
         messages: &mut Messages,
-    ) -> Option<Found<'a, 'e>> {
+    ) -> Option<ResolvedCell<'a, 'e>> {
         let count = Value::try_from(self.globals.len()).expect("the globals fit into memory");
         let sum = Linear::of(pointer);
         let bounds = sum.as_ref().and_then(|sum| sum.bounds(view.domain));
         if count == 0 || bounds.is_some_and(|(least, greatest)| greatest < 0 || count <= least) {
             let message = if count == 0 {
-                "there is no global variable to point to".to_owned()
+                "this pointer has no target: there are no global variables".to_owned()
             } else {
-                format!("this points to no global variable: they are [0] to [{}]", count - 1)
+                format!("this does not point to a global variable; they are [0] to [{}]", count - 1)
             };
-            let help = "`[i]` is the i-th variable of the global section `data`, from 0";
+            let help = "`[i]` is the variable with index i in the global section `data`, from 0";
             messages.at(here, "", Diagnostic::error("invalid-pointer", message).help(help));
             return None;
         }
@@ -172,7 +173,10 @@ impl<'a> Memory<'a> {
         let from_below = bounds.is_none_or(|(least, _)| least < 0);
         let from_above = bounds.is_none_or(|(_, greatest)| count <= greatest).then_some(count);
         let sum = sum.filter(|sum| sum.terms.len() <= 4);
-        Some(Found { place: Err(Pointer { expr: pointer, sum, from_below, from_above, here }), domain: None })
+        Some(ResolvedCell {
+            place: Err(Pointer { expr: pointer, sum, from_below, from_above, here }),
+            domain: None,
+        })
     }
 
     fn unknown(&self, name: Word<'a>, messages: &mut Messages) {
@@ -180,7 +184,7 @@ impl<'a> Memory<'a> {
         let error = Diagnostic::error("unknown-variable", format!("there is no global variable `{word}`"));
         let error = if self.locals.has(word) {
             error.help(format!(
-                "`{word}` belongs to processes: `{word}[my]` is the own one, `{word}[0]` another's"
+                "`{word}` belongs to processes: `{word}[my]` is the process's own, `{word}[0]` that of another process"
             ))
         } else {
             suggest(error, word, self.by_name.keys().copied())
@@ -195,7 +199,7 @@ impl<'a> Memory<'a> {
             format!("this process has no variable `{word}` of its own"),
         );
         let error = if self.by_name.contains_key(word) {
-            error.help(format!("`{word}` is a global variable, written without brackets"))
+            error.help(format!("`{word}` is a global variable; write it without brackets"))
         } else {
             suggest(error, word, self.locals.names())
         };
@@ -203,7 +207,7 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// Adds "did you mean" if there is a name like it.
+/// Adds "did you mean" if there is a similar name.
 pub(crate) fn suggest<'n>(
     error: Diagnostic,
     word: &str,
@@ -215,7 +219,8 @@ pub(crate) fn suggest<'n>(
     }
 }
 
-/// The known name nearest to a word; of equally near ones the first in the alphabet, whatever order they come in.
+/// The known name that is most similar to a word. Of equally similar names, the first in the alphabet,
+/// whatever their order.
 pub(crate) fn similar<'n>(word: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let mut known: Vec<&str> = known.into_iter().collect();
     if known.len() > 1000 {
@@ -277,7 +282,7 @@ pub(crate) fn initial(declaration: &Declaration<'_>) -> InitValue {
 }
 
 impl Declaration<'_> {
-    /// Where it was written.
+    /// Its span as an origin.
     pub fn origin(&self) -> Origin {
         Origin(self.here.span)
     }

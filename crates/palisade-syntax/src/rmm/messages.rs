@@ -1,4 +1,4 @@
-//! Diagnostics of one `.rmm` file. What arises in a macro also shows the call.
+//! Diagnostics of one `.rmm` file. Those in a macro also show the call.
 
 use super::token::{CallId, Here};
 use crate::{Parsed, report::Report};
@@ -11,26 +11,26 @@ use std::collections::HashSet;
 pub(crate) struct Messages {
     report: Report,
     calls: Vec<Here>,
-    /// What was said about the text of macros, which is seen once per call.
-    said: HashSet<(&'static str, Span)>,
+    /// What has been reported about the bodies of macros, which are parsed once per call.
+    reported: HashSet<(&'static str, Span)>,
 }
 
 /// How many calls around a place are shown.
 const SHOWN_CALLS: usize = 3;
 
 impl Messages {
-    /// Remembers a call of a macro.
+    /// Records a call of a macro.
     pub fn call(&mut self, place: Here) -> CallId {
         self.calls.push(place);
         CallId(u32::try_from(self.calls.len() - 1).unwrap_or(u32::MAX))
     }
 
-    /// Takes a diagnostic without places and puts it at one.
+    /// Reports a diagnostic at a place.
     pub fn at(&mut self, here: Here, text: impl Into<String>, diagnostic: Diagnostic) {
         self.at_both(here, text, None, diagnostic);
     }
 
-    /// The same with a second place that explains the first.
+    /// Reports a diagnostic at a place, with a second place that explains it.
     pub fn at_both(
         &mut self,
         here: Here,
@@ -38,7 +38,7 @@ impl Messages {
         context: Option<(Here, &str)>,
         diagnostic: Diagnostic,
     ) {
-        if here.call != CallId::NONE && !self.said.insert((diagnostic.id, here.span)) {
+        if here.call != CallId::NONE && !self.reported.insert((diagnostic.id, here.span)) {
             return;
         }
         let mut diagnostic = diagnostic.at(here.span, text);
@@ -54,15 +54,15 @@ impl Messages {
         self.report.push(diagnostic);
     }
 
-    /// Whether the file has to be refused.
+    /// Whether there are errors, so that the file is rejected.
     pub fn has_errors(&self) -> bool {
         self.report.has_errors()
     }
 
-    /// The program, if nothing was wrong.
+    /// The program, if there were no errors.
     pub fn finish(self, program: Program) -> Result<Parsed, Vec<Diagnostic>> {
-        let refused = self.report.has_errors();
+        let rejected = self.report.has_errors();
         let diagnostics = self.report.into_diagnostics();
-        if refused { Err(diagnostics) } else { Ok(Parsed { program, warnings: diagnostics }) }
+        if rejected { Err(diagnostics) } else { Ok(Parsed { program, warnings: diagnostics }) }
     }
 }

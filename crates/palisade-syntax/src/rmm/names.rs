@@ -1,4 +1,4 @@
-//! Names that `.pal` takes: not its own words, and no two things under one name.
+//! Names that `.pal` accepts: not its keywords, and distinct.
 
 use palisade_program::print::is_legal_name;
 use std::collections::{HashMap, HashSet};
@@ -8,12 +8,13 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(crate) struct Names {
     taken: HashSet<Arc<str>>,
-    /// The last number tried behind a name.
+    /// The last number appended to each name.
     numbers: HashMap<Arc<str>, u32>,
 }
 
 impl Names {
-    /// A name that neither these nor the outer names use: the first wish that is free, or the last with a number.
+    /// A name that neither these nor the outer names use: the first preferred name that is free, or the last
+    /// one with a number.
     pub fn fresh(&mut self, outer: Option<&Names>, wishes: &[&str]) -> Arc<str> {
         let is_free = |names: &Names, name: &str| is_legal_name(name) && !names.taken.contains(name);
         let fits = |names: &Names, name: &str| {

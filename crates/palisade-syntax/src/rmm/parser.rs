@@ -1,71 +1,71 @@
-//! Tokens to syntax tree: sections and declarations. Statements are in [`super::statements`], expressions in [`super::expr`].
+//! Parses sections and declarations. Statements are in [`super::statements`], expressions in [`super::expr`].
 //!
-//! After an error the parser skips to the next place where it can start afresh (the next statement, declaration or
-//! section), so that one run finds every error.
+//! After an error the parser skips to the next statement, declaration or section, so that one run finds every
+//! error.
 
 use super::ast::{Combination, Declaration, File, Process, Word};
 use super::messages::Messages;
 use super::stream::{Mark, Stream};
-use super::token::{Here, Kind, Token};
+use super::token::{Here, Token, TokenKind};
 use crate::limits::MAX_SIZE;
 use crate::suggest::nearest;
 use palisade_base::Diagnostic;
 use palisade_program::Value;
 
-/// Reads a file. What could not be read is left out and reported.
+/// Parses a file. Parts with errors are reported and left out.
 pub(crate) fn parse<'a>(text: &'a str, tokens: Stream<'a>, messages: &mut Messages) -> File<'a> {
     let mut parser =
         Parser { text, tokens, depth: 0, size: 0, labels: Vec::new(), reported_at: None, messages };
     parser.file()
 }
 
-/// Where parsing stands.
+/// The state of the parser.
 pub(super) struct Parser<'a, 'm> {
     pub(super) text: &'a str,
     tokens: Stream<'a>,
     /// How many statements and expressions are open.
     pub(super) depth: u32,
-    /// How large the program is so far, as [`MAX_SIZE`] counts.
+    /// The size of the program so far, as [`MAX_SIZE`] counts it.
     size: usize,
     /// The labels of the process so far.
     pub(super) labels: Vec<Word<'a>>,
-    /// Where the last error was reported; of several at one token only the first is.
+    /// Where the last error was reported. Only the first error at a token is reported.
     reported_at: Option<usize>,
     pub(super) messages: &'m mut Messages,
 }
 
-/// Something was wrong; it has been reported.
+/// There was an error. It has been reported.
 pub(super) struct Reported;
 
-/// What a parsing function gives.
+/// The result of a parsing function.
 pub(super) type Parse<T> = Result<T, Reported>;
 
-/// Copies a process may have, and processes a file may have.
+/// The maximum number of copies of a process, and of processes in a file.
 const MAX_PROCESSES: u32 = 1000;
 
 impl<'a> Parser<'a, '_> {
     fn file(&mut self) -> File<'a> {
         let mut file = File::default();
-        if self.peek() == Kind::Forbidden {
+        if self.peek() == TokenKind::Forbidden {
             self.next();
             file.forbidden = self.combinations();
         } else {
-            let help = "a file begins with the states to look for, such as `forbidden CS CS`";
+            let help = "a file begins with the forbidden states, such as `forbidden CS CS`";
             self.unexpected("`forbidden`", Some(help));
             self.skip_to_section();
         }
-        if self.peek() == Kind::Predicates {
+        if self.peek() == TokenKind::Predicates {
             self.next();
             self.predicates();
         }
-        if self.peek() == Kind::Data {
+        if self.peek() == TokenKind::Data {
             self.next();
-            file.globals = self.declarations(Kind::Name);
+            file.globals = self.declarations(TokenKind::Name);
         }
         let mut processes = 0u32;
         loop {
             match self.peek() {
-                Kind::Process => {
+                TokenKind::Process => {
                     let process = self.process();
                     processes = processes.saturating_add(process.count);
                     if processes > MAX_PROCESSES {
@@ -75,11 +75,11 @@ impl<'a> Parser<'a, '_> {
                     }
                     file.processes.push(process);
                 }
-                Kind::End => break,
-                Kind::Data if file.processes.is_empty() => {
-                    self.unexpected("a process", Some("all global variables belong into one `data` section"));
+                TokenKind::End => break,
+                TokenKind::Data if file.processes.is_empty() => {
+                    self.unexpected("a process", Some("put all global variables into one `data` section"));
                     self.next();
-                    self.declarations(Kind::Name);
+                    self.declarations(TokenKind::Name);
                 }
                 _ => {
                     self.unexpected("`process`", None);
@@ -89,7 +89,7 @@ impl<'a> Parser<'a, '_> {
             }
         }
         if file.processes.is_empty() && !self.messages.has_errors() {
-            self.unexpected("a process", Some("a file has at least one `process … text …`"));
+            self.unexpected("a process", Some("a file needs at least one `process … text …`"));
         }
         file
     }
@@ -99,24 +99,23 @@ impl<'a> Parser<'a, '_> {
         loop {
             let start = self.mark();
             let mut entries = Vec::new();
-            while let Kind::Name | Kind::Star = self.peek() {
+            while let TokenKind::Name | TokenKind::Star = self.peek() {
                 let token = self.next();
-                let label = (token.kind == Kind::Name).then(|| token.text(self.text));
+                let label = (token.kind == TokenKind::Name).then(|| token.text(self.text));
                 entries.push((label, token.here));
             }
             if entries.is_empty() {
-                self.unexpected(
-                    "a label or `*`",
-                    Some("each combination names one label, or `*`, per process"),
-                );
+                self.unexpected("a label or `*`", Some("write one label, or `*`, per process"));
             } else {
                 combinations.push(Combination { entries, here: self.since(start) });
             }
             match self.peek() {
-                Kind::Semicolon => {
+                TokenKind::Semicolon => {
                     self.next();
                 }
-                Kind::Data | Kind::Process | Kind::Predicates | Kind::End => return combinations,
+                TokenKind::Data | TokenKind::Process | TokenKind::Predicates | TokenKind::End => {
+                    return combinations;
+                }
                 _ => {
                     if !combinations.is_empty() {
                         self.unexpected("`;`, `data` or `process`", None);
@@ -128,7 +127,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// Predicates steer a search of Memorax that is not done here. They are read and dropped.
+    /// Predicates guide a search of Memorax that does not exist here. They are parsed and dropped.
     fn predicates(&mut self) {
         loop {
             if self.condition().is_err() {
@@ -136,10 +135,10 @@ impl<'a> Parser<'a, '_> {
                 return;
             }
             match self.peek() {
-                Kind::Semicolon => {
+                TokenKind::Semicolon => {
                     self.next();
                 }
-                Kind::Data | Kind::Process => return,
+                TokenKind::Data | TokenKind::Process => return,
                 _ => {
                     self.unexpected("`;`, `data` or `process`", None);
                     self.skip_to_section();
@@ -153,24 +152,24 @@ impl<'a> Parser<'a, '_> {
         let start = self.mark();
         self.next();
         let mut count = 1;
-        if self.peek() == Kind::LeftParen {
+        if self.peek() == TokenKind::LeftParen {
             self.next();
-            if self.peek() == Kind::Number {
+            if self.peek() == TokenKind::Number {
                 let here = self.here();
                 count = self.number().map_or(1, |n| u32::try_from(n).unwrap_or(u32::MAX));
                 if count == 0 {
-                    let error = Diagnostic::error("empty-process", "a process with no copies");
+                    let error = Diagnostic::error("empty-process", "this process has no copies");
                     self.messages.at(
                         here,
                         "",
-                        error.help("leave the process out, or give it at least one copy"),
+                        error.help("remove the process, or give it at least one copy"),
                     );
                     count = 1;
                 }
             } else {
-                self.unexpected("the number of copies", Some("`process(2)` makes two processes"));
+                self.unexpected("the number of copies", Some("`process(2)` declares two processes"));
             }
-            if self.expect(Kind::RightParen, None).is_err() {
+            if self.expect(TokenKind::RightParen, None).is_err() {
                 self.skip_to_section();
             }
         }
@@ -178,10 +177,10 @@ impl<'a> Parser<'a, '_> {
         let (mut data, mut registers) = (None, None);
         loop {
             let (section, kind, name) = match self.peek() {
-                Kind::Data => (&mut data, Kind::Name, "data"),
-                Kind::Registers => (&mut registers, Kind::Register, "registers"),
-                Kind::Text => break,
-                Kind::Process | Kind::End => {
+                TokenKind::Data => (&mut data, TokenKind::Name, "data"),
+                TokenKind::Registers => (&mut registers, TokenKind::Register, "registers"),
+                TokenKind::Text => break,
+                TokenKind::Process | TokenKind::End => {
                     self.unexpected("`text`", Some("the code of a process follows the word `text`"));
                     break;
                 }
@@ -199,14 +198,14 @@ impl<'a> Parser<'a, '_> {
             let place = self.next().here;
             let declared = self.declarations(kind);
             if section.is_some() {
-                let message = format!("this process already has a section `{name}`");
+                let message = format!("this process already has a `{name}` section");
                 let error = Diagnostic::error("duplicate-section", message);
-                self.messages.at(place, "", error.help("join the two sections"));
+                self.messages.at(place, "", error.help("merge the two sections"));
             }
             section.get_or_insert_with(Vec::new).extend(declared);
         }
         let mut body = Vec::new();
-        if self.peek() == Kind::Text {
+        if self.peek() == TokenKind::Text {
             self.next();
             body = self.body();
         } else if self.starts_statement() {
@@ -217,8 +216,8 @@ impl<'a> Parser<'a, '_> {
         Process { count, data, registers, labels, body, here }
     }
 
-    /// Declarations of variables (`Kind::Name`) or registers (`Kind::Register`), at least one.
-    fn declarations(&mut self, kind: Kind) -> Vec<Declaration<'a>> {
+    /// Declarations of variables (`TokenKind::Name`) or registers (`TokenKind::Register`), at least one.
+    fn declarations(&mut self, kind: TokenKind) -> Vec<Declaration<'a>> {
         let mut declarations = Vec::new();
         let start = self.tokens.taken();
         loop {
@@ -227,31 +226,32 @@ impl<'a> Parser<'a, '_> {
                     let start = self.mark();
                     let name = self.word();
                     let (mut init, mut domain) = (Some(0), None);
-                    // Whatever is wrong behind the name, it is declared: its uses are no errors.
+                    // Even if there is an error after the name, the name counts as declared, so that its uses
+                    // are not errors.
                     if self.declaration(&mut init, &mut domain).is_err() {
                         self.skip_declaration();
                     }
                     declarations.push(Declaration { name, init, domain, here: self.since(start) });
                 }
-                Kind::Name => {
-                    self.unexpected("a register", Some("registers are written `$r = 0 : [0:1]`"));
+                TokenKind::Name => {
+                    self.unexpected("a register", Some("declare a register as `$r = 0 : [0:1]`"));
                     self.next();
                     self.skip_declaration();
                 }
-                Kind::Register => {
-                    self.unexpected("a variable", Some("registers are declared in a section `registers`"));
+                TokenKind::Register => {
+                    self.unexpected("a variable", Some("declare registers in a `registers` section"));
                     self.next();
                     self.skip_declaration();
                 }
-                Kind::Semicolon | Kind::Comma => {
+                TokenKind::Semicolon | TokenKind::Comma => {
                     self.unexpected(
                         "a declaration",
-                        Some("declarations follow each other without a sign between them"),
+                        Some("write declarations one after another, without separators"),
                     );
                     self.next();
                 }
                 _ if self.tokens.taken() == start => {
-                    self.unexpected("a declaration", Some("declarations look like `x = 0 : [0:1]`"));
+                    self.unexpected("a declaration", Some("declare a variable as `x = 0 : [0:1]`"));
                     self.skip_to_section();
                     return declarations;
                 }
@@ -263,33 +263,36 @@ impl<'a> Parser<'a, '_> {
     /// The initial value and the domain.
     fn declaration(&mut self, init: &mut Option<Value>, domain: &mut Option<(Value, Value)>) -> Parse<()> {
         self.grow(2)?;
-        self.expect(Kind::Equal, Some("a declaration says the initial value: `x = 0 : [0:1]`"))?;
+        self.expect(TokenKind::Equal, Some("a declaration needs an initial value: `x = 0 : [0:1]`"))?;
         let start = self.mark();
         *init = match self.peek() {
-            Kind::Star => {
+            TokenKind::Star => {
                 self.next();
                 None
             }
             _ => Some(self.integer()?),
         };
         let value_here = self.since(start);
-        if self.peek() != Kind::Colon {
+        if self.peek() != TokenKind::Colon {
             return Ok(());
         }
         self.next();
-        if self.peek() == Kind::Name && self.peek_text() == "Z" {
+        if self.peek() == TokenKind::Name && self.peek_text() == "Z" {
             self.next();
             return Ok(());
         }
         let open = self.mark();
-        self.expect(Kind::LeftBracket, Some("a domain is `[0:1]`, or `Z` for all integers"))?;
+        self.expect(
+            TokenKind::LeftBracket,
+            Some("a domain is a range such as `[0:1]`, or `Z` for all integers"),
+        )?;
         let lo = self.integer()?;
-        self.expect(Kind::Colon, Some("a domain looks like `[0:1]`"))?;
+        self.expect(TokenKind::Colon, Some("write a domain as `[0:1]`"))?;
         let hi = self.integer()?;
-        self.expect(Kind::RightBracket, None)?;
+        self.expect(TokenKind::RightBracket, None)?;
         let here = self.since(open);
         if lo > hi {
-            let error = Diagnostic::error("empty-domain", format!("no value lies between {lo} and {hi}"));
+            let error = Diagnostic::error("empty-domain", format!("the domain from {lo} to {hi} is empty"));
             self.messages.at(here, "", error.help(format!("did you mean `[{hi}:{lo}]`?")));
             return Ok(());
         }
@@ -306,11 +309,11 @@ impl<'a> Parser<'a, '_> {
 
     /// A number with an optional sign.
     fn integer(&mut self) -> Parse<Value> {
-        let negative = self.peek() == Kind::Minus;
+        let negative = self.peek() == TokenKind::Minus;
         if negative {
             self.next();
         }
-        if self.peek() != Kind::Number {
+        if self.peek() != TokenKind::Number {
             self.unexpected("a number", None);
             return Err(Reported);
         }
@@ -324,7 +327,7 @@ impl<'a> Parser<'a, '_> {
         token.text(self.text).parse().map_err(|_| {
             let message = "this number is too large".to_owned();
             let error = Diagnostic::error("number-too-large", message);
-            self.messages.at(token.here, "", error.help(format!("numbers go up to {}", Value::MAX)));
+            self.messages.at(token.here, "", error.help(format!("the largest number is {}", Value::MAX)));
             Reported
         })
     }
@@ -337,12 +340,12 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// The kind of the next token.
-    pub(super) fn peek(&self) -> Kind {
+    pub(super) fn peek(&self) -> TokenKind {
         self.tokens.peek().kind
     }
 
     /// The kind of the token after the next.
-    pub(super) fn peek_second(&self) -> Kind {
+    pub(super) fn peek_second(&self) -> TokenKind {
         self.tokens.peek_second().kind
     }
 
@@ -356,18 +359,18 @@ impl<'a> Parser<'a, '_> {
         self.tokens.peek().here
     }
 
-    /// Where parsing stands, for [`Parser::since`].
+    /// The current position, for [`Parser::since`].
     pub(super) fn mark(&self) -> Mark {
         self.tokens.mark()
     }
 
-    /// Takes the next token. The end of the file stays.
+    /// Takes the next token. At the end of the file it stays there.
     pub(super) fn next(&mut self) -> Token {
         self.tokens.take(self.messages)
     }
 
-    /// Takes the next token if it is of that kind.
-    pub(super) fn expect(&mut self, kind: Kind, help: Option<&str>) -> Parse<Token> {
+    /// Takes the next token, which must be of that kind.
+    pub(super) fn expect(&mut self, kind: TokenKind, help: Option<&str>) -> Parse<Token> {
         if self.peek() == kind {
             return Ok(self.next());
         }
@@ -380,12 +383,14 @@ impl<'a> Parser<'a, '_> {
         self.tokens.since(start)
     }
 
-    /// Reports the next token as not what it should be.
+    /// Reports that the next token is not what was expected.
     pub(super) fn unexpected(&mut self, expected: &str, help: Option<&str>) {
         let token = self.tokens.peek();
         let text = token.text(self.text);
         let found = match token.kind {
-            Kind::Name | Kind::Register | Kind::Number | Kind::Reserved if text.len() <= 40 => {
+            TokenKind::Name | TokenKind::Register | TokenKind::Number | TokenKind::Reserved
+                if text.len() <= 40 =>
+            {
                 format!("`{text}`")
             }
             kind => kind.describe().to_owned(),
@@ -394,21 +399,21 @@ impl<'a> Parser<'a, '_> {
         let wanted = expected.split('`').skip(1).step_by(2);
         if let Some(help) = help {
             error = error.help(help);
-        } else if let Some(word) = (token.kind == Kind::Name).then(|| nearest(text, wanted)).flatten() {
+        } else if let Some(word) = (token.kind == TokenKind::Name).then(|| nearest(text, wanted)).flatten() {
             error = error.help(format!("did you mean `{word}`?"));
         }
         self.report_once("", None, error);
     }
 
-    /// Reports something about the next token, unless something else was already reported there.
+    /// Reports an error at the next token, unless an error was already reported there.
     pub(super) fn report_once(&mut self, text: &str, context: Option<(Here, &str)>, error: Diagnostic) {
-        if self.reported_at != Some(self.tokens.taken()) && self.peek() != Kind::Broken {
+        if self.reported_at != Some(self.tokens.taken()) && self.peek() != TokenKind::Broken {
             self.reported_at = Some(self.tokens.taken());
             self.messages.at_both(self.tokens.peek().here, text, context, error);
         }
     }
 
-    /// Accounts for something new in the program. If there is too much, the rest of the file is skipped.
+    /// Adds to the size of the program. If it is too large, the rest of the file is skipped.
     pub(super) fn grow(&mut self, by: usize) -> Parse<()> {
         self.size += by;
         if self.size <= MAX_SIZE {
@@ -425,18 +430,27 @@ impl<'a> Parser<'a, '_> {
     fn skip_to_section(&mut self) {
         while !matches!(
             self.peek(),
-            Kind::Data | Kind::Process | Kind::Predicates | Kind::Registers | Kind::Text | Kind::End
+            TokenKind::Data
+                | TokenKind::Process
+                | TokenKind::Predicates
+                | TokenKind::Registers
+                | TokenKind::Text
+                | TokenKind::End
         ) {
             self.next();
         }
     }
 
-    /// Skips to the next declaration: a name with `=` behind it.
+    /// Skips to the next declaration: a name followed by `=`.
     fn skip_declaration(&mut self) {
         loop {
             match self.peek() {
-                Kind::Data | Kind::Process | Kind::Registers | Kind::Text | Kind::End => return,
-                Kind::Name | Kind::Register if self.peek_second() == Kind::Equal => return,
+                TokenKind::Data
+                | TokenKind::Process
+                | TokenKind::Registers
+                | TokenKind::Text
+                | TokenKind::End => return,
+                TokenKind::Name | TokenKind::Register if self.peek_second() == TokenKind::Equal => return,
                 _ => drop(self.next()),
             }
         }

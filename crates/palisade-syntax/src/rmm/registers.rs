@@ -40,7 +40,8 @@ impl<'a> Registers<'a> {
                 duplicate(name, before.declaration.name.here, "register", messages);
                 continue;
             }
-            // A register may have the name of a variable, or one that is none in `.pal`, such as `$0`.
+            // A register can have the same name as a variable, or a name that is not valid in `.pal`, such as
+            // `$0`.
             let name = names.fresh(Some(outer), &[word, &format!("r_{word}")]);
             by_name.insert(word, Register { name, declaration, used: false });
         }
@@ -52,7 +53,7 @@ impl<'a> Registers<'a> {
         self.by_name.get(word)?.declaration.domain
     }
 
-    /// The name a register has in `.pal`; `None` if it was not declared.
+    /// The name of a register in `.pal`; `None` if it was not declared.
     pub fn mention(&mut self, word: &str, here: Here, messages: &mut Messages) -> Option<Name> {
         match self.by_name.get_mut(word) {
             Some(register) => {
@@ -63,7 +64,7 @@ impl<'a> Registers<'a> {
                 let error = Diagnostic::error("unknown-register", format!("there is no register `${word}`"));
                 let help = match similar(word, self.by_name.keys().copied()) {
                     Some(known) => format!("did you mean `${known}`?"),
-                    None => "registers are declared in the section `registers` of the process".to_owned(),
+                    None => "declare it in the `registers` section of the process".to_owned(),
                 };
                 messages.at(here, "", error.help(help));
                 None
@@ -71,7 +72,7 @@ impl<'a> Registers<'a> {
         }
     }
 
-    /// The declarations of those that occur in the process, with their initial values.
+    /// The declarations of the registers that occur in the process, with their initial values.
     pub fn declarations(&self, process: &'a Process<'a>, messages: &mut Messages) -> Block {
         let used = process.registers.iter().filter_map(|declaration| {
             let register = &self.by_name[declaration.name.text];
@@ -95,7 +96,7 @@ impl<'a> Registers<'a> {
                     (true, None) => {
                         let word = declaration.name.text;
                         let message =
-                            format!("`${word}` can be read while it holds any of infinitely many values");
+                            format!("`${word}` can be read while it has any of infinitely many values");
                         let help =
                             format!("give it a domain, such as `${word} = * : [0:3]`, or an initial value");
                         let error = Diagnostic::error("any-without-domain", message).help(help);

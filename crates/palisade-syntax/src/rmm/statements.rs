@@ -1,9 +1,9 @@
-//! Tokens to syntax tree: statements.
+//! Parses statements.
 
-use super::ast::{Access, Cell, Kind as Does, Statement};
+use super::ast::{Access, Cell, Statement, StatementKind};
 use super::parser::{Parse, Parser, Reported};
 use super::stream::Mark;
-use super::token::{Here, Kind};
+use super::token::{Here, TokenKind};
 use crate::limits::MAX_NESTING;
 use crate::suggest::nearest;
 use palisade_base::{Diagnostic, limits};
@@ -12,15 +12,15 @@ impl<'a> Parser<'a, '_> {
     /// The statements of a process, up to the next process or the end.
     pub(super) fn body(&mut self) -> Vec<Statement<'a>> {
         let mut statements = self.statements();
-        while !matches!(self.peek(), Kind::Process | Kind::End) {
+        while !matches!(self.peek(), TokenKind::Process | TokenKind::End) {
             limits::go_on();
             let help = match self.peek() {
-                Kind::Data | Kind::Registers => "sections stand in front of `text`",
-                _ => "it closes nothing",
+                TokenKind::Data | TokenKind::Registers => "sections must come before `text`",
+                _ => "it does not close anything",
             };
             self.unexpected("a statement or a process", Some(help));
             self.next();
-            if self.peek() == Kind::Semicolon {
+            if self.peek() == TokenKind::Semicolon {
                 self.next();
             }
             if !self.ends_statements() {
@@ -40,22 +40,22 @@ impl<'a> Parser<'a, '_> {
                 Err(Reported) => self.skip_statement(),
             }
             match self.peek() {
-                Kind::Semicolon => {
+                TokenKind::Semicolon => {
                     let semicolon = self.next();
                     if self.ends_statements() {
-                        let error = Diagnostic::error("stray-semicolon", "a `;` behind the last statement");
-                        let help = "`;` separates statements; the last one has none";
+                        let error = Diagnostic::error("stray-semicolon", "a `;` after the last statement");
+                        let help = "`;` separates statements; remove it after the last one";
                         self.messages.at(semicolon.here, "", error.help(help));
                         return statements;
                     }
                 }
                 _ if self.ends_statements() => return statements,
                 _ => {
-                    self.unexpected("`;`", Some("statements are separated by `;`"));
+                    self.unexpected("`;`", Some("separate statements with `;`"));
                     if !self.starts_statement() {
                         self.skip_statement();
                         match self.peek() {
-                            Kind::Semicolon => drop(self.next()),
+                            TokenKind::Semicolon => drop(self.next()),
                             _ => return statements,
                         }
                         if self.ends_statements() {
@@ -69,7 +69,7 @@ impl<'a> Parser<'a, '_> {
 
     fn statement(&mut self) -> Parse<Statement<'a>> {
         self.nested(|parser| {
-            let label = if parser.peek() == Kind::Name && parser.peek_second() == Kind::Colon {
+            let label = if parser.peek() == TokenKind::Name && parser.peek_second() == TokenKind::Colon {
                 let label = parser.word();
                 parser.next();
                 parser.labels.push(label);
@@ -77,7 +77,7 @@ impl<'a> Parser<'a, '_> {
             } else {
                 None
             };
-            if label.is_some() && matches!(parser.peek(), Kind::Name | Kind::LeftBracket) {
+            if label.is_some() && matches!(parser.peek(), TokenKind::Name | TokenKind::LeftBracket) {
                 parser.misspelt()?;
             }
             let start = parser.mark();
@@ -87,106 +87,106 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
-    /// Reports a label that should be a word such as `read`, seen from what stands behind it.
+    /// Reports a label that is a misspelt word such as `read`, judged by what follows it.
     fn misspelt(&mut self) -> Parse<()> {
         let Some(label) = self.labels.last().copied() else { return Ok(()) };
         let Some(word) = nearest(label.text, ["read", "write", "syncrd", "syncwr", "assume"]) else {
             return Ok(());
         };
         self.labels.pop();
-        let error = Diagnostic::error("unexpected-token", format!("there is no statement `{}`", label.text));
+        let error = Diagnostic::error("unexpected-token", format!("`{}` is not a statement", label.text));
         self.messages.at(label.here, "", error.help(format!("did you mean `{word}`?")));
         Err(Reported)
     }
 
     /// A statement without its label, and its place.
-    fn unlabelled(&mut self, start: Mark) -> Parse<(Does<'a>, Here)> {
+    fn unlabelled(&mut self, start: Mark) -> Parse<(StatementKind<'a>, Here)> {
         let kind = match self.peek() {
-            Kind::Nop => self.word_alone(Does::Nop),
-            Kind::Fence => self.word_alone(Does::Fence),
-            Kind::StoreFence => self.word_alone(Does::StoreFence),
-            Kind::LoadFence => self.word_alone(Does::LoadFence),
-            Kind::Read => self.read(Access::Plain)?,
-            Kind::SyncRead => self.read(Access::Synchronised)?,
-            Kind::Write => self.write(Access::Plain)?,
-            Kind::SyncWrite => self.write(Access::Synchronised)?,
-            Kind::StoreLocked => {
+            TokenKind::Nop => self.word_alone(StatementKind::Nop),
+            TokenKind::Fence => self.word_alone(StatementKind::Fence),
+            TokenKind::StoreFence => self.word_alone(StatementKind::StoreFence),
+            TokenKind::LoadFence => self.word_alone(StatementKind::LoadFence),
+            TokenKind::Read => self.read(Access::Plain)?,
+            TokenKind::SyncRead => self.read(Access::Synchronised)?,
+            TokenKind::Write => self.write(Access::Plain)?,
+            TokenKind::SyncWrite => self.write(Access::Synchronised)?,
+            TokenKind::StoreLocked => {
                 self.next();
-                if self.peek() != Kind::Write {
+                if self.peek() != TokenKind::Write {
                     self.unexpected("`write`", Some("only writes can be `slocked`"));
                     return Err(Reported);
                 }
                 self.write(Access::StoreLocked)?
             }
-            Kind::Locked if self.peek_second() == Kind::Write => {
+            TokenKind::Locked if self.peek_second() == TokenKind::Write => {
                 self.next();
                 self.write(Access::Locked)?
             }
-            Kind::Locked => {
+            TokenKind::Locked => {
                 self.next();
                 let here = self.since(start);
-                return Ok((Does::Locked(self.alternatives()?), here));
+                return Ok((StatementKind::Locked(self.alternatives()?), here));
             }
-            Kind::Either => {
+            TokenKind::Either => {
                 self.next();
                 let here = self.since(start);
-                return Ok((Does::Either(self.alternatives()?), here));
+                return Ok((StatementKind::Either(self.alternatives()?), here));
             }
-            Kind::Cas => {
+            TokenKind::Cas => {
                 self.next();
-                self.expect(Kind::LeftParen, Some("it is written `cas(x,old,new)`"))?;
+                self.expect(TokenKind::LeftParen, Some("write `cas(x,old,new)`"))?;
                 let cell = self.cell()?;
-                self.expect(Kind::Comma, Some("it is written `cas(x,old,new)`"))?;
+                self.expect(TokenKind::Comma, Some("write `cas(x,old,new)`"))?;
                 let old = self.expression()?;
-                self.expect(Kind::Comma, Some("it is written `cas(x,old,new)`"))?;
+                self.expect(TokenKind::Comma, Some("write `cas(x,old,new)`"))?;
                 let new = self.expression()?;
-                self.expect(Kind::RightParen, None)?;
-                Does::Cas(Box::new((cell, old, new)))
+                self.expect(TokenKind::RightParen, None)?;
+                StatementKind::Cas(Box::new((cell, old, new)))
             }
-            Kind::Register => {
+            TokenKind::Register => {
                 let register = self.word();
-                self.expect(Kind::Assign, Some("assignments are written `$r := e`"))?;
-                Does::Assign(Box::new((register, self.expression()?)))
+                self.expect(TokenKind::Assign, Some("write an assignment as `$r := e`"))?;
+                StatementKind::Assign(Box::new((register, self.expression()?)))
             }
-            Kind::Assume => {
+            TokenKind::Assume => {
                 self.next();
-                self.expect(Kind::Colon, Some("it is written `assume: $r = 0`"))?;
-                Does::Assume(Box::new(self.condition()?))
+                self.expect(TokenKind::Colon, Some("write `assume: $r = 0`"))?;
+                StatementKind::Assume(Box::new(self.condition()?))
             }
-            Kind::If => {
+            TokenKind::If => {
                 self.next();
                 let condition = self.condition()?;
-                self.expect(Kind::Then, Some("it is written `if $r = 0 then …`"))?;
+                self.expect(TokenKind::Then, Some("write `if $r = 0 then …`"))?;
                 let here = self.since(start);
                 let then = unwrapped(self.statement()?);
                 let mut otherwise = Vec::new();
-                if self.peek() == Kind::Else {
+                if self.peek() == TokenKind::Else {
                     self.next();
                     otherwise = unwrapped(self.statement()?);
                 }
-                return Ok((Does::If(Box::new((condition, then, otherwise))), here));
+                return Ok((StatementKind::If(Box::new((condition, then, otherwise))), here));
             }
-            Kind::While => {
+            TokenKind::While => {
                 self.next();
                 let condition = self.condition()?;
-                self.expect(Kind::Do, Some("it is written `while $r = 0 do …`"))?;
+                self.expect(TokenKind::Do, Some("write `while $r = 0 do …`"))?;
                 let here = self.since(start);
                 let body = unwrapped(self.statement()?);
-                return Ok((Does::While(Box::new((condition, body))), here));
+                return Ok((StatementKind::While(Box::new((condition, body))), here));
             }
-            Kind::Goto => {
+            TokenKind::Goto => {
                 self.next();
-                if self.peek() != Kind::Name {
+                if self.peek() != TokenKind::Name {
                     self.unexpected("a label", None);
                     return Err(Reported);
                 }
-                Does::Goto(Box::new(self.word()))
+                StatementKind::Goto(Box::new(self.word()))
             }
-            Kind::LeftBrace => {
+            TokenKind::LeftBrace => {
                 let open = self.next();
                 let statements = self.statements();
                 self.close(open.here)?;
-                return Ok((Does::Block(statements), open.here));
+                return Ok((StatementKind::Block(statements), open.here));
             }
             _ => {
                 self.no_statement();
@@ -199,92 +199,93 @@ impl<'a> Parser<'a, '_> {
     fn no_statement(&mut self) {
         let word = self.peek_text();
         let help = match self.peek() {
-            Kind::Name => match nearest(word, Kind::STATEMENT_WORDS) {
+            TokenKind::Name => match nearest(word, TokenKind::STATEMENT_WORDS) {
                 Some(known) => Some(format!("did you mean `{known}`?")),
-                None if self.peek_second() == Kind::Assign => Some(format!(
-                    "memory is written with `write: {word} := …`, registers are called `${word}`"
+                None if self.peek_second() == TokenKind::Assign => Some(format!(
+                    "to write to memory, use `write: {word} := …`; a register is called `${word}`"
                 )),
-                None if self.peek_second() == Kind::LeftParen => {
-                    Some("a macro is defined before it is called: `macro NAME(a,b) … endmacro`".to_owned())
+                None if self.peek_second() == TokenKind::LeftParen => {
+                    Some("define a macro before it is called: `macro NAME(a,b) … endmacro`".to_owned())
                 }
-                None => Some(format!("a label has a colon behind it: `{word}:`")),
+                None => Some(format!("write a colon after a label: `{word}:`")),
             },
             _ => None,
         };
         self.unexpected("a statement", help.as_deref());
     }
 
-    fn word_alone(&mut self, kind: Does<'a>) -> Does<'a> {
+    fn word_alone(&mut self, kind: StatementKind<'a>) -> StatementKind<'a> {
         self.next();
         kind
     }
 
-    fn read(&mut self, access: Access) -> Parse<Does<'a>> {
+    fn read(&mut self, access: Access) -> Parse<StatementKind<'a>> {
         let word = self.next().kind.describe().trim_matches('`');
-        let help = format!("it is written `{word}: x = 0` or `{word}: $r := x`");
-        self.expect(Kind::Colon, Some(&help))?;
-        if self.peek() == Kind::Register {
+        let help = format!("write `{word}: x = 0` or `{word}: $r := x`");
+        self.expect(TokenKind::Colon, Some(&help))?;
+        if self.peek() == TokenKind::Register {
             let register = self.word();
-            self.expect(Kind::Assign, Some(&help))?;
-            return Ok(Does::Load(access, Box::new((register, self.cell()?))));
+            self.expect(TokenKind::Assign, Some(&help))?;
+            return Ok(StatementKind::Load(access, Box::new((register, self.cell()?))));
         }
         let cell = self.cell()?;
-        self.expect(Kind::Equal, Some(&help))?;
-        Ok(Does::Await(access, Box::new((cell, self.expression()?))))
+        self.expect(TokenKind::Equal, Some(&help))?;
+        Ok(StatementKind::Await(access, Box::new((cell, self.expression()?))))
     }
 
-    fn write(&mut self, access: Access) -> Parse<Does<'a>> {
+    fn write(&mut self, access: Access) -> Parse<StatementKind<'a>> {
         let word = self.next().kind.describe().trim_matches('`');
-        let help = format!("it is written `{word}: x := 0`");
-        self.expect(Kind::Colon, Some(&help))?;
+        let help = format!("write `{word}: x := 0`");
+        self.expect(TokenKind::Colon, Some(&help))?;
         let cell = self.cell()?;
-        self.expect(Kind::Assign, Some(&help))?;
-        Ok(Does::Write(access, Box::new((cell, self.expression()?))))
+        self.expect(TokenKind::Assign, Some(&help))?;
+        Ok(StatementKind::Write(access, Box::new((cell, self.expression()?))))
     }
 
     /// `x`, `x[my]`, `x[N]` or `[e]`.
     fn cell(&mut self) -> Parse<Cell<'a>> {
         let start = self.mark();
         match self.peek() {
-            Kind::Name => {
+            TokenKind::Name => {
                 let name = self.word();
-                if self.peek() != Kind::LeftBracket {
+                if self.peek() != TokenKind::LeftBracket {
                     return Ok(Cell::Global(name));
                 }
                 let open = self.next();
                 let owner = match self.peek() {
-                    Kind::My => {
+                    TokenKind::My => {
                         self.next();
                         None
                     }
-                    Kind::Number => Some(self.number()?),
+                    TokenKind::Number => Some(self.number()?),
                     _ => {
-                        let help = "`x[my]` is the own copy, `x[0]` that of the first other process";
+                        let help =
+                            "`x[my]` is the process's own copy, `x[0]` that of the first other process";
                         self.unexpected("`my` or a number", Some(help));
                         return Err(Reported);
                     }
                 };
-                self.close_with(Kind::RightBracket, open.here)?;
+                self.close_with(TokenKind::RightBracket, open.here)?;
                 let here = self.since(start);
                 Ok(owner.map_or(Cell::Own(name, here), |owner| Cell::Other(name, owner, here)))
             }
-            Kind::LeftBracket => {
+            TokenKind::LeftBracket => {
                 let open = self.next();
                 let pointer = self.expression()?;
-                self.close_with(Kind::RightBracket, open.here)?;
+                self.close_with(TokenKind::RightBracket, open.here)?;
                 Ok(Cell::Pointer(pointer, self.since(start)))
             }
-            Kind::Register => {
+            TokenKind::Register => {
                 self.unexpected(
                     "a memory location",
-                    Some("a register is no memory location; `[$r]` is what it points to"),
+                    Some("a register is not a memory location; write `[$r]` for what it points to"),
                 );
                 Err(Reported)
             }
             _ => {
                 self.unexpected(
                     "a memory location",
-                    Some("memory locations are `x`, `x[my]`, `x[0]` and `[$r]`"),
+                    Some("a memory location is `x`, `x[my]`, `x[0]` or `[$r]`"),
                 );
                 Err(Reported)
             }
@@ -293,9 +294,9 @@ impl<'a> Parser<'a, '_> {
 
     /// `{ss or ss}`
     fn alternatives(&mut self) -> Parse<Vec<Vec<Statement<'a>>>> {
-        let open = self.expect(Kind::LeftBrace, Some("the alternatives stand in braces: `{ … or … }`"))?;
+        let open = self.expect(TokenKind::LeftBrace, Some("put the alternatives in braces: `{ … or … }`"))?;
         let mut alternatives = vec![self.statements()];
-        while self.peek() == Kind::Or {
+        while self.peek() == TokenKind::Or {
             self.next();
             alternatives.push(self.statements());
         }
@@ -304,11 +305,11 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn close(&mut self, open: Here) -> Parse<()> {
-        self.close_with(Kind::RightBrace, open)
+        self.close_with(TokenKind::RightBrace, open)
     }
 
-    /// Takes a closing sign, or reports that it is missing and where it was opened.
-    pub(super) fn close_with(&mut self, kind: Kind, open: Here) -> Parse<()> {
+    /// Takes a closing symbol, or reports that it is missing and where it was opened.
+    pub(super) fn close_with(&mut self, kind: TokenKind, open: Here) -> Parse<()> {
         if self.peek() == kind {
             self.next();
             return Ok(());
@@ -322,7 +323,7 @@ impl<'a> Parser<'a, '_> {
     /// Runs a parser one level deeper, unless that is too deep.
     pub(super) fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.depth >= MAX_NESTING {
-            let error = Diagnostic::error("too-deep", format!("nested more than {MAX_NESTING} levels deep"));
+            let error = Diagnostic::error("too-deep", format!("more than {MAX_NESTING} levels of nesting"));
             self.report_once("", None, error);
             return Err(Reported);
         }
@@ -335,53 +336,54 @@ impl<'a> Parser<'a, '_> {
     fn ends_statements(&self) -> bool {
         matches!(
             self.peek(),
-            Kind::RightBrace
-                | Kind::Or
-                | Kind::Process
-                | Kind::Data
-                | Kind::Registers
-                | Kind::Text
-                | Kind::End
+            TokenKind::RightBrace
+                | TokenKind::Or
+                | TokenKind::Process
+                | TokenKind::Data
+                | TokenKind::Registers
+                | TokenKind::Text
+                | TokenKind::End
         )
     }
 
     pub(super) fn starts_statement(&self) -> bool {
         match self.peek() {
-            Kind::Name => self.peek_second() == Kind::Colon,
+            TokenKind::Name => self.peek_second() == TokenKind::Colon,
             kind => matches!(
                 kind,
-                Kind::Nop
-                    | Kind::Fence
-                    | Kind::StoreFence
-                    | Kind::LoadFence
-                    | Kind::Read
-                    | Kind::SyncRead
-                    | Kind::Write
-                    | Kind::SyncWrite
-                    | Kind::StoreLocked
-                    | Kind::Locked
-                    | Kind::Either
-                    | Kind::Cas
-                    | Kind::Register
-                    | Kind::Assume
-                    | Kind::If
-                    | Kind::While
-                    | Kind::Goto
-                    | Kind::LeftBrace
+                TokenKind::Nop
+                    | TokenKind::Fence
+                    | TokenKind::StoreFence
+                    | TokenKind::LoadFence
+                    | TokenKind::Read
+                    | TokenKind::SyncRead
+                    | TokenKind::Write
+                    | TokenKind::SyncWrite
+                    | TokenKind::StoreLocked
+                    | TokenKind::Locked
+                    | TokenKind::Either
+                    | TokenKind::Cas
+                    | TokenKind::Register
+                    | TokenKind::Assume
+                    | TokenKind::If
+                    | TokenKind::While
+                    | TokenKind::Goto
+                    | TokenKind::LeftBrace
             ),
         }
     }
 
-    /// Skips to the end of a statement that could not be read: the next `;` outside braces, or what ends the list it is in.
+    /// Skips to the end of a statement with an error: the next `;` outside braces, or the end of the
+    /// enclosing list.
     fn skip_statement(&mut self) {
         let mut open = 0u32;
         loop {
             match self.peek() {
-                Kind::End | Kind::Process => return,
-                Kind::Semicolon if open == 0 => return,
+                TokenKind::End | TokenKind::Process => return,
+                TokenKind::Semicolon if open == 0 => return,
                 _ if open == 0 && self.ends_statements() => return,
-                Kind::LeftBrace => open += 1,
-                Kind::RightBrace => open -= 1,
+                TokenKind::LeftBrace => open += 1,
+                TokenKind::RightBrace => open -= 1,
                 _ => {}
             }
             self.next();
@@ -389,10 +391,10 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
-/// The statements of a body: those of the block it is, or itself.
+/// The statements of a body: those of a block, or the statement itself.
 fn unwrapped(statement: Statement<'_>) -> Vec<Statement<'_>> {
     match statement {
-        Statement { label: None, kind: Does::Block(statements), .. } => statements,
+        Statement { label: None, kind: StatementKind::Block(statements), .. } => statements,
         statement => vec![statement],
     }
 }

@@ -1,13 +1,14 @@
-//! The tokens of a file, one after another. Without macros they come straight from the text and are not kept.
+//! The tokens of a file, one after another. Without macros they come directly from the text and are not
+//! stored.
 
 use super::lexer::Lexer;
 use super::messages::Messages;
-use super::token::{Here, Kind, Token};
+use super::token::{Here, Token, TokenKind};
 
 /// A position in a stream.
 #[derive(Clone, Copy)]
 pub(crate) struct Mark {
-    /// The token there.
+    /// The place of the token.
     here: Here,
     /// Its number.
     at: usize,
@@ -17,11 +18,11 @@ pub(crate) struct Mark {
 enum Origin<'a> {
     /// The text.
     Text(Lexer<'a>),
-    /// What macros were expanded to. The number of the token after the next two is known.
+    /// The expanded tokens. `at` counts tokens, so the index of the token after the next two is known.
     Expanded(Vec<Token>),
 }
 
-/// Tokens with two of them in sight.
+/// Tokens with two tokens of lookahead.
 pub(crate) struct Stream<'a> {
     origin: Origin<'a>,
     next: Token,
@@ -40,9 +41,9 @@ impl<'a> Stream<'a> {
         Stream { origin: Origin::Text(lexer), next, second, last: next, at: 0 }
     }
 
-    /// These tokens; the last one is [`Kind::End`].
+    /// A stream of these tokens. The last one must be [`TokenKind::End`].
     pub fn of_tokens(tokens: Vec<Token>) -> Stream<'a> {
-        let end = *tokens.last().expect("there is always the end");
+        let end = *tokens.last().expect("the last token is the end");
         let (next, second) = (tokens[0], tokens.get(1).copied().unwrap_or(end));
         Stream { origin: Origin::Expanded(tokens), next, second, last: next, at: 0 }
     }
@@ -57,10 +58,10 @@ impl<'a> Stream<'a> {
         self.second
     }
 
-    /// Takes the next token. The end stays.
+    /// Takes the next token. At the end it stays there.
     pub fn take(&mut self, messages: &mut Messages) -> Token {
         let taken = self.next;
-        if taken.kind != Kind::End {
+        if taken.kind != TokenKind::End {
             self.at += 1;
             self.last = taken;
             self.next = self.second;
@@ -82,7 +83,8 @@ impl<'a> Stream<'a> {
         Mark { here: self.next.here, at: self.at }
     }
 
-    /// The place from a position up to here. If macros take part, only what stands in the same text as the first token.
+    /// The place from a position up to here. If macros are involved, it covers only what is in the same text
+    /// as the first token.
     pub fn since(&self, start: Mark) -> Here {
         if self.at == start.at {
             return start.here;
@@ -102,7 +104,7 @@ impl<'a> Stream<'a> {
         if let Origin::Text(lexer) = &mut self.origin {
             lexer.give_up();
         }
-        while self.next.kind != Kind::End {
+        while self.next.kind != TokenKind::End {
             self.take(messages);
         }
     }

@@ -1,17 +1,17 @@
-//! Tokens and where they are.
+//! Tokens and their places.
 
 use palisade_base::Span;
 
-/// A place in the text, and the call of a macro that brought it into the program.
+/// A place in the text, and the macro call that it came from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Here {
-    /// Where it is shown. For the argument of a macro: the place of the parameter in the macro's text.
+    /// The span to show. For an argument of a macro, this is the span of the parameter in the macro's body.
     pub span: Span,
-    /// Which call of a macro it came from.
+    /// The macro call.
     pub call: CallId,
 }
 
-/// A call of a macro, as an index into [`super::messages::Messages`]; [`CallId::NONE`] for plain text.
+/// A macro call, as an index into [`super::messages::Messages`]; [`CallId::NONE`] for plain text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct CallId(pub u32);
 
@@ -23,16 +23,16 @@ impl CallId {
 /// A token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
-    /// What it is.
-    pub kind: Kind,
-    /// What was written.
+    /// Its kind.
+    pub kind: TokenKind,
+    /// The span of its text.
     pub text: Span,
-    /// Where it counts as written.
+    /// The place that it counts as.
     pub here: Here,
 }
 
 impl Token {
-    /// What was written.
+    /// Its text.
     pub fn text<'a>(&self, source: &'a str) -> &'a str {
         source.get(self.text.range()).unwrap_or("")
     }
@@ -42,21 +42,21 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident $words:literal)*) => {
         /// The kinds of tokens.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub(crate) enum Kind {
+        pub(crate) enum TokenKind {
             $($(#[$doc])* $name,)*
         }
 
-        impl Kind {
-            /// How messages call it.
+        impl TokenKind {
+            /// Its description in messages.
             pub fn describe(self) -> &'static str {
-                match self { $(Kind::$name => $words,)* }
+                match self { $(TokenKind::$name => $words,)* }
             }
         }
     };
 }
 
 kinds! {
-    /// A name without a meaning of its own.
+    /// A name that is not a keyword.
     Name "a name"
     /// `$r`
     Register "a register"
@@ -76,7 +76,7 @@ kinds! {
     LoadFence "`llfence`"
     Locked "`locked`"
     Macro "`macro`"
-    /// `me` and `other`: reserved, without a meaning.
+    /// `me` and `other`: reserved, but unused.
     Reserved "a reserved word"
     My "`my`"
     Nop "`nop`"
@@ -116,54 +116,54 @@ kinds! {
     RightParen "`)`"
     Semicolon "`;`"
     Star "`*`"
-    /// In place of a macro's call that could not be expanded, which has been reported.
+    /// Stands for a macro call that could not be expanded. The error has been reported.
     Broken "a call of a macro"
-    /// The end of the text; always the last token, and only there.
+    /// The end of the text. It is always the last token, and occurs only there.
     End "the end of the file"
 }
 
-impl Kind {
+impl TokenKind {
     /// The kind of a word that starts with a letter or `_`.
-    pub fn of_word(word: &str) -> Kind {
+    pub fn of_word(word: &str) -> TokenKind {
         match word {
-            "assume" => Kind::Assume,
-            "cas" => Kind::Cas,
-            "data" => Kind::Data,
-            "do" => Kind::Do,
-            "either" => Kind::Either,
-            "else" => Kind::Else,
-            "endmacro" => Kind::EndMacro,
-            "false" => Kind::False,
-            "fence" => Kind::Fence,
-            "forbidden" => Kind::Forbidden,
-            "goto" => Kind::Goto,
-            "if" => Kind::If,
-            "llfence" => Kind::LoadFence,
-            "locked" => Kind::Locked,
-            "macro" => Kind::Macro,
-            "me" | "other" => Kind::Reserved,
-            "my" => Kind::My,
-            "nop" => Kind::Nop,
-            "not" => Kind::Not,
-            "or" => Kind::Or,
-            "predicates" => Kind::Predicates,
-            "process" => Kind::Process,
-            "read" => Kind::Read,
-            "registers" => Kind::Registers,
-            "slocked" => Kind::StoreLocked,
-            "ssfence" => Kind::StoreFence,
-            "syncrd" => Kind::SyncRead,
-            "syncwr" => Kind::SyncWrite,
-            "text" => Kind::Text,
-            "then" => Kind::Then,
-            "true" => Kind::True,
-            "while" => Kind::While,
-            "write" => Kind::Write,
-            _ => Kind::Name,
+            "assume" => TokenKind::Assume,
+            "cas" => TokenKind::Cas,
+            "data" => TokenKind::Data,
+            "do" => TokenKind::Do,
+            "either" => TokenKind::Either,
+            "else" => TokenKind::Else,
+            "endmacro" => TokenKind::EndMacro,
+            "false" => TokenKind::False,
+            "fence" => TokenKind::Fence,
+            "forbidden" => TokenKind::Forbidden,
+            "goto" => TokenKind::Goto,
+            "if" => TokenKind::If,
+            "llfence" => TokenKind::LoadFence,
+            "locked" => TokenKind::Locked,
+            "macro" => TokenKind::Macro,
+            "me" | "other" => TokenKind::Reserved,
+            "my" => TokenKind::My,
+            "nop" => TokenKind::Nop,
+            "not" => TokenKind::Not,
+            "or" => TokenKind::Or,
+            "predicates" => TokenKind::Predicates,
+            "process" => TokenKind::Process,
+            "read" => TokenKind::Read,
+            "registers" => TokenKind::Registers,
+            "slocked" => TokenKind::StoreLocked,
+            "ssfence" => TokenKind::StoreFence,
+            "syncrd" => TokenKind::SyncRead,
+            "syncwr" => TokenKind::SyncWrite,
+            "text" => TokenKind::Text,
+            "then" => TokenKind::Then,
+            "true" => TokenKind::True,
+            "while" => TokenKind::While,
+            "write" => TokenKind::Write,
+            _ => TokenKind::Name,
         }
     }
 
-    /// Words a statement can begin with, for suggestions.
+    /// The words that a statement can begin with, for suggestions.
     pub const STATEMENT_WORDS: [&'static str; 18] = [
         "assume", "cas", "either", "fence", "goto", "if", "llfence", "locked", "nop", "read", "slocked",
         "ssfence", "syncrd", "syncwr", "while", "write", "else", "or",

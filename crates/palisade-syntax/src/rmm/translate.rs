@@ -1,8 +1,8 @@
-//! Syntax tree to the written form: processes. Their statements are in [`super::body`].
+//! Translates processes of the syntax tree into the written form. Their statements are in [`super::body`].
 //!
-//! Every process of the file becomes one template `P0`, `P1`, … named after the number of its first copy. Copies that address
-//! memory of processes are told apart by a parameter (or are templates of their own, if that memory is no array); the others
-//! are alike.
+//! Every process of the file becomes one template `P0`, `P1`, …, named after the number of its first copy. If
+//! copies address the memory of processes, a parameter distinguishes them (or they are separate templates, if
+//! that memory is not an array). Otherwise the copies are identical.
 
 use super::ast::{File, Process};
 use super::body::Body;
@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Translates a file. What is wrong with it is reported; the result is then of no use.
+/// Translates a file. Errors are reported; the result is then meaningless.
 pub(crate) fn translate(file: &File<'_>, messages: &mut Messages) -> Program {
     let mut names = Names::default();
     let mut program = Program::default();
@@ -82,7 +82,7 @@ pub(crate) type Labels<'a> = FxHashMap<&'a str, (Arc<str>, Here)>;
 fn labels<'a>(process: &Process<'a>, messages: &mut Messages) -> Labels<'a> {
     let mut labels = Labels::default();
     let mut names = Names::default();
-    // In `.pal` every body has a label `end` already.
+    // In `.pal` every body already has a label `end`.
     names.fresh(None, &["end"]);
     for label in &process.labels {
         match labels.get(label.text) {

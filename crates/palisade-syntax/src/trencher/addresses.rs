@@ -1,14 +1,16 @@
 //! How much memory a program needs.
 //!
-//! *Problem.* Addresses are computed, memory has no declared size, and the written form wants an array with so many cells.
+//! *Problem.* Addresses are computed and memory has no declared size, but the written form needs an array of
+//! a fixed size.
 //!
-//! *Method.* Only registers whose values can reach an address are followed (and memory only if loads set such a register):
-//! a fixpoint over finite sets of values, one set per register and state, one per address. Sets with more than
-//! [`MOST_VALUES`] values become "anything". A `check` keeps the values for which it can hold. Every value that can occur
-//! in a run under any memory model is in its set, since loads return values stored at some time, and so every address is
-//! found, except where a set became "anything".
+//! *Method.* A fixpoint over finite sets of values: one set per register and state, and one per address. Only
+//! registers whose values can reach an address are tracked, and memory only if loads set such a register. A
+//! set with more than [`MOST_VALUES`] values becomes "anything". A `check` keeps the values for which it can
+//! hold. Loads return values that were stored at some time, so every value that can occur in a run under any
+//! memory model is in its set. So every address is found, except where a set became "anything".
 //!
-//! *Cost.* At most [`MOST_WORK`] evaluations; after that every address that is not a constant counts as unknown.
+//! *Cost.* At most [`MOST_WORK`] evaluations. After that, every address that is not a constant counts as
+//! unknown.
 
 use super::file::{File, Instruction, RegisterId, StateId, Term, TermKind, Thread};
 use super::read::MAX_CELLS;
@@ -21,7 +23,7 @@ use std::collections::BTreeMap;
 
 const MOST_VALUES: usize = 32;
 const MOST_WORK: usize = 4_000_000;
-/// An expression is evaluated for at most so many combinations of register values.
+/// An expression is evaluated for at most this many combinations of register values.
 const MOST_COMBINATIONS: usize = 1024;
 /// The number of cells if the addresses are not known.
 const DEFAULT_CELLS: u32 = 64;
@@ -29,9 +31,9 @@ const DEFAULT_CELLS: u32 = 64;
 /// The memory of a program: an array whose first cell has the address `least`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Memory {
-    /// The least address, 0 or negative.
+    /// The smallest address, 0 or negative.
     pub(super) least: Value,
-    /// How many cells; 0 if the program does not use memory.
+    /// The number of cells; 0 if the program does not use memory.
     pub(super) cells: u32,
 }
 
@@ -41,7 +43,7 @@ pub(super) fn memory(file: &File<'_>, report: &mut Report) -> Memory {
     if report.has_errors() {
         return none;
     }
-    let mut found = Found::default();
+    let mut found = AddressRange::default();
     let accesses =
         || file.threads.iter().flat_map(|thread| &thread.transitions).filter_map(|t| t.instruction.address());
     if let Some((cells, span)) = file.memory_size {
@@ -49,11 +51,11 @@ pub(super) fn memory(file: &File<'_>, report: &mut Report) -> Memory {
             if let TermKind::Int(value) = address.kind
                 && !(0..cells.into()).contains(&value)
             {
-                let message = format!("address {value} is outside of memory, which has {cells} cells");
+                let message = format!("address {value} is outside memory, which has {cells} cells");
                 report.push(
                     Diagnostic::error("address-outside-memory", message)
                         .at(address.span, "")
-                        .at(span, "its size"),
+                        .at(span, "the size of memory"),
                 );
             }
         }
@@ -70,7 +72,7 @@ pub(super) fn memory(file: &File<'_>, report: &mut Report) -> Memory {
             }
         }
     }
-    // Constants need their cells even where control never comes.
+    // Constants need their cells even in unreachable code.
     accesses().for_each(|address| found.constant(address));
     let Some((least, greatest)) = found.bounds else {
         return match (file.memory_size, found.unknown) {
@@ -86,10 +88,13 @@ pub(super) fn memory(file: &File<'_>, report: &mut Report) -> Memory {
         let ends = if least == greatest { &[least][..] } else { &[least, greatest] };
         for &(address, place) in ends {
             if (address < 0 || address >= cells.into()) && found.unknown.is_none() {
-                let message = format!("this may access address {address}, but memory has {cells} cells");
+                let message = format!("this can access address {address}, but memory has {cells} cells");
                 let diagnostic = Diagnostic::warning("address-outside-memory", message).at(place, "");
-                report
-                    .push(diagnostic.at(span, "its size").help(format!("addresses are 0 to {}", cells - 1)));
+                report.push(
+                    diagnostic
+                        .at(span, "the size of memory")
+                        .help(format!("valid addresses are 0 to {}", cells - 1)),
+                );
             }
         }
         return Memory { least: 0, cells };
@@ -100,9 +105,7 @@ pub(super) fn memory(file: &File<'_>, report: &mut Report) -> Memory {
         let far = if greatest.0.unsigned_abs() >= least.0.unsigned_abs() { greatest } else { least };
         let message = format!("address {} would need more than {MAX_CELLS} memory cells", far.0);
         report.push(
-            Diagnostic::error("address-too-large", message)
-                .at(far.1, "")
-                .help("use small numbers as addresses"),
+            Diagnostic::error("address-too-large", message).at(far.1, "").help("use smaller addresses"),
         );
         return none;
     };
@@ -114,22 +117,22 @@ pub(super) fn memory(file: &File<'_>, report: &mut Report) -> Memory {
 }
 
 fn unknown(place: Span, cells: u32) -> Diagnostic {
-    let message = format!("the addresses of this access are not bounded; memory is given {cells} cells");
+    let message = format!("the addresses of this access are unbounded; memory gets {cells} cells");
     Diagnostic::warning("unbounded-address", message).at(place, "").help(
-        "an access outside is an error of the program; say `memory_size N` at the top of the file for another size",
+        "an access outside memory is a run-time error; write `memory_size N` at the top of the file to change the size",
     )
 }
 
-/// The addresses found.
+/// The addresses that a program accesses.
 #[derive(Default)]
-struct Found {
-    /// Least and greatest, with a place where each is used.
+struct AddressRange {
+    /// The smallest and largest address, each with a place where it is used.
     bounds: Option<((Value, Span), (Value, Span))>,
     /// An access with an unknown address.
     unknown: Option<Span>,
 }
 
-impl Found {
+impl AddressRange {
     fn constant(&mut self, address: &Term) {
         if let TermKind::Int(value) = address.kind {
             self.value(value, address.span);
@@ -150,9 +153,9 @@ impl Found {
 /// A set of values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Values {
-    /// These, in order; at most [`MOST_VALUES`].
+    /// These values, sorted; at most [`MOST_VALUES`].
     Known(Vec<Value>),
-    /// Anything.
+    /// Any value.
     Any,
 }
 
@@ -164,7 +167,7 @@ impl Values {
         if values.len() > MOST_VALUES { Values::Any } else { Values::Known(values) }
     }
 
-    /// Adds the other's values; whether there were new ones.
+    /// Adds the other set's values. Returns whether any of them were new.
     fn join(&mut self, other: &Values) -> bool {
         let (Values::Known(mine), Values::Known(theirs)) = (&*self, other) else {
             let grows = *self != Values::Any && *other == Values::Any;
@@ -181,26 +184,26 @@ impl Values {
     }
 }
 
-/// The values of a thread's registers; those not listed hold 0 only.
+/// The values of a thread's registers. Registers that are not listed are 0.
 type Registers = BTreeMap<RegisterId, Values>;
 
 struct Analysis<'f, 'a> {
     file: &'f File<'a>,
-    /// Per thread and register: whether its value can reach an address.
+    /// For each thread and register: whether its value can reach an address.
     relevant: Vec<Vec<bool>>,
     /// Whether values in memory can reach an address.
     memory_matters: bool,
-    /// Per thread and state; `None` if not entered yet.
+    /// For each thread and state; `None` if the state has not been entered yet.
     registers: Vec<Vec<Option<Registers>>>,
     memory: BTreeMap<Value, Values>,
-    /// What may have been stored anywhere.
+    /// The values that may have been stored at any address.
     anywhere: Values,
     work: usize,
 }
 
 impl<'f, 'a> Analysis<'f, 'a> {
-    /// All addresses, or `None` if that would take too long.
-    fn run(file: &'f File<'a>) -> Option<Found> {
+    /// All addresses, or `None` if the analysis would take too long.
+    fn run(file: &'f File<'a>) -> Option<AddressRange> {
         let registers = file.threads.iter().map(|thread| vec![None; thread.states.len()]).collect();
         let anywhere = Values::Known(vec![0]);
         let (relevant, memory_matters) = relevant(file);
@@ -227,7 +230,7 @@ impl<'f, 'a> Analysis<'f, 'a> {
             if !stored {
                 break;
             }
-            // Memory grew: everything that reads it has to be looked at again.
+            // Memory grew, so everything that reads it is visited again.
             for (t, thread) in file.threads.iter().enumerate() {
                 let mut readers: Vec<StateId> = (thread.transitions.iter())
                     .filter(|transition| matches!(transition.instruction, Instruction::Read { .. }))
@@ -238,7 +241,7 @@ impl<'f, 'a> Analysis<'f, 'a> {
                 waiting.extend(readers.into_iter().map(|state| (t, state)));
             }
         }
-        let mut found = Found::default();
+        let mut found = AddressRange::default();
         for (t, thread) in file.threads.iter().enumerate() {
             for transition in &thread.transitions {
                 limits::go_on();
@@ -255,14 +258,14 @@ impl<'f, 'a> Analysis<'f, 'a> {
         Some(found)
     }
 
-    /// Whether every register of an expression is followed.
+    /// Whether every register of an expression is tracked.
     fn all_matter(&self, t: usize, term: &Term) -> bool {
         let mut all = true;
         term.registers(&mut |register, _| all &= self.relevant[t][register.index()]);
         all
     }
 
-    /// Takes every transition that leaves the state; whether memory grew.
+    /// Takes every transition that leaves the state. Returns whether memory grew.
     fn visit(&mut self, t: usize, state: StateId, waiting: &mut Vec<(usize, StateId)>) -> Option<bool> {
         let thread: &'f Thread<'a> = &self.file.threads[t];
         let registers = self.registers[t][state.index()].clone().expect("only entered states wait");
@@ -319,7 +322,7 @@ impl<'f, 'a> Analysis<'f, 'a> {
             let known = &mut self.registers[t][transition.to.index()];
             let grown = match known {
                 None => {
-                    // A register that one way in does not list holds 0 there.
+                    // A register that one of the incoming transitions does not list is 0 there.
                     *known = Some(after);
                     true
                 }
@@ -333,12 +336,12 @@ impl<'f, 'a> Analysis<'f, 'a> {
     }
 }
 
-/// The registers of each thread, and whether memory, whose values can reach an address.
+/// For each thread, the registers whose values can reach an address. Also whether values in memory can.
 fn relevant(file: &File<'_>) -> (Vec<Vec<bool>>, bool) {
     let mut relevant: Vec<Vec<bool>> =
         file.threads.iter().map(|thread| vec![false; thread.registers.len()]).collect();
     let mut memory_matters = false;
-    // Which registers make each register matter, and a list of those that newly do.
+    // For each register, the registers that it is computed from, and a work list of newly relevant registers.
     let mut sources: Vec<Vec<Vec<RegisterId>>> =
         file.threads.iter().map(|thread| vec![Vec::new(); thread.registers.len()]).collect();
     let mut loaded: Vec<Vec<bool>> = relevant.clone();
@@ -379,7 +382,7 @@ fn relevant(file: &File<'_>) -> (Vec<Vec<bool>>, bool) {
     (relevant, memory_matters)
 }
 
-/// Joins what another way into a state brings; whether something new came.
+/// Joins the values of another transition into a state. Returns whether anything was new.
 fn merge(known: &mut Registers, after: Registers) -> bool {
     let zero = Values::Known(vec![0]);
     let mut grown = false;
@@ -392,7 +395,7 @@ fn merge(known: &mut Registers, after: Registers) -> bool {
     grown
 }
 
-/// The values an expression can have.
+/// The possible values of an expression.
 fn evaluate(term: &Term, registers: &Registers, work: &mut usize) -> Values {
     match combinations(term, registers) {
         Some(choices) => {
@@ -410,7 +413,7 @@ fn evaluate(term: &Term, registers: &Registers, work: &mut usize) -> Values {
     }
 }
 
-/// The values of an expression with a register that can be anything, or with very many combinations.
+/// The values of an expression if a register can have any value or there are too many combinations.
 fn rough(term: &Term, registers: &Registers, work: &mut usize) -> Values {
     *work += 1;
     match &term.kind {
@@ -433,7 +436,7 @@ fn rough(term: &Term, registers: &Registers, work: &mut usize) -> Values {
     }
 }
 
-/// Keeps the register values for which the condition can hold; whether there are any.
+/// Keeps the register values for which the condition can hold. Returns whether there are any.
 fn restrict(condition: &Term, registers: &mut Registers, work: &mut usize) -> bool {
     let Some(choices) = combinations(condition, registers) else { return true };
     let mut kept: Vec<Vec<Value>> = vec![Vec::new(); choices.len()];
@@ -460,7 +463,8 @@ fn values_of(register: RegisterId, registers: &Registers) -> Values {
     registers.get(&register).cloned().unwrap_or_else(|| Values::Known(vec![0]))
 }
 
-/// The registers of an expression with their values, if all are known and have not too many combinations.
+/// The registers of an expression with their values, if all are known and there are not too many
+/// combinations.
 fn combinations(term: &Term, registers: &Registers) -> Option<Vec<(RegisterId, Vec<Value>)>> {
     let mut mentioned = Vec::new();
     term.registers(&mut |register, _| mentioned.push(register));
@@ -479,7 +483,7 @@ fn combinations(term: &Term, registers: &Registers) -> Option<Vec<(RegisterId, V
     Some(choices)
 }
 
-/// Calls `visit` with every combination until it says no; whether it never did.
+/// Calls `visit` with every combination until it returns false. Returns whether it never did.
 fn for_each(
     choices: &[(RegisterId, Vec<Value>)],
     work: &mut usize,

@@ -1,7 +1,8 @@
-//! Names that mean nothing, and where the lock is held.
+//! Checks for undefined names, and finds where the lock is held.
 //!
-//! Trencher takes a misspelt register for a new one that is 0 and a misspelt state for a new one that is never entered. So do we, with a warning: programs that
-//! generate such files leave both behind. An operator that was taken for a register is an error, and so is an `unlock` that no `lock` leads to.
+//! In Trencher, a misspelt register is a new register with value 0, and a misspelt state is a new state that
+//! is never entered. We do the same, but warn, because programs that generate such files produce both. An
+//! operator that was parsed as a register is an error, and so is an `unlock` that no `lock` leads to.
 
 use super::file::File;
 use super::file::{Instruction, RegisterId, StateId, Thread};
@@ -11,31 +12,31 @@ use crate::suggest::nearest;
 use palisade_base::{Diagnostic, Id, IdVec, Span, limits};
 use rustc_hash::FxHashMap;
 
-/// Suggestions are looked for among this many names at most.
+/// Suggestions are chosen from at most this many names.
 const MOST_CANDIDATES: usize = 500;
 
 /// The parts of a thread that run with the lock held.
 pub(super) struct Sections {
     /// Whether a state can be entered without the lock.
     pub(super) outside: IdVec<StateId, bool>,
-    /// One per state that a `lock` leads to, in the order in which they are found.
+    /// One section per state that a `lock` leads to, in the order in which they are found.
     pub(super) sections: Vec<Section>,
 }
 
-/// What runs between a `lock` and its `unlock`.
+/// The part between a `lock` and its `unlock`.
 pub(super) struct Section {
     /// The state the `lock` leads to.
     pub(super) entry: StateId,
-    /// The states entered before the `unlock`, the entry first, in the order of the file.
+    /// The states entered before the `unlock`: the entry first, then in the order of the file.
     pub(super) states: Vec<StateId>,
     /// How many `lock` transitions lead here.
     pub(super) entrances: u32,
 }
 
-/// Characters of operators: a word with one of them is not meant to be a register.
+/// Characters of operators. A word that contains one is not meant to be a register.
 const OPERATORS: &str = "+-*/%=!<>&|^~";
 
-/// Reports names that mean nothing and locks that are used wrongly; finds the sections of each thread.
+/// Reports undefined names and wrong uses of locks. Returns the sections of each thread.
 pub(super) fn check(file: &File<'_>, report: &mut Report) -> Vec<Sections> {
     file.threads
         .iter()
@@ -47,7 +48,7 @@ pub(super) fn check(file: &File<'_>, report: &mut Report) -> Vec<Sections> {
         .collect()
 }
 
-/// Warns of registers that are read and set nowhere in their thread: they hold 0.
+/// Warns about registers that are read but never set in their thread. Their value is 0.
 fn registers(thread: &Thread<'_>, report: &mut Report) {
     let mut set: IdVec<RegisterId, bool> = thread.registers.iter().map(|_| false).collect();
     for register in thread.transitions.iter().filter_map(|transition| transition.instruction.sets()) {
@@ -71,7 +72,7 @@ fn registers(thread: &Thread<'_>, report: &mut Report) {
         let known = known.map(|(_, word)| word.text).take(MOST_CANDIDATES);
         let near = report.has_room().then(|| nearest(name, known)).flatten();
         if name.contains(|c: char| OPERATORS.contains(c)) {
-            let help = "operators come first and everything is separated by spaces: `== r 1`";
+            let help = "write the operator first, and separate everything with spaces: `== r 1`";
             report.push(Diagnostic::error("unknown-register", message).at(span, "").help(help));
             continue;
         }
@@ -79,12 +80,12 @@ fn registers(thread: &Thread<'_>, report: &mut Report) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "set it with `read` or `local`, or write the number itself".to_owned(),
         };
-        let message = format!("{message}; it holds 0");
+        let message = format!("{message}, so it is 0");
         report.push(Diagnostic::warning("unknown-register", message).at(span, "").help(help));
     }
 }
 
-/// Warns of states with transitions that cannot be entered: their transitions are never taken.
+/// Warns about states that cannot be entered but have transitions, which are then never taken.
 fn states(thread: &Thread<'_>, report: &mut Report) {
     let mut entered: IdVec<StateId, bool> = thread.states.iter().map(|_| false).collect();
     entered[thread.initial] = true;
@@ -95,18 +96,18 @@ fn states(thread: &Thread<'_>, report: &mut Report) {
     for (state, _) in unentered {
         let name = thread.states[state].name.text;
         let Some(&first) = thread.states[state].out.first() else {
-            // Only `final` names it.
+            // Only `final` mentions it.
             unknown_final(thread, state, report);
             continue;
         };
         let message =
-            format!("no transition leads to state `{}`, and it is not the initial one", shown(name));
+            format!("no transition leads to state `{}`, and it is not the initial state", shown(name));
         let dead_ends =
             thread.states.iter_enumerated().filter(|(other, s)| entered[*other] && s.out.is_empty());
         let dead_ends = dead_ends.map(|(_, s)| s.name.text).take(MOST_CANDIDATES);
         let near = report.has_room().then(|| nearest(name, dead_ends)).flatten();
         let help = near.map_or_else(
-            || "remove its transitions, or let one lead to it".to_owned(),
+            || "remove its transitions, or add a transition to it".to_owned(),
             |near| format!("did you mean `{near}`?"),
         );
         let span = thread.transitions[first].from_span;
@@ -115,13 +116,13 @@ fn states(thread: &Thread<'_>, report: &mut Report) {
     if let Some(last) = thread.last.filter(|&last| entered[last] && !reached(thread)[last]) {
         let [first, name] = [thread.initial, last].map(|state| shown(thread.states[state].name.text));
         let message = format!("the final state `{name}` cannot be reached from the initial state `{first}`");
-        let help = "let transitions lead from the one to the other, or leave out `final`";
+        let help = "add transitions from one to the other, or remove `final`";
         let warning = Diagnostic::warning("unreachable-state", message).at(thread.states[last].name.span, "");
         report.push(warning.help(help));
     }
 }
 
-/// The states that transitions lead to from the initial one.
+/// The states that are reachable from the initial state.
 fn reached(thread: &Thread<'_>) -> IdVec<StateId, bool> {
     let mut reached: IdVec<StateId, bool> = thread.states.iter().map(|_| false).collect();
     reached[thread.initial] = true;
@@ -149,8 +150,8 @@ fn unknown_final(thread: &Thread<'_>, state: StateId, report: &mut Report) {
     report.push(diagnostic);
 }
 
-/// Follows the lock through the thread. The sections of one thread may overlap; together they may hold so many
-/// states, so that the program stays about as large as its text.
+/// Follows the lock through the thread. The sections of a thread can overlap. Together they can have at most
+/// this many states, so that the program stays about as large as its text.
 const MOST_COPIES: usize = 1_000_000;
 
 fn sections(thread: &Thread<'_>, report: &mut Report) -> Sections {
@@ -161,7 +162,7 @@ fn sections(thread: &Thread<'_>, report: &mut Report) -> Sections {
     let mut relocked: Vec<usize> = Vec::new();
     let mut never_unlocked: Vec<StateId> = Vec::new();
     let mut copies = 0;
-    // The section each state was last seen in, so that no set has to be cleared.
+    // The section in which each state was last seen, so that no set needs to be cleared.
     let mut seen: IdVec<StateId, u32> = thread.states.iter().map(|_| u32::MAX).collect();
 
     let mut waiting = vec![thread.initial];
@@ -239,12 +240,14 @@ fn lock_misuse(
         limits::go_on();
         if matches!(transition.instruction, Instruction::Unlock) && outside[transition.from] {
             if unlocked[position] {
-                let message = "this `unlock` is also reached without the lock; the thread is then stuck";
+                let message = "this `unlock` can also be reached without the lock; the thread is then stuck";
                 report.push(Diagnostic::warning("unlock-without-lock", message).at(transition.span, ""));
             } else {
                 let diagnostic = Diagnostic::error("unlock-without-lock", "no `lock` leads to this `unlock`");
                 report.push(
-                    diagnostic.at(transition.span, "").help("in Trencher a thread is stuck here for ever"),
+                    diagnostic
+                        .at(transition.span, "")
+                        .help("in Trencher a thread would be stuck here forever"),
                 );
             }
         }
@@ -253,7 +256,7 @@ fn lock_misuse(
     relocked.dedup();
     for position in relocked {
         let message =
-            "this `lock` can be reached with the lock already held; the thread is then stuck for ever";
+            "this `lock` can be reached with the lock already held; the thread is then stuck forever";
         let diagnostic =
             Diagnostic::warning("nested-lock", message).at(thread.transitions[position].span, "");
         report.push(diagnostic);
@@ -263,7 +266,7 @@ fn lock_misuse(
     for state in never_unlocked {
         let word = thread.states[state].name;
         let message = format!(
-            "the thread can end in state `{}` with the lock held; no other thread runs then",
+            "the thread can end in state `{}` with the lock held; no other thread can run after that",
             shown(word.text)
         );
         report.push(Diagnostic::warning("lock-never-released", message).at(word.span, ""));

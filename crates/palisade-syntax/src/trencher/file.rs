@@ -1,4 +1,4 @@
-//! A Trencher file as it is written: threads with states and transitions.
+//! The syntax tree of a Trencher file: threads with states and transitions.
 
 use palisade_base::{IdVec, Span, define_id};
 use palisade_program::Value;
@@ -21,7 +21,7 @@ pub(super) struct File<'a> {
     pub(super) threads: Vec<Thread<'a>>,
 }
 
-/// A name and where it was first written.
+/// A name and where it first appears.
 #[derive(Clone, Copy)]
 pub(super) struct Word<'a> {
     pub(super) text: &'a str,
@@ -42,7 +42,7 @@ pub(super) struct Thread<'a> {
 /// A state.
 pub(super) struct State<'a> {
     pub(super) name: Word<'a>,
-    /// Positions of the transitions that leave it, in order.
+    /// Indices of the transitions that leave it, in order.
     pub(super) out: Vec<usize>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct State<'a> {
 pub(super) struct Transition {
     pub(super) from: StateId,
     pub(super) to: StateId,
-    /// Where the source state is named.
+    /// Where the source state is written.
     pub(super) from_span: Span,
     pub(super) instruction: Instruction,
     /// The whole transition.
@@ -70,7 +70,7 @@ pub(super) enum Instruction {
 }
 
 impl Instruction {
-    /// The address it accesses, if any.
+    /// The address that it accesses, if any.
     pub(super) fn address(&self) -> Option<&Term> {
         match self {
             Instruction::Write { address, .. } | Instruction::Read { address, .. } => Some(address),

@@ -1,11 +1,13 @@
-//! Trencher's format: threads as automata whose transitions carry one instruction each.
+//! Trencher's format: threads as automata with one instruction per transition.
 //!
-//! [`read`](mod@read) turns the text into a [`file::File`], [`check`](mod@check) refuses what Trencher would silently take for
-//! something else, [`addresses`](mod@addresses) finds out how much memory the program needs, and [`write`](mod@write) makes the program.
+//! [`read`](mod@read) parses the text into a [`file::File`]. [`check`](mod@check) reports mistakes that
+//! Trencher would silently accept. [`addresses`](mod@addresses) determines how much memory the program needs.
+//! [`write`](mod@write) builds the program.
 //!
-//! *Semantics.* Memory and registers start at 0 and hold integers. `lock` waits for the own buffer and for the lock of memory; until
-//! `unlock` no other thread runs. A thread that locks twice, or ends without `unlock`, keeps the lock for ever.
-//! `&` is the bitwise and, `!` the logical negation; `&&` and `||` are C's.
+//! *Semantics.* Memory and registers start at 0 and hold integers. `lock` waits for the thread's own buffer
+//! and for the lock of memory. Until `unlock` no other thread runs. A thread that locks twice, or ends
+//! without `unlock`, keeps the lock forever. `&` is the bitwise and, `!` the logical negation. `&&` and `||`
+//! are as in C.
 
 mod addresses;
 mod check;
@@ -17,7 +19,7 @@ use crate::Parsed;
 use crate::report::Report;
 use palisade_base::{Diagnostic, Source};
 
-/// Reads a program.
+/// Parses a program.
 pub(crate) fn parse(source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
     let mut report = Report::default();
     let file = read::read(source, &mut report);

@@ -1,4 +1,4 @@
-//! Text to [`File`]. Tokens are separated by white space; `#` begins a comment.
+//! Parses text into a [`File`]. Tokens are separated by white space, and `#` begins a comment.
 
 use super::file::{File, Instruction, RegisterId, State, StateId, Term, TermKind, Thread, Transition, Word};
 use crate::limits::{MAX_NESTING, MAX_SIZE};
@@ -8,8 +8,8 @@ use palisade_base::{Diagnostic, IdVec, Source, Span, limits};
 use palisade_program::written::BinaryOp;
 use rustc_hash::FxHashMap;
 
-/// The words that begin a line. No register or state has such a name: in Trencher a transition that lacks an
-/// operand swallows the next line.
+/// The words that begin a line. No register or state can have such a name: in Trencher a transition that
+/// lacks an operand swallows the next line.
 const LINES: [&str; 6] = ["thread", "initial", "final", "transition", "end", "memory_size"];
 
 const INSTRUCTIONS: [&str; 8] = ["write", "read", "mfence", "local", "check", "noop", "lock", "unlock"];
@@ -17,8 +17,8 @@ const INSTRUCTIONS: [&str; 8] = ["write", "read", "mfence", "local", "check", "n
 /// More cells than any program in this format needs.
 pub(super) const MAX_CELLS: u32 = 65_536;
 
-/// Reads as much as there is; everything wrong with the form of the text goes into the report. Threads with errors
-/// are left out, so that what follows speaks only of what was understood.
+/// Parses as much as possible. All syntax errors go into the report. Threads with errors are left out, so
+/// that later messages concern only what was parsed.
 pub(super) fn read<'a>(source: &'a Source, report: &mut Report) -> File<'a> {
     let mut reader = Reader { text: source.text(), at: 0, peeked: None, report, terms: 0, failed: false };
     let mut file = File { memory_size: None, threads: Vec::new() };
@@ -39,9 +39,9 @@ pub(super) fn read<'a>(source: &'a Source, report: &mut Report) -> File<'a> {
         }
     }
     if !any_thread && !reader.report.has_errors() {
-        let diagnostic = Diagnostic::error("empty-program", "there is no thread in this file")
+        let diagnostic = Diagnostic::error("empty-program", "the file contains no thread")
             .at(Span::new(0..0), "")
-            .help("a thread is written `thread NAME`, `initial STATE`, `transition STATE STATE INSTRUCTION`…, `end`");
+            .help("write a thread as `thread NAME`, `initial STATE`, `transition STATE STATE INSTRUCTION`…, `end`");
         reader.report.push(diagnostic);
     }
     file
@@ -54,7 +54,7 @@ struct Reader<'a, 'r> {
     report: &'r mut Report,
     /// The size of the program so far, as [`MAX_SIZE`] counts it.
     terms: usize,
-    /// Whether the present thread has an error.
+    /// Whether the current thread has an error.
     failed: bool,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Reader<'a, '_> {
         while self.at < bytes.len() && !is_space(bytes[self.at]) {
             self.at += 1;
         }
-        // Both ends lie beside ASCII characters, so this never cuts a character in two.
+        // Both ends are next to ASCII characters, so this never splits a character.
         (start < self.at).then(|| (&self.text[start..self.at], Span::new(start..self.at)))
     }
 
@@ -115,13 +115,13 @@ impl<'a> Reader<'a, '_> {
         self.error(diagnostic);
     }
 
-    /// The place just behind the text.
+    /// The position after the end of the text.
     fn end(&self) -> Span {
         let end = self.text.trim_end().len();
         Span::new(end..end)
     }
 
-    /// A word that is no word of the grammar.
+    /// A word that is not a keyword of the grammar.
     fn word(&mut self, what: &str) -> Result<Word<'a>, Failed> {
         match self.peek() {
             Some((word, span)) if !LINES.contains(&word) => {
@@ -154,9 +154,9 @@ impl<'a> Reader<'a, '_> {
                 file.memory_size = Some((cells, span));
             }
             _ => {
-                let message = format!("`{}` is no memory size", shown(size.text));
+                let message = format!("`{}` is not a valid memory size", shown(size.text));
                 let diagnostic = Diagnostic::error("bad-number", message).at(size.span, "");
-                self.error(diagnostic.help(format!("give a number of cells from 1 to {MAX_CELLS}")));
+                self.error(diagnostic.help(format!("write a number of cells from 1 to {MAX_CELLS}")));
             }
         }
     }
@@ -169,7 +169,7 @@ impl<'a> Reader<'a, '_> {
         };
         let text = name.text;
         if let Some(&first) = names.get(text) {
-            let message = format!("there are two threads called `{}`", shown(text));
+            let message = format!("two threads are called `{}`", shown(text));
             self.error(
                 Diagnostic::error("defined-twice", message).at(name.span, "").at(first, "first defined here"),
             );
@@ -182,20 +182,20 @@ impl<'a> Reader<'a, '_> {
         loop {
             let Some((word, span)) = self.peek() else {
                 let end = self.end();
-                let message = format!("thread `{}` lacks its `end`", shown(name.text));
+                let message = format!("thread `{}` has no `end`", shown(name.text));
                 self.error(
                     Diagnostic::error("unexpected-end", message)
                         .at(end, "")
-                        .at(keyword.to(name.span), "begun here"),
+                        .at(keyword.to(name.span), "it begins here"),
                 );
                 break;
             };
             if word == "thread" || word == "memory_size" {
-                let message = format!("thread `{}` lacks its `end` before this", shown(name.text));
+                let message = format!("thread `{}` has no `end` before this", shown(name.text));
                 self.error(
                     Diagnostic::error("missing-end", message)
                         .at(span, "")
-                        .at(keyword.to(name.span), "begun here"),
+                        .at(keyword.to(name.span), "it begins here"),
                 );
                 break;
             }
@@ -234,13 +234,13 @@ impl<'a> Reader<'a, '_> {
             None => {
                 let message = format!("thread `{}` has no initial state", shown(name.text));
                 let diagnostic = Diagnostic::error("no-initial-state", message).at(keyword.to(name.span), "");
-                self.error(diagnostic.help("say where it starts: `initial STATE`"));
+                self.error(diagnostic.help("write where it starts: `initial STATE`"));
             }
         }
     }
 
     fn transition(&mut self, builder: &mut Builder<'a>, keyword: Span) -> Result<(), Failed> {
-        // For the statement and its jump.
+        // Counts the statement and its jump.
         self.terms += 3;
         let from = self.word("the state the transition leaves")?;
         let to = self.word("the state the transition leads to")?;
@@ -310,7 +310,7 @@ impl<'a> Reader<'a, '_> {
         self.terms += 1;
         if depth > MAX_NESTING || self.terms > MAX_SIZE {
             let message = if depth > MAX_NESTING {
-                format!("expressions may nest at most {MAX_NESTING} deep")
+                format!("expressions can be nested at most {MAX_NESTING} levels deep")
             } else {
                 "the program is too large".to_owned()
             };
@@ -319,10 +319,11 @@ impl<'a> Reader<'a, '_> {
         }
         if starts_number(word.text) {
             let Ok(value) = word.text.parse() else {
-                let message = format!("`{}` is no number", shown(word.text));
+                let message = format!("`{}` is not a number", shown(word.text));
                 let diagnostic = Diagnostic::error("bad-number", message).at(word.span, "");
                 self.error(
-                    diagnostic.help("numbers are decimal and fit 64 bits; names do not begin with a digit"),
+                    diagnostic
+                        .help("numbers are decimal and fit into 64 bits; names cannot begin with a digit"),
                 );
                 return Err(Failed);
             };
@@ -343,7 +344,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// A thread in the making.
+/// A thread under construction.
 #[derive(Default)]
 struct Builder<'a> {
     states: IdVec<StateId, State<'a>>,
@@ -393,7 +394,7 @@ fn operator(word: &str) -> Option<BinaryOp> {
     })
 }
 
-/// A word in a message, shortened if it is very long.
+/// A word for a message, shortened if it is very long.
 pub(super) fn shown(word: &str) -> String {
     match word.char_indices().nth(40) {
         Some((end, _)) => format!("{}…", &word[..end]),

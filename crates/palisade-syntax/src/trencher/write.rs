@@ -1,6 +1,7 @@
-//! [`File`] to program: states become labels, several transitions from one state a choice, locked parts atomic blocks.
+//! Turns a [`File`] into a program. States become labels, several transitions from one state become a choice,
+//! and locked parts become atomic blocks.
 //!
-//! A state that can be entered both with and without the lock is written twice, once inside the atomic block.
+//! A state that can be entered both with and without the lock is emitted twice, once inside the atomic block.
 
 use super::addresses::Memory;
 use super::check::{Section, Sections};
@@ -14,7 +15,7 @@ use palisade_program::written::{
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Makes the program of a file without errors.
+/// The program of a file without errors.
 pub(super) fn write(file: &File<'_>, sections: &[Sections], memory: Memory) -> Program {
     let mut names = Names::default();
     let cells = names.fresh("mem");
@@ -55,7 +56,7 @@ pub(super) fn write(file: &File<'_>, sections: &[Sections], memory: Memory) -> P
     program
 }
 
-/// Where a piece of the body is: outside of all sections, or in one.
+/// Where a piece of the body is: outside all sections, or in one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Region {
     Outside,
@@ -68,9 +69,9 @@ struct Writer<'w, 'a> {
     memory: Memory,
     cells: &'w Arc<str>,
     registers: IdVec<RegisterId, Arc<str>>,
-    /// The label of each state in each region where it is written.
+    /// The label of each state in each region where it is emitted.
     labels: FxHashMap<(Region, StateId), Arc<str>>,
-    /// For sections that are not written in place, the label in front of their atomic block.
+    /// For sections that are not emitted in place, the label before their atomic block.
     gates: Vec<Option<Arc<str>>>,
     by_entry: FxHashMap<StateId, usize>,
 }
@@ -84,7 +85,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         mut names: Names<'_>,
     ) -> Writer<'w, 'a> {
         let registers = thread.registers.iter().map(|register| names.fresh(register.text)).collect();
-        // Labels are a world of their own.
+        // Labels have a name space of their own.
         let mut names = Names::default();
         let mut labels = FxHashMap::default();
         for (state, outside) in sections.outside.iter_enumerated() {
@@ -146,7 +147,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         body
     }
 
-    /// States in the order in which the file first leaves them; states that are never left come last.
+    /// The states in the order in which the file first leaves them. States that are never left come last.
     fn in_order(&self, states: impl Iterator<Item = StateId>) -> Vec<StateId> {
         let mut states: Vec<StateId> = states.collect();
         states.sort_by_key(|state| self.thread.states[*state].out.first().copied().unwrap_or(usize::MAX));
@@ -162,17 +163,11 @@ impl<'w, 'a> Writer<'w, 'a> {
         block
     }
 
-    /// The states in order, and what control meets behind the last of them.
-    fn states(
-        &self,
-        region: Region,
-        order: &[StateId],
-        behind: Option<(Region, StateId)>,
-        block: &mut Block,
-    ) {
+    /// Emits the states in order. `after` is what follows the last of them.
+    fn states(&self, region: Region, order: &[StateId], after: Option<(Region, StateId)>, block: &mut Block) {
         for (position, &state) in order.iter().enumerate() {
             limits::go_on();
-            let next = order.get(position + 1).map(|next| (region, *next)).or(behind);
+            let next = order.get(position + 1).map(|next| (region, *next)).or(after);
             let start = block.len();
             self.state(region, state, next, block);
             let label = Name::new(self.labels[&(region, state)].clone(), self.thread.states[state].name.span);
@@ -180,7 +175,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         }
     }
 
-    /// Writes at least one statement.
+    /// Emits at least one statement.
     fn state(&self, region: Region, state: StateId, next: Option<(Region, StateId)>, block: &mut Block) {
         let thread = self.thread;
         let transitions: Vec<&Transition> =
@@ -203,10 +198,10 @@ impl<'w, 'a> Writer<'w, 'a> {
                     }
                     return;
                 }
-                // What leads to the next state needs no jump, and is the other case.
+                // The branch that leads to the next state needs no jump, so it is the `else` branch.
                 let (taken, other) = if is_next(first) { (second, first) } else { (first, second) };
                 let Instruction::Check(condition) = &taken.instruction else {
-                    unreachable!("only checks exclude")
+                    unreachable!("only checks exclude each other")
                 };
                 let jump = |to: &Transition| vec![goto(&self.labels[&(region, to.to)], to.span)];
                 let otherwise = if is_next(other) { Vec::new() } else { jump(other) };
@@ -260,7 +255,7 @@ impl<'w, 'a> Writer<'w, 'a> {
             }
             Instruction::Unlock => {
                 let Region::Section(_) = region else { return block.push(stuck()) };
-                // Leaving the atomic block is what releases the lock; the goto below stands for the instruction.
+                // Leaving the atomic block releases the lock. The goto below stands for the instruction.
                 target = (Region::Outside, transition.to);
                 let statement = match next == Some(target) {
                     true => Stmt::new(StmtKind::Skip, span),
@@ -309,7 +304,8 @@ impl<'w, 'a> Writer<'w, 'a> {
         }
     }
 
-    /// That the thread is in a state, with the lock or without. A state behind a second `lock` it never gets to.
+    /// The condition that the thread is in a state, with or without the lock. A state after a second `lock`
+    /// is never reached.
     fn reached(&self, template: &Name, state: StateId) -> Expr {
         let span = self.thread.states[state].name.span;
         let process = ProcessRef { template: template.clone(), select: Select::Only, origin: Origin(span) };
@@ -324,7 +320,7 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 }
 
-/// Whether exactly one of two checks holds, whatever the registers hold.
+/// Whether exactly one of two checks holds, whatever the register values.
 fn excludes(first: &Instruction, second: &Instruction) -> bool {
     let (Instruction::Check(first), Instruction::Check(second)) = (first, second) else { return false };
     match (&first.kind, &second.kind) {

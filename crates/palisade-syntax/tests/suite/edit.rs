@@ -1,4 +1,5 @@
-//! Fences put into texts of every language: the text is as expected, it means what it should, and nothing else changes.
+//! Fences inserted into texts of every language: the text is as expected, it has the right meaning, and
+//! nothing else changes.
 
 use palisade_base::{Diagnostic, Source, Span};
 use palisade_conformance::brute::{self, Scope};
@@ -36,7 +37,7 @@ fn walk(block: &Block, visit: &mut impl FnMut(&StmtKind, Span)) {
     }
 }
 
-/// The places of all statements, and of all fences.
+/// The spans of all statements, and of all fences.
 fn places(program: &Program) -> (BTreeSet<Span>, BTreeSet<Span>) {
     let (mut all, mut fences) = (BTreeSet::new(), BTreeSet::new());
     let mut visit = |kind: &StmtKind, span: Span| {
@@ -51,7 +52,8 @@ fn places(program: &Program) -> (BTreeSet<Span>, BTreeSet<Span>) {
     (all, fences)
 }
 
-/// The statement whose text begins with the given words. `«n» ` in front takes the n-th one, counted from 0.
+/// The statement whose text begins with the given words. The prefix `«n» ` selects the n-th one, counted from
+/// 0.
 #[track_caller]
 fn statement(language: Language, text: &str, words: &str) -> Span {
     let (number, words) = match words.split_once("» ") {
@@ -67,9 +69,10 @@ fn fence(span: Span, side: Side, kind: FenceKind) -> FenceAt {
     FenceAt { span, side, kind }
 }
 
-/// Puts full fences (store-store fences where `s` stands in front of the side) beside statements: `"after x = 1"`.
+/// Inserts full fences beside statements: `"after x = 1"`. With an `s` before the side, it inserts
+/// store-store fences.
 #[track_caller]
-fn put(language: Language, text: &str, wanted: &[&str]) -> Result<String, Vec<Diagnostic>> {
+fn insert_at(language: Language, text: &str, wanted: &[&str]) -> Result<String, Vec<Diagnostic>> {
     let fences: Vec<FenceAt> = wanted
         .iter()
         .map(|wanted| {
@@ -84,13 +87,13 @@ fn put(language: Language, text: &str, wanted: &[&str]) -> Result<String, Vec<Di
 
 #[track_caller]
 fn check(language: Language, text: &str, wanted: &[&str], expected: &str) {
-    let found = put(language, text, wanted).unwrap_or_else(|errors| panic!("{errors:#?}\nin\n{text}"));
+    let found = insert_at(language, text, wanted).unwrap_or_else(|errors| panic!("{errors:#?}\nin\n{text}"));
     assert_eq!(found, expected, "\n{found}");
 }
 
 #[track_caller]
-fn refused(language: Language, text: &str, wanted: &[&str], ids: &[&str]) {
-    let errors = put(language, text, wanted).expect_err("there is no place for the fence");
+fn rejected(language: Language, text: &str, wanted: &[&str], ids: &[&str]) {
+    let errors = insert_at(language, text, wanted).expect_err("the fence is rejected");
     assert_eq!(errors.iter().map(|error| error.id).collect::<Vec<_>>(), ids);
 }
 
@@ -99,7 +102,8 @@ fn verdict(language: Language, text: &str) -> &'static str {
     brute::check(Machine::new(&system, Model::Tso), Scope::states(100_000)).word()
 }
 
-/// Store buffering: the fences that are put in make it safe under TSO. They stand where they should in the program.
+/// Store buffering: the inserted fences make it safe under TSO, and they are where they should be in the
+/// program.
 #[track_caller]
 fn check_store_buffering(language: Language, text: &str, wanted: &[&str], expected: &str, kinds: &[&str]) {
     check(language, text, wanted, expected);
@@ -321,9 +325,9 @@ fn places_in_rmm() {
     check(&["before locked"], with("locked{", "fence;\n  locked{"));
     check(&["after locked"], with("x := 3 }\n", "x := 3 };\n  fence\n"));
     check(&["after write: y := 2"], with("y := 2\n", "y := 2;\n     fence\n"));
-    refused(Language::Rmm, RMM, &["after write: v", "before write: v"], &["fence-in-macro"; 1]);
-    refused(Language::Rmm, RMM, &["after write: x := 3"], &["fence-in-locked-block"]);
-    refused(Language::Rmm, RMM, &["before $p = 0"], &["no-such-statement"]);
+    rejected(Language::Rmm, RMM, &["after write: v", "before write: v"], &["fence-in-macro"; 1]);
+    rejected(Language::Rmm, RMM, &["after write: x := 3"], &["fence-in-locked-block"]);
+    rejected(Language::Rmm, RMM, &["before $p = 0"], &["no-such-statement"]);
 }
 
 const LITMUS: &str = "\
@@ -376,22 +380,23 @@ fn places_in_trencher() {
         .replace("transition q1 q2", "transition q1_f q2")
         .replace("transition q1 q3", "transition q1_f q3");
     check(&["before transition q1 q0", "before transition q1 q3"], whole);
-    refused(Language::Trencher, TRENCHER, &["safter transition q0"], &["no-store-fence"]);
-    refused(Language::Trencher, TRENCHER, &["before q5"], &["no-such-statement"]);
+    rejected(Language::Trencher, TRENCHER, &["safter transition q0"], &["no-store-fence"]);
+    rejected(Language::Trencher, TRENCHER, &["before q5"], &["no-such-statement"]);
 }
 
 #[test]
-fn what_is_no_statement_is_refused() {
+fn spans_that_are_not_statements_are_rejected() {
     let text = "shared x: 0..1; process P { x = 1; }";
     let spans = [Span::NONE, Span::new(3..5), Span::new(90..95)];
     let fences = spans.map(|span| fence(span, Side::After, FenceKind::Full));
-    let errors = insert(Language::Pal, text, &fences).expect_err("these are no statements");
+    let errors = insert(Language::Pal, text, &fences).expect_err("these are not statements");
     let ids: Vec<&str> = errors.iter().map(|error| error.id).collect();
     assert_eq!(ids, ["not-written", "no-such-statement", "no-such-statement"]);
     assert!(insert(Language::Pal, "process P { x = 1; ", &[]).is_err());
 }
 
-/// Beside every statement of a program, a fence can be put or is refused for a reason that is known; then there is one more.
+/// Beside every statement of a program, a fence is either inserted or rejected for a known reason. If it is
+/// inserted, the program has one more fence.
 fn everywhere(language: Language, text: &str, refusals: &[&str]) {
     let (all, before) = places(&program(language, text));
     let mut put = 0;
@@ -496,10 +501,13 @@ l:
     let rmm =
         "forbidden A *\ndata x = 0 : [0:1]\nprocess text A: write: x := 1\nprocess text write: x := 0\n";
     let at = fence(statement(Language::Rmm, rmm, "write: x := 1"), Side::After, FenceKind::Full);
-    let refused = insert_conditional_fences(
+    let rejected = insert_conditional_fences(
         Language::Rmm,
         &Source::new("test", rmm),
         &[(at, Some("me == 0".to_owned()))],
     );
-    assert_eq!(refused.expect_err("there is no such thing")[0].id, "no-conditional-fence");
+    assert_eq!(
+        rejected.expect_err("a fence in `.rmm` cannot have a condition")[0].id,
+        "no-conditional-fence"
+    );
 }

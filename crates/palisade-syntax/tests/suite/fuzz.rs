@@ -1,4 +1,4 @@
-//! Whatever the parsers are fed, they answer with a program or with errors that point into the text.
+//! For any input, the parsers return a program or errors that point into the text.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use palisade_syntax::{Language, parse, read};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Reads and validates the text in every language; the answer must be well-formed.
+/// Parses and validates the text in every language. The result must be well-formed.
 fn check(text: &str) {
     let source = Source::new("fuzz", text);
     for language in Language::ALL {
@@ -29,13 +29,10 @@ fn check(text: &str) {
                 }
             };
             for diagnostic in diagnostics {
-                assert!(!diagnostic.labels.is_empty(), "{language}: {diagnostic:?} has no place in {text:?}");
+                assert!(!diagnostic.labels.is_empty(), "{language}: {diagnostic:?} has no span in {text:?}");
                 for label in &diagnostic.labels {
                     let range = label.span.range();
-                    assert!(
-                        text.get(range).is_some(),
-                        "{language}: {diagnostic:?} points outside of {text:?}"
-                    );
+                    assert!(text.get(range).is_some(), "{language}: {diagnostic:?} points outside {text:?}");
                 }
             }
         }
@@ -125,7 +122,7 @@ fn token_soup() -> impl Strategy<Value = String> {
     vec(token, 0..60).prop_map(|tokens| tokens.join(" "))
 }
 
-/// A program, damaged.
+/// A damaged program.
 fn damaged() -> impl Strategy<Value = String> {
     #[derive(Clone, Debug)]
     enum Damage {
@@ -193,7 +190,7 @@ proptest! {
     }
 }
 
-/// Texts that are deep, long or odd enough to hurt a careless parser.
+/// Texts that are deep, long or unusual enough to break a careless parser.
 #[test]
 fn hostile_texts() {
     const MANY: usize = 100_000;

@@ -1,4 +1,4 @@
-//! What litmus tests become in `.pal`, and which of their outcomes are reachable.
+//! The translation of litmus tests into `.pal`, and which of their outcomes are reachable.
 
 use crate::blocks;
 
@@ -14,19 +14,19 @@ fn parsed(text: &str) -> Parsed {
         .unwrap_or_else(|errors| panic!("{errors:#?}\nin\n{text}"))
 }
 
-/// The lines of a text, with single spaces and without empty ones.
+/// The lines of a text, with single spaces and without empty lines.
 fn lines(text: &str) -> Vec<String> {
     let squeezed = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     squeezed.filter(|line| !line.is_empty()).collect()
 }
 
-/// Reads a test, prints it, and compares line by line. What is printed must read as what was read.
+/// Parses a test, prints it, and compares line by line. Parsing the output must give the same program.
 #[track_caller]
 fn check(text: &str, expected: &str) {
     let program = parsed(text).program;
     let printed = print(&program);
     assert_eq!(lines(&printed), lines(expected), "\n{printed}");
-    let again = parse(Language::Pal, &Source::new("test.pal", printed)).expect("what is printed can be read");
+    let again = parse(Language::Pal, &Source::new("test.pal", printed)).expect("the output parses");
     assert_eq!(again.program, program);
 }
 
@@ -143,7 +143,7 @@ fn moves() {
 
 #[test]
 fn parts_of_registers() {
-    // Nobody looks at more than 32 bits.
+    // Only 32 bits are used.
     check_code("movl $-1,%eax\nmovl %eax,(x)", &["eax = -1;", "x = eax;"]);
     // A 32-bit write clears the upper half.
     check_code("movl $-1,%eax\nmovq %rax,(x)", &["rax = -1 & 4294967295;", "x = rax;"]);
@@ -177,7 +177,7 @@ fn changes_of_memory() {
         "lock btsl $0,(x)\njb L\nL:",
         &["tmp = fetch_or(x, 1);", "CF = tmp >> 0 & 1;", "if CF {", "goto L;", "}", "L: skip;"],
     );
-    // Where the range may be left, the wrap-around is written out.
+    // Where a value can leave the range, the wrap-around is explicit.
     check_code(
         "movl $2147483647,(x)\nlock incl (x)",
         &[
@@ -195,7 +195,7 @@ fn changes_of_memory() {
 }
 
 #[test]
-fn registers_are_computed_with() {
+fn arithmetic_on_registers() {
     check_code("xorl %eax,%eax\nsubl %ebx,%ebx", &["eax = 0;", "ebx = 0;"]);
     check_code(
         "movl $5,%eax\nshll $2,%eax\nshrl %eax\nsarl $1,%eax",
@@ -219,20 +219,20 @@ fn comparisons_become_conditions() {
     );
     check_code("cmpl $1,(x)\nsete %al", &["al = x == 1;"]);
     check_code("decl %eax\njne L\nL:", &["eax = eax - 1;", "if eax != 0 {", "goto L;", "}", "L: skip;"]);
-    // Flags that wait are kept in registers.
+    // Flags that are used later are kept in registers.
     check_code(
         "cmpl $1,(x)\nmovl $2,(y)\nje L\nL:",
         &["ZF = x == 1;", "y = 2;", "if ZF {", "goto L;", "}", "L: skip;"],
     );
     check_code("testl %eax,%eax\ncmovel (x),%ebx", &["ZF = eax == 0;", "if ZF {", "ebx = x;", "}"]);
-    // Flags that nobody looks at are not.
+    // Flags that are never used are not.
     check_code("cmpl $1,(x)\naddl $1,%eax", &["eax = eax + 1;"]);
     check_code("jmp L\nL: mfence", &["goto L;", "L: fence;"]);
 }
 
 #[test]
 fn compare_and_exchange() {
-    // Nobody looks at the accumulator behind it.
+    // The accumulator is not used afterwards.
     check_code("lock cmpxchgl %ebx,(x)", &["cas(x, eax, ebx);"]);
     check_code("lock cmpxchgl (x),%ebx", &["cas(x, eax, ebx);"]);
     check_intel(
@@ -335,7 +335,7 @@ fn questions() {
     check("forall 0:EAX=1:EBX", "P0.EAX == P1.EBX");
     check("forall P0:EAX <> 0x10", "P0.EAX != 16");
     check("forall [x]=[b]", "x == b");
-    // Numbers are those of the width, signed or not.
+    // Numbers have the width of the variable, signed or unsigned.
     check("forall b=255", "b == -1");
     check("forall b=-1", "b == -1");
     check("forall x=4294967295", "x == -1");
@@ -388,7 +388,7 @@ fn headings() {
 }
 
 #[test]
-fn suspicious_things_are_told() {
+fn suspicious_tests_get_warnings() {
     let check = |init: &str, code: &str, question: &str, expected: &[&str]| {
         let text = format!("X86 w\n{{{init}}}\nP0;\n{code};\n{question}");
         let found: Vec<&str> = parsed(&text).warnings.iter().map(|warning| warning.id).collect();
@@ -435,7 +435,7 @@ fn locked_changes_are_one_step() {
     check_reachable(&test("lock", "notb (x)", 255), false, false);
     check_reachable(&test("lock", "addb $128,(x)", 0), true, true);
     check_reachable(&test("lock", "addb $128,(x)", 128), false, false);
-    // A spin lock: both take it, one after the other.
+    // A spin lock: both threads take it, one after the other.
     let spin = |lock: &str| {
         format!(
             "X86_64 spin {{ 0:ebx=1; 1:ebx=1; }} P0 | P1 ; L: movl $0,%eax | L: movl $0,%eax ; \
@@ -448,7 +448,7 @@ fn locked_changes_are_one_step() {
 }
 
 #[test]
-fn loops_end_where_the_machine_ends_them() {
+fn loops_end_as_on_the_machine() {
     let test = |code: &str, outcome: &str| {
         let text = format!("X86_64 loop {{}} P0 ; {code} ; forall ({outcome})");
         check_reachable(&text, false, false);
@@ -463,7 +463,7 @@ fn loops_end_where_the_machine_ends_them() {
 }
 
 #[test]
-fn the_reference_tells_what_tests_become() {
+fn the_reference_shows_the_translation_of_tests() {
     let examples = blocks::examples(include_str!("../../../../docs/litmus.md"), "litmus");
     assert!(examples.len() >= 4);
     for (test, program) in examples {

@@ -1,9 +1,9 @@
-//! What is wrong with litmus tests, and where.
+//! The errors of invalid litmus tests, and where they point.
 
 use palisade_base::Source;
 use palisade_syntax::{Language, parse};
 
-/// Reads a test that must be refused. `expected` has for each error its id, and the text it points at.
+/// Parses a test that must be rejected. `expected` has, for each error, its id and the text it points at.
 #[track_caller]
 fn check(text: &str, expected: &[(&str, &str)]) {
     let source = Source::new("test.litmus", text);
@@ -35,7 +35,7 @@ fn help(text: &str) -> String {
 const TOKEN: &str = "unexpected-token";
 const END: &str = "unexpected-end";
 
-/// Remarks of other tools come after the code: in it, `<<` hides nothing.
+/// Remarks of other tools come after the code. Inside the code, `<<` hides nothing.
 #[test]
 fn remarks_in_code() {
     for row in
@@ -46,9 +46,9 @@ fn remarks_in_code() {
     }
 }
 
-/// A remark without end that hides the question is an error; after the question it is read with a warning.
+/// An unfinished remark that hides the question is an error. After the question it is a warning.
 #[test]
-fn remarks_without_end() {
+fn unfinished_remarks() {
     let test = |end: &str| format!("X86 t\n{{ x=0; }}\nP0 ;\nMOV [x],$1 ;\n{end}");
     check(&test("<<a exists (x=0)"), &[("unfinished-trailer", "<<")]);
     check(&test("<<a>> <<b>\nexists (x=0)"), &[("unfinished-trailer", "<<")]);
@@ -103,7 +103,7 @@ fn headings() {
     check("X86 t (* no end", &[("unfinished-comment", "(*"), ("missing-initial-state", "")]);
     check("X86 t {} P0; (* no end", &[("unfinished-comment", "(*")]);
     assert_eq!(help("X86_46 t"), "did you mean `X86_64`?");
-    assert_eq!(help("PPC t"), "Palisade reads tests for X86 and X86_64");
+    assert_eq!(help("PPC t"), "Palisade supports tests for X86 and X86_64");
 }
 
 #[test]

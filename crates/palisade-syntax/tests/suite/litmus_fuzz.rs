@@ -1,5 +1,5 @@
-//! Whatever the litmus parser is fed, it answers with a program or with errors that point into the text, and what it reads
-//! can be printed and read again as `.pal`.
+//! For any input, the litmus parser returns a program or errors that point into the text. A program can be
+//! printed and parsed again as `.pal`.
 
 use palisade_base::Source;
 use palisade_program::print::print;
@@ -18,13 +18,13 @@ fn check(text: &str) {
         Err(errors) => {
             assert!(errors.iter().any(|error| error.is_error()), "{text}");
             for label in errors.iter().flat_map(|error| &error.labels) {
-                assert!(text.get(label.span.range()).is_some(), "{label:?} points outside of {text:?}");
+                assert!(text.get(label.span.range()).is_some(), "{label:?} points outside {text:?}");
             }
         }
     }
 }
 
-/// Words of the language, and some that are not.
+/// Words of the language, and some others.
 #[rustfmt::skip]
 const PIECES: &[&str] = &[
     "X86", "X86_64", "t", "\"doc\"", "Key=value", "{", "}", ";", "|", "P0", "P1", ",", "x", "y", "int", "uint64_t", "int8_t",
@@ -36,7 +36,7 @@ const PIECES: &[&str] = &[
     "locations", "/\\", "\\/", "=>", "!=", "==", "true", "false", "not", "(*", "*)", "//", "\n", "é", "\u{0}",
 ];
 
-/// Instructions that are well formed.
+/// Well-formed instructions.
 #[rustfmt::skip]
 const INSTRUCTIONS: &[&str] = &[
     "movl $1,(x)", "movl (x),%eax", "movl %eax,(y)", "movq %rdi,%rsi", "movl (%rdi),%ecx", "movl %ecx,(%rsi)", "movb $-1,%al",
@@ -55,14 +55,14 @@ proptest! {
     }
 
     #[test]
-    fn any_text_behind_a_heading(text in "[ -~\n]{0,200}") {
+    fn any_text_after_a_heading(text in "[ -~\n]{0,200}") {
         check(&format!("X86_64 t\n{text}"));
         check(&format!("X86 t\n{{}}\nP0 ;\n{text}"));
         check(&format!("X86 t\n{{}}\nP0 ;\nMOV [x],$1 ;\nexists {text}"));
     }
 
     #[test]
-    fn soup_of_words(words in vec(proptest::sample::select(PIECES), 0..60)) {
+    fn random_words(words in vec(proptest::sample::select(PIECES), 0..60)) {
         let soup = words.join(" ");
         check(&soup);
         check(&format!("X86_64 t {{}} {soup}"));
@@ -83,7 +83,7 @@ proptest! {
             prop_assert!(errors.iter().all(|error| !error.is_error() || error.id == "unsupported-flag"), "{:?}\n{}", errors, text);
         }
         check(&text);
-        // Half of it.
+        // A prefix.
         let half: String = text.chars().take(cut.index(text.len())).collect();
         check(&half);
         // With something missing in the middle.

@@ -1,8 +1,8 @@
-//! Random x86 code computes in the program what it computes on the machine.
+//! Random x86 code computes the same values in the program as on the machine.
 //!
-//! Each test is one thread of random instructions of all widths in either notation. A small interpreter of the registers, flags
-//! and variables says what the outcome is; the test then says `forall (…that outcome…)`, and the program made from it
-//! is run and must satisfy that.
+//! Each test is one thread of random instructions of all widths, in either notation. A small interpreter of
+//! the registers, flags and variables computes the outcome. The test then asks `forall (…that outcome…)`, and
+//! its program is run and must satisfy that.
 
 use palisade_base::Source;
 use palisade_conformance::random::Random;
@@ -22,7 +22,7 @@ fn random_code_computes_what_the_machine_computes() {
     }
 }
 
-/// Runs a test of one thread under SC, where there is only one run, and judges its end.
+/// Runs a test of one thread under SC, where there is only one run, and checks its last state.
 fn run(text: &str, seed: u64) {
     let parsed = parse(Language::Litmus, &Source::new("test.litmus", text))
         .unwrap_or_else(|errors| panic!("seed {seed}: {errors:#?}\nin\n{text}"));
@@ -32,7 +32,7 @@ fn run(text: &str, seed: u64) {
     loop {
         assert!(state.fault.is_none(), "seed {seed}: {:?}\n{text}\n{}", state.fault, print(&parsed.program));
         let mut successors = machine.successors(&state);
-        assert!(successors.len() <= 1, "seed {seed}: one thread has one way to go\n{text}");
+        assert!(successors.len() <= 1, "seed {seed}: one thread has at most one step\n{text}");
         let Some(next) = successors.pop() else { break };
         state = next.state;
     }
@@ -60,7 +60,7 @@ impl Operands {
         items[self.below(items.len())]
     }
 
-    /// A number of a width, often at an edge.
+    /// A number of a width, often near a limit.
     fn number(&mut self, bits: u32) -> i64 {
         let edges =
             [0, 1, -1, 2, 3, i64::MAX, i64::MIN, 0x7f, 0x80, 0x7fff, 0x8000, 0x7fff_ffff, 0x8000_0000];
@@ -75,7 +75,7 @@ impl Operands {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Operand {
-    /// A register, whether it is the second byte (`ah`).
+    /// A register, and whether it is the second byte (`ah`).
     Register(usize, bool),
     Variable,
     Number(i64),
@@ -127,7 +127,7 @@ impl Cpu {
                 };
             }
             Operand::Variable => self.variables[slot(bits)] = value,
-            Operand::Number(_) => unreachable!("a number is no destination"),
+            Operand::Number(_) => unreachable!("a number is not a destination"),
         }
     }
 
@@ -182,7 +182,7 @@ impl Cpu {
 }
 
 const CONDITIONS: [&str; 14] = ["e", "ne", "l", "ge", "le", "g", "b", "ae", "be", "a", "s", "ns", "o", "no"];
-/// Conditions that do not look at the carry or the overflow.
+/// Conditions that do not read the carry or the overflow.
 const SIMPLE: [&str; 4] = ["e", "ne", "s", "ns"];
 const NAMES: [[&str; 4]; 4] = [
     ["al", "ax", "eax", "rax"],
@@ -196,14 +196,14 @@ const TYPES: [&str; 4] = ["int8_t", "uint16_t", "int", "uint64_t"];
 const SUFFIXES: [&str; 4] = ["b", "w", "l", "q"];
 const POINTERS: [&str; 4] = ["byte ptr", "word ptr", "dword ptr", "qword ptr"];
 
-/// A test on its way: its text, and the machine after it.
+/// A test under construction: its text, and the machine after it.
 struct Generator {
     random: Operands,
     cpu: Cpu,
     intel: bool,
     widest: u32,
     rows: String,
-    /// Which flags mean something now: (zero and sign, carry, overflow).
+    /// Which flags are currently defined: (zero and sign, carry, overflow).
     defined: (bool, bool, bool),
 }
 
@@ -238,7 +238,7 @@ fn generate(seed: u64) -> (String, String) {
 }
 
 impl Generator {
-    /// What variables and some part of each register hold at the end.
+    /// The final values of the variables and of some part of each register.
     fn outcome(&mut self) -> String {
         let mut outcome = String::from("true");
         for (register, names) in NAMES.iter().enumerate() {
@@ -268,7 +268,7 @@ impl Generator {
         if self.random.below(2) == 0 { Operand::Variable } else { self.register(bits) }
     }
 
-    /// A source that goes with a destination.
+    /// A source that fits a destination.
     fn source(&mut self, destination: Operand, bits: u32) -> Operand {
         match self.random.below(3) {
             0 => Operand::Number(self.random.number(bits)),
@@ -322,7 +322,7 @@ impl Generator {
             if skipped {
                 self.cpu = before;
             }
-            // What is defined on one way only is not defined behind both.
+            // Flags that are defined on only one path are not defined after the join.
             let (a, b) = (defined, self.defined);
             self.defined = (a.0 && b.0, a.1 && b.1, a.2 && b.2);
             self.instruction(&format!("{label}: "));

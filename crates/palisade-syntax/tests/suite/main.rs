@@ -1,4 +1,4 @@
-//! Reading, printing and editing programs: one program for all tests, linked once.
+//! Tests of parsing, printing and editing programs, linked into one binary.
 
 mod blocks;
 mod common;

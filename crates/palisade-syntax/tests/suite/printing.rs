@@ -1,4 +1,4 @@
-//! The printer is a fixed point: what it prints reads as the same program, which prints as the same text.
+//! The printer is a fixed point: its output parses as the same program, which prints as the same text.
 
 use crate::common;
 
@@ -16,7 +16,7 @@ fn reread(text: &str) -> Program {
             assert!(parsed.warnings.is_empty(), "{:#?}\n{text}", parsed.warnings);
             parsed.program
         }
-        Err(diagnostics) => panic!("the printed program cannot be read: {diagnostics:#?}\n{text}"),
+        Err(diagnostics) => panic!("the output does not parse: {diagnostics:#?}\n{text}"),
     }
 }
 
@@ -24,7 +24,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn printed_programs_read_as_they_were(program in common::program()) {
+    fn printed_programs_parse_as_the_same_program(program in common::program()) {
         let text = print(&program);
         let again = reread(&text);
         prop_assert_eq!(&program, &again, "{}", text);
@@ -32,13 +32,13 @@ proptest! {
     }
 }
 
-/// Reads the text, prints it, and compares.
+/// Parses the text, prints it, and compares.
 fn check(written: &str, printed: &str) {
     assert_eq!(print(&reread(written)), printed);
 }
 
 #[test]
-fn a_lock_looks_as_a_person_would_write_it() {
+fn a_lock_prints_as_a_person_would_write_it() {
     let peterson = "\
 shared flag[2]: bool;
 shared turn: 0..1 = *;
@@ -59,7 +59,7 @@ forbid P(0)@cs && P(1)@cs;
 }
 
 #[test]
-fn every_construct_has_one_look() {
+fn every_construct_prints_in_one_way() {
     let all = "\
 shared x, y, a[4]: 0..3 = 1;
 shared b[3]: bool = [true, *, 0 == 1];
@@ -108,14 +108,14 @@ process Helper(i: 0..1, me: bool) on spawn {
 forbid count(Main@critical) >= 2 || Main[1]@end && Main(1, 0)@a1;
 final x == 1 && Main(0, 0).old != 3;
 ";
-    // Two labels on one line are put on lines of their own.
+    // Two labels on one line get lines of their own.
     let printed = all.replace("a1: b1: x", "a1:\nb1: x");
     check(all, &printed);
     check(&printed, &printed);
 }
 
 #[test]
-fn other_ways_of_writing_come_out_the_same() {
+fn alternative_spellings_give_the_same_program() {
     check("process P() { l: }", "process P {\nl:  skip;\n}\n");
     check("process P { assert x; spawn T; }", "process P {\n    assert(x);\n    spawn T();\n}\n");
     check("const N = 3; shared x: 0..N-1; process P[N] {}", "shared x: 0..2;\n\nprocess P[3] {}\n");
@@ -129,10 +129,10 @@ fn other_ways_of_writing_come_out_the_same() {
     check("shared x; shared y: int;", "shared x, y;\n");
 }
 
-/// Everything that walks over a program recurses, so the deepest programs must not exhaust the stack anywhere.
+/// All code that walks programs is recursive, so the deepest programs must not exhaust the stack anywhere.
 #[test]
 fn programs_as_deep_as_allowed_are_printed_validated_and_lowered() {
-    // The process body, and the expression or statement itself, are levels too.
+    // The process body and the expression or statement itself are levels too.
     let deep = MAX_NESTING as usize - 3;
     let high = MAX_EXPR_DEPTH as usize - 2;
     let bodies = [

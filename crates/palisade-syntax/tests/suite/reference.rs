@@ -1,4 +1,5 @@
-//! The programs in the language reference: each is valid, prints as itself, and says which verdicts it expects.
+//! The programs in the language reference: each is valid, prints as itself, and states the verdicts it
+//! expects.
 
 use palisade_base::Source;
 use palisade_program::print::print;
@@ -65,8 +66,8 @@ fn expected_verdicts_are_well_formed_and_grow_with_the_models() {
             assert!(["safe", "unsafe"].contains(&verdict), "line {line}: {verdict}");
             verdicts.push(verdict);
         }
-        assert!(matches!(verdicts.len(), 0 | 3), "line {line}: all models or none");
-        // What breaks under a model breaks under every weaker one: "safe" sorts before "unsafe".
+        assert!(matches!(verdicts.len(), 0 | 3), "line {line}: give verdicts for all models or for none");
+        // A violation under one model is a violation under every weaker model: "safe" sorts before "unsafe".
         assert!(verdicts.is_sorted(), "line {line}: {info}");
     }
 }

@@ -1,4 +1,4 @@
-//! What `.rmm` programs become in `.pal`.
+//! The translation of `.rmm` programs into `.pal`.
 
 use palisade_base::Source;
 use palisade_program::print::print;
@@ -9,23 +9,24 @@ fn parsed(text: &str) -> Parsed {
         .unwrap_or_else(|errors| panic!("{errors:#?}\nin\n{text}"))
 }
 
-/// The lines of a text, with single spaces and without empty ones.
+/// The lines of a text, with single spaces and without empty lines.
 fn lines(text: &str) -> Vec<String> {
     let squeezed = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     squeezed.filter(|line| !line.is_empty()).collect()
 }
 
-/// Reads a file, prints it, and compares line by line. What is printed must read as what was read.
+/// Parses a file, prints it, and compares line by line. Parsing the output must give the same program.
 #[track_caller]
 fn check(text: &str, expected: &str) {
     let program = parsed(text).program;
     let printed = print(&program);
     assert_eq!(lines(&printed), lines(expected), "\n{printed}");
-    let again = parse(Language::Pal, &Source::new("test.pal", printed)).expect("what is printed can be read");
+    let again = parse(Language::Pal, &Source::new("test.pal", printed)).expect("the output parses");
     assert_eq!(again.program, program);
 }
 
-/// One process with registers `$r`, `$s` (0 to 3) and `$z` (any integer), global variables `x`, `y` (0 to 3) and a label `A`.
+/// One process with registers `$r`, `$s` (0 to 3) and `$z` (any integer), global variables `x`, `y` (0 to 3)
+/// and a label `A`.
 #[track_caller]
 fn check_statements(text: &str, expected: &[&str]) {
     let file = format!(
@@ -95,7 +96,7 @@ fn locked_blocks() {
         "locked{ cas(x,0,1); locked write: y := 1; slocked write: y := 2 }",
         &["atomic {", "assume(x == 0);", "x = 1;", "y = 1;", "y = 2;", "}"],
     );
-    // A block that only reads once is nothing special: it does not drain the buffer.
+    // A block that reads only once is an ordinary block: it does not drain the buffer.
     check_statements("locked{ read: $r := x; assume: $r = 1 }", &["{", "r = x;", "assume(r == 1);", "}"]);
     check_statements(
         "locked{ read: x = 1 or locked{ read: y = 1 } }",
@@ -120,7 +121,7 @@ fn pointers() {
     );
     check_statements("B: syncrd: $s := [$r]", &["B: assume(r < 2);", "fence;", "s = *(r + 1);"]);
     check_statements("locked{ write: [$r] := 1 }", &["atomic {", "assume(r < 2);", "*(r + 1) = 1;", "}"]);
-    // A pointer that cannot miss is not guarded.
+    // A pointer that is always valid is not guarded.
     check(
         "forbidden A data x = 0 : [0:1] y = 0 : [0:1] process registers $p = 1 : [1:2] text A: write: [$p-1] := 1",
         "shared x, y: 0..1 blocking;
@@ -149,7 +150,7 @@ fn variables_and_initial_values() {
     );
 }
 
-/// `*` in a register costs nothing if the register is always written before it is read.
+/// A `*` register that is always written before it is read gets a fixed initial value.
 #[test]
 fn arbitrary_registers() {
     let check = |text: &str, expected: &str| {
@@ -218,7 +219,7 @@ fn own_and_other_copies() {
     );
 }
 
-/// Copies that are no array are variables of their own.
+/// Copies that do not form an array are separate variables.
 #[test]
 fn copies_that_differ() {
     check(
@@ -258,7 +259,7 @@ fn copies_that_differ() {
 }
 
 #[test]
-fn names_that_pal_does_not_take() {
+fn names_that_pal_does_not_accept() {
     check(
         "forbidden loop * data shared = 0 : [0:1] x = 0 : [0:1] P0 = 0 : [0:1] \
          process registers $x = 0 : [0:1] $0 = 0 : [0:1] $P1 = 0 : [0:1] text \
@@ -336,7 +337,7 @@ fn macros_predicates_and_comments() {
     );
 }
 
-/// Steps are shown where their text stands: in the macro, not at the call.
+/// The span of a step is in the macro, not at the call.
 #[test]
 fn places_in_macros() {
     let text = "forbidden A data x = 0 : [0:1] macro put(v) write: x := v endmacro process text A: put(1)";
@@ -348,7 +349,7 @@ fn places_in_macros() {
 }
 
 #[test]
-fn values_outside_domains_are_pointed_out() {
+fn values_outside_domains_are_reported() {
     let check = |statement: &str, expected: &[&str]| {
         let file = format!(
             "forbidden A data x = 0 : [0:2] process registers $r = 0 : [0:1] text {statement}; A: nop"
@@ -366,7 +367,7 @@ fn values_outside_domains_are_pointed_out() {
     check("locked{ read: x = 0; read: x = 1 }", &["locked-reads"]);
 }
 
-/// The examples of the documentation are programs.
+/// The examples in the documentation are valid programs.
 #[test]
 fn documentation() {
     let text = include_str!("../../../../docs/rmm.md");

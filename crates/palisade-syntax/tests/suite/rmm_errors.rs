@@ -1,9 +1,9 @@
-//! What is wrong with `.rmm` files, and where.
+//! The errors of invalid `.rmm` files, and where they point.
 
 use palisade_base::Source;
 use palisade_syntax::{Language, parse};
 
-/// Reads a file that must be refused. `expected` has one line per error: its id, and the text it points at.
+/// Parses a file that must be rejected. `expected` has, for each error, its id and the text it points at.
 #[track_caller]
 fn check(text: &str, expected: &[(&str, &str)]) {
     let source = Source::new("test.rmm", text);
@@ -16,7 +16,8 @@ fn check(text: &str, expected: &[(&str, &str)]) {
     assert_eq!(found, expected, "{text}\n{errors:#?}");
 }
 
-/// The same for the statements of a process with a variable `x`, an own variable `f` and a register `$r`; there is one more process.
+/// The same for the statements of a process with a variable `x`, its own variable `f` and a register `$r`.
+/// There is one more process.
 #[track_caller]
 fn check_statements(text: &str, expected: &[(&str, &str)]) {
     let file = format!(
@@ -189,7 +190,7 @@ fn macros() {
     check("process text A: m()", &[(TOKEN, "m")]);
 }
 
-/// A message about the text of a macro also points at the call.
+/// A message about the body of a macro also points at the call.
 #[test]
 fn errors_in_macros_show_the_call() {
     let text = "forbidden A macro inner(v) read: v = 0 endmacro macro outer(v) nop; inner(v) endmacro \
@@ -212,12 +213,15 @@ fn help() {
     };
     check("raed: flag = 1", "did you mean `read`?");
     check("nop; wirte: flag := 1", "did you mean `write`?");
-    check("nop; locked wirte: flag := 1", "the alternatives stand in braces: `{ … or … }`");
+    check("nop; locked wirte: flag := 1", "put the alternatives in braces: `{ … or … }`");
     check("write: flga := 1", "did you mean `flag`?");
     check("$tpm := 1", "did you mean `$tmp`?");
-    check("tmp := 1", "memory is written with `write: tmp := …`, registers are called `$tmp`");
-    check("write: flag := flag", "expressions hold registers only: load it first, `read: $flag := flag`");
+    check("tmp := 1", "to write to memory, use `write: tmp := …`; a register is called `$tmp`");
+    check(
+        "write: flag := flag",
+        "expressions can contain only registers; load the variable first: `read: $flag := flag`",
+    );
     check("goto a", "did you mean `A`?");
-    check("write: flag[my] := 1", "`flag` is a global variable, written without brackets");
-    check("$other := 1", "registers are declared in the section `registers` of the process");
+    check("write: flag[my] := 1", "`flag` is a global variable; write it without brackets");
+    check("$other := 1", "declare it in the `registers` section of the process");
 }

@@ -1,5 +1,5 @@
-//! Whatever the `.rmm` parser is fed, it answers with a program or with errors that point into the text, and what it
-//! reads can be printed and read again as `.pal`.
+//! For any input, the `.rmm` parser returns a program or errors that point into the text. A program can be
+//! printed and parsed again as `.pal`.
 
 use palisade_base::Source;
 use palisade_program::print::print;
@@ -18,7 +18,7 @@ fn check(text: &str) {
         Err(errors) => {
             assert!(errors.iter().any(|error| error.is_error()), "{text}");
             for label in errors.iter().flat_map(|error| &error.labels) {
-                assert!(text.get(label.span.range()).is_some(), "{label:?} points outside of {text:?}");
+                assert!(text.get(label.span.range()).is_some(), "{label:?} points outside {text:?}");
             }
         }
     }
@@ -133,7 +133,7 @@ fn the_whole_file_is_read() {
     check(FILE);
 }
 
-/// Texts that are deep, long or odd enough to hurt a careless parser.
+/// Texts that are deep, long or unusual enough to break a careless parser.
 #[test]
 fn hostile_texts() {
     const MANY: usize = 50_000;

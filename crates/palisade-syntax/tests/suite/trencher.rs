@@ -1,4 +1,4 @@
-//! What Trencher's files become in `.pal`.
+//! The translation of Trencher's files into `.pal`.
 
 use crate::blocks;
 
@@ -14,23 +14,23 @@ fn parsed(text: &str) -> Parsed {
         .unwrap_or_else(|errors| panic!("{errors:#?}\nin\n{text}"))
 }
 
-/// The lines of a text, with single spaces and without empty ones.
+/// The lines of a text, with single spaces and without empty lines.
 fn lines(text: &str) -> Vec<String> {
     let squeezed = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     squeezed.filter(|line| !line.is_empty()).collect()
 }
 
-/// Reads a file, prints it, and compares line by line. What is printed must read as what was read.
+/// Parses a file, prints it, and compares line by line. Parsing the output must give the same program.
 #[track_caller]
 fn check(text: &str, expected: &str) {
     let program = parsed(text).program;
     let printed = print(&program);
     assert_eq!(lines(&printed), lines(expected), "\n{printed}");
-    let again = parse(Language::Pal, &Source::new("test.pal", printed)).expect("what is printed can be read");
+    let again = parse(Language::Pal, &Source::new("test.pal", printed)).expect("the output parses");
     assert_eq!(again.program, program);
 }
 
-/// The first line that a file becomes: its memory.
+/// The first line of the translation: the memory.
 fn memory(text: &str) -> String {
     lines(&print(&parsed(text).program)).remove(0)
 }
@@ -46,7 +46,7 @@ fn warnings(text: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn registers_that_are_never_set_hold_0_and_unreachable_states_are_left_out() {
+fn registers_that_are_never_set_are_0_and_unreachable_states_are_left_out() {
     let text = thread(&["a b write x 0", "b c check == y 0", "d a write 7 1", "e e lock"]);
     check(
         &text,
@@ -165,7 +165,7 @@ fn locked_parts_become_atomic_blocks() {
          goto a;
          }",
     );
-    // Several ways out.
+    // Several exits.
     check(
         &thread(&[
             "a b lock",
@@ -189,7 +189,7 @@ fn locked_parts_become_atomic_blocks() {
          e: return;
          }",
     );
-    // Several ways in, and a state that is entered with and without the lock.
+    // Several entries, and a state that is entered with and without the lock.
     check(
         &thread(&[
             "a c lock",
@@ -251,11 +251,11 @@ fn locked_parts_become_atomic_blocks() {
 }
 
 #[test]
-fn locks_that_are_never_released_are_told() {
+fn locks_that_are_never_released_are_reported() {
     assert_eq!(warnings(&thread(&["a b lock", "b c unlock"])), [""; 0]);
     assert_eq!(warnings(&thread(&["a b lock", "b c noop"])), ["lock-never-released"]);
     assert_eq!(warnings(&thread(&["a b lock", "b a noop", "b c unlock"])), ["nested-lock"]);
-    // A final state behind a second lock is never reached.
+    // A final state after a second lock is never reached.
     assert_eq!(
         warnings("thread t initial a final c transition a b lock transition b c lock end"),
         ["nested-lock"]
@@ -280,7 +280,7 @@ fn memory_is_as_large_as_it_needs_to_be() {
     check(&["a b local i 1", "b c check <= i 5", "c d write i i", "d b local i + i 1"], "shared mem[6];");
     // Only the lowest bits are used.
     check(&["a b read r 0", "b c write + r 1 0", "c a write 7 & r 3"], "shared mem[4];");
-    // Code that control never comes to needs memory for constants only.
+    // Unreachable code needs memory for constants only.
     check(&["a b local r 1", "b c check == r 2", "c d write 1 99", "b d write 1 r"], "shared mem[100];");
     check(&["a b local r 1", "b c check == r 2", "c d write 1 + r 97", "b d write 1 r"], "shared mem[2];");
 }
@@ -302,7 +302,7 @@ fn negative_addresses_are_shifted() {
 }
 
 #[test]
-fn unbounded_addresses_are_told() {
+fn unbounded_addresses_are_reported() {
     let counter = ["a b write r r", "b a local r + r 1"];
     assert_eq!(warnings(&thread(&counter)), ["unbounded-address"]);
     assert_eq!(memory(&thread(&counter)), "shared mem[64];");
@@ -346,7 +346,7 @@ fn names_are_changed_where_pal_needs_it() {
     );
 }
 
-/// Visits every state; whether some run ends with all threads at their ends.
+/// Visits every state. Returns whether some run ends with all threads at their ends.
 fn ends(text: &str, model: Model) -> bool {
     let program = parsed(text).program;
     let system = lower(&program, Instantiation { any: 1, every: None });
@@ -364,7 +364,7 @@ fn ends(text: &str, model: Model) -> bool {
 }
 
 #[test]
-fn buffers_and_locks_do_what_they_do() {
+fn buffers_and_locks_behave_as_specified() {
     let dekker = |middle: &str| {
         format!(
             "thread s initial a transition a b write 1 0 transition b c {middle} transition c d read r 1 \
@@ -376,7 +376,7 @@ fn buffers_and_locks_do_what_they_do() {
     assert!(!ends(&dekker("noop"), Model::Sc));
     assert!(ends(&dekker("noop"), Model::Tso));
     assert!(!ends(&dekker("mfence"), Model::Tso));
-    // Two increments: with the lock, nobody comes between.
+    // Two increments. With the lock, no other thread runs in between.
     let increment = |lock: &str, unlock: &str| {
         let one = |name: &str| {
             format!(
@@ -398,7 +398,7 @@ fn buffers_and_locks_do_what_they_do() {
 }
 
 #[test]
-fn the_reference_tells_what_files_become() {
+fn the_reference_shows_the_translation_of_files() {
     let examples = blocks::examples(include_str!("../../../../docs/trencher.md"), "trencher");
     assert!(examples.len() >= 3);
     for (file, program) in examples {

@@ -1,9 +1,9 @@
-//! What is wrong with Trencher's files, and where.
+//! The errors of invalid Trencher files, and where they point.
 
 use palisade_base::Source;
 use palisade_syntax::{Language, parse};
 
-/// Reads a file that must be refused. `expected` has for each error its id, and the text it points at.
+/// Parses a file that must be rejected. `expected` has, for each error, its id and the text it points at.
 #[track_caller]
 fn check(text: &str, expected: &[(&str, &str)]) {
     let source = Source::new("test.txt", text);
@@ -22,11 +22,11 @@ fn check_transitions(transitions: &str, expected: &[(&str, &str)]) {
     check(&format!("thread t\ninitial a\n{transitions}\nend\n"), expected);
 }
 
-/// The transitions of a thread that starts in `a` are read, with these warnings.
+/// The transitions of a thread that starts in `a` parse with these warnings.
 #[track_caller]
 fn check_warned(transitions: &str, expected: &[(&str, &str)]) {
     let source = Source::new("test.txt", format!("thread t\ninitial a\n{transitions}\nend\n"));
-    let parsed = parse(Language::Trencher, &source).expect("it is read");
+    let parsed = parse(Language::Trencher, &source).expect("the file parses");
     let found: Vec<(&str, &str)> =
         parsed.warnings.iter().map(|warning| (warning.id, source.slice(warning.span()))).collect();
     assert_eq!(found, expected, "{transitions}\n{:#?}", parsed.warnings);
@@ -117,7 +117,7 @@ fn names() {
     check_warned("transition a b noop\nfinal c", &[("unreachable-state", "c")]);
     let island = "transition a b noop\ntransition c d noop\ntransition d c noop\nfinal c";
     check_warned(island, &[("unreachable-state", "c")]);
-    // What is never reached does no harm: a lock without end, an address outside of memory.
+    // Unreachable code does no harm: a lock without an unlock, an address outside memory.
     check_warned(
         "transition a b noop\ntransition c d lock\ntransition d d noop",
         &[("unreachable-state", "c")],
@@ -129,7 +129,7 @@ fn names() {
     );
     let help = |transitions: &str| {
         let text = format!("thread t initial a {transitions} end");
-        let parsed = parse(Language::Trencher, &Source::new("test.txt", text)).expect("it is read");
+        let parsed = parse(Language::Trencher, &Source::new("test.txt", text)).expect("the file parses");
         assert_eq!(parsed.warnings.len(), 1, "{:#?}", parsed.warnings);
         parsed.warnings[0].help.clone().unwrap_or_default()
     };
@@ -141,7 +141,7 @@ fn names() {
 fn operators_are_not_registers() {
     assert_eq!(
         help("thread t initial a transition a b local r 1 transition b c check r=1 end"),
-        "operators come first and everything is separated by spaces: `== r 1`"
+        "write the operator first, and separate everything with spaces: `== r 1`"
     );
 }
 

@@ -1,5 +1,5 @@
-//! Whatever the Trencher parser is fed, it answers with a program or with errors that point into the text, and what it
-//! reads can be printed and read again as `.pal`.
+//! For any input, the Trencher parser returns a program or errors that point into the text. A program can be
+//! printed and parsed again as `.pal`.
 
 use palisade_base::Source;
 use palisade_program::print::print;
@@ -18,7 +18,7 @@ fn check(text: &str) {
         Err(errors) => {
             assert!(errors.iter().any(|error| error.is_error()), "{text}");
             for label in errors.iter().flat_map(|error| &error.labels) {
-                assert!(text.get(label.span.range()).is_some(), "{label:?} points outside of {text:?}");
+                assert!(text.get(label.span.range()).is_some(), "{label:?} points outside {text:?}");
             }
         }
     }
@@ -31,7 +31,7 @@ const PIECES: &[&str] = &[
     ">=", "&&", "||", "+", "-", "*", "&", "!", "#", "\n", "é", "\u{0}", "while", "mem",
 ];
 
-/// Instructions that are well formed.
+/// Well-formed instructions.
 #[rustfmt::skip]
 const INSTRUCTIONS: &[&str] = &[
     "write 1 0", "write r s", "write + r 1 & s 3", "read r 0", "read s r", "read r - s 1", "mfence", "local r 2", "local s + r 1",
@@ -45,7 +45,7 @@ proptest! {
     }
 
     #[test]
-    fn soup_of_words(words in vec(proptest::sample::select(PIECES), 0..60)) {
+    fn random_words(words in vec(proptest::sample::select(PIECES), 0..60)) {
         let soup = words.join(" ");
         check(&soup);
         check(&format!("thread t initial a {soup}"));
@@ -64,7 +64,7 @@ proptest! {
         }
         text.push_str("end\n");
         check(&text);
-        // Half of it.
+        // A prefix.
         check(&text[..cut.index(text.len())]);
         // With something missing in the middle.
         let at = cut.index(text.len() - 3);

@@ -1,4 +1,4 @@
-//! Reading witness files, which anybody may have written, and taking their runs again.
+//! Reads witness files, which may come from anywhere, and replays their runs.
 
 use super::{ActionRecord, EffectRecord, SCHEMA_VERSION, StepRecord, ViolationKind, WitnessFile};
 use super::{effect_record, interlocked_name, violation_record};
@@ -10,20 +10,20 @@ use serde::Deserialize;
 /// What is wrong with a witness file. Steps are counted from 1.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WitnessError {
-    /// It cannot be read.
+    /// It cannot be parsed.
     #[error("not a witness file: {0}")]
     Malformed(String),
     /// It was written by another version.
-    #[error("this is a witness file of version {found}; this program reads version {SCHEMA_VERSION}")]
+    #[error("the witness file has version {found}; this release reads version {SCHEMA_VERSION}")]
     Version {
-        /// The version it says.
+        /// The version in the file.
         found: u64,
     },
-    /// It names a model there is not.
-    #[error("there is no memory model `{0}`; the models are `sc`, `tso` and `pso`")]
+    /// It names an unknown memory model.
+    #[error("unknown memory model `{0}`; the models are `sc`, `tso` and `pso`")]
     UnknownModel(String),
-    /// It names a way of locked instructions there is not.
-    #[error("there is no kind of locked instruction `{0}`; the kinds are `whole-buffer` and `own-address`")]
+    /// It names an unknown mode of locked instructions.
+    #[error("unknown mode of locked instructions `{0}`; the modes are `whole-buffer` and `own-address`")]
     UnknownInterlocked(String),
     /// It gives a value to a variable that the program does not have.
     #[error("the program has no variable `{0}`")]
@@ -32,51 +32,55 @@ pub enum WitnessError {
     #[error("the initial value of `{0}` is missing")]
     MissingCell(String),
     /// Steps are missing or in the wrong order.
-    #[error("step {expected} is missing: the number in its place is {found}")]
+    #[error("step {expected} is missing: the file continues with step {found}")]
     StepNumber {
-        /// The number that should come.
+        /// The number that should come next.
         expected: usize,
-        /// The number that comes.
+        /// The number in the file.
         found: usize,
     },
-    /// The run is no run of the program, or leads nowhere bad.
+    /// The run is not a run of the program, or does not end in a bad state.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// It is a run of the program, but one that is like a sequentially consistent run.
-    #[error("happens-before of the run has no cycle")]
+    /// It is a run of the program, but its happens-before relation has no cycle.
+    #[error("the happens-before relation of the run has no cycle")]
     NoCycle,
-    /// A step belongs to another process than is recorded.
-    #[error("step {step} is a step of {actual}, recorded is {recorded}")]
+    /// A step belongs to a different process than recorded.
+    #[error("step {step} belongs to {actual}, but the file says {recorded}")]
     Process {
-        /// Which step.
+        /// The number of the step.
         step: usize,
         /// What the file says.
         recorded: String,
         /// What the machine says.
         actual: String,
     },
-    /// A step does something else than is recorded.
-    #[error("step {step} does something else than is recorded: {actual}; recorded is: {recorded}")]
+    /// A step does something different than recorded.
+    #[error(
+        "step {step} does not do what the file says: the file says `{recorded}`, the replay gives `{actual}`"
+    )]
     Effect {
-        /// Which step.
+        /// The number of the step.
         step: usize,
         /// What the file says.
         recorded: EffectRecord,
         /// What the machine says.
         actual: EffectRecord,
     },
-    /// A step overtook other stores than are recorded.
-    #[error("step {step} overtakes {}; recorded is: {}", stores(actual), stores(recorded))]
+    /// A step overtook different stores than recorded.
+    #[error("step {step} overtakes {}, but the file says {}", stores(actual), stores(recorded))]
     Overtakes {
-        /// Which step.
+        /// The number of the step.
         step: usize,
-        /// The steps that the file says.
+        /// The store steps in the file.
         recorded: Vec<usize>,
-        /// The steps that the machine says.
+        /// The store steps in the replay.
         actual: Vec<usize>,
     },
-    /// The end is bad in another way than is recorded.
-    #[error("the run ends with another violation than is recorded: {actual}; recorded is: {recorded}")]
+    /// The last state is bad in a different way than recorded.
+    #[error(
+        "the run ends with a different violation: the file says `{recorded}`, the replay gives `{actual}`"
+    )]
     Violation {
         /// What the file says.
         recorded: String,
@@ -86,7 +90,7 @@ pub enum WitnessError {
 }
 
 impl WitnessFile {
-    /// The JSON form, on several lines, with a line end.
+    /// The JSON form, on several lines, with a final newline.
     pub fn to_json(&self) -> String {
         let json = serde_json::to_string_pretty(self);
         json.expect("records of strings and integers can always be written") + "\n"
@@ -142,7 +146,7 @@ impl WitnessFile {
         Ok(Run { memory, steps: numbered.collect::<Result<_, _>>()? })
     }
 
-    /// Takes the run again on a running form of the program, and compares what happens with what is recorded.
+    /// Replays the run on a running form of the program, and compares what happens with what is recorded.
     pub fn verify(&self, system: &System) -> Result<Replay, WitnessError> {
         let machine = self.machine(system)?;
         let run = self.run(system)?;
@@ -173,7 +177,7 @@ impl WitnessFile {
                     actual,
                 });
             }
-            // Whoever writes such a file need not say what was overtaken; what is said must be right.
+            // A file may leave out which stores were overtaken. If it lists them, the list must be right.
             let actual: Vec<usize> = links.overtakes[index].iter().map(|store| store + 1).collect();
             if !record.overtakes.is_empty() && actual != record.overtakes {
                 return Err(WitnessError::Overtakes {

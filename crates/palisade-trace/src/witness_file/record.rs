@@ -4,37 +4,37 @@ use palisade_program::Value;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of the form written here.
+/// The version of the format written here.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A witness as it is kept in a file.
+/// A witness as it is stored in a file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WitnessFile {
-    /// [`SCHEMA_VERSION`] of the writer.
+    /// The [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// Which program.
+    /// The program.
     pub program: ProgramRecord,
     /// `sc`, `tso` or `pso`.
     pub model: String,
     /// What locked instructions wait for under PSO: `whole-buffer` or `own-address`.
     pub interlocked: String,
-    /// How often the templates are instantiated.
+    /// How many instances each template has.
     pub instantiation: Instances,
-    /// The range that integers without a declared domain were limited to, if one was given.
+    /// The range of integers without a declared domain, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub int_range: Option<[Value; 2]>,
-    /// What the cells hold at the start, by name.
+    /// The initial value of each cell, by name.
     pub memory: BTreeMap<String, Value>,
     /// The steps in order.
     pub steps: Vec<StepRecord>,
-    /// What is bad at the end.
+    /// Why the last state is bad.
     pub violation: ViolationRecord,
 }
 
-/// Which program a witness belongs to.
+/// The program that a witness belongs to.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ProgramRecord {
-    /// Its file, as it was named then.
+    /// The name of its file at the time.
     pub file: String,
     /// Its language.
     pub language: String,
@@ -42,12 +42,12 @@ pub struct ProgramRecord {
     pub hash: String,
 }
 
-/// How often the templates are instantiated.
+/// How many instances each template has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Instances {
-    /// Instances of a template declared with any number.
+    /// The number of instances of a template declared with `[*]`.
     pub any: u32,
-    /// Overrides every template's count.
+    /// Overrides the count of every template.
     #[serde(default)]
     pub every: Option<u32>,
 }
@@ -55,38 +55,38 @@ pub struct Instances {
 /// A step.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StepRecord {
-    /// From 1.
+    /// The number of the step, from 1.
     pub number: usize,
-    /// Whose, by name.
+    /// The name of its process.
     pub process: String,
-    /// Whose, by index.
+    /// The index of its thread.
     pub thread: u32,
-    /// What is done.
+    /// What the step does.
     #[serde(flatten)]
     pub action: ActionRecord,
-    /// Line of what is executed, or of the store that reaches memory.
+    /// The line of the executed statement, or of the store that reaches memory.
     #[serde(default)]
     pub line: Option<u32>,
-    /// Its column.
+    /// The column.
     #[serde(default)]
     pub column: Option<u32>,
-    /// Its text.
+    /// The source text.
     #[serde(default)]
     pub text: String,
-    /// What it did.
+    /// What the step did to memory and buffers.
     pub effect: EffectRecord,
     /// The numbers of the store steps of the same process that it overtook.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overtakes: Vec<usize>,
 }
 
-/// What is done in a step.
+/// What a step does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "kebab-case")]
 pub enum ActionRecord {
     /// The process takes an edge.
     Execute {
-        /// Index of the edge in the code that runs.
+        /// The index of the edge in the running code.
         edge: u32,
         /// The value chosen for `any`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,7 +103,7 @@ pub enum ActionRecord {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Medium {
-    /// The own store buffer.
+    /// The thread's own store buffer.
     Buffer,
     /// Memory.
     Memory,
@@ -113,36 +113,36 @@ pub enum Medium {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum EffectRecord {
-    /// Nothing that concerns memory.
+    /// No access to memory.
     Local,
     /// A load.
     Read {
-        /// Of this cell.
+        /// The cell.
         cell: String,
         /// The value seen.
         value: Value,
-        /// Where it was.
+        /// Where the value came from.
         from: Medium,
     },
     /// A store.
     Store {
-        /// To this cell.
+        /// The cell.
         cell: String,
         /// The value stored.
         value: Value,
-        /// Where it went.
+        /// Where the value went.
         to: Medium,
     },
     /// A pending store reached memory.
     Update {
-        /// This cell.
+        /// The cell.
         cell: String,
-        /// With this value.
+        /// The value.
         value: Value,
     },
     /// A locked instruction.
     Locked {
-        /// On this cell.
+        /// The cell.
         cell: String,
         /// The value before.
         read: Value,
@@ -155,14 +155,14 @@ pub enum EffectRecord {
     StoreFence,
     /// A process was started.
     Spawn {
-        /// Its index.
+        /// The index of its thread.
         thread: u32,
         /// Its name.
         process: String,
     },
-    /// The step ran into an error of the program.
+    /// The step caused a run-time error.
     Fault {
-        /// Which.
+        /// The error.
         message: String,
     },
 }
@@ -173,7 +173,7 @@ impl std::fmt::Display for EffectRecord {
             EffectRecord::Local => write!(f, "no access to memory"),
             EffectRecord::Read { cell, value, from: Medium::Memory } => write!(f, "{cell} read as {value}"),
             EffectRecord::Read { cell, value, from: Medium::Buffer } => {
-                write!(f, "{cell} read as {value} from the own buffer")
+                write!(f, "{cell} read as {value} from its own buffer")
             }
             EffectRecord::Store { cell, value, to: Medium::Memory } => {
                 write!(f, "{value} stored to {cell} in memory")
@@ -184,7 +184,7 @@ impl std::fmt::Display for EffectRecord {
                 write!(f, "{cell} read as {read} and set to {wrote}")
             }
             EffectRecord::Locked { cell, read, wrote: None } => {
-                write!(f, "{cell} read as {read} and left so")
+                write!(f, "{cell} read as {read} and left unchanged")
             }
             EffectRecord::Fence => write!(f, "a fence"),
             EffectRecord::StoreFence => write!(f, "a store-store fence"),
@@ -194,17 +194,17 @@ impl std::fmt::Display for EffectRecord {
     }
 }
 
-/// What is bad at the end.
+/// Why the last state is bad.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ViolationRecord {
-    /// What kind of thing.
+    /// The kind of violation.
     pub kind: ViolationKind,
-    /// In words.
+    /// A description.
     pub message: String,
-    /// Index of the property, unless it is an error of the program.
+    /// The index of the property; absent for a run-time error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub property: Option<usize>,
-    /// Line of the property or of the instruction that went wrong.
+    /// The line of the property, or of the instruction that failed.
     #[serde(default)]
     pub line: Option<u32>,
 }
@@ -213,12 +213,12 @@ pub struct ViolationRecord {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ViolationKind {
-    /// An error of the program, such as a failed assertion.
+    /// A run-time error of the program, such as a failed assertion.
     Fault,
     /// A forbidden state.
     Forbid,
     /// A final condition that does not hold.
     Final,
-    /// Happens-before has a cycle: the program is not robust. Nothing else needs to be wrong.
+    /// The happens-before relation has a cycle: the program is not robust. Nothing else needs to be wrong.
     Cycle,
 }

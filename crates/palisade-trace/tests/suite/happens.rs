@@ -1,4 +1,4 @@
-//! Happens-before has a cycle exactly where no sequentially consistent run is alike.
+//! Happens-before has a cycle exactly when no sequentially consistent run has the same relation.
 
 use crate::common;
 
@@ -8,11 +8,11 @@ use palisade_memory::{Action, Effect, Machine, Model, State, Step};
 use palisade_program::running::{EdgeId, ThreadId};
 use palisade_trace::{HappensBefore, NotViolating, Relation, ReplayError, Run, take, until_cycle, violating};
 
-/// Takes the words of a schedule: `P` lets a process take its next instruction that accesses memory (and the local steps before it), `P!` lets its
-/// oldest pending store reach memory, `P!1` the next to oldest.
+/// Executes a schedule. `P` executes the process's next instruction that accesses memory, and the local steps
+/// before it. `P!` moves its oldest pending store to memory, `P!1` the second oldest.
 fn run(machine: Machine<'_>, schedule: &str) -> Run {
     let memory: Vec<i64> = machine.system.cells.iter().map(|cell| cell.init.unwrap_or(0)).collect();
-    let mut state = machine.initial_state(&memory).expect("the memory is an initial one");
+    let mut state = machine.initial_state(&memory).expect("the memory is an initial memory");
     let mut steps = Vec::new();
     for word in schedule.split_whitespace() {
         let (name, update) = match word.split_once('!') {
@@ -68,14 +68,14 @@ fn check(text: &str, model: Model, schedule: &str, expected: Option<&[(u32, Rela
         Err(NotViolating::NoCycle) => None,
         Err(error) => panic!("{schedule}: {error}"),
     };
-    let told: Option<Vec<(u32, Relation)>> = found.map(|found| {
+    let relations: Option<Vec<(u32, Relation)>> = found.map(|found| {
         let cycle = found.cycle.arrows;
         for (arrow, next) in cycle.iter().zip(cycle.iter().cycle().skip(1)) {
             assert_eq!(arrow.to, next.from);
         }
         cycle.iter().map(|arrow| (found.happens_before.events[arrow.from].thread.0, arrow.relation)).collect()
     });
-    assert_eq!(told.as_deref(), expected, "{schedule}");
+    assert_eq!(relations.as_deref(), expected, "{schedule}");
 }
 
 const PO: Relation = Relation::ProgramOrder;
@@ -91,7 +91,7 @@ fn store_buffering() {
     // The stores need not have reached memory.
     check(sb, Model::Tso, "P P Q Q", Some(cycle));
     check(sb, Model::Tso, "P P Q Q!  Q", Some(cycle));
-    // In the other order there is none, whenever the stores reach memory.
+    // In the other order there is no cycle, whenever the stores reach memory.
     check(sb, Model::Tso, "P P! P Q Q Q!", None);
     check(sb, Model::Tso, "P P Q P! Q Q!", None);
     check(sb, Model::Sc, "P Q P Q", None);
@@ -116,7 +116,7 @@ fn own_stores_are_read_early() {
 
 #[test]
 fn sections_are_one_event() {
-    // Each access alone fits; both at once do not.
+    // Each access alone is consistent; both together are not.
     let pair =
         "shared x, y: 0..1; process P { x = 1; y = 1; } process Q { atomic { let a = x; let b = y; } }";
     check(pair, Model::Pso, "P P P!1 Q Q", Some(&[(0, PO), (0, RF), (1, FR)]));
@@ -124,7 +124,7 @@ fn sections_are_one_event() {
 }
 
 #[test]
-fn locked_instructions_read_what_was_before_them() {
+fn locked_instructions_read_the_previous_value() {
     let locks =
         "shared x: 0..2; process P { let a = fetch_add(x, 1); } process Q { let a = fetch_add(x, 1); }";
     check(locks, Model::Tso, "P Q", None);

@@ -1,4 +1,4 @@
-//! Runs, taken and told: one program for all tests, linked once.
+//! Tests of runs and witnesses, linked into one binary.
 
 mod common;
 mod happens;

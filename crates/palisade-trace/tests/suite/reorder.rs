@@ -1,4 +1,4 @@
-//! Reorderings are found where they are, and only there.
+//! Reorderings are found where they occur, and only there.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use common::{shortest, system};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_trace::{links, replay};
 
-/// Lists the reorderings of a shortest run in words: who overtakes which steps, counted from 1.
+/// Lists the reorderings of a shortest run as text: which process overtakes which steps, counted from 1.
 #[track_caller]
 fn check(text: &str, model: Model, interlocked: Interlocked, expected: &[&str]) {
     let system = system(text);
@@ -36,7 +36,7 @@ fn loads_overtake_pending_stores() {
         process P { x = 1; z = 1; let s = z; let r = y; }
         process Q { y = 1; fence; let r = x; }
         final P.r == 1 || Q.r == 1;";
-    // The load of z is served by the buffer, which is no reordering.
+    // The load of z is served by the buffer, which is not a reordering.
     check(one, Model::Tso, Interlocked::WholeBuffer, &["P overtakes 1 and 2: ReadMemory(CellId(1), 0)"]);
 }
 
@@ -55,7 +55,7 @@ fn locked_instructions_overtake_stores_to_other_cells_if_they_may() {
 }
 
 #[test]
-fn barriers_are_no_stores() {
+fn barriers_are_not_stores() {
     let text = "shared x, y, z: 0..1; process P { x = 1; sfence; y = 1; let r = z; l: skip; } forbid P@l && P.r == 0;";
     check(text, Model::Pso, Interlocked::WholeBuffer, &["P overtakes 1 and 3: ReadMemory(CellId(2), 0)"]);
 }

@@ -1,4 +1,4 @@
-//! Runs whose stores reach memory early, and runs with other fences.
+//! Runs whose updates come early, and runs with other fences.
 
 use crate::common;
 
@@ -16,13 +16,13 @@ fn overtakings(machine: Machine<'_>, run: &Run) -> usize {
 }
 
 #[test]
-fn only_the_waits_that_matter_are_left() {
+fn only_the_necessary_waits_remain() {
     let system = system(STORE_BUFFERING);
     let machine = tso(&system);
     let run = shortest(machine);
     for priority in [Priority::First, Priority::Last] {
         let settled = settle(machine, run.clone(), priority, &|run| replay(machine, run).is_ok());
-        assert_eq!(overtakings(machine, &settled), 1, "one store has to wait, the other has not");
+        assert_eq!(overtakings(machine, &settled), 1, "one store has to wait, the other does not");
     }
 }
 
@@ -38,7 +38,7 @@ fn settled_runs_are_still_witnesses() {
             for priority in [Priority::First, Priority::Last] {
                 let settled = settle(machine, run.clone(), priority, &|run| replay(machine, run).is_ok());
                 assert!(replay(machine, &settled).is_ok(), "seed {seed}, {model:?}");
-                // Under PSO a store that gets to memory earlier may overtake another one.
+                // Under PSO a store that reaches memory earlier may overtake another store.
                 let fewer = overtakings(machine, &settled) <= overtakings(machine, &run);
                 assert!(fewer || model == Model::Pso, "seed {seed}, {model:?}");
                 assert_eq!(transfer(machine, machine, &settled), Some(settled));
@@ -49,7 +49,8 @@ fn settled_runs_are_still_witnesses() {
     assert!(settled_runs > 30, "{settled_runs}");
 }
 
-/// A run goes over to the program with a fence where it passes with an empty buffer, and not where a store waits.
+/// A run transfers to the program with a fence if it passes the fence with an empty buffer, and does not if a
+/// store is pending there.
 #[test]
 fn runs_with_other_fences() {
     let text = |p: &str, q: &str| {
@@ -57,7 +58,7 @@ fn runs_with_other_fences() {
         let q = format!("y = 1; {q} let r = x;");
         format!("shared x, y: 0..1; process P {{ {p} }} process Q {{ {q} }} final P.r == 1 || Q.r == 1;")
     };
-    // The labelled step is there with and without a fence, so that the edges are the same.
+    // The labelled step exists with and without a fence, so that the edges are the same.
     let (none, fence) = ("m: skip;", "m: fence;");
     let plain = system(&text(none, none));
     let run =
@@ -70,7 +71,7 @@ fn runs_with_other_fences() {
             there.is_some()
         })
         .to_vec();
-    // One of the two stores waits while its thread passes the fence.
+    // One of the two stores is pending when its thread reaches the fence.
     assert_eq!(fenced.iter().filter(|&&taken| taken).count(), 2, "{fenced:?}");
     assert_eq!((fenced[2], fenced[3]), (false, true));
 }

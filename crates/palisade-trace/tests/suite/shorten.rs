@@ -1,4 +1,4 @@
-//! Shortened runs replay, are not longer, and lose what does not matter.
+//! Shortened runs replay, are not longer, and contain no irrelevant steps.
 
 use crate::common;
 
@@ -12,7 +12,7 @@ use palisade_program::running::ThreadId;
 use palisade_program::{Instantiation, lower};
 use palisade_trace::{Run, context_switches, replay, shorten};
 
-/// Wanders about until something bad happens.
+/// Takes random steps until a bad state is reached.
 fn wander(machine: Machine<'_>, random: &mut Random, most: usize) -> Option<Run> {
     let starts: Vec<State> = machine.initial_states().collect();
     let mut state = random.pick(&starts).clone();
@@ -59,7 +59,7 @@ fn differential_random_runs_of_random_programs() {
 }
 
 #[test]
-fn rounds_of_loops_and_useless_threads_go_away() {
+fn loop_iterations_and_useless_threads_are_removed() {
     let text = "shared x, y, z: 0..1;
         process P { loop { x = 1; let r = y; if r == 0 { cs: skip; } x = 0; } }
         process Q { loop { y = 1; let r = x; if r == 0 { cs: skip; } y = 0; } }
@@ -85,7 +85,7 @@ fn rounds_of_loops_and_useless_threads_go_away() {
 }
 
 #[test]
-fn thousands_of_steps_are_no_problem() {
+fn thousands_of_steps_are_handled() {
     let text = "shared x, y, z: 0..1;
         process P { loop { x = 1; let r = y; if r == 0 { cs: skip; } x = 0; fence; } }
         process Q { loop { y = 1; let r = x; if r == 0 { cs: skip; } y = 0; fence; } }
@@ -156,12 +156,13 @@ fn spawned_threads_keep_their_steps() {
         .expect("a long run is found");
     let short = shorten(machine, run);
     assert!(replay(machine, &short).is_ok());
-    // Both processes are spawned, x is stored, reaches memory, is read, and the assertion fails; Q does nothing.
+    // Both processes are spawned. x is stored, reaches memory and is read, and the assertion fails. Q does
+    // nothing.
     assert_eq!(short.steps.len(), 6, "{short:?}");
 }
 
 #[test]
-fn a_run_that_is_no_witness_is_left_alone() {
+fn a_run_that_is_not_a_witness_is_unchanged() {
     let system = system(STORE_BUFFERING);
     let machine = tso(&system);
     let mut run = shortest(machine);

@@ -1,4 +1,4 @@
-//! Witness files say what happened, and what was tampered with is found out.
+//! Witness files describe what happened, and tampering with them is detected.
 
 use crate::common;
 
@@ -27,7 +27,7 @@ fn witness(text: &str) -> WitnessFile {
 }
 
 #[test]
-fn a_file_says_everything_about_the_run() {
+fn a_file_describes_the_whole_run() {
     let file = witness(STORE_BUFFERING);
     assert_eq!(
         (file.schema_version, file.model.as_str(), file.interlocked.as_str()),
@@ -66,7 +66,7 @@ fn a_file_says_everything_about_the_run() {
 }
 
 #[test]
-fn a_file_is_read_as_it_was_written() {
+fn a_file_reads_back_as_written() {
     let file = witness(STORE_BUFFERING);
     assert_eq!(WitnessFile::from_json(&file.to_json()), Ok(file.clone()));
     let system = system(STORE_BUFFERING);
@@ -74,28 +74,28 @@ fn a_file_is_read_as_it_was_written() {
     assert!(!file.program_changed(&Source::new("elsewhere.pal", STORE_BUFFERING)));
     assert!(file.program_changed(&Source::new("sb.pal", format!("{STORE_BUFFERING} "))));
     assert_eq!(text_hash("a"), "fnv1a64:af63dc4c8601ec8c", "the published value of FNV-1a");
-    // Fields that are not known are ignored.
+    // Unknown fields are ignored.
     let more = file.to_json().replacen("\"steps\"", "\"weather\": \"fine\",\n  \"steps\"", 1);
     assert_eq!(WitnessFile::from_json(&more), Ok(file));
 }
 
 #[test]
-fn tampering_is_found_out() {
+fn tampering_is_detected() {
     let system = system(STORE_BUFFERING);
     let check = |tamper: &dyn Fn(&mut WitnessFile), expected: &str| {
         let mut file = witness(STORE_BUFFERING);
         tamper(&mut file);
-        let read = WitnessFile::from_json(&file.to_json()).expect("it is still a witness file");
+        let read = WitnessFile::from_json(&file.to_json()).expect("the file still parses");
         let error = read.verify(&system).expect_err(expected);
         assert_eq!(error.to_string(), expected);
     };
     check(
         &|file| file.model = "x86".into(),
-        "there is no memory model `x86`; the models are `sc`, `tso` and `pso`",
+        "unknown memory model `x86`; the models are `sc`, `tso` and `pso`",
     );
     check(
         &|file| file.interlocked = "no".into(),
-        "there is no kind of locked instruction `no`; the kinds are `whole-buffer` and `own-address`",
+        "unknown mode of locked instructions `no`; the modes are `whole-buffer` and `own-address`",
     );
     check(
         &|file| file.model = "sc".into(),
@@ -107,8 +107,8 @@ fn tampering_is_found_out() {
         &|file| assert!(file.memory.insert("x".into(), 1).is_some()),
         "the run does not start in an initial state of the program",
     );
-    check(&|file| drop(file.steps.remove(2)), "step 3 is missing: the number in its place is 4");
-    check(&|file| drop(file.steps.pop()), "after step 5, the last, nothing is wrong with the state");
+    check(&|file| drop(file.steps.remove(2)), "step 3 is missing: the file continues with step 4");
+    check(&|file| drop(file.steps.pop()), "the state after step 5, the last one, violates nothing");
     check(&|file| file.steps[3].thread = 7, "step 4 is not possible: there is no such process");
     check(
         &|file| file.steps[0].action = ActionRecord::Execute { edge: 1, choice: None },
@@ -118,25 +118,25 @@ fn tampering_is_found_out() {
         &|file| file.steps[0].action = ActionRecord::Execute { edge: 0, choice: Some(1) },
         "step 1 is not possible: the chosen value does not fit the instruction",
     );
-    check(&|file| file.steps[0].process = "Q".into(), "step 1 is a step of P, recorded is Q");
+    check(&|file| file.steps[0].process = "Q".into(), "step 1 belongs to P, but the file says Q");
     check(
         &|file| {
             file.steps[1].effect = EffectRecord::Read { cell: "y".into(), value: 1, from: Medium::Memory }
         },
-        "step 2 does something else than is recorded: y read as 0; recorded is: y read as 1",
+        "step 2 does not do what the file says: the file says `y read as 1`, the replay gives `y read as 0`",
     );
     check(
         &|file| file.steps[1].effect = EffectRecord::Local,
-        "step 2 does something else than is recorded: y read as 0; recorded is: no access to memory",
+        "step 2 does not do what the file says: the file says `no access to memory`, the replay gives `y read as 0`",
     );
     check(
         &|file| file.violation.message = "P: assertion failed".into(),
-        "the run ends with another violation than is recorded: the final condition does not hold; recorded is: P: assertion failed",
+        "the run ends with a different violation: the file says `P: assertion failed`, the replay gives `the final condition does not hold`",
     );
 }
 
 #[test]
-fn garbage_is_refused_and_never_panics() {
+fn garbage_is_rejected_without_panics() {
     let check = |text: &str, expected: &str| {
         let error = WitnessFile::from_json(text).expect_err("garbage").to_string();
         assert!(error.contains(expected), "{error}");
@@ -145,13 +145,13 @@ fn garbage_is_refused_and_never_panics() {
     check("no", "not a witness file: expected ident at line 1 column 2");
     check("[]", "not a witness file");
     check("{}", "missing field `schema_version`");
-    check("{\"schema_version\": 2}", "this is a witness file of version 2; this program reads version 1");
+    check("{\"schema_version\": 2}", "the witness file has version 2; this release reads version 1");
     check("{\"schema_version\": 1}", "missing field `program`");
     check("{\"schema_version\": -1}", "not a witness file: invalid value");
     check(&"[".repeat(100_000), "not a witness file");
     let deep = format!("{{\"schema_version\": 1, \"program\": {}", "{\"a\":".repeat(100_000));
     check(&deep, "not a witness file");
-    // Every way to spoil a single character is refused or leads to a file that can be checked.
+    // A file with one character changed is either rejected or can be checked.
     let json = witness(STORE_BUFFERING).to_json();
     let system = system(STORE_BUFFERING);
     let mut random = Random::new(1);

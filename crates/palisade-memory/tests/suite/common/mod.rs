@@ -12,12 +12,12 @@ use std::collections::BTreeSet;
 pub fn system(text: &str) -> System {
     match parse(Language::Pal, &Source::new("test.pal", text)) {
         Ok(parsed) => lower(&parsed.program, Instantiation { any: 2, every: None }),
-        Err(diagnostics) => panic!("not valid: {diagnostics:#?}\n{text}"),
+        Err(diagnostics) => panic!("invalid program: {diagnostics:#?}\n{text}"),
     }
 }
 
-/// What the things named (`x`, `P.r`, with spaces between) can hold when all processes have ended and all buffers are empty. Values stand
-/// side by side: `01` means 0 and 1.
+/// The possible values of the named variables (`x`, `P.r`, separated by spaces) when all processes have ended
+/// and all buffers are empty. Values are written side by side: `01` means 0 and 1.
 #[allow(dead_code)]
 pub fn outcomes(machine: Machine<'_>, names: &str) -> BTreeSet<String> {
     let seen: Vec<Observed> = names.split(' ').map(|name| Observed::named(machine.system, name)).collect();
@@ -26,7 +26,7 @@ pub fn outcomes(machine: Machine<'_>, names: &str) -> BTreeSet<String> {
     found.into_iter().map(show).collect()
 }
 
-/// Compares all outcomes of a text under SC, TSO and PSO, each given as words.
+/// Compares all outcomes of a program under SC, TSO and PSO. Each set is a list of words.
 #[allow(dead_code)]
 #[track_caller]
 pub fn check(text: &str, names: &str, sc: &str, tso: &str, pso: &str) {

@@ -1,6 +1,6 @@
-//! What the tests share: reading `.pal`, and control flow as text.
+//! Helpers for the tests: parsing `.pal`, and control flow as text.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, reason = "each test file uses only part of it")]
 
 use palisade_base::{Diagnostic, Source};
 use palisade_program::running::{EdgeId, Location, System};
@@ -8,12 +8,12 @@ use palisade_program::{Instantiation, describe, lower};
 use palisade_syntax::{Language, parse};
 use std::fmt::Write;
 
-/// Reads and lowers a valid program.
+/// Parses and lowers a valid program.
 pub fn system(text: &str) -> System {
     system_with(text, Instantiation { any: 2, every: None })
 }
 
-/// Reads and lowers a valid program with given numbers of instances.
+/// Parses and lowers a valid program with the given numbers of instances.
 pub fn system_with(text: &str, instantiation: Instantiation) -> System {
     match parse(Language::Pal, &Source::new("test.pal", text)) {
         Ok(parsed) => {
@@ -39,12 +39,13 @@ pub fn list(text: &str, diagnostics: &[Diagnostic]) -> String {
     lines
 }
 
-/// The control flow of the code with a name (`P(0)` or `f`): one line per edge, `source: instruction -> target`, the entry
-/// first. Labels stand at their locations; a location without edges has a line of its own if it has a label, except the exit.
+/// The control flow of the code with this name (`P(0)` or `f`). Each edge is a line `source: instruction ->
+/// target`, the entry first. Labels appear at their locations. A labelled location without edges has a line
+/// of its own, except the exit.
 pub fn flow(system: &System, name: &str) -> String {
     let role = system.roles.iter().find(|role| role.name == name).map(|role| role.code);
     let procedure = || system.codes.iter_enumerated().find(|(_, code)| code.name == name).map(|(id, _)| id);
-    let code = &system.codes[role.or_else(procedure).expect("there is code with this name")];
+    let code = &system.codes[role.or_else(procedure).expect("a code with this name exists")];
     let at = |location: Location| {
         let labels: Vec<&str> =
             code.labels.iter().filter(|l| l.1 == location).map(|l| l.0.as_str()).collect();

@@ -1,6 +1,6 @@
 //! The programs in a page of the documentation.
 
-/// The blocks of a language in a text, each with the `pal` block behind it.
+/// The code blocks of a language in a text, each with the `pal` block after it.
 pub fn examples(text: &str, language: &str) -> Vec<(String, String)> {
     let mut blocks: Vec<(&str, String)> = Vec::new();
     let mut inside = false;
@@ -23,7 +23,7 @@ pub fn examples(text: &str, language: &str) -> Vec<(String, String)> {
     let pairs = blocks.windows(2).filter(|pair| pair[0].0 == language);
     pairs
         .map(|pair| {
-            assert_eq!(pair[1].0, "pal", "behind\n{}", pair[0].1);
+            assert_eq!(pair[1].0, "pal", "after\n{}", pair[0].1);
             (pair[0].1.clone(), pair[1].1.clone())
         })
         .collect()

@@ -1,4 +1,5 @@
-//! Random programs in written form, as far as the grammar of `.pal` goes: names need not be declared and types need not fit.
+//! Random programs in written form. They are grammatical `.pal`, but names need not be declared and types
+//! need not match.
 
 use palisade_base::{Origin, Span};
 use palisade_program::written::*;
@@ -25,7 +26,7 @@ pub fn program() -> BoxedStrategy<Program> {
         .boxed()
 }
 
-/// Names, among them words that mean something only in one place.
+/// Names, including words that are keywords only in one context.
 fn name() -> BoxedStrategy<Name> {
     prop_oneof![
         8 => prop_oneof![Just("x"), Just("y"), Just("flag"), Just("P"), Just("cs"), Just("r1"), Just("critical")],
@@ -35,7 +36,7 @@ fn name() -> BoxedStrategy<Name> {
 .boxed()
 }
 
-/// Values, with the extremes.
+/// Values, including the extremes.
 fn value() -> BoxedStrategy<i64> {
     prop_oneof![8 => -3..10i64, 1 => Just(i64::MIN), 1 => Just(i64::MAX), 1 => any::<i64>()].boxed()
 }

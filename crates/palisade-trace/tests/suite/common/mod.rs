@@ -12,7 +12,7 @@ use palisade_trace::Run;
 pub fn system(text: &str) -> System {
     match parse(Language::Pal, &Source::new("test.pal", text)) {
         Ok(parsed) => lower(&parsed.program, Instantiation { any: 2, every: None }),
-        Err(diagnostics) => panic!("not valid: {diagnostics:#?}\n{text}"),
+        Err(diagnostics) => panic!("invalid program: {diagnostics:#?}\n{text}"),
     }
 }
 
@@ -40,7 +40,7 @@ process Q {
 final P.r == 1 || Q.r == 1;
 ";
 
-/// The machine of a running form, with locked instructions that wait for the whole buffer.
+/// The machine of a running form. Locked instructions wait for the whole buffer.
 #[allow(dead_code)]
 pub fn tso(system: &System) -> Machine<'_> {
     Machine::new(system, Model::Tso)
