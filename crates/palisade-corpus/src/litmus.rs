@@ -1,7 +1,8 @@
-//! The classic litmus tests, repeated for ever: can every kind of thread get to the end of a round at the same time?
+//! The classic litmus tests, repeated forever: can every kind of thread reach the end of a round at the same
+//! time?
 //!
-//! *Source*: Abdulla et al., "A load-buffer semantics for total store ordering", LMCS 2018, Tables 1 and 2; the shapes are those of Alglave,
-//! Maranget and Tautschnig, "Herding cats", TOPLAS 2014.
+//! *Source*: Abdulla et al., "A load-buffer semantics for total store ordering", LMCS 2018, Tables 1 and 2.
+//! The shapes are those of Alglave, Maranget and Tautschnig, "Herding cats", TOPLAS 2014.
 
 use crate::Verdicts;
 use crate::expected::Safety::{Safe, Unsafe};
@@ -12,13 +13,13 @@ use std::fmt::Write;
 pub struct Shape {
     /// Its usual name.
     pub name: &'static str,
-    /// What it is about.
-    pub what: &'static str,
-    /// The variables.
+    /// The name written out.
+    pub long_name: &'static str,
+    /// The shared variables.
     pub variables: &'static str,
-    /// The threads: what they do in a round.
+    /// For each kind of thread, its statements in one round.
     pub threads: &'static [&'static [&'static str]],
-    /// What is expected, whatever the numbers of threads.
+    /// The expected verdicts, for any numbers of threads.
     pub verdicts: Verdicts,
 }
 
@@ -26,60 +27,60 @@ const fn verdicts(tso: crate::Safety, pso: crate::Safety) -> Verdicts {
     Verdicts { sc: Some(Safe), tso: Some(tso), pso: Some(pso) }
 }
 
-/// All shapes. Where every thread stores to one variable only, PSO allows no more than TSO.
+/// All shapes. Where every thread stores to one variable only, PSO allows nothing that TSO does not.
 pub const SHAPES: [Shape; 8] = [
     Shape {
         name: "sb",
-        what: "store buffering",
+        long_name: "store buffering",
         variables: "x, y",
         threads: &[&["x = 1;", "await y == 0;"], &["y = 1;", "await x == 0;"]],
         verdicts: verdicts(Unsafe, Unsafe),
     },
     Shape {
         name: "lb",
-        what: "load buffering",
+        long_name: "load buffering",
         variables: "x, y",
         threads: &[&["await x == 1;", "y = 1;"], &["await y == 1;", "x = 1;"]],
         verdicts: verdicts(Safe, Safe),
     },
     Shape {
         name: "mp",
-        what: "message passing",
+        long_name: "message passing",
         variables: "x, y",
         threads: &[&["x = 1;", "y = 1;"], &["await y == 1;", "await x == 0;"]],
         verdicts: verdicts(Safe, Unsafe),
     },
     Shape {
         name: "wrc",
-        what: "write to read causality",
+        long_name: "write to read causality",
         variables: "x, y",
         threads: &[&["x = 1;"], &["await x == 1;", "y = 1;"], &["await y == 1;", "await x == 0;"]],
         verdicts: verdicts(Safe, Safe),
     },
     Shape {
         name: "isa2",
-        what: "message passing over a third thread",
+        long_name: "message passing over a third thread",
         variables: "x, y, z",
         threads: &[&["x = 1;", "y = 1;"], &["await y == 1;", "z = 1;"], &["await z == 1;", "await x == 0;"]],
         verdicts: verdicts(Safe, Unsafe),
     },
     Shape {
         name: "rwc",
-        what: "read to write causality",
+        long_name: "read to write causality",
         variables: "x, y",
         threads: &[&["x = 1;"], &["await x == 1;", "await y == 0;"], &["y = 1;", "await x == 0;"]],
         verdicts: verdicts(Unsafe, Unsafe),
     },
     Shape {
         name: "w+rwc",
-        what: "read to write causality behind a write",
+        long_name: "read to write causality behind a write",
         variables: "x, y, z",
         threads: &[&["x = 1;", "y = 1;"], &["await y == 1;", "await z == 0;"], &["z = 1;", "await x == 0;"]],
         verdicts: verdicts(Unsafe, Unsafe),
     },
     Shape {
         name: "iriw",
-        what: "independent reads of independent writes",
+        long_name: "independent reads of independent writes",
         variables: "x, y",
         threads: &[
             &["x = 1;"],
@@ -91,7 +92,7 @@ pub const SHAPES: [Shape; 8] = [
     },
 ];
 
-/// How many threads there are of each kind.
+/// The number of threads of each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copies<'a> {
     /// This many of each kind, in the order of [`Shape::threads`].
@@ -103,14 +104,14 @@ pub enum Copies<'a> {
 /// A litmus test with several threads of each kind.
 ///
 /// # Panics
-/// If the numbers are not as many as the shape has kinds of threads.
+/// If the number of counts differs from the shape's number of kinds of threads.
 pub fn litmus(shape: &Shape, copies: Copies<'_>) -> String {
     if let Copies::Fixed(numbers) = copies {
         assert_eq!(numbers.len(), shape.threads.len(), "one number per kind of thread");
     }
     let mut text = String::new();
-    let mut line = |line: &str| writeln!(text, "{line}").expect("strings take everything");
-    line(&format!("// {}, repeated: {}.", shape.name.to_uppercase(), shape.what));
+    let mut line = |line: &str| writeln!(text, "{line}").expect("writing to a string succeeds");
+    line(&format!("// {}, repeated: {}.", shape.name.to_uppercase(), shape.long_name));
     line(
         "// Source: Abdulla et al., \"A load-buffer semantics for total store ordering\", LMCS 2018, Tables 1 and 2.",
     );
@@ -132,7 +133,8 @@ pub fn litmus(shape: &Shape, copies: Copies<'_>) -> String {
     text
 }
 
-/// Store buffering in a ring: each thread stores to its variable and loads the next one's. No thread may be told 0 by all of them.
+/// Store buffering in a ring: each thread stores to its own variable and loads the next thread's. It is
+/// forbidden that all of them load 0.
 pub fn store_buffering_ring(threads: u32) -> String {
     let template = r#"
 // Store buffering in a ring of $N threads: each stores to its own variable and loads that of the next.
