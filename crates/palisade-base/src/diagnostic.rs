@@ -31,7 +31,7 @@ pub struct Diagnostic {
     pub message: String,
     /// The first label is the primary place; the others give context.
     pub labels: Vec<Label>,
-/// How to fix it.
+    /// How to fix it.
     pub help: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Mutual exclusion for N threads. Every program forbids that two threads are at `cs`.
 
 use crate::Fences;
-use crate::template::{fill, describe};
+use crate::template::{describe, fill};
 
 /// Lamport's fast mutex (his second algorithm, which makes no assumption about time).
 pub fn lamport_fast(threads: u32, fences: Fences) -> String {

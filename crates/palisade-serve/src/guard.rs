@@ -32,7 +32,10 @@ pub(crate) fn allows(request: &Request, address: SocketAddr) -> Result<(), (Stat
     if request.method == Method::Post {
         let kind = request.field("content-type").unwrap_or("").split(';').next().unwrap_or("").trim();
         if !kind.eq_ignore_ascii_case("application/json") {
-            return Err((Status::UnsupportedMediaType, "the request body must be JSON (Content-Type: application/json)"));
+            return Err((
+                Status::UnsupportedMediaType,
+                "the request body must be JSON (Content-Type: application/json)",
+            ));
         }
     }
     Ok(())

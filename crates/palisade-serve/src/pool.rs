@@ -95,7 +95,8 @@ impl Pool {
             }
             let free = state.waiting.front() == Some(&me) && state.running < self.most_running;
             if !free {
-                state = self.changed.wait_timeout(state, POLL_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
+                state =
+                    self.changed.wait_timeout(state, POLL_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
             }
         }
     }

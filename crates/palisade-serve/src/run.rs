@@ -27,8 +27,7 @@ pub(crate) const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// Programs nest as deeply as the parsers allow, so the stack is as large as on the command line.
 const STACK: usize = 16 << 20;
 /// The message if an answer failed unexpectedly.
-const FAILED: &str =
-    "Palisade failed without an answer. This is a bug; please report it with the program";
+const FAILED: &str = "Palisade failed without an answer. This is a bug; please report it with the program";
 /// At most this many counters of a search are reported.
 const MOST_COUNTERS: usize = 3;
 

@@ -42,8 +42,10 @@ pub(crate) fn steps(question: &Question, input: &Input) -> Result<Value, String>
         (state, _) = machine.step(&state, step).map_err(|refusal| refusal.to_string())?;
         run.steps.push(step);
     }
-    let next: Vec<Value> =
-        possible(machine, &state).into_iter().map(|step| describe(input, machine, &run, &state, step)).collect();
+    let next: Vec<Value> = possible(machine, &state)
+        .into_iter()
+        .map(|step| describe(input, machine, &run, &state, step))
+        .collect();
     let replay = take(machine, &run).map_err(|error| error.to_string())?;
     let evidence = Evidence { source: &input.source, machine, run: &run, replay: &replay };
     let subject = Subject { source: &input.source, language: input.language.name() };
@@ -101,6 +103,7 @@ fn describe(input: &Input, machine: Machine<'_>, run: &Run, state: &State, step:
 /// The initial content of the cells that may start with any value.
 fn memory(machine: Machine<'_>, start: &State) -> String {
     let free = machine.system.cells.iter().zip(start.memory.iter()).filter(|(cell, _)| cell.init.is_none());
-    let contents: Vec<String> = free.take(8).map(|(cell, value)| format!("{} = {value}", cell.name)).collect();
+    let contents: Vec<String> =
+        free.take(8).map(|(cell, value)| format!("{} = {value}", cell.name)).collect();
     contents.join(", ")
 }

@@ -209,7 +209,8 @@ fn a_run_is_stopped_by_its_token() {
         assert!(read > 0, "{heard}");
         heard.push_str(str::from_utf8(&piece[..read]).expect("text"));
     }
-    let started = heard.split("\r\n").find(|line| line.contains("started")).expect("there is a `started` event");
+    let started =
+        heard.split("\r\n").find(|line| line.contains("started")).expect("there is a `started` event");
     let started: Value = serde_json::from_str(started.trim_end()).expect("JSON");
     assert_eq!(status(&server.post("/api/stop", &json!("0123"))), "404");
     assert_eq!(status(&server.post("/api/stop", &Value::Null)), "404");
@@ -318,7 +319,10 @@ fn idle_and_slow_connections_make_room_for_others() {
     server.wait_for(Load { connections: 8, running: 0, waiting: 0 });
     let end = std::time::Instant::now() + Duration::from_secs(9);
     while status(&server.get("/")) != "200" {
-        assert!(std::time::Instant::now() < end, "a request is answered before the idle connections time out");
+        assert!(
+            std::time::Instant::now() < end,
+            "a request is answered before the idle connections time out"
+        );
     }
     drop(held);
     server.wait_for(IDLE);

@@ -77,7 +77,11 @@ fn a_program_is_chosen_checked_and_fixed() {
     // Fences, with all their options.
     write(&mut page, STORE_BUFFERING);
     choose(&mut page, "language", "pal");
-    assert_eq!(page.text("document.getElementById('example').value"), "", "an edited program is no longer an example");
+    assert_eq!(
+        page.text("document.getElementById('example').value"),
+        "",
+        "an edited program is no longer an example"
+    );
     ask(&mut page, "fences", "safe");
     assert_eq!(page.eval("document.querySelectorAll('#result ins').length"), 2);
     page.click(".more > summary");
