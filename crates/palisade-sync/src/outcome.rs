@@ -173,9 +173,9 @@ impl Display for Outcome {
         for found in &self.violations {
             writeln!(f)?;
             let rows = [
-                (&found.store, "this store may still wait in its buffer"),
-                (&found.previous, "when another thread has got here, after the store,"),
-                (&found.access, "and this access comes before the store"),
+                (&found.store, "this store can still be buffered"),
+                (&found.previous, "while another thread, having passed here,"),
+                (&found.access, "makes this access before the store reaches memory"),
             ];
             for (place, what) in rows {
                 writeln!(f, "  {}\n      {what}", Quoted(place))?;

@@ -228,9 +228,9 @@ fn the_report() {
     let report = report.downcast_ref::<String>().expect("panics with a report");
     for part in [
         "palisade: 1 violation of sequential consistency under TSO (1000 schedules)",
-        "cells[me].store(1, Relaxed);\n      this store may still wait in its buffer",
+        "cells[me].store(1, Relaxed);\n      this store can still be buffered",
         "failures.rs:",
-        "cells[1 - me].load(Relaxed)\n      and this access comes before the store",
+        "cells[1 - me].load(Relaxed)\n      makes this access before the store reaches memory",
         "PALISADE_SEED=",
     ] {
         assert!(report.contains(part), "{part:?} in\n{report}");
