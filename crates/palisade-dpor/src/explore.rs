@@ -403,7 +403,7 @@ impl<S: Subject> Search<'_, S> {
             .map(|asleep| Sleeper { process: asleep.process, footprint: asleep.footprint.clone() })
             .collect();
         let mut choices = Vec::new();
-        for (process, outcome, footprint) in branch.first_way(outcome) {
+        for (process, outcome, footprint) in branch.first_path(outcome) {
             asleep.retain(|other| other.process != process && !other.footprint.conflicts(footprint));
             choices.push(Choice { process, outcome });
         }
