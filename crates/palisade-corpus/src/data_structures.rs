@@ -13,7 +13,7 @@ pub enum Produces {
     Two,
 }
 
-/// A producer that may overtake its consumer, and an arena of a given number of cells.
+/// A producer that can overtake its consumer, and an arena of some cells.
 pub fn producer_consumer(produces: Produces, cells: u32) -> String {
     let one = r#"
 // A producer that may overtake its consumer in an arena of $N cells, version 1. It is wrong even under sequential

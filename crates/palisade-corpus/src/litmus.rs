@@ -14,7 +14,7 @@ pub struct Shape {
     /// Its usual name.
     pub name: &'static str,
     /// The name written out.
-    pub long_name: &'static str,
+    pub what: &'static str,
     /// The shared variables.
     pub variables: &'static str,
     /// For each kind of thread, its statements in one round.
@@ -31,56 +31,56 @@ const fn verdicts(tso: crate::Safety, pso: crate::Safety) -> Verdicts {
 pub const SHAPES: [Shape; 8] = [
     Shape {
         name: "sb",
-        long_name: "store buffering",
+        what: "store buffering",
         variables: "x, y",
         threads: &[&["x = 1;", "await y == 0;"], &["y = 1;", "await x == 0;"]],
         verdicts: verdicts(Unsafe, Unsafe),
     },
     Shape {
         name: "lb",
-        long_name: "load buffering",
+        what: "load buffering",
         variables: "x, y",
         threads: &[&["await x == 1;", "y = 1;"], &["await y == 1;", "x = 1;"]],
         verdicts: verdicts(Safe, Safe),
     },
     Shape {
         name: "mp",
-        long_name: "message passing",
+        what: "message passing",
         variables: "x, y",
         threads: &[&["x = 1;", "y = 1;"], &["await y == 1;", "await x == 0;"]],
         verdicts: verdicts(Safe, Unsafe),
     },
     Shape {
         name: "wrc",
-        long_name: "write to read causality",
+        what: "write to read causality",
         variables: "x, y",
         threads: &[&["x = 1;"], &["await x == 1;", "y = 1;"], &["await y == 1;", "await x == 0;"]],
         verdicts: verdicts(Safe, Safe),
     },
     Shape {
         name: "isa2",
-        long_name: "message passing over a third thread",
+        what: "message passing over a third thread",
         variables: "x, y, z",
         threads: &[&["x = 1;", "y = 1;"], &["await y == 1;", "z = 1;"], &["await z == 1;", "await x == 0;"]],
         verdicts: verdicts(Safe, Unsafe),
     },
     Shape {
         name: "rwc",
-        long_name: "read to write causality",
+        what: "read to write causality",
         variables: "x, y",
         threads: &[&["x = 1;"], &["await x == 1;", "await y == 0;"], &["y = 1;", "await x == 0;"]],
         verdicts: verdicts(Unsafe, Unsafe),
     },
     Shape {
         name: "w+rwc",
-        long_name: "read to write causality behind a write",
+        what: "read to write causality behind a write",
         variables: "x, y, z",
         threads: &[&["x = 1;", "y = 1;"], &["await y == 1;", "await z == 0;"], &["z = 1;", "await x == 0;"]],
         verdicts: verdicts(Unsafe, Unsafe),
     },
     Shape {
         name: "iriw",
-        long_name: "independent reads of independent writes",
+        what: "independent reads of independent writes",
         variables: "x, y",
         threads: &[
             &["x = 1;"],
@@ -111,7 +111,7 @@ pub fn litmus(shape: &Shape, copies: Copies<'_>) -> String {
     }
     let mut text = String::new();
     let mut line = |line: &str| writeln!(text, "{line}").expect("writing to a string succeeds");
-    line(&format!("// {}, repeated: {}.", shape.name.to_uppercase(), shape.long_name));
+    line(&format!("// {}, repeated: {}.", shape.name.to_uppercase(), shape.what));
     line(
         "// Source: Abdulla et al., \"A load-buffer semantics for total store ordering\", LMCS 2018, Tables 1 and 2.",
     );

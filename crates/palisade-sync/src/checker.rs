@@ -1,6 +1,6 @@
 //! Runs a closure under many schedules, or once per partial order, and monitors its memory accesses.
 
-use crate::outcome::{Coverage, Failed, Outcome, Violation};
+use crate::outcome::{Coverage, Failed, Outcome, ViolationReport};
 use crate::runtime::schedule::Schedule;
 use crate::runtime::session::Session;
 use crate::runtime::state::{End, Failure};
@@ -309,7 +309,7 @@ impl Tally<'_> {
         violations.sort_by_key(|(_, (number, ..))| *number);
         let found =
             |(violation, (_, executions, schedule, seed)): (Violation, (u64, u64, Schedule, Option<u64>))| {
-                Violation {
+                ViolationReport {
                     store: session.place(violation.store),
                     previous: session.place(violation.previous),
                     access: session.place(violation.access),

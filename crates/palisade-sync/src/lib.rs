@@ -48,7 +48,7 @@ pub mod thread;
 
 pub use checker::Schedules::{Exhaustive, Pct, Random};
 pub use checker::{Checker, Schedules};
-pub use outcome::{Coverage, Failed, Failure, Outcome, Violation};
+pub use outcome::{Coverage, Failed, Failure, Outcome, ViolationReport};
 pub use palisade_memory::{Interlocked, Model};
 pub use runtime::schedule::Schedule;
 pub use runtime::session::CallSite;

@@ -30,7 +30,7 @@ pub struct Outcome {
     /// What was covered.
     pub coverage: Coverage,
     /// Violations of sequential consistency, in the order in which they were found.
-    pub violations: Vec<Violation>,
+    pub violations: Vec<ViolationReport>,
     /// A failure that does not depend on the memory model. The check ends there.
     pub failed: Option<Failed>,
     /// Loops treated as waiting for another thread, each by the access that it repeats.
@@ -50,7 +50,7 @@ pub enum Coverage {
 
 /// A violation of sequential consistency.
 #[derive(Clone, Debug)]
-pub struct Violation {
+pub struct ViolationReport {
     /// The store that can still be buffered.
     pub store: CallSite,
     /// The last step of another thread before its access; it happens after the store.

@@ -193,7 +193,7 @@ macro_rules! atomic {
                 let place = (Location::caller(), "compare_exchange");
                 access(&here, place, bytes, Mode::Write, [success, failure], || {
                     let result = self.inner.compare_exchange(current, new, Real::SeqCst, Real::SeqCst);
-                    let did = match result {
+                    let effect = match result {
                         Ok(before) => Effect::Modified { before: $bits(before), after: $bits(new) },
                         Err(value) => Effect::Failed($bits(value)),
                     };
