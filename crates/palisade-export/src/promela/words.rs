@@ -12,8 +12,8 @@ pub(super) const PROMELA: &str = "\
 /// Names that Spin's verifiers use for macros or that this exporter uses itself.
 pub(super) const SPIN: &str = "\
     rand uchar uint ulong ushort wasnew q_sz pptr qptr getframe grab_state Addproc Index Max Offsetof PanSource \
-    Pclaim Pinit SpinVersion StackSize UnBlock G_int G_long holder monitor instance memory old_value old_values can_add \
-    can_sub can_mul can_div can_shl";
+    Pclaim Pinit SpinVersion StackSize UnBlock G_int G_long holder monitor instance memory old_value old_values \
+    can_add can_sub can_mul can_div can_shl";
 
 /// The macros for guards.
 pub(super) const GUARDS: &[(Guard, &str)] = &[
