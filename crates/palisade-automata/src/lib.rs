@@ -6,7 +6,8 @@
 //! - [`Local`] is a thread state, [`ThreadMachine`] takes its single steps on the trusted machine of `palisade-memory`;
 //! - [`Observer`] says what properties see of a thread;
 //! - [`Automata`] are the explicit automata of all processes, [built](Automata::build) to a fixpoint of the values that cells can hold;
-//! - [`run_on`] collapses local steps: a thread runs on to its next access to memory.
+//! - [`run_on`] collapses local steps: a thread runs on to its next access to memory;
+//! - [`on_demand`] is the thread automaton of searches: thread states by number, moves worked out when first asked for.
 //!
 //! What is absent: nothing here looks at two threads at once, and nothing here defines what a step does.
 
@@ -16,8 +17,10 @@ mod explicit;
 mod local;
 mod merge;
 mod observe;
+pub mod on_demand;
 mod refine;
 mod stores;
+mod varied;
 
 pub use build::{MOST_DECLARED, MOST_STATES, MOST_VALUES, Trouble};
 pub use collapse::{MOST_CALLS, MOST_FRAMES, Runs, Schedule, Stop, run_on};
@@ -25,3 +28,4 @@ pub use explicit::{Automata, Automaton, Edge, Letter, Population, StateId, Value
 pub use local::{After, Fences, Hold, Kind, Local, ThreadMachine};
 pub use merge::Merged;
 pub use observe::{Observer, View};
+pub use varied::most_varied_register;

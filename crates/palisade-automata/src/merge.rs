@@ -13,7 +13,7 @@ use crate::refine::{Arrow, refine};
 use palisade_base::{Id, IdVec, limits};
 use palisade_program::Value;
 use palisade_program::running::{Condition, Location, RegId, RoleId, System};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
 /// Automata of classes of states.
@@ -28,8 +28,9 @@ pub struct Merged {
 impl Automata {
     /// Merges bisimilar states.
     pub fn merged(&self, system: &System) -> Merged {
-        let mut merged =
-            Merged { automata: Automata { automata: Vec::new(), ..self.clone() }, classes: Vec::new() };
+        let Automata { values, initial, automata: _ } = self;
+        let automata = Automata { values: values.clone(), initial: initial.clone(), automata: Vec::new() };
+        let mut merged = Merged { automata, classes: Vec::new() };
         for automaton in &self.automata {
             let classes = classes(system, automaton);
             merged.automata.automata.push(quotient(automaton, &classes));
@@ -105,8 +106,9 @@ struct Label {
 fn classes(system: &System, automaton: &Automaton) -> IdVec<StateId, StateId> {
     let mut seen = Seen::default();
     system.properties.iter().for_each(|property| seen.look(system, automaton.role, &property.bad));
+    let starts: FxHashSet<StateId> = automaton.starts.iter().map(|start| start.0).collect();
     let label = |state: StateId, local: &Local| Label {
-        start: automaton.starts.iter().any(|start| start.0 == state),
+        start: starts.contains(&state),
         judged: local.hold == Hold::Outside,
         ended: local.thread.has_ended(system),
         fault: local.fault.is_some(),
@@ -131,6 +133,7 @@ fn number<T: Eq + std::hash::Hash>(things: impl Iterator<Item = T>) -> Vec<u32> 
     let mut numbers: FxHashMap<T, u32> = FxHashMap::default();
     things
         .map(|thing| {
+            limits::go_on();
             let next = numbers.len() as u32;
             *numbers.entry(thing).or_insert(next)
         })
@@ -146,7 +149,7 @@ fn quotient(automaton: &Automaton, classes: &IdVec<StateId, StateId>) -> Automat
             states.push(local.clone());
         }
     }
-    let mut seen = rustc_hash::FxHashSet::default();
+    let mut seen = FxHashSet::default();
     let mut edges = Vec::new();
     for edge in &automaton.edges {
         limits::go_on();

@@ -17,6 +17,7 @@ pub(crate) fn refine(classes: Vec<u32>, arrows: &[Arrow]) -> Vec<u32> {
     let mut out: Vec<Vec<(u32, u32)>> = vec![Vec::new(); states];
     let mut into: Vec<Vec<u32>> = vec![Vec::new(); states];
     for &(source, label, target) in arrows {
+        limits::go_on();
         out[source as usize].push((label, target));
         into[target as usize].push(source);
     }

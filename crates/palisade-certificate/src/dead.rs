@@ -184,6 +184,7 @@ mod tests {
             "shared x: 0..3; process P { let r = x; assert(-r < 4); }",
             "shared x: 0..3; process P { let r = x; let s = cas(x, r, 1); assert(s || !s); }",
             "shared x: 0..3; process P { let r = x; let s = xchg(x, r); assert(s >= 0); }",
+            "shared x[2]: 0..1; process P { let r = x[0]; let s = xchg(x[r], 1); assert(s >= 0); }",
             "shared x: 0..1; process P { let r = x; spawn Q(r); } process Q(i: 0..1) on spawn { x = i; }",
             "shared x: 0..1; proc f(a: 0..1) -> 0..1 { return 1 - a; } process P { let r = x; let s = f(r); assert(s < 2); }",
             "private p: 0..1; shared x: 0..1; proc f() { x = p; } process P { p = x; f(); }",

@@ -196,14 +196,14 @@ impl Certificate {
         let version: Version = serde_json::from_str(text)?;
         match version.schema_version {
             SCHEMA_VERSION => {}
-            old if old < SCHEMA_VERSION => return Err(CertificateError::Old(old)),
+            old @ ..SCHEMA_VERSION => return Err(CertificateError::Old(old)),
             other => return Err(CertificateError::Version(other)),
         }
         let mut file: File = serde_json::from_str(text)?;
         if ProofKind::ALL.iter().all(|kind| kind.name() != file.kind) {
             return Err(CertificateError::Unknown(file.kind));
         }
-        let said = std::mem::take(&mut file.digest);
+        let said = file.digest.clone();
         file.seal();
         if file.digest != said {
             return Err(CertificateError::Changed);

@@ -58,7 +58,6 @@ pub(crate) fn named(system: &System) -> Vec<usize> {
     let mut named = Vec::new();
     system.properties.iter().for_each(|property| look(&property.bad, &mut named));
     named.sort_unstable();
-    named.dedup();
     named
 }
 

@@ -104,52 +104,28 @@ impl Undo<'_> {
             let cell = process.word[place].cell;
             if self.memory(&draft, cell).is_none() {
                 draft.processes[index].word.remove(0);
-                draft.processes.sort();
                 give(draft);
             }
         }
     }
 
-    /// Whether propagations alone can lead from an initial configuration into the element.
+    /// Whether propagations alone can lead from an initial configuration into the element. Memory stays as it is then, so all letters on a cell have its value. What free writes can lead to
+    /// needs no rule here: [`by_free_writes`](Undo::by_free_writes) gives the element without what they wrote, and an element below that is looked at as well.
     pub fn is_initial(&self, element: &Config) -> bool {
         let at_start = |process: &Process| {
             self.flow.kinds[process.kind as usize].is_start[process.state as usize]
                 && process.word.iter().all(|message| !message.own)
         };
-        if !element.processes.iter().all(at_start) {
-            return false;
-        }
         let mut memory = element.memory.clone();
-        let mut words: Vec<&[Message]> = element.processes.iter().map(|process| &process.word[..]).collect();
-        let is_free = |message: &Message| self.free.contains(&(message.cell, message.value));
-        loop {
-            words.retain(|word| !word.is_empty());
-            let goes = |word: &&[Message]| match memory[word[0].cell as usize] {
-                Some(value) => value == word[0].value,
-                None => is_free(&word[0]),
-            };
-            if let Some(index) = words.iter().position(goes) {
-                words[index] = &words[index][1..];
-                continue;
-            }
-            // What must hold from the start on cannot be freed any more: free letters of the cell go first.
-            let wanted_free =
-                |cell: u32| words.iter().any(|w| w.iter().any(|m| m.cell == cell && is_free(m)));
-            let fixed = words
-                .iter()
-                .map(|word| word[0])
-                .find(|letter| memory[letter.cell as usize].is_none() && !wanted_free(letter.cell));
-            match fixed {
-                Some(letter) => memory[letter.cell as usize] = Some(letter.value),
-                None => break,
-            }
-        }
-        let initial = |(cell, value): (usize, &Option<u32>)| {
-            value.is_none_or(|value| {
-                value < self.flow.initial[cell] || self.free.contains(&(cell as u32, value))
-            })
-        };
-        words.is_empty() && memory.iter().enumerate().all(initial)
+        let agree = element
+            .processes
+            .iter()
+            .flat_map(|process| &process.word)
+            .all(|message| *memory[message.cell as usize].get_or_insert(message.value) == message.value);
+        let mut cells = memory.iter().zip(&self.flow.initial);
+        element.processes.iter().all(at_start)
+            && agree
+            && cells.all(|(value, &initial)| value.is_none_or(|value| value < initial))
     }
 
     fn read(

@@ -336,7 +336,7 @@ impl Subject<'_> {
         self.answer_within(task, &limits)
     }
 
-    /// The same, within a limits.
+    /// The same, within limits.
     pub(crate) fn answer_within(&self, task: &Task<'_>, limits: &Limits) -> Result<Verdict, Problem> {
         let answer = catch_unwind(AssertUnwindSafe(|| self.engine.check(&task.analysis(), limits).verdict));
         match answer {

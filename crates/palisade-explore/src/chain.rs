@@ -8,36 +8,81 @@
 //! A chain that comes back to itself is done: all its states were judged. Chains end after [`LONGEST`] steps at the latest: stopping early is always right. For witnesses they are walked again.
 //!
 //! *Cost.* To see that a state has several successors takes as long as to find two of them, for every successor of every state. Where few of them begin a chain, the search [stops looking](Payoff).
+//!
+//! Chains that meet go on together. Their common part is walked once for each of them, and if it is long, most of the work is walking. This shows in the steps: few of them are on chains with a new end.
+//! Then chains end at *waypoints*, too: at one state of [`WAYPOINT_ONE_OF`], chosen by its hash. Chains that meet end at the same waypoint, and the rest is walked once, from there.
+//! A walk then takes about [`WAYPOINT_ONE_OF`] steps, and at most as large a part of the states that would have been left out is stored.
 
-use crate::automaton::{LocalId, NOTHING, Need, Target};
-use crate::expand::{Expander, Expansion, Locals, Outcome, Successors, Wanted};
+use crate::automaton::{Need, Target};
+use crate::expand::{Expander, Expansion, Locals, Outcome, Successors};
+use palisade_automata::on_demand::{Access, LocalId};
+use palisade_search::{Wanted, hash};
 use smallvec::SmallVec;
 
 /// Steps of a chain, at most.
-const LONGEST: usize = 256;
+const LONGEST: u16 = 256;
 
-/// Successors to look at before judging whether it pays.
+/// Successors to look at, or steps to walk, before judging whether it pays.
 const TRIAL: u64 = 1 << 12;
 /// It pays if one of so many successors begins a chain.
 const ONE_OF: u64 = 8;
 
-/// Whether it pays to look for chains.
+/// Walking is wasteful if less than one of so many steps is on a chain with a new end.
+const ONE_STEP_OF: u64 = 4;
+/// One of so many states is a waypoint.
+const WAYPOINT_ONE_OF: u64 = 8;
+
+/// How chains are followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Follow {
+    /// Not at all: every successor is stored.
+    No,
+    /// Up to the next waypoint.
+    ToWaypoints,
+    /// To their end.
+    ToTheEnd,
+}
+
+/// Whether it pays to look for chains, and to follow them to their end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Payoff {
+    /// Successors looked at.
     looked_at: u64,
+    /// Those that were not stored.
     left_out: u64,
+    /// Steps walked.
+    pub walked: u64,
+    /// Those of walks that were finished, because the automaton had all they needed.
+    to_ends: u64,
+    /// Those of walks whose end was stored for the first time.
+    pub to_new: u64,
 }
 
 impl Payoff {
     pub fn add(&mut self, other: Payoff) {
         self.looked_at += other.looked_at;
         self.left_out += other.left_out;
+        self.walked += other.walked;
+        self.to_ends += other.to_ends;
+        self.to_new += other.to_new;
     }
 
-    /// Whether to go on looking.
-    pub fn pays(self) -> bool {
-        self.looked_at < TRIAL || self.left_out >= self.looked_at / ONE_OF
+    /// How to follow chains from now on.
+    pub fn follow(self) -> Follow {
+        if self.looked_at >= TRIAL && self.left_out < self.looked_at / ONE_OF {
+            Follow::No
+        } else if self.to_ends >= TRIAL && self.to_new < self.to_ends / ONE_STEP_OF {
+            Follow::ToWaypoints
+        } else {
+            Follow::ToTheEnd
+        }
     }
+}
+
+/// Whether a state is one where walks may end. This depends on the state alone, so walks that meet end in the same states.
+fn is_waypoint(state: &[u64]) -> bool {
+    // Bits that the index does not use, nor the choice of a shard.
+    (hash(state) >> 32).is_multiple_of(WAYPOINT_ONE_OF)
 }
 
 /// What comes next.
@@ -45,7 +90,7 @@ enum Next {
     /// Several states, or something that has to be stored in any case.
     Choice,
     /// One state.
-    One { thread: usize, cell: u32, target: Target },
+    One { thread: usize, access: Access, target: Target },
     /// Nothing.
     Nothing,
 }
@@ -64,12 +109,16 @@ impl Expander<'_, '_> {
         let mut next = start;
         while next < successors.words.len() {
             let mut passed = 0;
-            let walked = self.walk(&mut successors.words[next..next + words], needs, |_| passed += 1);
-            let left_out = u64::from(passed > 0 || walked == Ok(false));
-            successors.payoff.add(Payoff { looked_at: 1, left_out });
-            match walked {
+            let end =
+                self.walk(&mut successors.words[next..next + words], self.follow, needs, |_| passed += 1);
+            let left_out = u64::from(passed > 0 || end == Ok(false));
+            let walked = u64::from(passed);
+            let to_ends = if end.is_ok() { walked } else { 0 };
+            successors.tally.payoff.add(Payoff { looked_at: 1, left_out, walked, to_ends, to_new: 0 });
+            match end {
                 Ok(true) => {
                     successors.words.copy_within(next..next + words, kept);
+                    successors.weights.push(passed);
                     kept += words;
                 }
                 Ok(false) => {}
@@ -83,17 +132,21 @@ impl Expander<'_, '_> {
 
     /// The states between two that the search found one after the other.
     pub(crate) fn between(&self, from: &[u64], to: &[u64]) -> Vec<Vec<u64>> {
-        for wanted in [Wanted::Some, Wanted::All] {
+        for wanted in [Wanted::Part, Wanted::All] {
             let mut successors = Successors::default();
             self.expand_once(from, wanted, &mut successors, &mut Vec::new());
             for first in successors.words.chunks_exact(self.layout.words) {
-                let mut passed = Vec::new();
+                let mut passed: Vec<Vec<u64>> = Vec::new();
                 let mut state = first.to_vec();
-                let walked = self.walk(&mut state, &mut Vec::new(), |state| passed.push(state.to_vec()));
-                if first == to {
-                    return Vec::new();
+                let _ = self.walk(&mut state, Follow::ToTheEnd, &mut Vec::new(), |state| {
+                    passed.push(state.to_vec());
+                });
+                // The search may have ended this chain earlier.
+                if let Some(steps) = passed.iter().position(|state| state == to) {
+                    passed.truncate(steps);
+                    return passed;
                 }
-                if walked == Ok(true) && state == to {
+                if state == to {
                     return passed;
                 }
             }
@@ -105,6 +158,7 @@ impl Expander<'_, '_> {
     fn walk(
         &self,
         state: &mut [u64],
+        follow: Follow,
         needs: &mut Vec<Need>,
         mut pass: impl FnMut(&[u64]),
     ) -> Result<bool, Expansion> {
@@ -116,15 +170,18 @@ impl Expander<'_, '_> {
                 Next::Choice => return Ok(true),
                 _ if self.judge.is_bad(self.automaton, self.layout, state) => return Ok(true),
                 Next::Nothing => return Ok(false),
-                Next::One { thread, cell, target } => {
+                Next::One { thread, access, target } => {
                     pass(state);
                     if step.is_power_of_two() {
                         earlier.clear();
                         earlier.extend_from_slice(state);
                     }
-                    self.apply(state, thread, cell, target);
+                    self.apply(state, thread, access, target);
                     if *state == *earlier {
                         return Ok(false);
+                    }
+                    if follow == Follow::ToWaypoints && is_waypoint(state) {
+                        return Ok(true);
                     }
                 }
             }
@@ -138,31 +195,27 @@ impl Expander<'_, '_> {
         if !self.all_known(&locals, needs) {
             return Err(Expansion::Missing);
         }
-        let holder = locals.iter().position(|&local| self.automaton.info(local).entered);
+        let holder = locals.iter().position(|&local| self.automaton.note(local).entered);
         let threads = holder.map_or(0..locals.len(), |holder| holder..holder + 1);
         let mut next = Next::Nothing;
         for thread in threads {
-            let (first, moves) = self.automaton.moves(self.automaton.info(locals[thread])).expect("checked");
-            for (number, mv) in (first..).zip(moves) {
-                let Outcome::Targets(targets) = self.outcome(state, (number, mv), needs) else {
+            for mv in self.moves(locals[thread]) {
+                let Outcome::Targets(targets) = self.outcome(state, mv, needs) else {
                     return Err(Expansion::Missing);
                 };
                 for &target in targets {
-                    if !matches!(next, Next::Nothing) || target.child != LocalId::NONE {
+                    if !matches!(next, Next::Nothing) || target.child().is_some() {
                         return Ok(Next::Choice);
                     }
-                    next = Next::One { thread, cell: mv.cell, target };
+                    next = Next::One { thread, access: mv.letter, target };
                 }
             }
         }
         Ok(next)
     }
 
-    fn apply(&self, state: &mut [u64], thread: usize, cell: u32, target: Target) {
-        self.layout.threads[thread].set(state, target.local.0);
-        if target.write != NOTHING {
-            self.layout.cells.as_slice()[cell as usize].set(state, target.write);
-        }
+    fn apply(&self, state: &mut [u64], thread: usize, access: Access, target: Target) {
+        self.layout.take(state, thread, access, &target);
         self.layout.normalise(state);
     }
 }

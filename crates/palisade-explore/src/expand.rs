@@ -12,26 +12,20 @@
 //! were [cut off](Info::cuts) once, twice, four times, eight times … in a row. Such a thread may go on forever, and each of its steps stands for very
 //! many of the machine, so the others get their turn early. If the thread does come to an end, they get it only a few times.
 //!
-//! *Conditions.* No step of such a set is visible to properties, and no thread is ignored forever: see [`crate::search`], which checks the latter and asks for all successors where it fails.
+//! *Conditions.* No step of such a set is visible to properties, and no thread is ignored forever: see `palisade-search`, which checks the latter and asks for all successors where it fails.
 //!
 //! *Numbers of started threads.* Where only so many started threads are followed ([`Crowd::Capped`]), a step that starts one is never in such a set. Then the reduction never adds a start to a run, nor
 //! takes one earlier, so that a run with few threads stands for runs with few threads: a bad state that is reachable within the cap is found within it.
 
-use crate::automaton::{Automaton, Info, LocalId, Move, NOTHING, Need, Target};
-use crate::chain::Payoff;
-use crate::footprint::Footprint;
+use crate::automaton::{Automaton, Info, Look, Move, Need, Target};
+use crate::chain::Follow;
+use crate::footprint::{Footprint, only};
 use crate::judge::Judge;
 use crate::layout::Layout;
+use crate::search::Tally;
+use palisade_automata::on_demand::{LocalId, OneWay};
+use palisade_search::Wanted;
 use smallvec::SmallVec;
-
-/// Which successors are wanted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wanted {
-    /// A sufficient part, if there is one.
-    Some,
-    /// All.
-    All,
-}
 
 /// What came of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,15 +49,8 @@ pub(crate) enum Crowd {
     Capped,
 }
 
-/// Successors, one after the other.
-#[derive(Default)]
-pub(crate) struct Successors {
-    pub words: Vec<u64>,
-    /// Whether a step was not taken because of [`Crowd::Capped`].
-    pub left_out: bool,
-    /// Whether looking for chains was worth it.
-    pub payoff: Payoff,
-}
+/// Successors, one after the other, with the steps of the chains that lead to them.
+pub(crate) type Successors = palisade_search::Successors<Tally>;
 
 /// Expands packed states.
 pub(crate) struct Expander<'s, 'a> {
@@ -72,9 +59,12 @@ pub(crate) struct Expander<'s, 'a> {
     pub judge: &'s Judge<'a>,
     pub reduce: bool,
     pub crowd: Crowd,
-    /// Whether to look for chains.
-    pub chains: bool,
+    /// How to follow chains.
+    pub follow: Follow,
 }
+
+/// Some moves of one thread.
+type Chosen<'s> = SmallVec<[&'s Move; 4]>;
 
 pub(crate) type Locals = SmallVec<[LocalId; 16]>;
 
@@ -96,7 +86,7 @@ impl<'s> Expander<'s, '_> {
         let start = successors.words.len();
         let expansion = self.expand_once(state, wanted, successors, needs);
         match expansion {
-            Expansion::All | Expansion::Part if self.chains => {
+            Expansion::All | Expansion::Part if self.follow != Follow::No => {
                 let result = self.follow_chains(start, successors, needs);
                 finish(result, expansion, start, successors)
             }
@@ -108,11 +98,16 @@ impl<'s> Expander<'s, '_> {
     pub(crate) fn all_known(&self, locals: &Locals, needs: &mut Vec<Need>) -> bool {
         let before = needs.len();
         for &local in locals {
-            if self.automaton.moves(self.automaton.info(local)).is_none() {
-                needs.push(Need::Moves(local));
+            if self.automaton.moves(local, OneWay).is_none() {
+                needs.push(Need::Moves(local, OneWay));
             }
         }
         needs.len() == before
+    }
+
+    /// The moves of a thread state for which they are known.
+    pub(crate) fn moves(&self, local: LocalId) -> &'s [Move] {
+        self.automaton.moves(local, OneWay).expect("the moves of all threads are known")
     }
 
     /// Appends the successors of `state`.
@@ -127,16 +122,15 @@ impl<'s> Expander<'s, '_> {
         if !self.all_known(&locals, needs) {
             return Expansion::Missing;
         }
-        if let Some(holder) = locals.iter().position(|&local| self.automaton.info(local).entered) {
+        if let Some(holder) = locals.iter().position(|&local| self.automaton.note(local).entered) {
             return self.emit_threads(state, &locals, holder..holder + 1, successors, needs);
         }
-        if self.reduce && wanted == Wanted::Some {
+        if self.reduce && wanted == Wanted::Part {
             match self.part(state, &locals, needs) {
                 Ok(Some((thread, moves))) => {
                     let start = successors.words.len();
-                    let result = moves.into_iter().try_for_each(|number_and_move| {
-                        self.emit(state, thread, number_and_move, successors, needs)
-                    });
+                    let result =
+                        moves.into_iter().try_for_each(|mv| self.emit(state, thread, mv, successors, needs));
                     return finish(result, Expansion::Part, start, successors);
                 }
                 Ok(None) => {}
@@ -157,9 +151,8 @@ impl<'s> Expander<'s, '_> {
         let start = successors.words.len();
         let mut result = Ok(());
         for thread in threads {
-            let (first, moves) = self.automaton.moves(self.automaton.info(locals[thread])).expect("checked");
-            for (offset, mv) in moves.iter().enumerate() {
-                let emitted = self.emit(state, thread, (first + offset as u32, mv), successors, needs);
+            for mv in self.moves(locals[thread]) {
+                let emitted = self.emit(state, thread, mv, successors, needs);
                 // Missing outcomes are collected from all moves; everything else ends the expansion.
                 match emitted {
                     Ok(()) => {}
@@ -172,34 +165,34 @@ impl<'s> Expander<'s, '_> {
     }
 
     /// A sufficient set of moves of one thread.
-    #[allow(clippy::type_complexity)]
     fn part(
         &self,
         state: &[u64],
         locals: &Locals,
         needs: &mut Vec<Need>,
-    ) -> Result<Option<(usize, SmallVec<[(u32, &'s Move); 4]>)>, Expansion> {
+    ) -> Result<Option<(usize, Chosen<'s>)>, Expansion> {
         for thread in 0..locals.len() {
-            let info = self.automaton.info(locals[thread]);
-            let (first, moves) = self.automaton.moves(info).expect("checked");
+            let info = self.automaton.note(locals[thread]);
+            let moves = self.moves(locals[thread]);
             if moves.is_empty() || info.cuts.is_power_of_two() {
                 continue;
             }
             let others = self.others(locals, thread);
             let (updates, instructions) = moves.split_at(info.updates as usize);
             let others_and_children = others.union(info.children);
-            for (offset, update) in updates.iter().enumerate() {
-                if update.cells() & (others_and_children.reads | others_and_children.writes) == 0 {
-                    let set: SmallVec<_> = std::iter::once((first + offset as u32, update)).collect();
+            for update in updates {
+                if update.letter.cell().map_or(0, only)
+                    & (others_and_children.reads | others_and_children.writes)
+                    == 0
+                {
+                    let set: Chosen<'s> = std::iter::once(update).collect();
                     if self.invisible(state, &set, needs)? {
                         return Ok(Some((thread, set)));
                     }
                 }
             }
             if self.instructions_suffice(info, others) {
-                let first = first + info.updates;
-                let set: SmallVec<_> =
-                    instructions.iter().enumerate().map(|(i, mv)| (first + i as u32, mv)).collect();
+                let set: Chosen<'s> = instructions.iter().collect();
                 if self.invisible(state, &set, needs)? {
                     return Ok(Some((thread, set)));
                 }
@@ -218,25 +211,20 @@ impl<'s> Expander<'s, '_> {
     /// What all threads but one may still access.
     fn others(&self, locals: &Locals, thread: usize) -> Footprint {
         let others = locals.iter().enumerate().filter(|&(index, _)| index != thread);
-        others.fold(Footprint::default(), |all, (_, &local)| all.union(self.automaton.info(local).future))
+        others.fold(Footprint::default(), |all, (_, &local)| all.union(self.automaton.note(local).future))
     }
 
     /// Whether the moves lead somewhere, and properties see no change, nor the cap on threads.
-    fn invisible(
-        &self,
-        state: &[u64],
-        moves: &[(u32, &'s Move)],
-        needs: &mut Vec<Need>,
-    ) -> Result<bool, Expansion> {
+    fn invisible(&self, state: &[u64], moves: &[&'s Move], needs: &mut Vec<Need>) -> Result<bool, Expansion> {
         let mut some = false;
-        for &number_and_move in moves {
-            match self.outcome(state, number_and_move, needs) {
+        for mv in moves {
+            match self.outcome(state, mv, needs) {
                 Outcome::Missing => return Err(Expansion::Missing),
                 Outcome::Targets(targets) => {
                     some |= !targets.is_empty();
-                    let starts = |target: &Target| target.child != LocalId::NONE;
+                    let starts = |target: &Target| target.child().is_some();
                     let capped = self.crowd == Crowd::Capped;
-                    if targets.iter().any(|target| target.visible || capped && starts(target)) {
+                    if targets.iter().any(|target| target.mark == Look::Changed || capped && starts(target)) {
                         return Ok(false);
                     }
                 }
@@ -245,17 +233,12 @@ impl<'s> Expander<'s, '_> {
         Ok(some)
     }
 
-    pub(crate) fn outcome(
-        &self,
-        state: &[u64],
-        (number, mv): (u32, &'s Move),
-        needs: &mut Vec<Need>,
-    ) -> Outcome<'s> {
-        let code = if mv.reads { self.layout.cells.as_slice()[mv.cell as usize].get(state) } else { 0 };
-        match self.automaton.outcome(mv, code) {
+    pub(crate) fn outcome(&self, state: &[u64], mv: &Move, needs: &mut Vec<Need>) -> Outcome<'s> {
+        let code = self.layout.read(state, mv.letter);
+        match self.automaton.outcome(mv, code, OneWay) {
             Some(targets) => Outcome::Targets(targets),
             None => {
-                needs.push(Need::Outcome(number, code));
+                needs.push(Need::Outcome(mv.number(), code, OneWay));
                 Outcome::Missing
             }
         }
@@ -266,27 +249,24 @@ impl<'s> Expander<'s, '_> {
         &self,
         state: &[u64],
         thread: usize,
-        number_and_move: (u32, &'s Move),
+        mv: &Move,
         successors: &mut Successors,
         needs: &mut Vec<Need>,
     ) -> Result<(), Expansion> {
-        let Outcome::Targets(targets) = self.outcome(state, number_and_move, needs) else {
+        let Outcome::Targets(targets) = self.outcome(state, mv, needs) else {
             return Err(Expansion::Missing);
         };
-        let Successors { words, left_out, .. } = successors;
+        let Successors { words, tally, .. } = successors;
         for target in targets {
             let start = words.len();
             words.extend_from_slice(state);
             let next = &mut words[start..];
-            self.layout.threads[thread].set(next, target.local.0);
-            if target.write != NOTHING {
-                self.layout.cells.as_slice()[number_and_move.1.cell as usize].set(next, target.write);
-            }
-            if target.child != LocalId::NONE && !self.place_child(next, target.child) {
+            self.layout.take(next, thread, mv.letter, target);
+            if target.child().is_some_and(|child| !self.place_child(next, child)) {
                 if self.crowd == Crowd::Grows {
                     return Err(Expansion::TooManyThreads);
                 }
-                *left_out = true;
+                tally.left_out = true;
                 words.truncate(start);
                 continue;
             }

@@ -25,6 +25,9 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
+    /// Nothing is accessed.
+    pub const NONE: Footprint = Footprint { reads: 0, writes: 0 };
+
     fn add(&mut self, other: Footprint) -> bool {
         let old = *self;
         self.reads |= other.reads;

@@ -4,6 +4,7 @@
 
 use crate::automaton::Automaton;
 use crate::layout::Layout;
+use palisade_automata::on_demand::LocalId;
 use palisade_base::Id;
 use palisade_memory::Fault;
 use palisade_program::Value;
@@ -38,7 +39,7 @@ impl<'a> Judge<'a> {
         let mut drained = true;
         let mut finished = true;
         for field in &layout.threads {
-            let info = automaton.info(crate::automaton::LocalId(field.get(state)));
+            let info = automaton.note(LocalId(field.get(state)));
             faulted |= info.faulted;
             judged &= !info.entered && !info.unjudged;
             at_seen |= info.at_seen;
@@ -92,7 +93,7 @@ impl Packed<'_, '_> {
         match condition {
             Condition::Const(value) => Ok(*value),
             Condition::Cell(cell) => {
-                Ok(self.automaton.codes.value(*cell, self.layout.cells[*cell].get(self.state)))
+                Ok(self.automaton.values.value(*cell, self.layout.cells[*cell].get(self.state)))
             }
             Condition::Register(thread, register) => {
                 let local = self.automaton.local(self.layout.thread(self.state, thread.index()));
@@ -106,7 +107,7 @@ impl Packed<'_, '_> {
                 let threads =
                     self.layout.threads.iter().map(|field| field.get(self.state)).filter(|&id| id != 0);
                 let there = threads.filter(|&id| {
-                    let thread = &self.automaton.local(crate::automaton::LocalId(id)).thread;
+                    let thread = &self.automaton.local(LocalId(id)).thread;
                     places.iter().any(|&(role, location)| thread.role == role && thread.is_at(location))
                 });
                 Ok(there.count() as Value)

@@ -4,8 +4,9 @@
 //! bits they need now and never cross a word. When numbers outgrow their fields the search starts again with wider ones; the thread
 //! automaton is kept, so that this happens a few times at most.
 
-use crate::automaton::{Automaton, LocalId};
+use crate::automaton::{Automaton, Target};
 use palisade_automata::Observer;
+use palisade_automata::on_demand::{Access, LocalId};
 use palisade_base::IdVec;
 use palisade_program::running::{CellId, System, ThreadId};
 use std::ops::Range;
@@ -52,20 +53,20 @@ pub(crate) struct Layout {
 impl Layout {
     /// A layout with some room to grow for what the automaton holds now, and `spawned` threads besides the initial ones.
     pub fn new(automaton: &Automaton<'_>, spawned: usize, symmetry: bool) -> Layout {
-        let system = automaton.machine.machine.system;
+        let system = automaton.system();
         let mut packer = Packer { words: 0, free: 0 };
-        let bits = bits_for(automaton.len() as u64).max(5) + 1;
+        let bits = bits_for(automaton.numbers() as u64).max(5) + 1;
         let instances = system.instances.len();
         let threads = (0..instances + spawned).map(|_| packer.field(bits)).collect();
         let cells = system.cells.ids().map(|cell| {
-            let size = automaton.codes.size(cell);
+            let size = automaton.values.size(cell);
             // Codes that may still grow get twice the room they need now.
-            packer.field(bits_for(size) + u32::from(automaton.codes.may_grow(cell)))
+            packer.field(bits_for(size) + u32::from(automaton.values.may_grow(cell)))
         });
         let cells = cells.collect();
         let mut groups = Vec::new();
         if symmetry {
-            groups = interchangeable(system, &automaton.observer);
+            groups = interchangeable(system, &automaton.policy.observer);
             if spawned > 1 {
                 groups.push(instances..instances + spawned);
             }
@@ -75,8 +76,8 @@ impl Layout {
 
     /// Whether all numbers the automaton knows fit the fields.
     pub fn fits(&self, automaton: &Automaton<'_>) -> bool {
-        let fits = |(cell, field): (CellId, &Field)| automaton.codes.size(cell) <= field.mask + 1;
-        automaton.len() as u64 <= self.most_locals && self.cells.iter_enumerated().all(fits)
+        let fits = |(cell, field): (CellId, &Field)| automaton.values.size(cell) <= field.mask + 1;
+        automaton.numbers() as u64 <= self.most_locals && self.cells.iter_enumerated().all(fits)
     }
 
     /// Brings interchangeable threads into order.
@@ -96,6 +97,21 @@ impl Layout {
                     j -= 1;
                 }
             }
+        }
+    }
+
+    /// The code of the value that an access depends on; 0 for none.
+    #[inline]
+    pub fn read(&self, state: &[u64], access: Access) -> u32 {
+        access.reads().map_or(0, |cell| self.cells[cell].get(state))
+    }
+
+    /// Moves a thread on to a target.
+    #[inline]
+    pub fn take(&self, state: &mut [u64], thread: usize, access: Access, target: &Target) {
+        self.threads[thread].set(state, target.local.0);
+        if let (Some(code), Some(cell)) = (target.write(), access.cell()) {
+            self.cells[cell].set(state, code);
         }
     }
 

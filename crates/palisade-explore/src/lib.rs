@@ -12,28 +12,26 @@
 //! | file | idea |
 //! |---|---|
 //! | `palisade-automata` | thread states, single steps by the trusted machine, local steps that run on to the next access |
-//! | [`automaton`] | thread states by number, moves looked up instead of evaluated |
+//! | `palisade-automata::on_demand` | thread states by number, moves looked up instead of evaluated |
+//! | [`automaton`] | where threads wait here, and what is remembered of them |
 //! | [`judge`] | judging packed states |
 //! | [`footprint`], [`expand`] | what threads may still access; persistent sets |
 //! | [`chain`] | states with one successor are not stored |
-//! | [`codes`], [`layout`], [`visited`] | packed states; symmetry as sorting; the visited set |
-//! | [`search`] | breadth first, in batches, on all cores, with the same answer for any number of jobs |
+//! | [`layout`] | packed states; symmetry as sorting |
+//! | `palisade-search`, [`search`] | breadth first, in batches, on all cores, with the same answer for any number of jobs |
 //! | [`witness`] | back to a run of the store-buffer machine |
 
 mod automaton;
 mod chain;
-mod codes;
 mod expand;
 mod footprint;
 mod judge;
 mod layout;
 mod pump;
 mod search;
-mod visited;
 mod witness;
 
-use automaton::Automaton;
-use chain::Payoff;
+use automaton::{Automaton, automaton, varied_register};
 use expand::Crowd;
 use judge::Judge;
 use layout::Layout;
@@ -44,8 +42,9 @@ use palisade_engine::{
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::running::{CellId, Liveness, Structure};
+use palisade_search::pool;
 use palisade_trace::Run;
-use search::{Counters, End, Search};
+use search::{Counters, End, Search, Tally};
 use std::sync::Arc;
 
 /// The explicit-state engine.
@@ -117,12 +116,6 @@ impl Reachability for Explicit {
             Bounded::Unknown(reason) => Reached::Unknown(reason),
         }
     }
-}
-
-/// Host threads, if more than one may be used.
-fn pool(limits: &Limits) -> Option<rayon::ThreadPool> {
-    let jobs = limits.jobs();
-    (jobs > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(jobs).build().ok()).flatten()
 }
 
 struct Check<'c> {
@@ -204,8 +197,7 @@ impl<'c> Searches<'c> {
     /// With buffers up to a bound. Where threads are started without end, with one number of them after the other.
     fn bounded(&mut self, machine: Machine<'_>, liveness: &Arc<Liveness>, bound: usize) -> Bounded {
         let collapse = self.options.reduction != Reduction::None;
-        let prepare =
-            || Automaton::new(ThreadMachine::new(machine, liveness.clone(), bound, collapse), collapse);
+        let prepare = || automaton(ThreadMachine::new(machine, liveness.clone(), bound, collapse), collapse);
         let mut automaton = match self.limits.within(prepare) {
             Ok(automaton) => automaton,
             Err(what) => return Bounded::Unknown(Reason::Exhausted(what)),
@@ -271,13 +263,16 @@ impl<'c> Searches<'c> {
                 judge: &judge,
                 reduce,
                 crowd,
-                chains: Payoff::default(),
+                tally: Tally::default(),
                 limits,
                 tell: &tell,
                 pool: self.pool.as_ref(),
             };
             let (end, counters) = search.run();
-            self.stats = stats(&counters, shown, automaton.len() as u64 - 1);
+            if cfg!(debug_assertions) {
+                automaton.check_invariants();
+            }
+            self.stats = stats(&counters, shown, automaton.len() as u64);
             match end {
                 End::Outgrown => {}
                 End::Bad(path) => return End::Run(witness::unfold(automaton, &layout, &path)),
@@ -288,25 +283,24 @@ impl<'c> Searches<'c> {
 
     /// What the end of a search with room for so many started threads says.
     fn answer(&self, automaton: &mut Automaton<'_>, end: End, room: usize) -> Bounded {
-        let system = automaton.machine.machine.system;
         match end {
             End::Run(run) => Bounded::Bad(run),
             End::Clean { left_out } => Bounded::Clean(Cuts {
-                buffers: automaton.bound_hit,
-                calls: automaton.too_deep,
+                buffers: automaton.policy.bound_hit,
+                calls: automaton.policy.too_deep,
                 spawned: left_out.then_some(room),
             }),
             End::Exhausted(Exhausted::Stopped) => Bounded::Unknown(Reason::Exhausted(Exhausted::Stopped)),
-            End::Exhausted(what) => Bounded::Unknown(match automaton.codes.suspicious(system) {
+            End::Exhausted(what) => Bounded::Unknown(match automaton.values.most_varied(SUSPICIOUS) {
                 Some(cell) => growing(automaton, cell),
                 None => Reason::Exhausted(what),
             }),
             End::CellGrows(cell) => Bounded::Unknown(growing(automaton, cell)),
-            End::ThreadStatesGrow => Bounded::Unknown(match automaton.most_varied_register() {
+            End::ThreadStatesGrow => Bounded::Unknown(match varied_register(automaton) {
                 Some((name, values)) if values >= VARIED => Reason::Growing { name, values },
                 _ => Reason::Unsupported(format!(
                     "processes have more and more states of their own ({} so far)",
-                    automaton.len() - 1
+                    automaton.len()
                 )),
             }),
             End::Bad(_) | End::Outgrown | End::TooManyThreads => unreachable!("handled by who searches"),
@@ -342,12 +336,15 @@ impl Cuts {
     }
 }
 
+/// When the limits runs out, so many values of a cell without a declared domain are suspicious.
+const SUSPICIOUS: u64 = 64;
+
 /// A register with so many values is named as the reason why there are more and more thread states.
 const VARIED: usize = 1 << 10;
 
 fn growing(automaton: &Automaton<'_>, cell: CellId) -> Reason {
-    let name = automaton.machine.machine.system.cells[cell].name.clone();
-    Reason::Growing { name, values: automaton.codes.size(cell) as usize }
+    let name = automaton.system().cells[cell].name.clone();
+    Reason::Growing { name, values: automaton.values.size(cell) as usize }
 }
 
 fn describe(machine: Machine<'_>, bound: Option<usize>) -> String {
@@ -364,6 +361,7 @@ fn stats(counters: &Counters, bound: Option<usize>, thread_states: u64) -> Stats
     stats.set("states", counters.states);
     stats.set("transitions", counters.transitions);
     stats.set("depth", counters.depth);
+    stats.set("chain_steps", counters.chain_steps);
     stats.set("thread_states", thread_states);
     stats.set("table_bytes", counters.bytes);
     if let Some(bound) = bound {

@@ -3,12 +3,13 @@
 //! A path passes normalised states (interchangeable threads sorted) and collapsed steps. Going along it with the threads told apart, each step is
 //! found again as a move of one thread, and unfolded into the machine steps it stands for.
 
-use crate::automaton::{Automaton, LocalId, NOTHING, Target};
+use crate::automaton::{Automaton, Target};
 use crate::layout::Layout;
+use palisade_automata::on_demand::{Access, LocalId, OneWay};
 use palisade_automata::{Hold, Schedule};
 use palisade_base::Id;
 use palisade_memory::{Action, Step};
-use palisade_program::running::{CellId, RoleId, ThreadId};
+use palisade_program::running::{RoleId, ThreadId};
 use palisade_trace::{Run, until_bad};
 
 /// The run along a path of packed states from an initial one.
@@ -21,7 +22,7 @@ pub(crate) fn unfold(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec
     let memory = system
         .cells
         .ids()
-        .map(|cell| automaton.codes.value(cell, layout.cells[cell].get(&path[0])))
+        .map(|cell| automaton.values.value(cell, layout.cells[cell].get(&path[0])))
         .collect();
     let mut steps = Vec::new();
     for (thread, &local) in threads.locals.clone().iter().enumerate() {
@@ -81,18 +82,18 @@ impl Threads {
         to: &[u64],
         steps: &mut Vec<Step>,
     ) {
-        let holder = self.locals.iter().position(|&local| automaton.info(local).entered);
+        let holder = self.locals.iter().position(|&local| automaton.note(local).entered);
         for thread in 0..self.locals.len() {
             if holder.is_some_and(|holder| holder != thread) {
                 continue;
             }
             let source = self.locals[thread];
-            let (_, moves) = automaton.moves(automaton.info(source)).expect("the search expanded this state");
-            let moves = moves.to_vec();
+            let moves = automaton.moves(source, OneWay).expect("the search expanded this state").to_vec();
             for mv in moves {
-                let code = if mv.reads { layout.cells.as_slice()[mv.cell as usize].get(from) } else { 0 };
-                let targets = automaton.outcome(&mv, code).map(<[Target]>::to_vec).unwrap_or_default();
-                let child = automaton.child(source, mv.action);
+                let code = layout.read(from, mv.letter);
+                let targets =
+                    automaton.outcome(&mv, code, OneWay).map(<[Target]>::to_vec).unwrap_or_default();
+                let child = child(automaton, source, mv.action);
                 for target in targets {
                     let mut next = self.locals.clone();
                     next[thread] = target.local;
@@ -100,12 +101,10 @@ impl Threads {
                     if child.is_some() {
                         next.push(target.child);
                     }
-                    if self.pack(layout, from, &next, place, mv.cell, target.write).as_deref() != Some(to) {
+                    if self.pack(layout, from, &next, place, mv.letter, &target).as_deref() != Some(to) {
                         continue;
                     }
-                    let cell = CellId(mv.cell);
-                    let read = mv.reads.then(|| (cell, automaton.codes.value(cell, code)));
-                    let stop = automaton.steps_after(source, mv.action, read, target.local);
+                    let stop = automaton.steps_after(&mv, code, OneWay, &target);
                     let actions = std::iter::once(mv.action).chain(stop.steps).collect();
                     self.take(thread, actions, stop.armed, steps);
                     if let Some(child) = child {
@@ -139,12 +138,12 @@ impl Threads {
         from: &[u64],
         threads: &[LocalId],
         new: usize,
-        cell: u32,
-        write: u32,
+        access: Access,
+        target: &Target,
     ) -> Option<Vec<u64>> {
         let mut state = from.to_vec();
-        if write != NOTHING {
-            layout.cells.as_slice()[cell as usize].set(&mut state, write);
+        if let (Some(code), Some(cell)) = (target.write(), access.cell()) {
+            layout.cells[cell].set(&mut state, code);
         }
         layout.threads[self.instances..].iter().for_each(|field| field.set(&mut state, LocalId::NONE.0));
         for (thread, &local) in threads.iter().enumerate() {
@@ -167,14 +166,12 @@ enum Child {
     Waits,
 }
 
-impl Automaton<'_> {
-    /// The thread an action starts.
-    fn child(&self, source: LocalId, action: Action) -> Option<Child> {
-        let after = self.machine.step(self.local(source), action, None)?;
-        let child = after.child?;
-        Some(match after.local.hold {
-            Hold::Entered(_) => Child::Waits,
-            Hold::Outside | Hold::Armed(_) => Child::RunsOn(child.thread.role),
-        })
-    }
+/// The thread an action starts.
+fn child(automaton: &Automaton<'_>, source: LocalId, action: Action) -> Option<Child> {
+    let after = automaton.machine.step(automaton.local(source), action, None)?;
+    let child = after.child?;
+    Some(match after.local.hold {
+        Hold::Entered(_) => Child::Waits,
+        Hold::Outside | Hold::Armed(_) => Child::RunsOn(child.thread.role),
+    })
 }

@@ -6,17 +6,21 @@
 //!
 //! A replaced file keeps its name, its mode, its group, and its owner where the system allows it. Symbolic
 //! links are followed, so a link stays a link. Other hard links keep the old text. Pipes, terminals and
-//! devices cannot be replaced and are written directly.
+//! devices cannot be replaced and are written directly. A named pipe that no process reads is an error.
 
 mod same;
 
 pub use same::Identity;
 
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 use tempfile::{Builder, NamedTempFile};
 
 /// The number of symbolic links that are followed; the same as in Linux.
@@ -31,6 +35,10 @@ const GROUP_BITS: u32 = 0o070;
 /// The set-user-ID and set-group-ID bits.
 const SET_ID_BITS: u32 = 0o6000;
 
+/// How long the reader of a named pipe may take to open it. This is enough for a reader that is started together
+/// with Palisade.
+const WAIT_FOR_READER: Duration = Duration::from_millis(200);
+
 /// Writes a file. If this fails, a file that existed before is unchanged.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let old = match fs::metadata(path) {
@@ -43,6 +51,9 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(mut stream) = standard_stream(&old) {
         return stream.write_all(bytes);
     }
+    if old.file_type().is_fifo() {
+        return write_to_pipe(path, bytes);
+    }
     if !old.is_file() {
         return OpenOptions::new().write(true).open(path)?.write_all(bytes);
     }
@@ -51,6 +62,28 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         return OpenOptions::new().append(true).open(path)?.write_all(bytes);
     }
     replace(&fs::canonicalize(path)?, Some(&old), bytes)
+}
+
+/// Writes to a named pipe, if some process reads it. Opening it the usual way would wait for a reader forever.
+fn write_to_pipe(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let start = Instant::now();
+    let mut options = OpenOptions::new();
+    options.write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    loop {
+        match options.open(path) {
+            Ok(mut pipe) => {
+                // From here on, writing waits for a slow reader.
+                fcntl_setfl(&pipe, OFlags::empty())?;
+                return pipe.write_all(bytes);
+            }
+            Err(error) if error.raw_os_error() != Some(Errno::NXIO.raw_os_error()) => return Err(error),
+            Err(_) if start.elapsed() < WAIT_FOR_READER => sleep(WAIT_FOR_READER / 20),
+            Err(error) => {
+                let why = "no process reads this pipe; start its reader first";
+                return Err(io::Error::new(error.kind(), why));
+            }
+        }
+    }
 }
 
 /// Puts a new file at a path that is not a link.

@@ -1,4 +1,5 @@
 use super::*;
+use rustix::fs::{CWD, FileType, Mode};
 use std::io::Read;
 use std::os::unix::fs::symlink;
 
@@ -100,6 +101,26 @@ fn devices_are_written_directly() {
     write(Path::new("/dev/null"), b"x").expect("written");
     assert!(!fs::metadata("/dev/null").expect("it exists").is_file());
     assert!(write(Path::new("/dev/full"), b"x").is_err() || !Path::new("/dev/full").exists());
+}
+
+#[test]
+fn a_pipe_without_a_reader_is_an_error() {
+    let folder = folder();
+    let path = folder.path().join("pipe");
+    rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+    let error = write(&path, b"x").expect_err("no process reads it");
+    assert!(error.to_string().contains("no process reads this pipe"), "{error}");
+    // More than a pipe holds, so that the writer has to wait for the reader.
+    let long = "x".repeat(1 << 20);
+    let reader = std::thread::spawn({
+        let path = path.clone();
+        move || text(&path)
+    });
+    while let Err(error) = write(&path, long.as_bytes()) {
+        // The reader had not opened it yet.
+        assert!(error.to_string().contains("no process reads this pipe"), "{error}");
+    }
+    assert!(reader.join().expect("read") == long);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //!
 //! *Guarantee.* `unsafe` comes with a run. `safe` holds for any number of rounds and stacks of any height. `unknown` with [`Reason::Rounds`] is an exact answer about K rounds: no run in which
 //! every process has at most K rounds is bad. Without a bound on the rounds the question is undecidable (two stacks are enough), so there the number of rounds grows until more rounds add nothing
-//! or the limits runs out.
+//! or the limits are reached.
 //!
 //! *How it is made*
 //!

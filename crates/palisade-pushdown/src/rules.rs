@@ -12,11 +12,11 @@
 //!    ([`Symbol`]); together this says whether a section is open, with finitely many symbols.
 //! 3. Threads that are started while the thread runs are listed in the control, in order. There may be no end to them, so the list has a greatest length.
 
-use palisade_automata::{After, Hold, Kind, Local, ThreadMachine};
+use palisade_automata::{After, Hold, Kind, Local, ThreadMachine, most_varied_register};
 use palisade_base::{Id, Interner, define_id, limits};
 use palisade_memory::{Action, Frame, Machine, Thread};
 use palisade_program::Value;
-use palisade_program::running::{CellId, CodeId, EdgeId, Instr, Liveness, RoleId, System};
+use palisade_program::running::{CellId, EdgeId, Instr, Liveness, RoleId, System};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -127,15 +127,9 @@ pub(crate) struct Growing {
 impl Growing {
     /// The register with the most values in these frames.
     pub fn of_registers<'f>(system: &System, frames: impl Iterator<Item = &'f Frame>) -> Growing {
-        let mut seen: FxHashMap<(CodeId, usize), FxHashSet<Value>> = FxHashMap::default();
-        for frame in frames {
-            for (register, &value) in frame.registers.iter().enumerate() {
-                seen.entry((frame.code, register)).or_default().insert(value);
-            }
-        }
-        let most = seen.iter().map(|(&key, values)| (values.len(), key)).max();
-        let (values, (code, register)) = most.expect("frames differ in a register");
-        Growing { name: system.codes[code].registers.as_slice()[register].name.clone(), values }
+        let most = most_varied_register(frames);
+        let (code, register, values) = most.expect("frames differ in a register");
+        Growing { name: system.codes[code].registers[register].name.clone(), values }
     }
 }
 

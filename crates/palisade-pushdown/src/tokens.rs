@@ -1,38 +1,30 @@
-//! Thread states by number, and their moves up to the next point where a thread waits.
+//! How threads run where any number of them may be started: the policy of the thread automaton.
 //!
-//! *Guarantee.* A thread waits where it may access memory, start a thread, open or close an atomic section, is at the head of a loop, or where its next step changes what `forbid` properties
-//! see. All other steps concern nobody else and come to an end, so they are taken together with the step before them: whatever others do in between they can do before or after.
+//! *Guarantee.* A thread waits where it may access memory, start a thread, open or close an atomic section, is at the
+//! head of a loop, or where its next step changes what `forbid` properties see. All other steps concern nobody else
+//! and come to an end, so they are taken together with the step before them: whatever others do in between they can do
+//! before or after.
 
 use crate::views::loop_heads;
+use palisade_automata::on_demand::{
+    self, Access, Arrival, Birth, Identity, LocalId, Offer, OneWay, Policy, Reached, ThreadAutomaton,
+};
 use palisade_automata::{After, Hold, Kind, Local, Observer, ThreadMachine};
-use palisade_base::{Id, Interner, define_id, limits};
+use palisade_base::{Id, limits};
 use palisade_memory::{Action, Machine};
-use palisade_program::Value;
-use palisade_program::running::{CellId, Instr, Liveness, Location, RoleId, System};
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::rc::Rc;
+use palisade_program::running::{CellId, Instr, Liveness, Location, RoleId};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
-define_id!(
-    /// A thread state.
-    LocalId
-);
+/// Thread states and their moves.
+pub(crate) type Tokens<'a> = ThreadAutomaton<'a, Crowding>;
+pub(crate) type Target = on_demand::Target<Option<Child>>;
 
-/// A step of a thread together with the local steps after it.
-#[derive(Clone, Debug)]
-pub(crate) struct Leap {
-    pub target: LocalId,
-    pub actions: Rc<[Action]>,
-}
-
-/// What a thread can do at once.
-#[derive(Clone, Debug)]
-pub(crate) struct Outcome {
-    /// Where the thread may be afterwards.
-    pub leaps: Rc<[Leap]>,
-    pub write: Option<(CellId, Value)>,
-    /// The thread it starts, before its first step, and whether that may take steps at once.
-    pub child: Option<(RoleId, Wakes)>,
+/// A thread that is started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Child {
+    pub role: RoleId,
+    pub wakes: Wakes,
 }
 
 /// When a new thread takes its first local steps.
@@ -43,160 +35,38 @@ pub(crate) enum Wakes {
     Later,
 }
 
-/// A move: its action, and the cell it reads.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Move {
-    pub action: Action,
-    pub reads: Option<CellId>,
+/// The threads of a program without recursion, under SC.
+pub(crate) fn tokens(machine: Machine<'_>, liveness: Arc<Liveness>) -> Tokens<'_> {
+    let system = machine.system;
+    let heads = system.codes.iter().map(loop_heads).collect();
+    let policy = Crowding { observer: Observer::new(system), heads };
+    ThreadAutomaton::new(ThreadMachine::new(machine, liveness, usize::MAX, false), policy, &[()])
 }
 
-/// Thread states and their moves.
-pub(crate) struct Tokens<'a> {
-    machine: ThreadMachine<'a>,
+/// How threads run.
+pub(crate) struct Crowding {
     observer: Observer,
-    locals: Interner<LocalId, Local>,
     /// Where loops close.
     pub heads: Vec<FxHashSet<Location>>,
-    moves: FxHashMap<LocalId, Rc<[Move]>>,
-    outcomes: FxHashMap<(LocalId, Action, Value), Option<Outcome>>,
-    starts: FxHashMap<RoleId, Rc<[Leap]>>,
 }
 
-impl<'a> Tokens<'a> {
-    /// The threads of a program without recursion, under SC.
-    pub fn new(machine: Machine<'a>, liveness: Arc<Liveness>) -> Tokens<'a> {
-        Tokens {
-            machine: ThreadMachine::new(machine, liveness, usize::MAX, false),
-            observer: Observer::new(machine.system),
-            locals: Interner::new(),
-            heads: machine.system.codes.iter().map(loop_heads).collect(),
-            moves: FxHashMap::default(),
-            outcomes: FxHashMap::default(),
-            starts: FxHashMap::default(),
-        }
-    }
-
-    /// The program.
-    pub fn system(&self) -> &'a System {
-        self.machine.machine.system
-    }
-
-    /// The machine that takes the steps.
-    pub fn machine(&self) -> Machine<'a> {
-        self.machine.machine
-    }
-
-    /// A thread state.
-    pub fn local(&self, id: LocalId) -> &Rc<Local> {
-        self.locals.get(id)
-    }
-
-    /// How many thread states there are.
-    pub fn len(&self) -> usize {
-        self.locals.len()
-    }
-
-    /// All thread states.
-    pub fn iter(&self) -> impl Iterator<Item = &Local> {
-        self.locals.iter()
-    }
-
-    /// A thread at its start.
-    pub fn asleep(&mut self, role: RoleId) -> LocalId {
-        let start = self.machine.start(role);
-        self.locals.id(start)
-    }
-
-    /// Where a thread that starts may come to wait first.
-    pub fn starts(&mut self, role: RoleId) -> Rc<[Leap]> {
-        if let Some(known) = self.starts.get(&role) {
-            return Rc::clone(known);
-        }
-        let start = self.machine.start(role);
-        let leaps = self.run_on(start, None);
-        self.starts.insert(role, Rc::clone(&leaps));
-        leaps
-    }
-
-    /// The same, for a role that was asked for before.
-    pub fn known_starts(&self, role: RoleId) -> &[Leap] {
-        &self.starts[&role]
-    }
-
-    /// The moves of a thread state.
-    pub fn moves(&mut self, id: LocalId) -> Rc<[Move]> {
-        if let Some(known) = self.moves.get(&id) {
-            return Rc::clone(known);
-        }
-        let local = Rc::clone(self.locals.get(id));
-        let mut moves = Vec::new();
-        for edge in self.machine.edges(&local) {
-            let reads = match self.machine.kind(&local, edge) {
-                Kind::Reads(cell) => Some(cell),
-                _ => None,
-            };
-            moves.extend(self.machine.actions(&local, edge).map(|action| Move { action, reads }));
-        }
-        let moves: Rc<[Move]> = moves.into();
-        self.moves.insert(id, Rc::clone(&moves));
-        moves
-    }
-
-    /// What a move does, with the value it reads; `None` if it is not possible.
-    pub fn outcome(&mut self, id: LocalId, mv: Move, value: Value) -> Option<Outcome> {
-        let key = (id, mv.action, value);
-        if let Some(known) = self.outcomes.get(&key) {
-            return known.clone();
-        }
-        let local = Rc::clone(self.locals.get(id));
-        let after = self.machine.step(&local, mv.action, mv.reads.map(|cell| (cell, value)));
-        let outcome = after.map(|After { local, write, child }| {
-            let wakes = if local.hold == Hold::Outside { Wakes::AtOnce } else { Wakes::Later };
-            let child = child.map(|child| (child.thread.role, wakes));
-            Outcome { leaps: self.run_on(local, Some(mv.action)), write, child }
-        });
-        self.outcomes.insert(key, outcome.clone());
-        outcome
-    }
-
-    /// Runs on through local steps to where the thread waits.
-    fn run_on(&mut self, local: Local, first: Option<Action>) -> Rc<[Leap]> {
-        let mut leaps: Vec<Leap> = Vec::new();
-        let mut seen: FxHashSet<Local> = FxHashSet::default();
-        let mut work = vec![(local, Vec::from_iter(first))];
-        while let Some((local, actions)) = work.pop() {
-            limits::go_on();
-            if !seen.insert(local.clone()) {
-                continue;
-            }
-            match self.passes_through(&local) {
-                Some(steps) => {
-                    for (action, next) in steps.into_iter().rev() {
-                        work.push((next, actions.iter().copied().chain([action]).collect()));
-                    }
-                }
-                None => leaps.push(Leap { target: self.locals.id(local), actions: actions.into() }),
-            }
-        }
-        leaps.into()
-    }
-
+impl Crowding {
     /// The local steps of a thread state that does not wait.
-    fn passes_through(&self, local: &Local) -> Option<Vec<(Action, Local)>> {
+    fn passes_through(&self, machine: &ThreadMachine<'_>, local: &Local) -> Option<Vec<(Action, Local)>> {
         let top = local.thread.top();
         if local.fault.is_some() || self.heads[top.code.index()].contains(&top.location) {
             return None;
         }
         let view = self.observer.view(local);
-        let code = &self.system().codes[top.code];
+        let code = &machine.machine.system.codes[top.code];
         let mut steps = Vec::new();
-        for edge in self.machine.edges(local) {
+        for edge in machine.edges(local) {
             let sections = matches!(code.edges()[edge].instr, Instr::AtomicBegin | Instr::AtomicEnd);
-            if sections || self.machine.kind(local, edge) != Kind::Local {
+            if sections || machine.kind(local, edge) != Kind::Local {
                 return None;
             }
-            for action in self.machine.actions(local, edge) {
-                let Some(after) = self.machine.step(local, action, None) else { continue };
+            for action in machine.actions(local, edge) {
+                let Some(after) = machine.step(local, action, None) else { continue };
                 if after.local.fault.is_some() || self.observer.view(&after.local) != view {
                     return None;
                 }
@@ -204,5 +74,68 @@ impl<'a> Tokens<'a> {
             }
         }
         (!steps.is_empty()).then_some(steps)
+    }
+}
+
+impl Policy for Crowding {
+    type Way = OneWay;
+    type Letter = Access;
+    type Note = ();
+    type Mark = Option<Child>;
+
+    fn reads(access: Access) -> Option<CellId> {
+        access.reads()
+    }
+
+    fn offers(
+        &mut self,
+        machine: &ThreadMachine<'_>,
+        local: &Local,
+        OneWay: OneWay,
+        (): &mut (),
+    ) -> Vec<Offer<Access>> {
+        let offers = machine.edges(local).flat_map(|edge| {
+            let letter = Access::new(machine.kind(local, edge));
+            machine.actions(local, edge).map(move |action| Offer { action, letter, after: None })
+        });
+        offers.collect()
+    }
+
+    fn run_on(
+        &mut self,
+        machine: &ThreadMachine<'_>,
+        _: Option<&Local>,
+        after: After,
+        OneWay: OneWay,
+    ) -> Vec<Arrival<Option<Child>>> {
+        let wakes = if after.local.hold == Hold::Outside { Wakes::AtOnce } else { Wakes::Later };
+        let child = after.child.map(|child| Child { role: child.thread.role, wakes });
+        let mut arrivals = Vec::new();
+        let mut seen: FxHashSet<Local> = FxHashSet::default();
+        let mut work = vec![(after.local, Vec::new())];
+        while let Some((local, actions)) = work.pop() {
+            limits::go_on();
+            if !seen.insert(local.clone()) {
+                continue;
+            }
+            match self.passes_through(machine, &local) {
+                Some(steps) => {
+                    for (action, next) in steps.into_iter().rev() {
+                        work.push((next, actions.iter().copied().chain([action]).collect()));
+                    }
+                }
+                None => arrivals.push(Arrival::at(local, actions, child)),
+            }
+        }
+        arrivals
+    }
+
+    /// The two searches do not agree on when a child takes its first steps.
+    fn birth(&self, _: &Local) -> Birth {
+        Birth::InMark
+    }
+
+    fn identify(&mut self, _: &ThreadMachine<'_>, _: &Local, _: LocalId, _: Reached<()>) -> Identity<()> {
+        Identity::New(())
     }
 }

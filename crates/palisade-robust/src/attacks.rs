@@ -14,6 +14,7 @@ use palisade_engine::{
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::running::{CellId, Instr, System};
+use palisade_search::{StateId, pool};
 use palisade_trace::Run;
 
 /// Robustness by attacks.
@@ -113,20 +114,14 @@ fn attack(
     )
 }
 
-/// Host threads, if more than one may be used.
-pub(crate) fn pool(limits: &Limits) -> Option<rayon::ThreadPool> {
-    let jobs = limits.jobs();
-    (jobs > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(jobs).build().ok()).flatten()
-}
-
 /// Searches for cycles that are wanted, and makes something of them; nothing if there are none.
 pub(crate) fn find<'s, T>(
     question: Question,
     machine: Machine<'s>,
     effort: &Effort<'_>,
     stats: &mut Stats,
-    mut wanted: impl FnMut(&mut Search<'s>, Vec<usize>) -> Vec<usize>,
-    make: impl FnOnce(&mut Search<'s>, Vec<usize>) -> T,
+    mut wanted: impl FnMut(&mut Search<'s>, Vec<StateId>) -> Vec<StateId>,
+    make: impl FnOnce(&mut Search<'s>, Vec<StateId>) -> T,
 ) -> Result<Option<T>, Reason> {
     let Machine { system, model, interlocked } = machine;
     let instances = system.instances.len();
@@ -150,6 +145,9 @@ pub(crate) fn find<'s, T>(
         let layout = Layout { cells: system.cells.len(), threads: (instances + room).min(MOST_THREADS) };
         let mut search = Search::new(question, threads, layout, model, candidates.clone());
         let found = search.run(machine, effort, stats, &mut wanted);
+        if cfg!(debug_assertions) {
+            search.threads.automaton.check_invariants();
+        }
         match found {
             Found::ThreadCount if layout.threads < MOST_THREADS => {
                 room *= 2;
@@ -169,7 +167,7 @@ pub(crate) fn find<'s, T>(
 fn reason(search: &Search<'_>, machine: Machine<'_>, found: Found) -> Reason {
     match found {
         Found::Exhausted(Exhausted::Stopped) => Reason::Exhausted(Exhausted::Stopped),
-        Found::Exhausted(what) => match suspicious(search, machine) {
+        Found::Exhausted(what) => match search.threads.automaton.values.most_varied(SUSPICIOUS) {
             Some(cell) => growing(search, machine, cell),
             None => Reason::Exhausted(what),
         },
@@ -186,17 +184,10 @@ fn reason(search: &Search<'_>, machine: Machine<'_>, found: Found) -> Reason {
     }
 }
 
-/// When the limits runs out, this many values of a variable without a declared domain are suspicious.
-const SUSPICIOUS: usize = 64;
-
-fn suspicious(search: &Search<'_>, machine: Machine<'_>) -> Option<CellId> {
-    let undeclared = |cell: &CellId| machine.system.cells[*cell].ty.domain.bounds().is_none();
-    let most =
-        machine.system.cells.ids().filter(undeclared).max_by_key(|&cell| search.threads.values_of(cell));
-    most.filter(|&cell| search.threads.values_of(cell) >= SUSPICIOUS)
-}
+/// When the limits are reached, this many values of a variable without a declared domain are suspicious.
+const SUSPICIOUS: u64 = 64;
 
 fn growing(search: &Search<'_>, machine: Machine<'_>, cell: CellId) -> Reason {
     let name = machine.system.cells[cell].name.clone();
-    Reason::Growing { name, values: search.threads.values_of(cell) }
+    Reason::Growing { name, values: search.threads.automaton.values.size(cell) as usize }
 }

@@ -25,8 +25,10 @@
 //! *Invariant*: without an attack no cell is marked, no value held back, and nobody has entered.
 
 use crate::discard::Candidates;
+use crate::sections::Passage;
 use crate::state::{Attack, Layout, State};
-use crate::threads::{Letter, Move, Need, Node, Passage, Target, Threads, Way};
+use crate::threads::{DEAD, Letter, Move, Need, Target, Threads, Way};
+use palisade_automata::on_demand::LocalId;
 use palisade_memory::Model;
 use palisade_program::running::CellId;
 
@@ -54,7 +56,7 @@ pub(crate) enum Led<'t> {
 /// Somebody who wants to know the successors of a state.
 pub(crate) trait Sink {
     /// A successor; `None` if the step closes a cycle.
-    fn take(&mut self, taken: Taken<'_>, next: Option<&[u32]>);
+    fn take(&mut self, taken: Taken<'_>, next: Option<&[u64]>);
 }
 
 /// Why a state was not expanded to the end.
@@ -84,21 +86,21 @@ pub(crate) struct Expander<'e, 'a> {
 
 impl Expander<'_, '_> {
     /// Tells the sink all successors of a state. What the tables lack goes to `needs`; the sink may have been told some successors then.
-    pub fn expand(&self, words: &[u32], sink: &mut impl Sink, needs: &mut Vec<Need>) -> Result<(), Trouble> {
+    pub fn expand(&self, words: &[u64], sink: &mut impl Sink, needs: &mut Vec<Need>) -> Result<(), Trouble> {
         let state = State { words, layout: self.layout };
         let attack = state.attack();
         let mut next = State { words: words.to_vec(), layout: self.layout };
         let before = needs.len();
         for thread in 0..self.layout.threads {
-            let node = state.thread(thread);
-            if node == Node::NONE {
+            let local = state.thread(thread);
+            if local == LocalId::NONE {
                 break;
             }
             let way = match attack {
                 Some(attack) if attack.attacker == thread => Way::Attacking,
                 _ => Way::Plain,
             };
-            match self.threads.moves(node, way) {
+            match self.threads.moves(local, way) {
                 Ok(moves) => {
                     for mv in moves {
                         let mut step = Stepping {
@@ -134,7 +136,7 @@ pub(crate) struct Rival {
 
 impl Expander<'_, '_> {
     /// Some other thread that can store to the cell now.
-    pub fn rival<W: AsRef<[u32]>>(
+    pub fn rival<W: AsRef<[u64]>>(
         &self,
         state: &State<W>,
         except: usize,
@@ -150,7 +152,7 @@ impl Expander<'_, '_> {
                     }
                     Letter::Locked(other) if other == cell => {
                         let targets = self.threads.targets(mv, state.memory(cell), Way::Plain)?;
-                        targets.iter().any(|target| target.write.is_some()).then_some(single)
+                        targets.iter().any(|target| target.write().is_some()).then_some(single)
                     }
                     Letter::Section => {
                         let mut passages = self.threads.passages(mv, &state.codes())?.iter();
@@ -183,12 +185,12 @@ impl From<Need> for Missing {
 /// One move of one thread in one state.
 struct Stepping<'s, 'e, 'a, S> {
     of: &'s Expander<'e, 'a>,
-    state: &'s State<&'s [u32]>,
+    state: &'s State<&'s [u64]>,
     attack: Option<Attack>,
     thread: usize,
     way: Way,
     mv: &'s Move,
-    next: &'s mut State<Vec<u32>>,
+    next: &'s mut State<Vec<u64>>,
     sink: &'s mut S,
 }
 
@@ -213,8 +215,8 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                         self.tell_cycle(code, target);
                         return Ok(());
                     }
-                    if !target.faults {
-                        self.begin(target.node);
+                    if !target.mark.faults() {
+                        self.begin(target.local);
                         self.tell_plainly(code, target);
                     }
                 }
@@ -223,9 +225,9 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
             Letter::Load(cell) | Letter::Locked(cell) => {
                 let code = self.state.memory(cell);
                 for target in self.targets(code, self.way)? {
-                    if !target.faults {
-                        self.begin(target.node);
-                        if let Some(write) = target.write {
+                    if !target.mark.faults() {
+                        self.begin(target.local);
+                        if let Some(write) = target.write() {
                             self.next.set_memory(cell, write);
                         }
                         self.tell_plainly(code, target);
@@ -234,9 +236,9 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
             }
             Letter::Store(cell) => {
                 for target in self.targets(0, self.way)? {
-                    if !target.faults {
-                        self.begin(target.node);
-                        self.next.set_memory(cell, target.write.expect("a store writes"));
+                    if !target.mark.faults() {
+                        self.begin(target.local);
+                        self.next.set_memory(cell, target.write().expect("a store writes"));
                         if attacks {
                             self.next.set_stored(cell);
                         }
@@ -250,8 +252,8 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                         self.tell_cycle(0, target);
                         return Ok(());
                     }
-                    if let (false, Some(child)) = (target.faults, target.child) {
-                        self.begin(target.node);
+                    if let (false, Some(child)) = (target.mark.faults(), target.child()) {
+                        self.begin(target.local);
                         self.start(child)?;
                         self.tell_plainly(0, target);
                     }
@@ -260,8 +262,8 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
             Letter::Section => return self.section(),
             Letter::Local | Letter::StoreFence => {
                 for target in self.targets(0, self.way)? {
-                    if !target.faults {
-                        self.begin(target.node);
+                    if !target.mark.faults() {
+                        self.begin(target.local);
                         self.tell_plainly(0, target);
                     }
                 }
@@ -274,7 +276,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
     fn tell_plainly(&mut self, code: u32, target: Target) {
         let (thread, mv, way) = (self.thread, *self.mv, self.way);
         let attacker = self.attack.map_or(thread, |attack| attack.attacker);
-        if self.next.thread(attacker) != Node::DEAD {
+        if self.next.thread(attacker) != DEAD {
             let taken = Taken { thread, mv, code, way, led: Led::To(target), held: false };
             self.sink.take(taken, Some(&self.next.words));
         }
@@ -318,9 +320,9 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
     }
 
     /// The state itself, to be changed, with the thread moved on.
-    fn begin(&mut self, node: Node) {
+    fn begin(&mut self, local: LocalId) {
         self.next.words.copy_from_slice(self.state.words);
-        self.next.set_thread(self.thread, node);
+        self.next.set_thread(self.thread, local);
     }
 
     /// Marks an access in the next state.
@@ -374,8 +376,8 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
 
     fn local(&mut self, fences: bool) -> Result<(), Missing> {
         for target in self.targets(0, self.way)? {
-            if !target.faults {
-                self.begin(target.node);
+            if !target.mark.faults() {
+                self.begin(target.local);
                 if let Some(attack) = self.attack.filter(|_| fences) {
                     self.next.set_attack(Attack { fenced: true, ..attack });
                 }
@@ -390,8 +392,8 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
             return Ok(());
         }
         for target in self.targets(0, self.way)? {
-            if let (false, Some(child)) = (target.faults, target.child) {
-                self.begin(target.node);
+            if let (false, Some(child)) = (target.mark.faults(), target.child()) {
+                self.begin(target.local);
                 self.start(child)?;
                 self.tell(0, target);
             }
@@ -400,10 +402,10 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
     }
 
     /// Starts a thread in the next state.
-    fn start(&mut self, child: Node) -> Result<(), Missing> {
+    fn start(&mut self, child: LocalId) -> Result<(), Missing> {
         let threads = self.of.layout.threads;
         let free =
-            (0..threads).find(|&thread| self.next.thread(thread) == Node::NONE).ok_or(Missing::Room)?;
+            (0..threads).find(|&thread| self.next.thread(thread) == LocalId::NONE).ok_or(Missing::Room)?;
         self.next.set_thread(free, child);
         if self.attack.is_some() && self.of.question == Question::Cycle {
             self.next.enter(free);
@@ -422,8 +424,8 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                 self.tell_cycle(code, target);
                 return Ok(());
             }
-            if !target.faults {
-                self.begin(target.node);
+            if !target.mark.faults() {
+                self.begin(target.local);
                 if held.is_none() {
                     self.mark(cell, Access::Loads);
                 }
@@ -441,15 +443,15 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
             self.attacks() && (self.of.model != Model::Pso || attack.fenced || attack.cell == cell)
         });
         for target in self.targets(0, self.way)? {
-            let code = target.write.expect("a store writes");
+            let code = target.write().expect("a store writes");
             if self.closes(cell) {
                 self.tell_cycle(0, target);
                 return Ok(());
             }
-            if target.faults {
+            if target.mark.faults() {
                 continue;
             }
-            self.begin(target.node);
+            self.begin(target.local);
             if holds {
                 self.next.hold(cell, code);
                 self.tell_held(target);
@@ -460,7 +462,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
             }
         }
         let may_attack = || {
-            let local = self.of.threads.local(self.mv.node);
+            let local = self.of.threads.local(self.mv.local);
             self.of.candidates.may_attack(local, self.mv.action, cell)
         };
         if self.attack.is_none() && may_attack() {
@@ -473,11 +475,11 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
     fn begin_attack(&mut self, cell: CellId) -> Result<(), Missing> {
         let way = Way::Attacking;
         for target in self.targets(0, way)? {
-            if target.faults || target.node == Node::DEAD {
+            if target.mark.faults() || target.local == DEAD {
                 continue;
             }
-            let code = target.write.expect("a store writes");
-            self.begin(target.node);
+            let code = target.write().expect("a store writes");
+            self.begin(target.local);
             self.next.set_attack(Attack { attacker: self.thread, cell, fenced: false });
             match self.of.question {
                 Question::Cycle => {
@@ -505,7 +507,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
         }
         let code = self.state.memory(cell);
         for target in self.targets(code, self.way)? {
-            let access = if target.write.is_some() { Access::Stores } else { Access::Loads };
+            let access = if target.write().is_some() { Access::Stores } else { Access::Loads };
             if !self.may(cell, access) {
                 continue;
             }
@@ -513,9 +515,9 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                 self.tell_cycle(code, target);
                 return Ok(());
             }
-            if !target.faults {
-                self.begin(target.node);
-                if let Some(write) = target.write {
+            if !target.mark.faults() {
+                self.begin(target.local);
+                if let Some(write) = target.write() {
                     self.next.set_memory(cell, write);
                 }
                 self.mark(cell, access);
@@ -551,8 +553,8 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                 self.sink.take(taken, None);
                 return Ok(());
             }
-            let Some(node) = passage.node else { continue };
-            self.begin(node);
+            let Some(local) = passage.local else { continue };
+            self.begin(local);
             for &cell in passage.reads.iter().filter(|_| cycles) {
                 self.mark(cell, Access::Loads);
             }

@@ -6,7 +6,8 @@
 //! | file | idea |
 //! |---|---|
 //! | [`discard`] | stores that no attack can start with, by control flow alone |
-//! | [`threads`] | thread states by number, moves looked up instead of evaluated |
+//! | [`threads`] | where threads wait here: the policy of the thread automaton of `palisade-automata` |
+//! | [`sections`] | atomic sections as single events |
 //! | [`state`], [`expand`], [`search`] | one search for all attacks: the argument stands in `expand` |
 //! | [`witness`] | back to a run of the store-buffer machine |
 //! | [`mod@triangular`] | triangular races: a condition that is enough for robustness |
@@ -17,6 +18,7 @@ mod discard;
 mod expand;
 mod lazy;
 mod search;
+mod sections;
 mod state;
 mod threads;
 mod triangular;

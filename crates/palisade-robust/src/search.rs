@@ -1,23 +1,23 @@
-//! Breadth-first search over packed states, level by level, on all cores.
+//! The search for cycles: what `palisade-search` is given, and what comes of it.
 //!
-//! A level is expanded in chunks by all cores, and the successors are inserted in the order of the chunks, so numbers of states, parents and the first cycle found
-//! are the same for any number of jobs. What the tables of thread states lack is worked out between two attempts at the states concerned.
+//! States have numbers in the order in which they are met. The oracle of the lazy engine relies on it: a state with a
+//! smaller number was met earlier.
 
 use crate::discard::Candidates;
-use crate::expand::{Expander, Question, Sink, Taken, Trouble};
+use crate::expand::{self, Expander, Question, Sink, Taken};
 use crate::state::{Layout, State};
-use crate::threads::{Need, Node, Threads};
-use hashbrown::HashTable;
+use crate::threads::{CODES, Need, Threads, Trouble};
+use palisade_automata::on_demand::LocalId;
 use palisade_base::{Id, limits};
-use palisade_engine::{Exhausted, Limits, Pace, Stats};
+use palisade_engine::{Exhausted, Limits, Stats};
 use palisade_memory::{Machine, Model};
 use palisade_program::running::CellId;
-use rayon::prelude::*;
+use palisade_search::{Counters, Expand, Expansion, Finds, Shards, StateId, Successors, Visited, Wanted};
 
 /// How a search ended.
 pub(crate) enum Found {
     /// Steps from these states close cycles; there is at least one, and those of one level that were wanted are told together.
-    Cycles(Vec<usize>),
+    Cycles(Vec<StateId>),
     /// There is no cycle.
     Nothing,
     /// The limits ran out.
@@ -25,7 +25,7 @@ pub(crate) enum Found {
     /// More threads than there is room for.
     ThreadCount,
     /// Values without end, calls too deep, a section too long.
-    Trouble(crate::threads::Trouble),
+    Trouble(Trouble),
 }
 
 /// What a search may use, and whom it tells.
@@ -35,10 +35,8 @@ pub(crate) struct Effort<'e> {
     pub pool: Option<&'e rayon::ThreadPool>,
 }
 
-/// States in a chunk.
-const CHUNK: usize = 512;
-/// No parent.
-const NONE: u32 = u32::MAX;
+/// States per batch. Cycles of one batch are offered together, so these are whole levels as a rule.
+const BATCH: usize = 1 << 17;
 
 /// The states found so far.
 pub(crate) struct Search<'a> {
@@ -47,45 +45,7 @@ pub(crate) struct Search<'a> {
     pub layout: Layout,
     pub model: Model,
     pub candidates: Candidates,
-    words: Vec<u32>,
-    parents: Vec<u32>,
-    index: HashTable<u32>,
-    /// How many states have an attack.
-    attacking: u64,
-}
-
-/// What a chunk of states led to.
-#[derive(Default)]
-struct Chunk {
-    /// Successors with their parents.
-    words: Vec<u32>,
-    parents: Vec<u32>,
-    /// States that must be expanded again.
-    again: Vec<u32>,
-    needs: Vec<Need>,
-    /// States from which a step closes a cycle.
-    cycles: Vec<u32>,
-    full: bool,
-    /// Why the last states were not expanded.
-    exhausted: Option<Exhausted>,
-}
-
-struct Collect<'c> {
-    chunk: &'c mut Chunk,
-    parent: u32,
-}
-
-impl Sink for Collect<'_> {
-    fn take(&mut self, _: Taken<'_>, next: Option<&[u32]>) {
-        match next {
-            Some(words) => {
-                self.chunk.words.extend_from_slice(words);
-                self.chunk.parents.push(self.parent);
-            }
-            None if self.chunk.cycles.last() != Some(&self.parent) => self.chunk.cycles.push(self.parent),
-            None => {}
-        }
-    }
+    visited: Visited,
 }
 
 impl<'a> Search<'a> {
@@ -96,47 +56,25 @@ impl<'a> Search<'a> {
         model: Model,
         candidates: Candidates,
     ) -> Search<'a> {
-        Search {
-            question,
-            threads,
-            layout,
-            model,
-            candidates,
-            words: Vec::new(),
-            parents: Vec::new(),
-            index: HashTable::new(),
-            attacking: 0,
-        }
+        let visited = no_states(layout);
+        Search { question, threads, layout, model, candidates, visited }
     }
 
-    pub fn len(&self) -> usize {
-        self.parents.len()
-    }
-
-    pub fn state(&self, index: usize) -> &[u32] {
-        &self.words[index * self.layout.words()..(index + 1) * self.layout.words()]
+    pub fn state(&self, id: StateId) -> &[u64] {
+        self.visited.state(id)
     }
 
     /// The states from an initial one to this one.
-    pub fn path_to(&self, index: usize) -> Vec<usize> {
-        let mut path = vec![index];
-        while let Some(parent) = Some(self.parents[path[path.len() - 1]]).filter(|&parent| parent != NONE) {
-            path.push(parent as usize);
-        }
-        path.reverse();
-        path
+    pub fn path_to(&self, id: StateId) -> Vec<StateId> {
+        self.visited.path_to(id)
     }
 
     /// What has been counted.
     pub fn count(&self, stats: &mut Stats) {
-        stats.add("states", self.len() as u64);
-        stats.add("attack_states", self.attacking);
-        stats.add("thread_states", self.threads.len() as u64 - 2);
-    }
-
-    fn bytes(&self) -> u64 {
-        (self.words.capacity() * 4 + self.parents.capacity() * 4 + self.index.allocation_size()) as u64
-            + self.threads.bytes()
+        let attacked = |words: &&[u64]| State { words: *words, layout: self.layout }.attack().is_some();
+        stats.add("states", self.visited.len());
+        stats.add("attack_states", self.visited.iter().filter(attacked).count() as u64);
+        stats.add("thread_states", self.threads.automaton.len() as u64);
     }
 
     /// Searches until there are cycles that are wanted (all that are found in one go are offered together), or there is nothing more.
@@ -145,137 +83,31 @@ impl<'a> Search<'a> {
         machine: Machine<'_>,
         effort: &Effort<'_>,
         stats: &Stats,
-        mut wanted: impl FnMut(&mut Search<'a>, Vec<usize>) -> Vec<usize>,
+        mut wanted: impl FnMut(&mut Search<'a>, Vec<StateId>) -> Vec<StateId>,
     ) -> Found {
         let Effort { limits, pool } = *effort;
-        self.start(machine);
-        let mut done = 0;
-        while done < self.len() {
-            let level: Vec<u32> = (done as u32..self.len() as u32).collect();
-            done = self.len();
-            // Long levels go in batches, so that the limits is asked often enough.
-            for batch in level.chunks(CHUNK * 256) {
-                let mut open = batch.to_vec();
-                while !open.is_empty() {
-                    let chunks = self.expand(&open, limits, pool);
-                    open.clear();
-                    let mut cycles: Vec<usize> =
-                        chunks.iter().flat_map(|chunk| &chunk.cycles).map(|&state| state as usize).collect();
-                    if !cycles.is_empty() {
-                        cycles.sort_unstable();
-                        let cycles = wanted(self, cycles);
-                        if !cycles.is_empty() {
-                            return Found::Cycles(cycles);
-                        }
-                    }
-                    if chunks.iter().any(|chunk| chunk.full) {
-                        return Found::ThreadCount;
-                    }
-                    if let Some(what) = chunks.iter().find_map(|chunk| chunk.exhausted) {
-                        return Found::Exhausted(what);
-                    }
-                    let mut needs = Vec::new();
-                    for mut chunk in chunks {
-                        open.append(&mut chunk.again);
-                        needs.append(&mut chunk.needs);
-                        let words = chunk.words.chunks_exact(self.layout.words());
-                        for (words, &parent) in words.zip(&chunk.parents) {
-                            self.insert(words, parent);
-                        }
-                    }
-                    needs.sort_unstable();
-                    needs.dedup();
-                    for need in needs {
-                        limits::go_on();
-                        self.threads.supply(need);
-                    }
-                    if let Some(trouble) = self.threads.trouble {
-                        return Found::Trouble(trouble);
-                    }
-                    let spent =
-                        limits.check_work(self.len() as u64).and_then(|()| limits.check(self.bytes()));
-                    if let Err(what) = spent {
-                        return Found::Exhausted(what);
-                    }
-                    if self.len() >= NONE as usize / 2 {
-                        return Found::Exhausted(Exhausted::Memory(limits.memory()));
-                    }
-                }
-            }
-            let mut stats = stats.clone();
-            self.count(&mut stats);
-            limits.report("searching for a cycle", &stats);
+        let visited = std::mem::replace(&mut self.visited, no_states(self.layout));
+        let effort = palisade_search::Effort { limits, pool, batch: BATCH };
+        let mut search = palisade_search::Search::new(visited, effort);
+        let mut running = Running { search: self, limits, stats };
+        let end = match running.begin(&mut search, machine) {
+            // Whoever chooses looks at the states found so far.
+            Ok(()) => search.run(&mut running, &mut |running, visited, found| {
+                std::mem::swap(&mut running.search.visited, visited);
+                let chosen = wanted(running.search, found);
+                std::mem::swap(&mut running.search.visited, visited);
+                chosen
+            }),
+            Err(end) => end,
+        };
+        self.visited = search.into_visited();
+        match end {
+            palisade_search::End::Clean => Found::Nothing,
+            palisade_search::End::Found(cycles) => Found::Cycles(cycles),
+            palisade_search::End::Halted(Halt::ThreadCount) => Found::ThreadCount,
+            palisade_search::End::Halted(Halt::Trouble(trouble)) => Found::Trouble(trouble),
+            palisade_search::End::Exhausted(what) => Found::Exhausted(what),
         }
-        Found::Nothing
-    }
-
-    /// Adds the initial states.
-    fn start(&mut self, machine: Machine<'_>) {
-        let roles: Vec<_> = machine.system.instances.iter().map(|instance| instance.role).collect();
-        let nodes: Vec<Node> = roles.into_iter().map(|role| self.threads.start(role)).collect();
-        for initial in machine.initial_states() {
-            limits::go_on();
-            let mut state = State { words: vec![0; self.layout.words()], layout: self.layout };
-            for (cell, &value) in initial.memory.iter().enumerate() {
-                let cell = CellId::from_index(cell);
-                let code = self.threads.code(cell, value);
-                state.set_memory(cell, code);
-            }
-            nodes.iter().enumerate().for_each(|(thread, &node)| state.set_thread(thread, node));
-            self.insert(&state.words, NONE);
-        }
-    }
-
-    fn insert(&mut self, words: &[u32], parent: u32) {
-        let stride = self.layout.words();
-        let states = &self.words;
-        let at = |index: u32| &states[index as usize * stride..(index as usize + 1) * stride];
-        let hash = hash(words);
-        if self.index.find(hash, |&index| at(index) == words).is_some() {
-            return;
-        }
-        let index = self.parents.len() as u32;
-        self.index.insert_unique(hash, index, |&index| self::hash(at(index)));
-        self.words.extend_from_slice(words);
-        self.parents.push(parent);
-        self.attacking += u64::from(words[0] != 0);
-    }
-
-    fn expand(&self, open: &[u32], limits: &Limits, pool: Option<&rayon::ThreadPool>) -> Vec<Chunk> {
-        match pool {
-            Some(pool) if open.len() > CHUNK => pool
-                .install(|| open.par_chunks(CHUNK).map(|states| self.expand_chunk(states, limits)).collect()),
-            _ => open.chunks(CHUNK).map(|states| self.expand_chunk(states, limits)).collect(),
-        }
-    }
-
-    fn expand_chunk(&self, states: &[u32], limits: &Limits) -> Chunk {
-        let mut chunk = Chunk::default();
-        let expander = self.expander();
-        let mut pace = Pace::new();
-        for &parent in states {
-            if let Err(what) = limits.check_often(&mut pace, || self.bytes()) {
-                chunk.exhausted = Some(what);
-                break;
-            }
-            let (words, parents, cycles) = (chunk.words.len(), chunk.parents.len(), chunk.cycles.len());
-            let mut needs = std::mem::take(&mut chunk.needs);
-            let mut sink = Collect { chunk: &mut chunk, parent };
-            let expanded = expander.expand(self.state(parent as usize), &mut sink, &mut needs);
-            chunk.needs = needs;
-            match expanded {
-                Ok(()) => {}
-                Err(Trouble::Needs) => {
-                    // All successors are told again once the tables are complete.
-                    chunk.words.truncate(words);
-                    chunk.parents.truncate(parents);
-                    chunk.cycles.truncate(cycles);
-                    chunk.again.push(parent);
-                }
-                Err(Trouble::Threads) => chunk.full = true,
-            }
-        }
-        chunk
     }
 
     pub fn expander(&self) -> Expander<'_, 'a> {
@@ -289,13 +121,112 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A hash of the words of a state.
-fn hash(words: &[u32]) -> u64 {
-    let mut hash = 0x9E37_79B9_7F4A_7C15_u64;
-    for pair in words.chunks(2) {
-        let word = u64::from(pair[0]) | u64::from(pair.get(1).copied().unwrap_or(0)) << 32;
-        let product = u128::from(hash ^ word) * u128::from(0xD6E8_FEB8_6659_FD93_u64);
-        hash = (product as u64) ^ ((product >> 64) as u64);
+fn no_states(layout: Layout) -> Visited {
+    Visited::new(layout.words(), Shards::One)
+}
+
+/// Why a search cannot go on.
+enum Halt {
+    /// More threads than there is room for.
+    ThreadCount,
+    Trouble(Trouble),
+}
+
+/// A search while it runs. The states visited are elsewhere.
+struct Running<'r, 'a> {
+    limits: &'r Limits,
+    search: &'r mut Search<'a>,
+    stats: &'r Stats,
+}
+
+impl Running<'_, '_> {
+    /// Adds the initial states.
+    fn begin(
+        &mut self,
+        search: &mut palisade_search::Search<'_>,
+        machine: Machine<'_>,
+    ) -> Result<(), palisade_search::End<Halt>> {
+        let layout = self.search.layout;
+        let threads = &mut self.search.threads;
+        let roles = machine.system.instances.iter().map(|instance| instance.role);
+        let locals: Vec<LocalId> = roles.map(|role| threads.start(role)).collect();
+        for initial in machine.initial_states() {
+            limits::go_on();
+            let mut state = State { words: vec![0; layout.words()], layout };
+            for (cell, &value) in initial.memory.iter().enumerate() {
+                let cell = CellId::from_index(cell);
+                let code = self.search.threads.automaton.values.code(cell, value);
+                if code >= CODES {
+                    return Err(palisade_search::End::Halted(Halt::Trouble(Trouble::Values(cell))));
+                }
+                state.set_memory(cell, code);
+            }
+            locals.iter().enumerate().for_each(|(thread, &local)| state.set_thread(thread, local));
+            search.begin(self, &state.words)?;
+        }
+        Ok(())
     }
-    hash
+}
+
+impl Expand for Running<'_, '_> {
+    type Need = Need;
+    type Halt = Halt;
+    type Tally = Nothing;
+
+    const FINDS: Finds = Finds::Steps;
+
+    fn expand(
+        &self,
+        state: &[u64],
+        _: Wanted,
+        successors: &mut Successors<Nothing>,
+        needs: &mut Vec<Need>,
+    ) -> Result<Expansion, Halt> {
+        match self.search.expander().expand(state, &mut Collect(successors), needs) {
+            Ok(()) => Ok(Expansion::All),
+            Err(expand::Trouble::Needs) => Ok(Expansion::Missing),
+            Err(expand::Trouble::Threads) => Err(Halt::ThreadCount),
+        }
+    }
+
+    fn count(&mut self, Nothing: Nothing, _: u64) {}
+
+    fn report(&self, counters: &Counters) {
+        let mut stats = self.stats.clone();
+        stats.add("states", counters.states);
+        stats.add("thread_states", self.search.threads.automaton.len() as u64);
+        self.limits.report("searching for a cycle", &stats);
+    }
+
+    fn supply(&mut self, need: Need) {
+        self.search.threads.supply(need);
+    }
+
+    fn check(&self) -> Result<(), Halt> {
+        self.search.threads.trouble().map_or(Ok(()), |trouble| Err(Halt::Trouble(trouble)))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.search.threads.bytes()
+    }
+}
+
+/// Nothing is counted besides states.
+#[derive(Default)]
+struct Nothing;
+
+impl std::ops::AddAssign for Nothing {
+    fn add_assign(&mut self, Nothing: Nothing) {}
+}
+
+/// Collects successors; a step that closes a cycle is what is searched for.
+struct Collect<'c>(&'c mut Successors<Nothing>);
+
+impl Sink for Collect<'_> {
+    fn take(&mut self, _: Taken<'_>, next: Option<&[u64]>) {
+        match next {
+            Some(words) => self.0.words.extend_from_slice(words),
+            None => self.0.found = true,
+        }
+    }
 }

@@ -1,14 +1,15 @@
 //! States of the search as words: an SC state and, once a store is held back, the attack.
 //!
-//! One word for the attack, one per cell, one per thread:
+//! A half of a machine word for the attack, one per cell, one per thread:
 //!
-//! | word | bits |
+//! | half | bits |
 //! |---|---|
 //! | attack | attacker + 1 (8), whether it has passed a store-store fence since (1), the cell of the store held back (16); 0 for none |
 //! | cell | code of the value in memory (15), code + 1 of the newest value the attacker holds back (15), loaded, stored by an event that happens after the attack's start |
 //! | thread | thread state (31), whether some event of it happens after the attack's start |
 
-use crate::threads::Node;
+use crate::threads::DEAD;
+use palisade_automata::on_demand::LocalId;
 use palisade_base::Id;
 use palisade_program::running::CellId;
 
@@ -32,7 +33,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub fn words(self) -> usize {
-        1 + self.cells + self.threads
+        (1 + self.cells + self.threads).div_ceil(2)
     }
 }
 
@@ -52,13 +53,14 @@ pub(crate) struct State<W> {
     pub layout: Layout,
 }
 
-impl<W: AsRef<[u32]>> State<W> {
-    fn word(&self, index: usize) -> u32 {
-        self.words.as_ref()[index]
+impl<W: AsRef<[u64]>> State<W> {
+    #[inline]
+    fn half(&self, index: usize) -> u32 {
+        (self.words.as_ref()[index / 2] >> shift(index)) as u32
     }
 
     pub fn attack(&self) -> Option<Attack> {
-        let word = self.word(0);
+        let word = self.half(0);
         (word != 0).then(|| Attack {
             attacker: (word & 0xff) as usize - 1,
             cell: CellId(word >> 16),
@@ -67,7 +69,7 @@ impl<W: AsRef<[u32]>> State<W> {
     }
 
     fn cell(&self, cell: CellId) -> u32 {
-        self.word(1 + cell.index())
+        self.half(1 + cell.index())
     }
 
     /// The code of what memory holds.
@@ -90,13 +92,13 @@ impl<W: AsRef<[u32]>> State<W> {
         self.cell(cell) & STORED != 0
     }
 
-    pub fn thread(&self, thread: usize) -> Node {
-        Node(self.word(1 + self.layout.cells + thread) & !ENTERED)
+    pub fn thread(&self, thread: usize) -> LocalId {
+        LocalId(self.half(1 + self.layout.cells + thread) & !ENTERED)
     }
 
     /// Whether some event of the thread happens after the attack's start.
     pub fn entered(&self, thread: usize) -> bool {
-        self.word(1 + self.layout.cells + thread) & ENTERED != 0
+        self.half(1 + self.layout.cells + thread) & ENTERED != 0
     }
 
     /// The codes of all of memory.
@@ -107,52 +109,57 @@ impl<W: AsRef<[u32]>> State<W> {
     /// Whether nothing can happen after the attack's start any more: the attacker is at its end, and nobody else has entered or can.
     pub fn is_hopeless(&self) -> bool {
         let Some(attack) = self.attack() else { return false };
-        let words = &self.words.as_ref()[1..];
-        let (cells, threads) = words.split_at(self.layout.cells);
-        self.thread(attack.attacker) == Node::DEAD
-            && cells.iter().all(|cell| cell & (LOADED | STORED) == 0)
-            && threads.iter().all(|&thread| thread & ENTERED == 0 || thread & !ENTERED == Node::DEAD.0)
+        let Layout { cells, threads } = self.layout;
+        let mut cells = (0..cells).map(CellId::from_index);
+        self.thread(attack.attacker) == DEAD
+            && cells.all(|cell| self.cell(cell) & (LOADED | STORED) == 0)
+            && (0..threads).all(|thread| !self.entered(thread) || self.thread(thread) == DEAD)
     }
 }
 
-impl<W: AsMut<[u32]> + AsRef<[u32]>> State<W> {
-    fn word_mut(&mut self, index: usize) -> &mut u32 {
-        &mut self.words.as_mut()[index]
+impl<W: AsMut<[u64]> + AsRef<[u64]>> State<W> {
+    /// Sets the bits of a mask in a half of a word.
+    #[inline]
+    fn set(&mut self, index: usize, mask: u32, bits: u32) {
+        debug_assert_eq!(bits & !mask, 0, "a value outgrew its field");
+        let word = &mut self.words.as_mut()[index / 2];
+        *word = *word & !(u64::from(mask) << shift(index)) | u64::from(bits) << shift(index);
     }
 
     pub fn set_attack(&mut self, attack: Attack) {
         let fenced = if attack.fenced { FENCED } else { 0 };
-        *self.word_mut(0) = (attack.attacker as u32 + 1) | fenced | attack.cell.0 << 16;
+        self.set(0, u32::MAX, (attack.attacker as u32 + 1) | fenced | attack.cell.0 << 16);
     }
 
     pub fn set_memory(&mut self, cell: CellId, code: u32) {
-        let word = self.word_mut(1 + cell.index());
-        *word = *word & !CODE | code;
+        self.set(1 + cell.index(), CODE, code);
     }
 
     pub fn hold(&mut self, cell: CellId, code: u32) {
-        let word = self.word_mut(1 + cell.index());
-        *word = *word & !(CODE << 15) | (code + 1) << 15;
+        self.set(1 + cell.index(), CODE << 15, (code + 1) << 15);
     }
 
     pub fn set_loaded(&mut self, cell: CellId) {
-        *self.word_mut(1 + cell.index()) |= LOADED;
+        self.set(1 + cell.index(), LOADED, LOADED);
     }
 
     pub fn set_stored(&mut self, cell: CellId) {
-        *self.word_mut(1 + cell.index()) |= STORED;
+        self.set(1 + cell.index(), STORED, STORED);
     }
 
-    pub fn set_thread(&mut self, thread: usize, node: Node) {
-        let cells = self.layout.cells;
-        let word = self.word_mut(1 + cells + thread);
-        *word = *word & ENTERED | node.0;
+    pub fn set_thread(&mut self, thread: usize, local: LocalId) {
+        self.set(1 + self.layout.cells + thread, !ENTERED, local.0);
     }
 
     pub fn enter(&mut self, thread: usize) {
-        let cells = self.layout.cells;
-        *self.word_mut(1 + cells + thread) |= ENTERED;
+        self.set(1 + self.layout.cells + thread, ENTERED, ENTERED);
     }
+}
+
+/// Where a half of a word is.
+#[inline]
+fn shift(index: usize) -> u32 {
+    index as u32 % 2 * 32
 }
 
 #[cfg(test)]
@@ -168,9 +175,9 @@ mod tests {
         state.hold(x, CODE - 1);
         state.set_loaded(x);
         state.set_stored(y);
-        state.set_thread(1, Node(77));
+        state.set_thread(1, LocalId(77));
         state.enter(1);
-        state.set_thread(1, Node(78));
+        state.set_thread(1, LocalId(78));
         assert_eq!(state.attack(), None);
         let attack = Attack { attacker: 1, cell: y, fenced: true };
         state.set_attack(attack);
@@ -180,7 +187,7 @@ mod tests {
             [x, y].map(|cell| (state.loaded(cell), state.stored(cell))),
             [(true, false), (false, true)]
         );
-        assert_eq!((state.thread(1), state.entered(1), state.entered(0)), (Node(78), true, false));
+        assert_eq!((state.thread(1), state.entered(1), state.entered(0)), (LocalId(78), true, false));
         assert_eq!(state.codes(), [CODE - 1, 0]);
         assert!(!state.is_hopeless());
     }

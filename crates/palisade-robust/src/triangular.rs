@@ -11,7 +11,7 @@
 //!
 //! *The search* is that for cycles, with other steps after the store: everybody goes on as under SC, the thread that stored without anything that waits for its buffer.
 
-use crate::attacks::{find, pool};
+use crate::attacks::find;
 use crate::expand::Question;
 use crate::search::{Effort, Search};
 use crate::state::State;
@@ -23,6 +23,7 @@ use palisade_engine::{
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::running::ThreadId;
+use palisade_search::{StateId, pool};
 use palisade_trace::Run;
 
 /// Looks for triangular races.
@@ -70,7 +71,7 @@ impl Engine<TriangularRaces> for Triangles {
 }
 
 /// A run under SC that ends with the load and the store of a race; with the store first if the load is an error.
-fn race(search: &mut Search<'_>, machine: Machine<'_>, last: usize) -> Run {
+fn race(search: &mut Search<'_>, machine: Machine<'_>, last: StateId) -> Run {
     let (mut taking, closing) = unfold_before(search, machine, last);
     let loader = ThreadId::from_index(closing.thread);
     let rival = match closing.mv.letter {
@@ -81,7 +82,7 @@ fn race(search: &mut Search<'_>, machine: Machine<'_>, last: usize) -> Run {
         }
         _ => None,
     };
-    let loads_last = closing.to.is_some_and(|target| target.faults);
+    let loads_last = closing.to.is_some_and(|target| target.mark.faults());
     if !loads_last {
         taking.take(loader, closing.mv.action, true);
     }

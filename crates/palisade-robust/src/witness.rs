@@ -5,11 +5,13 @@
 
 use crate::expand::{Led, Sink, Taken};
 use crate::search::Search;
-use crate::threads::{Move, Passage, Target, Way};
+use crate::sections::Passage;
+use crate::threads::{Move, Target, Way};
 use palisade_base::Id;
 use palisade_memory::{Action, Effect, Machine, State, Step};
 use palisade_program::Value;
 use palisade_program::running::ThreadId;
+use palisade_search::StateId;
 use palisade_trace::{Run, until_cycle};
 
 /// A step of the search, kept.
@@ -25,7 +27,7 @@ pub(crate) struct Kept {
 }
 
 /// The states on the way to a state and the steps between them; the last step closes a cycle.
-pub(crate) fn steps(search: &mut Search<'_>, last: usize) -> (Vec<usize>, Vec<Kept>) {
+pub(crate) fn steps(search: &mut Search<'_>, last: StateId) -> (Vec<StateId>, Vec<Kept>) {
     let path = search.path_to(last);
     let mut steps = Vec::new();
     for (index, &from) in path.iter().enumerate() {
@@ -41,12 +43,12 @@ pub(crate) fn steps(search: &mut Search<'_>, last: usize) -> (Vec<usize>, Vec<Ke
 
 /// Finds the first step to a state, or the first that closes a cycle.
 struct Find<'f> {
-    next: Option<&'f [u32]>,
+    next: Option<&'f [u64]>,
     found: Option<Kept>,
 }
 
 impl Sink for Find<'_> {
-    fn take(&mut self, taken: Taken<'_>, next: Option<&[u32]>) {
+    fn take(&mut self, taken: Taken<'_>, next: Option<&[u64]>) {
         if self.found.is_none() && next == self.next {
             let Taken { thread, mv, code, way, led, held } = taken;
             let (to, through) = match led {
@@ -62,7 +64,7 @@ impl Sink for Find<'_> {
 ///
 /// # Panics
 /// If the search has not found that.
-pub(crate) fn unfold(search: &mut Search<'_>, machine: Machine<'_>, last: usize) -> Run {
+pub(crate) fn unfold(search: &mut Search<'_>, machine: Machine<'_>, last: StateId) -> Run {
     let (mut taking, closing) = unfold_before(search, machine, last);
     taking.follow(search, &closing);
     let memory = taking.memory;
@@ -73,7 +75,7 @@ pub(crate) fn unfold(search: &mut Search<'_>, machine: Machine<'_>, last: usize)
 pub(crate) fn unfold_before<'m>(
     search: &mut Search<'_>,
     machine: Machine<'m>,
-    last: usize,
+    last: StateId,
 ) -> (Taking<'m>, Kept) {
     let (path, steps) = steps(search, last);
     let state = crate::state::State { words: search.state(path[0]), layout: search.layout };

@@ -233,11 +233,9 @@ fn read_stops(code: &Code, stops: &[u32]) -> Result<Vec<bool>, Refusal> {
         }
     }
     // Locations are taken away when nothing leads to them; what is left over is in loops, or behind them.
-    let between = |edge: &&palisade_program::running::Edge| {
-        !is_stop[edge.source.index()] && !is_stop[edge.target.index()]
-    };
     let mut into = vec![0; is_stop.len()];
-    code.edges().iter().filter(between).for_each(|edge| into[edge.target.index()] += 1);
+    let from_here = code.edges().iter().filter(|edge| !is_stop[edge.source.index()]);
+    from_here.for_each(|edge| into[edge.target.index()] += 1);
     let mut free: Vec<usize> =
         (0..is_stop.len()).filter(|&location| !is_stop[location] && into[location] == 0).collect();
     let mut left = is_stop.iter().filter(|stop| !**stop).count();

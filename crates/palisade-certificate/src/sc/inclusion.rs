@@ -91,3 +91,84 @@ pub(super) fn is_within(
     }
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palisade_conformance::random::Random;
+    use palisade_engine::Limits;
+
+    const FRAMES: u32 = 2;
+
+    /// A set with so many states, rows sorted.
+    fn random_set(states: usize, random: &mut Random) -> Vec<Row> {
+        let row = |random: &mut Random| {
+            let mut row: Row = (0..random.below(5))
+                .map(|_| {
+                    let to = random.below(states + 1);
+                    (random.below(FRAMES as usize) as u32, if to == states { END } else { to as u32 })
+                })
+                .collect();
+            row.sort_unstable();
+            row
+        };
+        (0..states).map(|_| row(random)).collect()
+    }
+
+    fn accepts(first: &[(u32, u32)], rows: &[Row], stack: &[u32]) -> bool {
+        let Some((top, below)) = stack.split_first() else { return false };
+        first.iter().filter(|edge| edge.0 == *top).any(|&(_, to)| match to {
+            END => below.is_empty(),
+            to => accepts(&rows[to as usize], rows, below),
+        })
+    }
+
+    /// All stacks up to a height.
+    fn stacks(height: u32) -> impl Iterator<Item = Vec<u32>> {
+        (1..=height).flat_map(|height| {
+            (0..FRAMES.pow(height))
+                .map(move |word| (0..height).map(|at| word / FRAMES.pow(at) % FRAMES).collect())
+        })
+    }
+
+    /// Whether a state can reach the end: only such have stacks.
+    fn is_useful(rows: &[Row], state: u32) -> bool {
+        let mut seen = vec![state];
+        let mut at = 0;
+        while let Some(&state) = seen.get(at) {
+            for &(_, to) in &rows[state as usize] {
+                if to == END {
+                    return true;
+                }
+                if !seen.contains(&to) {
+                    seen.push(to);
+                }
+            }
+            at += 1;
+        }
+        false
+    }
+
+    /// Random small sets, against all stacks up to a height that tells them apart. An edge to where no stack ends counts as one; so there are none here.
+    #[test]
+    fn sets_are_compared_stack_by_stack() {
+        let limits = Limits::unlimited(1);
+        let watch = Watch::new(&limits);
+        let mut random = Random::new(1);
+        let (mut within, mut not) = (0, 0);
+        for _ in 0..6000 {
+            let (few, many) = (1 + random.below(3), 1 + random.below(4));
+            let (mut rows, other) = (random_set(few, &mut random), random_set(many, &mut random));
+            let useful: Vec<bool> = (0..few as u32).map(|state| is_useful(&rows, state)).collect();
+            rows.iter_mut().for_each(|row| row.retain(|&(_, to)| to == END || useful[to as usize]));
+            let expected = stacks(7)
+                .all(|stack| !accepts(&rows[0], &rows, &stack) || accepts(&other[0], &other, &stack));
+            let found = is_within(&rows[0], &rows, &other, &watch);
+            assert_eq!(found, Ok(expected), "{rows:?} in {other:?}");
+            if !rows[0].is_empty() {
+                *(if expected { &mut within } else { &mut not }) += 1;
+            }
+        }
+        assert!(within > 300 && not > 300, "{within} {not}");
+    }
+}

@@ -134,8 +134,7 @@ impl Checker<'_, '_> {
         let Some(&memory) = memories.get(piece.memory as usize) else { return unfit("a piece") };
         let instances = system.instances.iter().map(|instance| instance.role);
         let roles: Vec<RoleId> = piece.threads.iter().map(|&(role, _)| RoleId(role)).collect();
-        if roles.len() < instances.len() || !instances.eq(roles.iter().copied().take(system.instances.len()))
-        {
+        if !instances.eq(roles.iter().copied().take(system.instances.len())) {
             return unfit("the threads of a piece");
         }
         for (&role, &(_, set)) in roles.iter().zip(&piece.threads) {

@@ -182,20 +182,16 @@ fn holds_word(flow: &Flow, process: &Viewer, other: &Config, candidate: &Viewer)
     let word = &candidate.word;
     let mut from = 0;
     for letter in &process.word {
-        if letter.own {
-            match (from..word.len()).find(|&place| word[place] == *letter) {
-                Some(place) => from = place,
-                None => return false,
-            }
-            continue;
-        }
-        // The candidate's own stores to the cell are not behind its first letter on it, so that a letter found serves.
-        let same = |place: &usize| (word[*place].cell, word[*place].value) == (letter.cell, letter.value);
-        match (from..word.len()).find(same) {
+        // The candidate's own stores to the cell are not behind its first letter on it, so that any letter serves for a plain one.
+        let serves = |place: &usize| {
+            let Message { own, cell, value } = word[*place];
+            (cell, value) == (letter.cell, letter.value) && (own || !letter.own)
+        };
+        match (from..word.len()).find(serves) {
             Some(place) => from = place,
             None => {
                 let held = other.value(flow, letter.cell) == Some(letter.value);
-                if !held || !other.has_empty_queue(flow, candidate, letter.cell) {
+                if letter.own || !held || !other.has_empty_queue(flow, candidate, letter.cell) {
                     return false;
                 }
                 from = word.len();

@@ -126,19 +126,20 @@ impl<'a> Set<'a> {
         };
         let by_one =
             undo.postponable(element).into_iter().any(|actor| closed(&|give| undo.by(element, actor, give)));
-        let closed = by_one
-            || closed(&|give| {
+        if !by_one {
+            closed(&|give| {
                 (0..element.processes.len()).for_each(|actor| undo.by(element, actor, give));
                 undo.by_effects(element, give);
                 undo.by_idle_effects(element, give);
                 undo.by_others(element, give);
             });
+        }
         match missing {
-            Some(predecessor) if !closed => {
+            None => Ok(()),
+            Some(predecessor) => {
                 let predecessor = Missing::SingleBuffer(predecessor.written());
                 Err(Refusal::NotClosed { element: number, predecessor })
             }
-            _ => Ok(()),
         }
     }
 }

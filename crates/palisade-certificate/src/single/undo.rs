@@ -388,3 +388,63 @@ fn set_queue(process: &mut Viewer, queue: Queue) {
     process.queues.retain(|other| other.cell != queue.cell);
     process.queues.push(queue);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palisade_automata::{Automata, Population};
+    use palisade_base::Source;
+    use palisade_memory::Interlocked;
+    use palisade_program::{Instantiation, lower};
+    use palisade_syntax::{Language, parse};
+
+    /// Which last instructions of a process can be put at the end of the run: with nothing asked of its buffer, with a letter, and with an entry in the queue of x.
+    fn check(body: &str, is_last: impl Fn(&Act) -> bool, expected: [bool; 3]) {
+        let text = format!("shared x, y: 0..1; process P {{ {body} }}");
+        let program = parse(Language::Pal, &Source::new("p", &text)).expect("a program").program;
+        let system = lower(&program, Instantiation { any: 1, every: None });
+        let automata = Automata::build(&system, |_| Population::Fixed(1), || true).expect("it has automata");
+        let flow = Flow::new(&automata, Interlocked::WholeBuffer);
+        let edge = flow.kinds[0].edges.iter().find(|edge| is_last(&edge.act)).expect("there is such an edge");
+        let process = Viewer { state: Some(edge.target), ..anywhere(0) };
+        let word = vec![Message { own: false, cell: 1, value: 0 }];
+        let queues = vec![Queue { cell: 0, closed: false, values: vec![1] }];
+        let asked =
+            [process.clone(), Viewer { word, ..process.clone() }, Viewer { queues, ..process.clone() }];
+        let found = asked.map(|process| {
+            let element = Config { memory: vec![None; 2], processes: vec![process] };
+            Undo { flow: &flow }.postponable(&element) == [0]
+        });
+        assert_eq!(found, expected, "{text}: {:?}", edge.act);
+    }
+
+    #[test]
+    fn last_instructions_that_can_be_put_at_the_end() {
+        let reads = |cell: u32, value: u32| move |act: &Act| *act == Act::Read(cell, value);
+        check("x = 1; let r = y;", reads(1, 0), [true; 3]);
+        // What is in the queue may have been read, but not if a fence came between.
+        check("x = 1; let r = x; y = r;", reads(0, 1), [false; 3]);
+        check("x = 1; let r = x; y = r;", reads(0, 0), [true; 3]);
+        check("x = 1; sfence; let r = x;", reads(0, 1), [true; 3]);
+        check("x = 1; skip;", |act| matches!(act, Act::Store(..)), [false, false, true]);
+        check("x = 1; sfence;", |act| *act == Act::StoreFence, [true; 3]);
+        check("x = 1; fence;", |act| *act == Act::Fence, [true, false, true]);
+        check("let r = xchg(x, 1);", |act| matches!(act, Act::Locked { .. }), [false; 3]);
+        // All ways to a state count: into the loop leads a store as well.
+        check("let s = y; loop { choose { let r = y; } or { x = 1; } }", reads(1, 0), [false, false, true]);
+    }
+
+    #[test]
+    fn nobody_has_come_to_its_start() {
+        let program = "shared x: 0..1; process P { loop { let r = x; } }";
+        let program = parse(Language::Pal, &Source::new("p", program)).expect("a program").program;
+        let system = lower(&program, Instantiation { any: 1, every: None });
+        let automata = Automata::build(&system, |_| Population::Fixed(1), || true).expect("it has automata");
+        let flow = Flow::new(&automata, Interlocked::WholeBuffer);
+        let start = flow.kinds[0].is_start.iter().position(|&is_start| is_start).expect("there is a start");
+        for state in [None, Some(start as u32)] {
+            let element = Config { memory: vec![None], processes: vec![Viewer { state, ..anywhere(0) }] };
+            assert!(Undo { flow: &flow }.postponable(&element).is_empty(), "{state:?}");
+        }
+    }
+}

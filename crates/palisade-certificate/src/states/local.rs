@@ -30,9 +30,8 @@ fn alone(code: &Code, seen: &Seen) -> Vec<bool> {
         unseen && !seen.locations.contains(&edge.source) && !seen.locations.contains(&edge.target)
     };
     let edges = |location: Location| code.edges_from(location).map(|edge| &code.edges()[EdgeId(edge)]);
-    let on_its_own: Vec<bool> = locations()
-        .map(|location| edges(location).next().is_some() && edges(location).all(leads_on))
-        .collect();
+    // Where there are no edges there is nothing to do, either.
+    let on_its_own: Vec<bool> = locations().map(|location| edges(location).all(leads_on)).collect();
     // From the last steps to the first.
     let mut alone = vec![false; on_its_own.len()];
     let mut grown = true;

@@ -2,7 +2,7 @@
 //!
 //! An engine that searches forward says `safe` after leaving out states that cannot matter. What convinces is to leave out none: every state that the trusted machine
 //! reaches, step by step, with buffers of any length, is visited here and none is bad. Nothing of the engine is believed, not even that the states are finitely many: if they are not,
-//! the limits runs out.
+//! the limits are reached.
 //!
 //! One state stands for others in three cases.
 //!
@@ -30,7 +30,7 @@ use parts::{Change, MemoryId, PartId, Parts};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
-/// How often the limits is asked.
+/// How often the limits are asked.
 const STATES_BETWEEN_LOOKS: usize = 1024;
 
 /// Visits all states of the task.

@@ -286,7 +286,7 @@ fn files_hold_the_proof_and_notice_changes() {
         let error = Certificate::from_json(&text.replacen(from, to, 1)).expect_err(to).to_string();
         assert!(error.contains(part), "{error}");
     };
-    check("\"schema_version\":2", "\"schema_version\":3", "version 3");
+    check("\"schema_version\":2", "\"schema_version\":3", "version 3; this Palisade reads version 2");
     check("\"schema_version\":2", "\"schema_version\":1", "does not seal what it proves");
     check("load-buffers", "tea-leaves", "tea-leaves");
     check("{", "[", "not a certificate");
@@ -403,4 +403,9 @@ fn a_file_that_is_sealed_again_is_read() {
     .to_json();
     let sc = resealed(&text.replace("\"tso\"", "\"sc\""));
     assert_eq!(Certificate::from_json(&sc).expect("the digest is right").model, Model::Sc);
+    let one = resealed(&text.replace("\"engine\"", "\"int_range\":[3,3],\"engine\""));
+    assert_eq!(Certificate::from_json(&one).expect("the digest is right").int_range, Some((3, 3)));
+    let other = resealed(&text.replace("\"load-buffers\"", "\"single-buffer\""));
+    let error = Certificate::from_json(&other).expect_err("it is of another kind").to_string();
+    assert!(error.contains("`single-buffer`, but it is of the kind `load-buffers`"), "{error}");
 }

@@ -232,7 +232,7 @@ fn spoiled_proofs_and_proofs_of_other_programs() {
 }
 
 /// The proof of the first program does not prove the second, for this reason.
-fn check_refusal(safe: &str, other: &str, expected: &str) {
+pub(crate) fn check_refusal(safe: &str, other: &str, expected: &str) {
     let (safe, other) = (read(safe), read(other));
     let (verdict, proof) = prove(&task(&safe, Reduction::Full));
     assert_eq!(verdict, Verdict::Holds);

@@ -190,6 +190,15 @@ fn nonsense_is_refused() {
     let mut many = proof.clone();
     many.elements.push(Snapshot { memory: Vec::new(), processes: vec![viewer(0, Some(0)); 1024] });
     assert!(judge(&task, &Proof::SingleBuffer(many)).is_ok(), "more processes than there are hold nothing");
+    // An own letter is the newest store: none of the cell is older.
+    let two = read("shared x, y: bool; process P { x = true; y = true; assert(x); }");
+    let word = vec![letter(false, 1, 1), letter(false, 0, 1), letter(true, 0, 1)];
+    let wrong = Snapshot { memory: Vec::new(), processes: vec![Viewer { word, ..viewer(0, Some(0)) }] };
+    let judged = judge(
+        &Task { program: &two, ..task.clone() },
+        &Proof::SingleBuffer(SingleBuffer { elements: vec![wrong] }),
+    );
+    assert!(matches!(judged, Err(Refusal::Unfit(_))), "{judged:?}");
     let mut everything = proof.clone();
     everything.elements.push(Snapshot::default());
     assert!(matches!(judge(&task, &Proof::SingleBuffer(everything)), Err(Refusal::Initial(_))));

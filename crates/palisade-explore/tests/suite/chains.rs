@@ -1,7 +1,7 @@
 //! States that are not stored: chains of states with one successor, and threads that are stuck for ever.
 
 use palisade_base::Source;
-use palisade_engine::{Engine, Limits, Options, Reduction, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Reduction, Stats, Task, Threads, Verdict};
 use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_syntax::{Language, parse};
@@ -16,6 +16,12 @@ fn token(work: &str, property: &str) -> String {
 
 /// The verdict under SC and the number of stored states, with this many jobs.
 fn states(text: &str, reduction: Reduction, jobs: usize) -> (&'static str, u64) {
+    let (verdict, stats) = outcome(text, reduction, jobs);
+    (verdict, stats.get("states").expect("states are counted"))
+}
+
+/// The verdict under SC and all counters.
+fn outcome(text: &str, reduction: Reduction, jobs: usize) -> (&'static str, Stats) {
     let program = parse(Language::Pal, &Source::new("test.pal", text)).expect("it is well formed").program;
     let options = Options { reduction, ..Options::default() };
     let interlocked = Interlocked::default();
@@ -28,7 +34,7 @@ fn states(text: &str, reduction: Reduction, jobs: usize) -> (&'static str, u64) 
         let last = replay.states.last().expect("a run has states");
         assert!(machine.violation(last).is_some(), "{text}");
     }
-    (outcome.word(), outcome.stats.get("states").expect("states are counted"))
+    (outcome.word(), outcome.stats)
 }
 
 /// With all reductions, with local steps collapsed only, and with none.
@@ -105,4 +111,36 @@ fn jobs_make_no_difference_where_looking_for_chains_does_not_pay() {
     // All but one are stuck soon, but until then there is much to choose.
     let text = "shared a, b, c: 0..3; process P(i: 0..2) { a = i; b = a; c = b; assume(c == 0); c = 1; a = 1; b = 1; }";
     check(text, "safe", 100_000);
+}
+
+/// From each of `doors` states a way leads into the same corridor of so many stores. Only the last door lets the process fail at its end.
+fn corridor(doors: u32, stores: u32) -> String {
+    format!(
+        "shared a: 0..{doors}; shared b: 0..{stores}; \
+         process P {{ let r: 0..{doors}; let k: 0..{stores}; \
+         loop {{ choose {{ assume(r < {doors}); r = r + 1; a = r; }} or {{ break; }} }} \
+         if r < {doors} {{ a = 0; }} else {{ a = 1; }} \
+         r = 0; while k < {stores} {{ b = k; k = k + 1; }} assert(a == 0); }}"
+    )
+}
+
+/// Walking through the corridor once per door takes `doors * stores` steps.
+#[test]
+fn chains_that_meet_are_not_walked_again_and_again() {
+    let steps = |doors, stores| {
+        let text = corridor(doors, stores);
+        let (verdict, stats) = outcome(&text, Reduction::Full, 1);
+        assert_eq!(verdict, "unsafe");
+        assert_eq!(outcome(&text, Reduction::Full, 3).1, stats, "jobs make no difference");
+        let states = stats.get("states").expect("states are counted");
+        assert!(states <= u64::from(2 * doors + stores), "{states} states");
+        stats.get("chain_steps").expect("steps are counted")
+    };
+    for (doors, stores) in [(400, 200), (800, 200), (1600, 100)] {
+        let walked = steps(doors, stores);
+        let once_each = u64::from(doors * stores);
+        assert!(walked < once_each / 2, "{walked} steps with {doors} doors to {stores} stores");
+    }
+    let (few, many) = (steps(800, 200), steps(1600, 200));
+    assert!(many < 2 * few, "{few} steps, and {many} with twice as many doors");
 }

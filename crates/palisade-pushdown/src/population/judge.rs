@@ -4,8 +4,8 @@ use super::{ANY, Marking, Population};
 use crate::contexts::Interrupted;
 use crate::numbers::{may_hold, size};
 use crate::rules::Growing;
-use crate::tokens::LocalId;
 use palisade_automata::Hold;
+use palisade_automata::on_demand::LocalId;
 use palisade_base::limits;
 use palisade_memory::{Section, State};
 use palisade_program::running::ThreadId;
@@ -28,7 +28,7 @@ impl Population<'_, '_> {
         if locals.clone().any(|&local| tokens.local(local).fault.is_some()) {
             return true;
         }
-        let machine = tokens.machine();
+        let machine = tokens.machine.machine;
         let memory = self.memories.get(marking.memory);
         if !machine.system.properties.iter().any(|property| may_hold(&property.bad, memory)) {
             return false;
@@ -103,7 +103,7 @@ impl Population<'_, '_> {
             return Err(Interrupted::Growing(Growing { name, values }));
         }
         if self.tokens.len() > MOST {
-            let frames = self.tokens.iter().flat_map(|local| local.thread.frames.iter());
+            let frames = self.tokens.locals().iter().flat_map(|local| local.thread.frames.iter());
             return Err(Interrupted::Growing(Growing::of_registers(system, frames)));
         }
         Ok(())

@@ -22,7 +22,8 @@ mod search;
 use crate::contexts::Interrupted;
 use crate::numbers::{Up, greatest, is_simple, places, truth_grows};
 use crate::rules::MemoryId;
-use crate::tokens::{LocalId, Tokens};
+use crate::tokens::{Tokens, tokens};
+use palisade_automata::on_demand::LocalId;
 use palisade_base::Interner;
 use palisade_engine::Limits;
 use palisade_engine::proof::Crowds;
@@ -105,7 +106,7 @@ impl<'a, 'c> Population<'a, 'c> {
         let counted_at_end = |role: RoleId| counted.contains(&(role, system.role_code(role).exit));
         let vanishing = system.roles.ids().map(|role| !counted_at_end(role)).collect();
         Population {
-            tokens: Tokens::new(machine, liveness),
+            tokens: tokens(machine, liveness),
             memories: Interner::new(),
             counters: Counters::default(),
             limits,

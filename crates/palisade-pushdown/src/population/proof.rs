@@ -4,7 +4,7 @@ use super::ANY;
 use super::search::Search;
 use crate::proof::{activation, stops};
 use crate::rules::MemoryId;
-use crate::tokens::LocalId;
+use palisade_automata::on_demand::LocalId;
 use palisade_automata::{Hold, Local};
 use palisade_engine::proof::{Crowd, Crowds, Number, ThreadState};
 use rustc_hash::FxHashMap;
@@ -13,7 +13,7 @@ impl Search<'_, '_, '_> {
     /// The markings that were met and not dropped. Where more threads only make things worse, a marking stands for those with fewer as well; but the holder of a section is there.
     pub fn proof(&self) -> Crowds {
         let tokens = &self.population.tokens;
-        let mut proof = Crowds { stops: stops(tokens.system(), &tokens.heads), ..Crowds::default() };
+        let mut proof = Crowds { stops: stops(tokens.system(), &tokens.policy.heads), ..Crowds::default() };
         let mut memories: FxHashMap<MemoryId, u32> = FxHashMap::default();
         let mut threads: FxHashMap<LocalId, u32> = FxHashMap::default();
         let mut thread = |id: LocalId| {

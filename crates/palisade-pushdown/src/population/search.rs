@@ -4,8 +4,9 @@ use super::judge::next_combination;
 use super::{ANY, Marking, Population};
 use crate::contexts::Interrupted;
 use crate::rules::MemoryId;
-use crate::tokens::{Leap, LocalId, Wakes};
+use crate::tokens::{Target, Wakes};
 use palisade_automata::Hold;
+use palisade_automata::on_demand::{LocalId, OneWay};
 use palisade_base::{Id, limits};
 use palisade_memory::{Action, Step};
 use palisade_program::running::ThreadId;
@@ -24,12 +25,15 @@ enum Actor {
 }
 
 /// A step of the net.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Taken {
     actor: Actor,
-    leap: Leap,
-    /// The thread that was started, and the local steps it takes at once.
-    child: Option<Leap>,
+    /// The move by its number, and the code of the value it reads.
+    mv: u32,
+    code: u32,
+    target: Target,
+    /// Where the thread that was started is.
+    child: Option<LocalId>,
 }
 
 /// Which of the two searches.
@@ -86,16 +90,16 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
     }
 
     pub fn run(&mut self) -> Result<Searched, Interrupted> {
-        let machine = self.population.tokens.machine();
-        let starts: Vec<Rc<[Leap]>> =
-            machine.system.instances.iter().map(|i| self.population.tokens.starts(i.role)).collect();
+        let machine = self.population.tokens.machine.machine;
+        let starts = machine.system.instances.iter();
+        let starts: Vec<Vec<LocalId>> =
+            starts.map(|instance| self.population.tokens.starts(instance.role).to_vec()).collect();
         for state in machine.initial_states() {
             limits::go_on();
             let memory = self.population.memories.id(state.memory.as_slice().to_vec());
             let mut chosen = vec![0; starts.len()];
             loop {
-                let named =
-                    starts.iter().zip(&chosen).map(|(leaps, &i): (_, &usize)| leaps[i].target).collect();
+                let named = starts.iter().zip(&chosen).map(|(starts, &i): (_, &usize)| starts[i]).collect();
                 let marking = Marking { memory, named, started: Vec::new() };
                 if let Some(bad) = self.meet(marking, None) {
                     return Ok(self.found(bad));
@@ -116,7 +120,7 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
         Ok(if self.left_out { Searched::CleanSoFar } else { Searched::Clean })
     }
 
-    fn found(&self, bad: usize) -> Searched {
+    fn found(&mut self, bad: usize) -> Searched {
         match self.side {
             Side::Below => Searched::Bad(self.unfold(bad)),
             Side::Above => Searched::Perhaps,
@@ -145,45 +149,44 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
             actors = vec![holder];
         }
         for (actor, local) in actors {
-            for mv in self.population.tokens.moves(local).iter().copied() {
-                let value = mv.reads.map_or(0, |cell| memory[cell.index()]);
-                let Some(outcome) = self.population.tokens.outcome(local, mv, value) else { continue };
+            for mv in self.population.tokens.work_out_moves(local, OneWay).to_vec() {
+                let tokens = &mut self.population.tokens;
+                let read = mv.letter.reads();
+                let code = read.map_or(0, |cell| tokens.values.code(cell, memory[cell.index()]));
+                let targets = tokens.work_out(&mv, code, OneWay).to_vec();
+                // All targets are places after the same step.
+                let Some(step) = targets.first() else { continue };
                 let mut next = marking.clone();
-                if let Some((cell, value)) = outcome.write {
+                if let (Some(cell), Some(code)) = (mv.letter.cell(), step.write()) {
                     let mut changed = memory.to_vec();
-                    changed[cell.index()] = value;
+                    changed[cell.index()] = tokens.values.value(cell, code);
                     next.memory = self.population.memories.id(changed);
                 }
-                let children: Vec<Option<Leap>> = match outcome.child {
+                let children: Vec<Option<LocalId>> = match step.mark {
                     None => vec![None],
                     // Nobody can tell when a child takes its first local steps; only a run must not have them while a section is open.
-                    Some((role, wakes)) if wakes == Wakes::AtOnce || self.side == Side::Above => {
-                        self.population.tokens.starts(role).iter().cloned().map(Some).collect()
+                    Some(child) if child.wakes == Wakes::AtOnce || self.side == Side::Above => {
+                        tokens.starts(child.role).iter().copied().map(Some).collect()
                     }
-                    Some((role, _)) => {
-                        let target = self.population.tokens.asleep(role);
-                        vec![Some(Leap { target, actions: [].into() })]
-                    }
+                    Some(child) => vec![Some(tokens.asleep(child.role))],
                 };
-                for leap in outcome.leaps.iter() {
-                    for child in &children {
+                for &target in &targets {
+                    for &child in &children {
                         let mut next = next.clone();
                         let fits = match actor {
                             Actor::Named(thread) => {
-                                next.named[thread] = leap.target;
+                                next.named[thread] = target.local;
                                 true
                             }
                             Actor::Started(local) => {
                                 take(&mut next.started, local);
-                                self.put(&mut next.started, leap.target)
+                                self.put(&mut next.started, target.local)
                             }
                         };
-                        if !fits
-                            || !child.as_ref().is_none_or(|child| self.put(&mut next.started, child.target))
-                        {
+                        if !fits || !child.is_none_or(|child| self.put(&mut next.started, child)) {
                             continue;
                         }
-                        let taken = Taken { actor, leap: leap.clone(), child: child.clone() };
+                        let taken = Taken { actor, mv: mv.number(), code, target, child };
                         if let Some(bad) = self.meet(next, Some((at, taken))) {
                             return Ok(Some(bad));
                         }
@@ -251,27 +254,25 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
     }
 
     /// The run to a marking of the search from below.
-    fn unfold(&self, last: usize) -> Run {
+    fn unfold(&mut self, last: usize) -> Run {
         let mut path = Vec::new();
         let mut at = last;
         while let Some((parent, taken)) = &self.met[at].parent {
-            path.push(taken);
+            path.push(*taken);
             at = *parent;
         }
-        let tokens = &self.population.tokens;
+        let tokens = &mut self.population.tokens;
         let system = tokens.system();
         let memory = self.population.memories.get(self.met[at].marking.memory).to_vec();
         let mut steps = Vec::new();
-        let mut add = |thread: usize, actions: &[Action]| {
+        let mut add = |thread: usize, actions: Vec<Action>| {
             let thread = ThreadId::from_index(thread);
-            steps.extend(actions.iter().map(|&action| Step { thread, action }));
+            steps.extend(actions.into_iter().map(|action| Step { thread, action }));
         };
         // All threads by number, with the thread state each is in.
         let mut threads = self.met[at].marking.named.clone();
         for (thread, instance) in system.instances.iter().enumerate() {
-            let starts = tokens.known_starts(instance.role);
-            let leap = starts.iter().find(|leap| leap.target == threads[thread]).expect("it started here");
-            add(thread, &leap.actions);
+            add(thread, tokens.steps_from_start(instance.role, threads[thread]).steps);
         }
         for taken in path.into_iter().rev() {
             let thread = match taken.actor {
@@ -282,14 +283,18 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
                     instances + position.expect("some thread is in this thread state")
                 }
             };
-            add(thread, &taken.leap.actions);
-            threads[thread] = taken.leap.target;
-            if let Some(child) = &taken.child {
-                add(threads.len(), &child.actions);
-                threads.push(child.target);
+            let mv = tokens.numbered(taken.mv);
+            add(thread, vec![mv.action]);
+            add(thread, tokens.steps_after(&mv, taken.code, OneWay, &taken.target).steps);
+            threads[thread] = taken.target.local;
+            if let (Some(child), Some(local)) = (taken.target.mark, taken.child) {
+                if child.wakes == Wakes::AtOnce {
+                    add(threads.len(), tokens.steps_from_start(child.role, local).steps);
+                }
+                threads.push(local);
             }
         }
-        until_bad(tokens.machine(), Run { memory, steps })
+        until_bad(tokens.machine.machine, Run { memory, steps })
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) mod oracle;
 mod tests;
 pub(crate) mod unroll;
 
-use crate::attacks::{find, pool};
+use crate::attacks::find;
 use crate::expand::Question;
 use crate::search::Effort;
 use draft::{Built, Draft};
@@ -32,6 +32,7 @@ use palisade_engine::{
 use palisade_memory::{Machine, Model};
 use palisade_program::describe;
 use palisade_program::running::CodeId;
+use palisade_search::pool;
 use palisade_trace::{Run, until_bad};
 use rustc_hash::FxHashSet;
 
@@ -94,6 +95,7 @@ impl Lazy {
             return unsupported("the lazy engine takes programs without procedures");
         }
         stats.set("states", 0);
+        stats.set("chain_steps", 0);
         stats.set("sc_queries", 0);
         stats.set("extensions", 0);
         let pool = pool(limits);
@@ -221,7 +223,9 @@ impl Series<'_> {
         };
         let mut counted = Stats::new();
         let found = self.lazy.sc.reach(machine, &self.analysis.task.options, &limits, &mut counted);
-        stats.add("states", counted.get("states").unwrap_or(0));
+        for name in ["states", "chain_steps"] {
+            stats.add(name, counted.get(name).unwrap_or(0));
+        }
         match found {
             Reached::Nothing => Ok(None),
             // What holds of R under SC says little about the program under TSO.

@@ -9,11 +9,13 @@
 
 use crate::search::Search;
 use crate::state::State;
-use crate::threads::{Letter, Move, Need, Node, Target, Threads, Way};
+use crate::threads::{Letter, Move, Target, Threads, Way};
 use crate::witness::{Kept, steps};
+use palisade_automata::on_demand::LocalId;
 use palisade_base::limits;
 use palisade_memory::Action;
 use palisade_program::running::{CellId, CodeId, EdgeId};
+use palisade_search::StateId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A sequence of instructions of one code to be put off.
@@ -31,9 +33,9 @@ const LONGEST: usize = 4_096;
 const OFTEN: u8 = 2;
 
 /// The sequences of the cycles that steps from these states close, those found by the search first.
-pub(crate) fn sequences(search: &mut Search<'_>, cycles: &[usize]) -> Vec<Sequence> {
+pub(crate) fn sequences(search: &mut Search<'_>, cycles: &[StateId]) -> Vec<Sequence> {
     // Per attacker, store and load: where the store was held back, and the steps from there.
-    let mut best: Vec<(Attacked, usize, Vec<Kept>)> = Vec::new();
+    let mut best: Vec<(Attacked, StateId, Vec<Kept>)> = Vec::new();
     for &last in cycles.iter().take(MOST_CYCLES) {
         let (path, kept) = steps(search, last);
         let Some(start) = kept.iter().position(|kept| kept.held) else { continue };
@@ -43,7 +45,7 @@ pub(crate) fn sequences(search: &mut Search<'_>, cycles: &[usize]) -> Vec<Sequen
         let Some(end) = own.iter().rposition(leaves) else { continue };
         let attacked = Attacked {
             attacker,
-            store: search.threads.local(own[0].mv.node).thread.top().location.0,
+            store: search.threads.local(own[0].mv.local).thread.top().location.0,
             load: edge(&own[end].mv),
         };
         let origin = path[start];
@@ -89,10 +91,10 @@ fn edge(mv: &Move) -> EdgeId {
 
 /// The instructions of some steps; of the last one only its first. `None` if they are in several procedures.
 fn sequence(threads: &mut Threads<'_>, own: &[Kept]) -> Option<Sequence> {
-    let code = threads.local(own[0].mv.node).thread.top().code;
+    let code = threads.local(own[0].mv.local).thread.top().code;
     let mut edges = Vec::new();
     for (index, kept) in own.iter().enumerate() {
-        let thread = &threads.local(kept.mv.node).thread;
+        let thread = &threads.local(kept.mv.local).thread;
         if thread.top().code != code || thread.frames.len() > 1 {
             return None;
         }
@@ -114,7 +116,7 @@ struct Walk<'w, 'a> {
     threads: &'w mut Threads<'a>,
     memory: &'w [u32],
     load: EdgeId,
-    visits: FxHashMap<Node, u8>,
+    visits: FxHashMap<LocalId, u8>,
     steps: usize,
 }
 
@@ -137,8 +139,8 @@ impl<'w, 'a> Walk<'w, 'a> {
         let Letter::Store(cell) = store.mv.letter else { return None };
         let target = store.to?;
         let mut walk: Vec<Kept> = vec![store.clone()];
-        let mut choices: Vec<Vec<Next>> = vec![self.nexts(target.node, &[(cell, target.write?)])?];
-        self.visits.insert(target.node, 1);
+        let mut choices: Vec<Vec<Next>> = vec![self.nexts(target.local, &[(cell, target.write()?)])];
+        self.visits.insert(target.local, 1);
         while let Some(open) = choices.last_mut() {
             limits::go_on();
             self.steps += 1;
@@ -148,7 +150,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             let Some(next) = open.pop() else {
                 choices.pop();
                 let done = walk.pop()?;
-                if let Some(visits) = done.to.and_then(|target| self.visits.get_mut(&target.node)) {
+                if let Some(visits) = done.to.and_then(|target| self.visits.get_mut(&target.local)) {
                     *visits -= 1;
                 }
                 continue;
@@ -158,13 +160,13 @@ impl<'w, 'a> Walk<'w, 'a> {
                 walk.push(kept);
                 return Some(walk);
             }
-            let visits = self.visits.entry(next.target.node).or_insert(0);
+            let visits = self.visits.entry(next.target.local).or_insert(0);
             if *visits >= OFTEN || walk.len() >= LONGEST {
                 continue;
             }
             *visits += 1;
             walk.push(kept);
-            let nexts = self.nexts(next.target.node, &next.held)?;
+            let nexts = self.nexts(next.target.local, &next.held);
             choices.push(nexts);
         }
         None
@@ -175,9 +177,9 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// What the attacker can do next; the load that ends the walk comes first, so that it is tried last.
-    fn nexts(&mut self, node: Node, held: &[(CellId, u32)]) -> Option<Vec<Next>> {
+    fn nexts(&mut self, local: LocalId, held: &[(CellId, u32)]) -> Vec<Next> {
         let way = Way::Attacking;
-        let moves = self.lookup(|threads| threads.moves(node, way).map(<[Move]>::to_vec))?;
+        let moves = self.threads.automaton.work_out_moves(local, way).to_vec();
         let mut found = Vec::new();
         for mv in moves {
             let own =
@@ -186,10 +188,10 @@ impl<'w, 'a> Walk<'w, 'a> {
                 Letter::Load(cell) => own(cell).unwrap_or(self.memory[palisade_base::Id::index(cell)]),
                 _ => 0,
             };
-            let targets = self.lookup(|threads| threads.targets(&mv, code, way).map(<[Target]>::to_vec))?;
-            for target in targets.into_iter().filter(|target| !target.faults) {
+            let targets = self.threads.automaton.work_out(&mv, code, way).to_vec();
+            for target in targets.into_iter().filter(|target| !target.mark.faults()) {
                 let mut held = held.to_vec();
-                if let (Letter::Store(cell), Some(code)) = (mv.letter, target.write) {
+                if let (Letter::Store(cell), Some(code)) = (mv.letter, target.write()) {
                     held.retain(|(other, _)| *other != cell);
                     held.push((cell, code));
                 }
@@ -197,18 +199,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             }
         }
         found.sort_by_key(|next| !self.is_end(next));
-        Some(found)
-    }
-
-    /// Looks something up, working it out if need be.
-    fn lookup<T>(&mut self, look: impl Fn(&Threads<'a>) -> Result<T, Need>) -> Option<T> {
-        match look(self.threads) {
-            Ok(found) => Some(found),
-            Err(need) => {
-                self.threads.supply(need);
-                look(self.threads).ok()
-            }
-        }
+        found
     }
 }
 

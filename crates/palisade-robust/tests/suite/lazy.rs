@@ -1,10 +1,13 @@
-//! The lazy engine against the brute-force interpreter: the suite every engine must pass.
+//! The lazy engine against the brute-force interpreter: the suite every engine must pass. And how its work grows.
 
+use palisade_base::Source;
 use palisade_conformance::Profile;
 use palisade_conformance::suite::{SuiteConfig, Unknown, check_classics, check_engine};
+use palisade_engine::{Engine, Limits, Options, Stats, Task, Threads};
 use palisade_explore::Explicit;
-use palisade_memory::Model;
+use palisade_memory::{Interlocked, Model};
 use palisade_robust::Lazy;
+use palisade_syntax::{Language, parse};
 
 const LAZY: Lazy = Lazy { sc: &Explicit };
 
@@ -32,4 +35,41 @@ fn random_programs_with_loops() {
 #[test]
 fn classics() {
     check_classics(&LAZY, config(&[], Unknown::Always));
+}
+
+/// Figure 9 of the paper: a loop of `length` stores that has to be delayed twice.
+fn delayed_loop(length: u32) -> String {
+    format!(
+        "shared x: 0..{length}; shared y: 0..1; \
+         process T1 {{ let r: 0..{length}; again: while r < {length} {{ x = r; r = r + 1; }} \
+         choose {{ r = 0; goto again; }} or {{ assume(y == 0); }} goal: skip; }} \
+         process T2 {{ y = 1; assume(x == 1); assume(x == 0); goal: skip; }} \
+         forbid T1@goal && T2@goal;"
+    )
+}
+
+fn stats(text: &str, jobs: usize) -> Stats {
+    let program = parse(Language::Pal, &Source::new("test.pal", text)).expect("it is well formed").program;
+    let interlocked = Interlocked::default();
+    let options = Options::default();
+    let task =
+        Task { program: &program, threads: Threads::Declared, model: Model::Tso, interlocked, options };
+    let outcome = LAZY.check(&task.analysis(), &Limits::unlimited(jobs));
+    assert_eq!(outcome.word(), "unsafe", "{text}");
+    outcome.stats
+}
+
+/// The states grow like the square of the length, and so must the work. Here, chains of states with one successor lead into long circles, which were once walked by each of them.
+#[test]
+fn work_on_delayed_loops_grows_like_the_states() {
+    let per_state = |length| {
+        let stats = stats(&delayed_loop(length), 1);
+        let count = |name| stats.get(name).expect("it is counted") as f64;
+        (count("chain_steps") + count("states")) / count("states")
+    };
+    let (short, long) = (per_state(50), per_state(100));
+    assert!(long < 1.25 * short, "{short} steps per state, and {long} in a loop twice as long");
+    assert!(long < 16.0, "{long} steps per state");
+    let text = delayed_loop(60);
+    assert_eq!(stats(&text, 1), stats(&text, 3), "jobs make no difference");
 }

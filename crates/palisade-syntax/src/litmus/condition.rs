@@ -8,7 +8,7 @@ use super::lexer::{Sign, TokenKind};
 use super::parser::{Failed, Outcome, Parser};
 use super::test::{Atom, Condition, Location, Quantifier, Side};
 use crate::limits::MAX_NESTING;
-use palisade_base::{Diagnostic, Span};
+use palisade_base::{Diagnostic, Severity, Span};
 
 type Questions<'a> = (Vec<Location<'a>>, Option<Condition<'a>>, Option<(Quantifier, Condition<'a>, Span)>);
 
@@ -60,7 +60,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn question(&mut self) -> Outcome<Option<(Quantifier, Condition<'a>, Span)>> {
-        while self.eat(Sign::Trailer) {}
+        self.skip_trailers(Severity::Error);
         let start = self.span();
         let quantifier = match self.peek() {
             TokenKind::End => return Ok(None),
@@ -89,7 +89,7 @@ impl<'a> Parser<'a, '_> {
                 self.advance();
             }
         }
-        while self.eat(Sign::Trailer) {}
+        self.skip_trailers(Severity::Warning);
         if self.peek() != TokenKind::End {
             let message =
                 format!("expected the end of the test, found `{}`", super::parser::shown(self.here()));
@@ -97,6 +97,24 @@ impl<'a> Parser<'a, '_> {
             return self.fail(diagnostic.help("conditions are joined by `/\\` and `\\/`"));
         }
         Ok(Some((quantifier, condition, span)))
+    }
+
+    /// Skips `<<…>>`. One without `>>` goes on to the end of the text: an error if the question may be in it.
+    fn skip_trailers(&mut self, unfinished: Severity) {
+        while self.is(Sign::Trailer) {
+            if !self.here().ends_with(">>") {
+                let start = self.span().range().start;
+                let id = "unfinished-trailer";
+                let message = "`<<` without `>>`: everything after it is skipped";
+                let diagnostic = match unfinished {
+                    Severity::Error => Diagnostic::error(id, message),
+                    Severity::Warning => Diagnostic::warning(id, message),
+                };
+                let diagnostic = diagnostic.at(Span::new(start..start + 2), "");
+                self.report.push(diagnostic.help("add `>>` at the end of the remark"));
+            }
+            self.advance();
+        }
     }
 
     fn no_question<T>(&mut self) -> Outcome<T> {

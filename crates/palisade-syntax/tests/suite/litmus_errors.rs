@@ -46,6 +46,26 @@ fn remarks_in_code() {
     }
 }
 
+/// A remark without end that hides the question is an error; after the question it is read with a warning.
+#[test]
+fn remarks_without_end() {
+    let test = |end: &str| format!("X86 t\n{{ x=0; }}\nP0 ;\nMOV [x],$1 ;\n{end}");
+    check(&test("<<a exists (x=0)"), &[("unfinished-trailer", "<<")]);
+    check(&test("<<a>> <<b>\nexists (x=0)"), &[("unfinished-trailer", "<<")]);
+    for (end, warnings) in [
+        ("exists (x=0) <<a", 1),
+        ("exists (x=0) <<a>> <<b>", 1),
+        ("exists (x=0) <<", 1),
+        ("exists (x=0) <<a>> <<>>", 0),
+        ("<<a>> exists (x=0)", 0),
+    ] {
+        let source = Source::new("t.litmus", test(end));
+        let found = parse(Language::Litmus, &source).expect(end).warnings;
+        assert!(found.iter().all(|warning| warning.id == "unfinished-trailer"), "{end}: {found:#?}");
+        assert_eq!(found.len(), warnings, "{end}: {found:#?}");
+    }
+}
+
 #[test]
 fn all_errors_at_once() {
     check(

@@ -236,7 +236,7 @@ fn requests() {
     });
 }
 
-/// The stop flag of the limits is looked at by everybody who may take long: nothing to be spoiled here.
+/// Everything that may take long looks at the stop flag of its limits.
 #[test]
 fn a_stopped_budget_stops_the_checker_of_proofs() {
     let input = program("mutex/dekker_simple.fenced.pal");

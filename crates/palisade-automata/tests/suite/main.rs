@@ -1,0 +1,4 @@
+//! Threads as automata.
+
+mod merge;
+mod on_demand;

@@ -1,0 +1,350 @@
+//! Breadth-first search over packed states, in batches, on all cores.
+//!
+//! *What is absent.* A state is a few machine words. What they mean, what its successors are and what is searched for
+//! is up to [`Expand`].
+//!
+//! *How.* A level of the search is taken in batches. In a *round*, the states of a batch are expanded with the tables
+//! of the expander as they are. Then what the tables lacked is supplied (by one host thread, in a fixed order), and
+//! the states that had to wait, or whose partial successors turned out to be old, are taken again. Expansion and
+//! insertion are separate phases: while states are expanded nothing is written, and each shard of the visited set is
+//! filled by one host thread.
+//!
+//! *No thread is ignored forever.* A state may be expanded in [part](Wanted::Part) only if the search gets from it, by
+//! such parts alone, to a state that is expanded fully: whatever another thread can do is then done there. Each
+//! waiting state has a *rank*. Two conditions see to it:
+//! 1. at least one successor of a state expanded in part is met for the first time, or waits in the next level (the
+//!    queue proviso of Bošnački and Holzmann for breadth-first search). That successor gets a rank greater than the
+//!    state's, if it has no greater one already;
+//! 2. a state whose rank is [`PATIENCE`] is expanded fully. Successors of fully expanded states have rank 0, unless a
+//!    state expanded in part raises it.
+//!
+//! By 1, following those successors the rank grows with each level; by 2, it cannot grow forever. In a finite state
+//! space 1 alone would do: some state is expanded last. In an infinite one there need not be a last one: a thread that
+//! counts up a register has a new state with every step.
+//!
+//! *Guarantee.* Whatever is searched for and reachable is met after finitely many levels, or something else that is
+//! searched for before it; this holds for infinite state spaces, too. Numbers of states, parents and what is found do
+//! not depend on the number of jobs: in each shard, insertions happen in the order of the batch. What is found has the
+//! least depth.
+//!
+//! *Invariants*
+//! 1. A state is in the visited set once, in the shard of its hash ([`Visited::check_invariants`]).
+//! 2. A parent was visited before its child (the same).
+//! 3. Every state that waits for the next level has a rank (a `debug_assert!` where states are inserted).
+
+mod round;
+mod visited;
+
+pub use visited::{Shards, StateId, Visited, hash};
+
+use palisade_base::limits;
+use palisade_engine::{Exhausted, Limits, Pace};
+use round::{Chunk, Level, Phases, Turn};
+use std::ops::AddAssign;
+use visited::Inserted;
+
+/// How many states in a row may be expanded in part. Small, so that no thread waits long for its turn; but hardly any
+/// program does so much in a row that concerns no other thread.
+pub const PATIENCE: u16 = 32;
+
+/// Which successors of a state are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wanted {
+    /// A sufficient part, if there is one.
+    Part,
+    /// All.
+    All,
+}
+
+/// What came of an expansion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Expansion {
+    /// All successors were given.
+    All,
+    /// A sufficient part was given; it counts only if the search goes on from it.
+    Part,
+    /// The tables lack something. What was given does not count.
+    Missing,
+}
+
+/// When a search finds what it searches for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Finds {
+    /// States, when they are inserted.
+    States,
+    /// Steps, when the state before them is expanded. All that are found in one round are found together, and nothing
+    /// of that round is inserted before.
+    Steps,
+}
+
+/// The successors of a state, one after the other.
+#[derive(Default)]
+pub struct Successors<T> {
+    /// Their words.
+    pub words: Vec<u64>,
+    /// What each of them counts if it is new; nothing for those that are missing at the end.
+    pub weights: Vec<u16>,
+    /// Whether a step of the state was found that is searched for.
+    pub found: bool,
+    /// What is counted besides.
+    pub tally: T,
+}
+
+impl<T> Successors<T> {
+    fn clear(&mut self) {
+        self.words.clear();
+        self.weights.clear();
+        self.found = false;
+    }
+
+    /// The successors, of so many words each, with what they count.
+    fn iter(&self, words: usize) -> impl Iterator<Item = (&[u64], u16)> {
+        let weights = self.weights.iter().copied().chain(std::iter::repeat(0));
+        self.words.chunks_exact(words).zip(weights)
+    }
+}
+
+/// What is searched.
+pub trait Expand: Sync {
+    /// Something that the tables lack.
+    type Need: Ord + Send + Sync;
+    /// Why the search cannot go on.
+    type Halt: Send + Sync;
+    /// What is counted besides.
+    type Tally: Default + Send + Sync + AddAssign;
+
+    /// When something is found.
+    const FINDS: Finds;
+
+    /// Appends the successors of a state, and pushes what the tables lack for it.
+    fn expand(
+        &self,
+        state: &[u64],
+        wanted: Wanted,
+        successors: &mut Successors<Self::Tally>,
+        needs: &mut Vec<Self::Need>,
+    ) -> Result<Expansion, Self::Halt>;
+
+    /// Whether sufficient parts of successors are wanted.
+    fn wants_parts(&self) -> bool {
+        false
+    }
+
+    /// Whether a new state is one that is searched for.
+    fn is_goal(&self, _state: &[u64]) -> bool {
+        false
+    }
+
+    /// Takes note of what was counted in a round, and of the weight of all states that were new.
+    fn count(&mut self, tally: Self::Tally, weight_of_new: u64);
+
+    /// Reports progress, after each batch.
+    fn report(&self, counters: &Counters);
+
+    /// Adds to the tables what they lack.
+    fn supply(&mut self, need: Self::Need);
+
+    /// Whether the search can go on with the tables as they are.
+    fn check(&self) -> Result<(), Self::Halt>;
+
+    /// Roughly how much memory the tables take.
+    fn bytes(&self) -> u64;
+}
+
+/// How a search ended.
+pub enum End<H> {
+    /// All reachable states were visited, and nothing was found.
+    Clean,
+    /// These states, or steps from them, in the order of their numbers.
+    Found(Vec<StateId>),
+    /// The search cannot go on.
+    Halted(H),
+    /// The limits ran out.
+    Exhausted(Exhausted),
+}
+
+/// What a search counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    /// States visited.
+    pub states: u64,
+    /// Steps between them.
+    pub transitions: u64,
+    /// Levels.
+    pub depth: u64,
+    /// Memory for states and tables.
+    pub bytes: u64,
+}
+
+/// What a search may use.
+#[derive(Clone, Copy)]
+pub struct Effort<'e> {
+    /// When to give up.
+    pub limits: &'e Limits,
+    /// The host threads, if there are several.
+    pub pool: Option<&'e rayon::ThreadPool>,
+    /// States per batch: enough to keep all cores busy between phases.
+    pub batch: usize,
+}
+
+/// Host threads, if more than one may be used.
+pub fn pool(limits: &Limits) -> Option<rayon::ThreadPool> {
+    let jobs = limits.jobs();
+    (jobs > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(jobs).build().ok()).flatten()
+}
+
+/// Which of the states are wanted that have a step that is searched for; if none, the search goes on.
+pub type Choose<'c, E> = &'c mut dyn FnMut(&mut E, &mut Visited, Vec<StateId>) -> Vec<StateId>;
+
+/// A search.
+pub struct Search<'s> {
+    effort: Effort<'s>,
+    visited: Visited,
+    counters: Counters,
+    pace: Pace,
+    found: Option<StateId>,
+}
+
+impl<'s> Search<'s> {
+    /// A search that fills a visited set.
+    pub fn new(visited: Visited, effort: Effort<'s>) -> Search<'s> {
+        Search { effort, visited, counters: Counters::default(), pace: Pace::new(), found: None }
+    }
+
+    /// The states visited.
+    pub fn visited(&self) -> &Visited {
+        &self.visited
+    }
+
+    /// The states visited, after the search.
+    pub fn into_visited(self) -> Visited {
+        self.visited
+    }
+
+    /// What was counted so far.
+    pub fn counters<E: Expand>(&mut self, expand: &E) -> Counters {
+        self.measure(expand);
+        self.counters
+    }
+
+    /// Adds an initial state.
+    pub fn begin<E: Expand>(&mut self, expand: &E, state: &[u64]) -> Result<(), End<E::Halt>> {
+        let visited = &mut self.visited;
+        let limits = self.effort.limits;
+        limits.check_often(&mut self.pace, || visited.bytes()).map_err(End::Exhausted)?;
+        let hash = hash(state);
+        let shard = visited.numbering().shard_of(hash);
+        match visited.shards[shard].insert(hash, state, StateId::NONE) {
+            Inserted::New(position) if expand.is_goal(state) => {
+                let id = visited.numbering().id(shard, position);
+                self.found = Some(self.found.map_or(id, |old| old.min(id)));
+            }
+            Inserted::New(_) | Inserted::Known(_) => {}
+            Inserted::Full => return Err(End::Exhausted(Exhausted::Memory(limits.memory()))),
+        }
+        Ok(())
+    }
+
+    /// Searches all states that are reachable from the initial ones.
+    pub fn run<E: Expand>(&mut self, expand: &mut E, choose: Choose<'_, E>) -> End<E::Halt> {
+        let end = self.search(expand, choose).unwrap_or_else(|end| end);
+        self.measure(expand);
+        if cfg!(debug_assertions) {
+            self.visited.check_invariants();
+        }
+        end
+    }
+
+    fn measure<E: Expand>(&mut self, expand: &E) {
+        self.counters.states = self.visited.len();
+        self.counters.bytes = self.visited.bytes() + expand.bytes();
+    }
+
+    fn search<E: Expand>(
+        &mut self,
+        expand: &mut E,
+        choose: Choose<'_, E>,
+    ) -> Result<End<E::Halt>, End<E::Halt>> {
+        if let Some(found) = self.found {
+            return Ok(End::Found(vec![found]));
+        }
+        let Effort { limits, batch, .. } = self.effort;
+        let mut chunks = Vec::new();
+        let numbering = self.visited.numbering();
+        let mut start = vec![0; self.visited.shards.len()];
+        let mut ranks: Vec<Vec<u16>> = self.visited.lens().iter().map(|&len| vec![0; len as usize]).collect();
+        loop {
+            let end = self.visited.lens();
+            if start == end {
+                return Ok(End::Clean);
+            }
+            let mut level = Level { end, ranks: vec![Vec::new(); start.len()] };
+            let ends = level.end.clone();
+            let waiting = (0..start.len()).flat_map(|shard| {
+                let waiting = (start[shard]..ends[shard]).zip(&ranks[shard]);
+                waiting.map(move |(position, &rank)| (numbering.id(shard, position as usize), rank))
+            });
+            let parts = expand.wants_parts();
+            let turns = waiting.map(|(id, rank)| {
+                let in_part = parts && rank < PATIENCE;
+                Turn { id, rank, wanted: if in_part { Wanted::Part } else { Wanted::All } }
+            });
+            let mut turns = turns.peekable();
+            while turns.peek().is_some() {
+                let mut round: Vec<Turn> = turns.by_ref().take(batch).collect();
+                while !round.is_empty() {
+                    round = self.take_round(expand, choose, &round, &mut level, &mut chunks)?;
+                }
+                self.measure(expand);
+                expand.report(&self.counters);
+                limits.check(self.counters.bytes).map_err(End::Exhausted)?;
+                limits.check_work(self.counters.states).map_err(End::Exhausted)?;
+            }
+            self.counters.depth += 1;
+            start = ends;
+            ranks = level.ranks;
+        }
+    }
+
+    /// One round. The states that must be taken again.
+    fn take_round<E: Expand>(
+        &mut self,
+        expand: &mut E,
+        choose: Choose<'_, E>,
+        round: &[Turn],
+        level: &mut Level,
+        chunks: &mut Vec<Chunk<E>>,
+    ) -> Result<Vec<Turn>, End<E::Halt>> {
+        let phases = Phases { effort: self.effort, visited: &mut self.visited, level, round };
+        let outcome = phases.run(expand, choose, chunks);
+        self.counters.transitions += outcome.transitions;
+        if !outcome.found.is_empty() {
+            return Err(End::Found(outcome.found));
+        }
+        if let Some(halt) = outcome.halt {
+            return Err(End::Halted(halt));
+        }
+        if let Some(what) = outcome.exhausted {
+            return Err(End::Exhausted(what));
+        }
+        self.supply(expand, outcome.needs)?;
+        Ok(outcome.again)
+    }
+
+    /// Supplies what the tables lacked, in a fixed order. Some threads do much between two accesses, so that this may
+    /// take a while.
+    fn supply<E: Expand>(&self, expand: &mut E, mut needs: Vec<E::Need>) -> Result<(), End<E::Halt>> {
+        needs.sort_unstable();
+        needs.dedup();
+        let limits = self.effort.limits;
+        limits.check(self.counters.bytes).map_err(End::Exhausted)?;
+        let supply = || {
+            needs.into_iter().for_each(|need| {
+                limits::go_on();
+                expand.supply(need);
+            });
+        };
+        limits.within(supply).map_err(End::Exhausted)?;
+        expand.check().map_err(End::Halted)
+    }
+}
