@@ -50,7 +50,7 @@ forbid count(P@cs) >= 2;
 }
 
 /// Lamport's first fast algorithm, as in figure 7 of "Lazy TSO reachability". A thread that was overtaken but
-/// still owns `y` would have to wait for the others for some time. Here it gives up instead.
+/// still owns `y` would have to wait for the others for some time. Here it is stuck instead.
 pub fn lamport_fast_1(threads: u32) -> String {
     let template = r#"
 // Lamport's first fast mutex algorithm for $N threads.
