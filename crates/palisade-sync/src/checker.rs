@@ -5,7 +5,7 @@ use crate::runtime::schedule::Schedule;
 use crate::runtime::session::Session;
 use crate::runtime::state::{End, Failure};
 use crate::runtime::strategy::{Follow, Strategy};
-use crate::runtime::{Ran, execute};
+use crate::runtime::{Finished, execute};
 use palisade_dpor::{Executions, Limits, Recording, Request, explore_executions, explore_preemptions};
 use palisade_memory::{Interlocked, Model};
 use palisade_monitor::{Monitor, Violation};
@@ -142,8 +142,8 @@ impl Checker {
     pub fn check(&self, code: impl Fn() + Send + Sync + 'static) -> Outcome {
         let code: Arc<dyn Fn() + Send + Sync> = Arc::new(code);
         match self.strategy {
-            Exhaustive => self.all(&code),
-            Random | Pct { .. } => self.some(&code),
+            Exhaustive => self.search(&code),
+            Random | Pct { .. } => self.sample(&code),
         }
     }
 
@@ -154,11 +154,11 @@ impl Checker {
         let strategy = Strategy::Follow(Follow::new(schedule.0.clone(), Vec::new(), true));
         let mut tally = Tally::new(self);
         let ran = execute(&code, strategy, Session::default(), false, self.steps, self.watch);
-        tally.take(&ran, None);
+        tally.add(&ran, None);
         tally.outcome(ran.state.session, Coverage::Sampled)
     }
 
-    fn some(&self, code: &Arc<dyn Fn() + Send + Sync>) -> Outcome {
+    fn sample(&self, code: &Arc<dyn Fn() + Send + Sync>) -> Outcome {
         let mut tally = Tally::new(self);
         let mut session = Session::default();
         let mut longest = 64;
@@ -170,7 +170,7 @@ impl Checker {
             };
             let ran = execute(code, strategy, session, false, self.steps, self.watch);
             longest = longest.max(ran.state.schedule.0.len());
-            let fine = tally.take(&ran, Some(seed));
+            let fine = tally.add(&ran, Some(seed));
             session = ran.state.session;
             if !fine {
                 break;
@@ -180,7 +180,7 @@ impl Checker {
         tally.outcome(session, Coverage::Sampled)
     }
 
-    fn all(&self, code: &Arc<dyn Fn() + Send + Sync>) -> Outcome {
+    fn search(&self, code: &Arc<dyn Fn() + Send + Sync>) -> Outcome {
         let mut session = Session::default();
         let mut restarts = 0;
         loop {
@@ -266,7 +266,7 @@ impl Tally<'_> {
     }
 
     /// Adds an execution. Returns false if it failed whatever the memory model.
-    fn take(&mut self, ran: &Ran, seed: Option<u64>) -> bool {
+    fn add(&mut self, ran: &Finished, seed: Option<u64>) -> bool {
         self.executions += 1;
         self.steps += ran.state.schedule.0.len() as u64;
         self.events += ran.state.events.len() as u64;
@@ -288,7 +288,7 @@ impl Tally<'_> {
         false
     }
 
-    fn monitor(&mut self, ran: &Ran, seed: Option<u64>) {
+    fn monitor(&mut self, ran: &Finished, seed: Option<u64>) {
         let mut monitor = Monitor::new(self.checker.interlocked);
         monitor.take_all(&ran.state.events);
         let mut any = false;
@@ -339,7 +339,7 @@ struct Runner<'a> {
     checker: &'a Checker,
     code: &'a Arc<dyn Fn() + Send + Sync>,
     session: Session,
-    ran: Option<Ran>,
+    ran: Option<Finished>,
     /// Whether a loop turned out not to be a wait.
     not_a_wait: bool,
 }
@@ -365,7 +365,7 @@ impl Runner<'_> {
     fn explore(&mut self, tally: &mut Tally<'_>, limits: Limits, preemptions: Option<usize>) -> Coverage {
         let mut visit = |runner: &mut Runner<'_>| {
             let ran = runner.ran.as_ref().expect("there was a run");
-            let fine = tally.take(ran, None);
+            let fine = tally.add(ran, None);
             if fine && !runner.not_a_wait { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let mut bounds = Vec::new();

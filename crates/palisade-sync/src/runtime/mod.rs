@@ -40,7 +40,7 @@ pub struct Here {
 }
 
 /// The payload with which threads are unwound when their execution is over.
-struct Over;
+struct ExecutionOver;
 
 thread_local! {
     static HERE: RefCell<Option<Here>> = const { RefCell::new(None) };
@@ -114,7 +114,7 @@ impl Here {
 
     /// Unwinds the thread, or lets it continue to unwind.
     pub fn unwind<R>(&self) -> Option<R> {
-        if std::thread::panicking() { None } else { panic::resume_unwind(Box::new(Over)) }
+        if std::thread::panicking() { None } else { panic::resume_unwind(Box::new(ExecutionOver)) }
     }
 
     /// Records an event for the monitors between steps.
@@ -145,7 +145,7 @@ pub fn body<T>(here: Here, code: impl FnOnce() -> T) -> Result<T, Option<Box<dyn
     };
     let result = if began { panic::catch_unwind(AssertUnwindSafe(code)).map_err(Some) } else { Err(None) };
     let result = match result {
-        Err(Some(payload)) if payload.is::<Over>() => Err(None),
+        Err(Some(payload)) if payload.is::<ExecutionOver>() => Err(None),
         Err(Some(payload)) => {
             let (message, place) =
                 PANIC.with(|panic| panic.borrow_mut().take()).unwrap_or_else(|| (message(&*payload), None));
@@ -195,7 +195,7 @@ fn message(payload: &(dyn Any + Send)) -> String {
 
 /// The result of an execution.
 #[derive(Debug)]
-pub struct Ran {
+pub struct Finished {
     pub end: End,
     pub state: State,
 }
@@ -223,7 +223,7 @@ pub fn execute(
     records: bool,
     most_steps: usize,
     watch: Duration,
-) -> Ran {
+) -> Finished {
     static EPOCHS: AtomicU64 = AtomicU64::new(1);
     keep_panics();
     let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed);
@@ -266,5 +266,5 @@ pub fn execute(
     if !silent {
         main.join().expect("the first thread catches panics");
     }
-    Ran { end: finished.end.take().unwrap_or(End::Complete), state: finished }
+    Finished { end: finished.end.take().unwrap_or(End::Complete), state: finished }
 }
