@@ -37,7 +37,7 @@ pub(crate) fn run(shared: &Arc<Shared>, question: Question, connection: &TcpStre
     let mut stream = Stream::begin(&mut out)?;
     let mut told_ahead = None;
     let entered = shared.pool.enter(|ahead| {
-        if listens(connection).is_err() || shared.stop.load(Ordering::Relaxed) {
+        if check_connected(connection).is_err() || shared.stop.load(Ordering::Relaxed) {
             return false;
         }
         let news = told_ahead != Some(ahead);
