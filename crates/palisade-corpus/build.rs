@@ -1,10 +1,10 @@
-//! Puts the programs of `corpus/` into the library, so that they are there wherever the library is.
+//! Embeds the programs of `corpus/` in the library, so that they are available wherever the library is used.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// The endings of programs.
+/// The file extensions of programs.
 const LANGUAGES: [&str; 4] = ["pal", "rmm", "litmus", "trencher"];
 
 fn main() {
@@ -13,7 +13,7 @@ fn main() {
     let mut files = Vec::new();
     collect(&corpus, &mut files);
     let name = |file: &PathBuf| {
-        let name = file.strip_prefix(&corpus).expect("it is below the folder");
+        let name = file.strip_prefix(&corpus).expect("the file is below the corpus folder");
         name.to_str().expect("a plain name").replace('\\', "/")
     };
     let mut names: Vec<String> = files.iter().map(name).collect();
@@ -28,12 +28,12 @@ fn main() {
     }
     code.push(']');
     let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("texts.rs");
-    fs::write(out, code).expect("cargo's folder can be written");
+    fs::write(out, code).expect("the output folder is writable");
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     println!("cargo::rerun-if-changed={}", folder.display());
-    for entry in fs::read_dir(folder).expect("the corpus is there") {
+    for entry in fs::read_dir(folder).expect("the corpus folder exists") {
         let path = entry.expect("the folder can be read").path();
         if path.is_dir() {
             collect(&path, files);

@@ -1,26 +1,26 @@
-//! Diagnostics as values: what is wrong, where, and how to mend it. Rendering is `palisade-report`'s work.
+//! Diagnostics as values: what is wrong, where, and how to fix it. `palisade-report` renders them.
 
 use crate::Span;
 
-/// How bad it is.
+/// How serious a diagnostic is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Severity {
-    /// The program is taken, but something about it is suspicious.
+    /// The program is accepted, but something about it is suspicious.
     Warning,
     /// The program is refused.
     Error,
 }
 
-/// A place in the source with what there is to say about it. An empty text just points.
+/// A place in the source with a text about it. An empty text only marks the place.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Label {
-    /// Where.
+    /// The place.
     pub span: Span,
-    /// What.
+    /// What there is to say about it.
     pub text: String,
 }
 
-/// One thing that is wrong with an input.
+/// One problem with an input.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Diagnostic {
     /// Stable name, in kebab case, e.g. `unknown-name`. Scripts and documentation refer to it.
@@ -31,7 +31,7 @@ pub struct Diagnostic {
     pub message: String,
     /// The first label is the primary place; the others give context.
     pub labels: Vec<Label>,
-    /// How to mend it.
+    /// How to fix it.
     pub help: Option<String>,
 }
 
@@ -52,13 +52,13 @@ impl Diagnostic {
         self
     }
 
-    /// Says how to mend it.
+    /// Adds advice on how to fix the problem.
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(help.into());
         self
     }
 
-    /// Whether this refuses the program.
+    /// Whether the program is refused because of this.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }

@@ -1,4 +1,5 @@
-//! Typed indices. Each kind of index is its own type, so that a thread can never be taken for a register.
+//! Typed indices. Each kind of index has its own type, so that a thread id can never be used as a register
+//! id.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,7 +13,7 @@ pub trait Id: Copy + Eq + fmt::Debug {
     fn index(self) -> usize;
 }
 
-/// A number where no type of its own is worth it.
+/// A plain number, where a separate type is not worth it.
 impl Id for u32 {
     fn from_index(index: usize) -> Self {
         u32::try_from(index).expect("more than 2^32 items of one kind")

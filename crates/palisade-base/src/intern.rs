@@ -1,11 +1,11 @@
-//! Things by number: equal things get the same id, in the order in which they are met first.
+//! Interning: equal items get the same id. Ids are assigned in the order in which items are first seen.
 
 use crate::{Id, IdVec};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 use std::rc::Rc;
 
-/// A table of things without duplicates.
+/// A table of items without duplicates.
 #[derive(Debug)]
 pub struct Interner<I, T> {
     ids: FxHashMap<Rc<T>, I>,
@@ -24,7 +24,7 @@ impl<I: Id, T: Eq + Hash> Interner<I, T> {
         Interner { ids: FxHashMap::default(), items: IdVec::new() }
     }
 
-    /// The id of a thing.
+    /// The id of an item. A new item gets the next id.
     pub fn id(&mut self, item: T) -> I {
         if let Some(&id) = self.ids.get(&item) {
             return id;
@@ -35,22 +35,22 @@ impl<I: Id, T: Eq + Hash> Interner<I, T> {
         id
     }
 
-    /// The thing with an id.
+    /// The item with an id.
     pub fn get(&self, id: I) -> &Rc<T> {
         &self.items[id]
     }
 
-    /// How many there are.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All of them.
+    /// All items, by id.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.items.iter().map(Rc::as_ref)
     }

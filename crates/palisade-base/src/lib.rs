@@ -1,4 +1,4 @@
-//! What every other crate is built from: typed ids, places in a source text, diagnostics as values, and limits on work.
+//! The basis of all other crates: typed ids, source positions, diagnostics as values, and limits on work.
 //!
 //! Nothing here knows what a program is, and nothing here prints.
 

@@ -1,13 +1,19 @@
 //! Stopping work that takes too long, wherever it is.
 //!
-//! *Problem.* Reading, lowering, analysing and printing a program can take as long as searching it, and such code has nothing sensible to answer when time or memory runs out.
+//! *Problem.* Reading, lowering, analysing and printing a program can take as long as searching it. Such code
+//! has no sensible partial answer when time or memory runs out.
 //!
-//! *How.* [`within`] starts work under limits. Loops in that work call [`go_on`], which is cheap enough for inner loops: it looks at the clock about once per millisecond.
-//! Code about to allocate a lot asks [`room_for`] first. When a limit is exceeded, both leave the work by unwinding, and [`within`] returns what ran out. This is no panic: no hook runs,
-//! and no message is printed. Without limits, and on other threads than the one that called [`within`], both do nothing.
+//! *How.* [`within`] runs work under limits. Loops in that work call [`go_on`], which is cheap enough for
+//! inner loops: it reads the clock about once per millisecond. Code that is about to allocate a lot calls
+//! [`room_for`] first. When a limit is exceeded, both leave the work by unwinding, and [`within`] returns
+//! what ran out. This is not a panic: no hook runs and no message is printed. Without limits, and on threads
+//! other than the one that called [`within`], both do nothing.
 //!
-//! *Invariants.* (1) Work under limits shares nothing it changes with work outside, except through locks that ignore poisoning. (2) Code that can give a partial answer does not
-//! rely on this: it asks its limits directly, and reports what it has found out.
+//! *Invariants.*
+//! 1. Work under limits shares no mutable state with work outside, except through locks that ignore
+//!    poisoning.
+//! 2. Code that can give a partial answer does not rely on this mechanism. It asks its limits directly and
+//!    reports its results so far.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -19,11 +25,11 @@ use std::time::{Duration, Instant};
 /// What ran out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Exhausted {
-    /// The time given.
+    /// The time limit.
     Time(Duration),
-    /// The memory given, in bytes.
+    /// The memory limit, in bytes.
     Memory(u64),
-    /// The states or configurations given.
+    /// The limit on states or configurations.
     Work(u64),
     /// A request to stop, such as Ctrl-C.
     Stopped,
@@ -44,25 +50,25 @@ impl fmt::Display for Exhausted {
 
 /// Limits on work.
 pub trait Limited {
-    /// Whether to go on, if so many bytes more are needed at once.
+    /// Whether work may continue and allocate this many more bytes at once.
     fn allows(&self, more_bytes: u64) -> Result<(), Exhausted>;
 }
 
-/// Smaller requests are not asked about.
-const WORTH_ASKING: u64 = 1 << 20;
+/// Smaller allocations are not checked in advance.
+const MIN_CHECKED_ALLOCATION: u64 = 1 << 20;
 
-/// What leaves the work.
-struct Left(Exhausted);
+/// The payload that unwinds out of the work.
+struct Unwinding(Exhausted);
 
 thread_local! {
     static LIMITS: RefCell<Option<Rc<dyn Limited>>> = const { RefCell::new(None) };
     static PACE: Cell<Option<Pace>> = const { Cell::new(None) };
 }
 
-/// How often to ask: about once per millisecond, and the clock is looked at only now and then.
+/// How often to check the limits: about once per millisecond. The clock itself is read only now and then.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Calls until the next look at the clock, and between two looks.
+    /// Calls until the clock is read next, and calls between two readings.
     left: u16,
     every: u16,
     looked: Instant,
@@ -70,18 +76,18 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// More calls than this never lie between two looks: the next ones may take longer than the last ones.
+    /// The most calls between two readings of the clock: later calls may be further apart in time.
     const MOST_SKIPPED: u16 = 64;
     const SHORT: Duration = Duration::from_micros(100);
     const LONG: Duration = Duration::from_millis(2);
     const BETWEEN: Duration = Duration::from_micros(500);
 
-    /// Starts now. The first call is due.
+    /// Starts now. The first check is due immediately.
     pub fn new() -> Pace {
         Pace { left: 0, every: 0, looked: Instant::now(), asked: None }
     }
 
-    /// Whether it is time to ask. Costs next to nothing if it is not.
+    /// Whether it is time to check the limits. Costs next to nothing if it is not.
     #[inline]
     pub fn is_due(&mut self) -> bool {
         match self.left.checked_sub(1) {
@@ -115,16 +121,17 @@ impl Default for Pace {
     }
 }
 
-/// Does work within limits, on this thread. If they are exceeded, what the work was changing is left as it was then, and must not be used.
+/// Does work within limits, on this thread. If they are exceeded, data that the work was changing may be
+/// inconsistent and must not be used.
 pub fn within<T>(limits: Rc<dyn Limited>, work: impl FnOnce() -> T) -> Result<T, Exhausted> {
     let _restore = Restore { limits: LIMITS.replace(Some(limits)), pace: PACE.replace(Some(Pace::new())) };
-    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast::<Left>() {
-        Ok(left) => left.0,
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast::<Unwinding>() {
+        Ok(unwinding) => unwinding.0,
         Err(panic) => resume_unwind(panic),
     })
 }
 
-/// Puts the limits around back in force.
+/// Restores the outer limits.
 struct Restore {
     limits: Option<Rc<dyn Limited>>,
     pace: Option<Pace>,
@@ -137,7 +144,8 @@ impl Drop for Restore {
     }
 }
 
-/// Goes on, or leaves the work if its limits are exceeded. For loops whose rounds take less than a millisecond.
+/// Continues, or leaves the work if its limits are exceeded. For loops whose iterations take less than a
+/// millisecond.
 #[inline]
 pub fn go_on() {
     if let Some(mut pace) = PACE.get() {
@@ -149,21 +157,23 @@ pub fn go_on() {
     }
 }
 
-/// Leaves the work if there is no room for so many bytes more. For code that is about to allocate them at once.
+/// Leaves the work if there is no room for this many more bytes. For code that is about to allocate them at
+/// once.
 pub fn room_for(bytes: u64) {
-    if bytes >= WORTH_ASKING {
+    if bytes >= MIN_CHECKED_ALLOCATION {
         ask(bytes);
     }
 }
 
-/// Leaves the work because of this.
+/// Leaves the work, for the given reason.
 pub fn leave(what: Exhausted) -> ! {
-    resume_unwind(Box::new(Left(what)))
+    resume_unwind(Box::new(Unwinding(what)))
 }
 
-/// The payload of a panic, for code that catches panics inside work under limits. Work that is being left goes on leaving.
+/// The payload of a panic, for code that catches panics inside work under limits. If the payload means that
+/// the work is being left, unwinding resumes.
 pub fn unless_leaving(payload: Box<dyn Any + Send>) -> Box<dyn Any + Send> {
-    if payload.is::<Left>() { resume_unwind(payload) } else { payload }
+    if payload.is::<Unwinding>() { resume_unwind(payload) } else { payload }
 }
 
 #[cold]
@@ -181,7 +191,7 @@ fn ask(bytes: u64) {
 mod tests {
     use super::*;
 
-    /// Allows so many questions, and so many bytes at once.
+    /// Allows this many checks, and this many bytes at once.
     struct Questions(Cell<u32>, u64);
 
     impl Limited for Questions {
@@ -205,13 +215,13 @@ mod tests {
     }
 
     #[test]
-    fn work_without_end_is_left() {
+    fn endless_work_is_left() {
         assert_eq!(within(questions(5), forever), Err(Exhausted::Stopped));
         assert_eq!(within(questions(5), || 7), Ok(7));
     }
 
     #[test]
-    fn without_limits_nothing_is_left() {
+    fn without_limits_work_is_never_left() {
         (0..1000).for_each(|_| go_on());
         room_for(u64::MAX);
         let elsewhere =
@@ -220,14 +230,14 @@ mod tests {
     }
 
     #[test]
-    fn room_is_asked_for_in_advance() {
+    fn room_is_checked_in_advance() {
         let ask = |bytes| within(questions(5), || room_for(bytes));
         assert_eq!(ask(1 << 30), Ok(()));
         assert_eq!(ask((1 << 30) + 1), Err(Exhausted::Memory(1 << 30)));
     }
 
     #[test]
-    fn the_innermost_limits_count_and_the_outer_ones_come_back() {
+    fn the_innermost_limits_apply_and_the_outer_ones_are_restored() {
         let outer = within(questions(1000), || {
             assert_eq!(within(questions(1), forever), Err(Exhausted::Stopped));
             assert_eq!(within(questions(1), || room_for(2 << 30)), Err(Exhausted::Memory(1 << 30)));
@@ -238,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn code_that_catches_panics_does_not_keep_work_from_being_left() {
+    fn code_that_catches_panics_does_not_prevent_leaving() {
         let caught =
             |work: fn()| within(questions(1), || catch_unwind(work).map_err(unless_leaving).is_err());
         assert_eq!(caught(forever), Err(Exhausted::Stopped));
@@ -246,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn panics_go_on() {
+    fn panics_pass_through() {
         let panic = catch_unwind(|| within(questions(1), || panic!("this is expected")));
         assert!(panic.is_err());
     }

@@ -1,4 +1,4 @@
-//! Source texts and places in them.
+//! Source texts and positions in them.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The place of what was never written, such as generated code.
+    /// The span of code that has no source text, such as generated code.
     pub const NONE: Span = Span { start: u32::MAX, end: u32::MAX };
 
     /// A span over a range of bytes.
@@ -20,7 +20,7 @@ impl Span {
         Span { start: clamp(range.start), end: clamp(range.end) }
     }
 
-    /// The smallest span that holds both.
+    /// The smallest span that contains both.
     pub fn to(self, other: Span) -> Span {
         match (self.is_none(), other.is_none()) {
             (true, _) => other,
@@ -46,7 +46,8 @@ fn clamp(byte: usize) -> u32 {
 
 /// Where a piece of a program was written.
 ///
-/// It takes no part in equality or hashing: two programs are equal when they say the same, wherever they say it.
+/// It is ignored by equality and hashing: two programs are equal if they have the same content, wherever it
+/// was written.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin(pub Span);
 
@@ -91,7 +92,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source with the name it is called by in messages (usually its path).
+    /// A source with the name that messages use for it (usually its path).
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Source {
         let text = text.into();
         let line_starts = std::iter::once(0)

@@ -2,8 +2,9 @@
 
 use crate::limits;
 
-/// The candidate nearest to `word`, if any is near enough to be a likely slip: at most one edit per three letters. An edit
-/// inserts, deletes or replaces a letter, or swaps two neighbours; the case of letters does not count.
+/// The candidate nearest to `word`, if one is near enough for a likely typo: at most one edit per three
+/// letters. An edit inserts, deletes or replaces a letter, or swaps two neighbours. The case of letters is
+/// ignored.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted: Vec<char> = word.to_lowercase().chars().take(LONGEST + 1).collect();
     if wanted.len() > LONGEST {
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn likely_slips_are_recognised() {
+    fn likely_typos_are_recognised() {
         let words = ["while", "await", "assert", "fence", "x"];
         let check = |word: &str, expected| assert_eq!(nearest(word, words), expected, "{word}");
         check("wihle", Some("while"));

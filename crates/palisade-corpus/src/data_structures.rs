@@ -1,15 +1,15 @@
-//! Programs of "Counter-example guided fence insertion under TSO" (Abdulla, Atig, Chen, Leonardsson and Rezine, TACAS 2012)
-//! that come in sizes.
+//! The programs of "Counter-example guided fence insertion under TSO" (Abdulla, Atig, Chen, Leonardsson and
+//! Rezine, TACAS 2012) that exist in several sizes.
 
 use crate::Fences;
 use crate::template::fill;
 
-/// Which producer and consumer.
+/// Which version of producer and consumer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Produces {
-    /// Figure 18: one item at a time. Wrong even under sequential consistency.
+    /// Figure 18: one item at a time. This is wrong even under sequential consistency.
     One,
-    /// Figure 19: two at a time, which are consumed one by one.
+    /// Figure 19: two items at a time, consumed one by one.
     Two,
 }
 
@@ -81,7 +81,7 @@ process Consumer {
     fill(template, Fences::None, &[("N", cells.to_string())])
 }
 
-/// Figure 21: a server that stores ever larger numbers, and a client that looks twice.
+/// Figure 21: a server that stores increasing numbers, and a client that reads twice.
 pub fn increasing_sequence(last: u32) -> String {
     let template = r#"
 // A server stores numbers that never decrease, each any number of times. A client reads twice.

@@ -1,11 +1,11 @@
-//! What is expected of the files of the corpus: `corpus/expected.tsv`.
+//! The expected verdicts of the files of the corpus: `corpus/expected.tsv`.
 
-/// Whether a program is right.
+/// Whether a program is safe.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Safety {
-    /// Nothing bad can happen.
+    /// No bad state is reachable.
     Safe,
-    /// Something bad can happen.
+    /// A bad state is reachable.
     Unsafe,
 }
 
@@ -19,7 +19,7 @@ impl Safety {
     }
 }
 
-/// What is expected under each model; `None` where nobody knows.
+/// The expected verdict under each model; `None` if it is not known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Verdicts {
     /// Sequential consistency.
@@ -35,16 +35,16 @@ pub struct Verdicts {
 pub struct Expectation {
     /// The file, relative to `corpus/`.
     pub file: &'static str,
-    /// What is expected.
+    /// The expected verdicts.
     pub verdicts: Verdicts,
-    /// Where this is known from.
+    /// How this is known.
     pub source: &'static str,
 }
 
 /// All lines, in the order of the file.
 ///
 /// # Panics
-/// If a line is not as it should be.
+/// If a line is malformed.
 pub fn expectations() -> Vec<Expectation> {
     let text = include_str!("../../../corpus/expected.tsv");
     let mut lines = text.lines();

@@ -8,15 +8,15 @@ use crate::mutex::{bakery, burns, filter_lock, lamport_fast, lamport_fast_1, szy
 use crate::{Fences, Safety, Verdicts};
 use std::ops::RangeInclusive;
 
-/// Programs that differ in size only.
+/// Programs that differ only in size.
 pub struct Family {
-    /// Its name.
+    /// The name of the family.
     pub name: String,
     /// Sizes small enough for tests.
     pub small: RangeInclusive<u32>,
     /// The program of a size, as `.pal`.
     pub program: Box<dyn Fn(u32) -> String>,
-    /// What is expected, whatever the size.
+    /// The expected verdicts, for every size.
     pub verdicts: Verdicts,
 }
 

@@ -1,10 +1,12 @@
-//! The programs of "Lazy TSO reachability" (Bouajjani, Calin, Derevenetc and Meyer, FASE 2015) that come in sizes.
+//! The programs of "Lazy TSO reachability" (Bouajjani, Calin, Derevenetc and Meyer, FASE 2015) that exist in
+//! several sizes.
 
 use crate::Fences;
 use crate::template::fill;
 use std::fmt::Write;
 
-/// Figure 8: store buffering with an N-branching diamond between the store and the load of each thread. N is at least 2.
+/// Figure 8: store buffering with a diamond of N branches between the store and the load of each thread. N is
+/// at least 2.
 pub fn diamond(branches: u32) -> String {
     let alternatives = |cell: &str| {
         let mut text = String::new();
@@ -12,7 +14,7 @@ pub fn diamond(branches: u32) -> String {
             let start = if i == 0 { "    choose {\n" } else { " or {\n" };
             let next = if i == 0 { 1 } else { (i + 1) % branches };
             write!(text, "{start}        assume(r == {i});\n        {cell} = {next};\n    }}")
-                .expect("strings take everything");
+                .expect("writing to a string succeeds");
         }
         text
     };

@@ -1,4 +1,4 @@
-//! Which members of families are kept as files.
+//! The members of families that are kept as files.
 
 use crate::Fences;
 use crate::data_structures::{Produces, increasing_sequence, producer_consumer};

@@ -1,10 +1,11 @@
-//! The corpus: programs of the literature with expected verdicts, and families of programs of any size.
+//! The corpus: programs from the literature with expected verdicts, and families of programs of any size.
 //!
-//! Files are in `corpus/` of the repository, one program each; `corpus/expected.tsv` says what is expected of them and why
-//! ([`expectations()`]). Programs that exist in many sizes are generated here by template ([`families()`]); the sizes that are also kept as files
-//! are listed in [`generated()`], and a test sees to it that the two agree.
+//! The files are in `corpus/` of the repository, one program each. `corpus/expected.tsv` gives their expected
+//! verdicts and how these are known ([`expectations()`]). Programs that exist in many sizes are generated
+//! here from templates ([`families()`]). Some sizes are also kept as files: [`generated()`] lists them, and a
+//! test checks that files and templates agree.
 //!
-//! The texts of all files are in the library ([`texts()`]). What is absent: nothing here runs or checks a program.
+//! The library contains the texts of all files ([`texts()`]). Nothing here runs or checks a program.
 
 pub mod data_structures;
 mod expected;
@@ -26,7 +27,7 @@ pub use texts::{text, texts};
 /// Whether a program has the fences that TSO needs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fences {
-    /// As the algorithm was published for sequential consistency.
+    /// As published for sequential consistency.
     None,
     /// With fences for TSO.
     Tso,

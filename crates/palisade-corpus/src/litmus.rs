@@ -1,7 +1,8 @@
-//! The classic litmus tests, repeated for ever: can every kind of thread get to the end of a round at the same time?
+//! The classic litmus tests, repeated forever: can every kind of thread reach the end of a round at the same
+//! time?
 //!
-//! *Source*: Abdulla et al., "A load-buffer semantics for total store ordering", LMCS 2018, Tables 1 and 2; the shapes are those of Alglave,
-//! Maranget and Tautschnig, "Herding cats", TOPLAS 2014.
+//! *Source*: Abdulla et al., "A load-buffer semantics for total store ordering", LMCS 2018, Tables 1 and 2.
+//! The shapes are those of Alglave, Maranget and Tautschnig, "Herding cats", TOPLAS 2014.
 
 use crate::Verdicts;
 use crate::expected::Safety::{Safe, Unsafe};
@@ -12,13 +13,13 @@ use std::fmt::Write;
 pub struct Shape {
     /// Its usual name.
     pub name: &'static str,
-    /// What it is about.
+    /// The name written out.
     pub what: &'static str,
-    /// The variables.
+    /// The shared variables.
     pub variables: &'static str,
-    /// The threads: what they do in a round.
+    /// For each kind of thread, its statements in one round.
     pub threads: &'static [&'static [&'static str]],
-    /// What is expected, whatever the numbers of threads.
+    /// The expected verdicts, for any numbers of threads.
     pub verdicts: Verdicts,
 }
 
@@ -26,7 +27,7 @@ const fn verdicts(tso: crate::Safety, pso: crate::Safety) -> Verdicts {
     Verdicts { sc: Some(Safe), tso: Some(tso), pso: Some(pso) }
 }
 
-/// All shapes. Where every thread stores to one variable only, PSO allows no more than TSO.
+/// All shapes. Where every thread stores to one variable only, PSO allows nothing that TSO does not.
 pub const SHAPES: [Shape; 8] = [
     Shape {
         name: "sb",
@@ -91,7 +92,7 @@ pub const SHAPES: [Shape; 8] = [
     },
 ];
 
-/// How many threads there are of each kind.
+/// The number of threads of each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copies<'a> {
     /// This many of each kind, in the order of [`Shape::threads`].
@@ -103,13 +104,13 @@ pub enum Copies<'a> {
 /// A litmus test with several threads of each kind.
 ///
 /// # Panics
-/// If the numbers are not as many as the shape has kinds of threads.
+/// If the number of counts differs from the shape's number of kinds of threads.
 pub fn litmus(shape: &Shape, copies: Copies<'_>) -> String {
     if let Copies::Fixed(numbers) = copies {
         assert_eq!(numbers.len(), shape.threads.len(), "one number per kind of thread");
     }
     let mut text = String::new();
-    let mut line = |line: &str| writeln!(text, "{line}").expect("strings take everything");
+    let mut line = |line: &str| writeln!(text, "{line}").expect("writing to a string succeeds");
     line(&format!("// {}, repeated: {}.", shape.name.to_uppercase(), shape.what));
     line(
         "// Source: Abdulla et al., \"A load-buffer semantics for total store ordering\", LMCS 2018, Tables 1 and 2.",
@@ -132,7 +133,8 @@ pub fn litmus(shape: &Shape, copies: Copies<'_>) -> String {
     text
 }
 
-/// Store buffering in a ring: each thread stores to its variable and loads the next one's. No thread may be told 0 by all of them.
+/// Store buffering in a ring: each thread stores to its own variable and loads the next thread's. It is
+/// forbidden that all of them load 0.
 pub fn store_buffering_ring(threads: u32) -> String {
     let template = r#"
 // Store buffering in a ring of $N threads: each stores to its own variable and loads that of the next.

@@ -1,9 +1,9 @@
-//! Mutual exclusion for N threads. Every program forbids that two of them are at `cs`.
+//! Mutual exclusion for N threads. Every program forbids that two threads are at `cs`.
 
 use crate::Fences;
-use crate::template::{fill, told};
+use crate::template::{describe, fill};
 
-/// Lamport's fast mutex (his second algorithm, which needs no assumption about time).
+/// Lamport's fast mutex (his second algorithm, which makes no assumption about time).
 pub fn lamport_fast(threads: u32, fences: Fences) -> String {
     let template = r#"
 // Lamport's fast mutex for $N threads, $FENCES.
@@ -46,11 +46,11 @@ process P(i: 1..N) {
 
 forbid count(P@cs) >= 2;
 "#;
-    fill(template, fences, &[("N", threads.to_string()), ("FENCES", told(fences))])
+    fill(template, fences, &[("N", threads.to_string()), ("FENCES", describe(fences))])
 }
 
-/// Lamport's first fast algorithm as in figure 7 of "Lazy TSO reachability": a thread that finds itself overtaken and yet the
-/// owner of `y` does not wait for the others, which would take a delay, but gives up.
+/// Lamport's first fast algorithm, as in figure 7 of "Lazy TSO reachability". A thread that was overtaken but
+/// still owns `y` would have to wait for the others for some time. Here it is stuck instead.
 pub fn lamport_fast_1(threads: u32) -> String {
     let template = r#"
 // Lamport's first fast mutex algorithm for $N threads.
@@ -81,7 +81,7 @@ forbid count(P@cs) >= 2;
     fill(template, Fences::None, &[("N", threads.to_string())])
 }
 
-/// Burns' and Lynch's algorithm with one bit per thread.
+/// The algorithm of Burns and Lynch, with one bit per thread.
 pub fn burns(threads: u32, fences: Fences) -> String {
     let template = r#"
 // Burns' algorithm for $N threads, $FENCES.
@@ -124,10 +124,10 @@ process P(i: 0..N - 1) {
 
 forbid count(P@cs) >= 2;
 "#;
-    fill(template, fences, &[("N", threads.to_string()), ("FENCES", told(fences))])
+    fill(template, fences, &[("N", threads.to_string()), ("FENCES", describe(fences))])
 }
 
-/// Szymanski's algorithm: a waiting room with a door.
+/// Szymanski's algorithm, with a waiting room and a door.
 pub fn szymanski(threads: u32, fences: Fences) -> String {
     let template = r#"
 // Szymanski's algorithm for $N threads, $FENCES.
@@ -196,7 +196,7 @@ process P(i: 0..N - 1) {
 
 forbid count(P@cs) >= 2;
 "#;
-    fill(template, fences, &[("N", threads.to_string()), ("FENCES", told(fences))])
+    fill(template, fences, &[("N", threads.to_string()), ("FENCES", describe(fences))])
 }
 
 /// Peterson's algorithm for N threads, which pass N - 1 floors.
@@ -233,10 +233,11 @@ process P(i: 0..N - 1) {
 
 forbid count(P@cs) >= 2;
 "#;
-    fill(template, fences, &[("N", threads.to_string()), ("FENCES", told(fences))])
+    fill(template, fences, &[("N", threads.to_string()), ("FENCES", describe(fences))])
 }
 
-/// Lamport's bakery for N threads, with numbers up to a bound; a thread that finds none free starts again.
+/// Lamport's bakery for N threads, with numbers up to a bound. A thread that finds no free number starts
+/// again.
 pub fn bakery(threads: u32, numbers: u32, fences: Fences) -> String {
     let template = r#"
 // Lamport's bakery for $N threads and numbers up to $M, $FENCES.
@@ -290,7 +291,7 @@ process P(i: 0..N - 1) {
 
 forbid count(P@cs) >= 2;
 "#;
-    let sizes = [("N", threads.to_string()), ("M", numbers.to_string()), ("FENCES", told(fences))];
+    let sizes = [("N", threads.to_string()), ("M", numbers.to_string()), ("FENCES", describe(fences))];
     fill(template, fences, &sizes)
 }
 

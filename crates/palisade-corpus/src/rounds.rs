@@ -1,15 +1,17 @@
-//! What is expected of programs with recursion and of programs that start processes without end: `corpus/rounds.tsv`.
+//! Expected verdicts of programs with recursion, and of programs that start processes without bound:
+//! `corpus/rounds.tsv`.
 //!
-//! Such programs have states without end, so exact engines do not take them, and under TSO the question is asked within a number of rounds.
+//! Such programs have infinitely many states, so the exact engines do not accept them. Under TSO the question
+//! is limited to a number of rounds.
 
-/// What is known of a program.
+/// The verdict of a program, perhaps within a number of rounds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Within {
-    /// Nothing bad can happen.
+    /// No bad state is reachable.
     Safe,
-    /// Something bad can happen, within the rounds.
+    /// A bad state is reachable within the rounds.
     Unsafe,
-    /// Nothing bad can happen within the rounds.
+    /// No bad state is reachable within the rounds.
     Bounded,
 }
 
@@ -18,20 +20,20 @@ pub enum Within {
 pub struct RoundExpectation {
     /// The file, relative to `corpus/`.
     pub file: &'static str,
-    /// How many rounds each process has.
+    /// The number of rounds of each process.
     pub rounds: u32,
-    /// What is expected under SC.
+    /// The expected verdict under SC.
     pub sc: Within,
-    /// What is expected under TSO.
+    /// The expected verdict under TSO.
     pub tso: Within,
-    /// Where this is known from.
+    /// How this is known.
     pub source: &'static str,
 }
 
 /// All lines, in the order of the file.
 ///
 /// # Panics
-/// If a line is not as it should be.
+/// If a line is malformed.
 pub fn round_expectations() -> Vec<RoundExpectation> {
     let mut lines = include_str!("../../../corpus/rounds.tsv").lines();
     assert_eq!(lines.next(), Some("file\trounds\tsc\ttso\tsource"), "the first line names the columns");

@@ -2,7 +2,7 @@
 
 use crate::Fences;
 
-/// Replaces `$NAME`s by values and deals with lines `@fence`.
+/// Replaces each `$NAME` by its value, and each line `@fence` by a fence or nothing.
 pub(crate) fn fill(template: &str, fences: Fences, values: &[(&str, String)]) -> String {
     let mut text = String::with_capacity(template.len());
     for line in template.trim_start_matches('\n').lines() {
@@ -23,8 +23,8 @@ pub(crate) fn fill(template: &str, fences: Fences, values: &[(&str, String)]) ->
     text
 }
 
-/// "without fences" or "with fences", for the comment at the top.
-pub(crate) fn told(fences: Fences) -> String {
+/// "without fences" or "with fences for TSO", for the comment at the top.
+pub(crate) fn describe(fences: Fences) -> String {
     match fences {
         Fences::None => "without fences".to_owned(),
         Fences::Tso => "with fences for TSO".to_owned(),

@@ -1,25 +1,37 @@
-//! The search for programs that can only be run from their start, again and again: a process of the operating system, threads under a scheduler.
+//! The search for programs that can only be run from their start, again and again: a process of the operating
+//! system, or threads under a scheduler.
 //!
-//! *Problem.* [`explore`] goes back to a point of an execution and on from there. A real program cannot go back; it has to be run anew, with the same choices up to that point.
+//! *Problem.* [`explore`] goes back to a point of an execution and continues from there. A real program
+//! cannot go back. It has to be run again, with the same choices up to that point.
 //!
-//! *How.* An [`Executions`] runs the program with given choices and then on to its end, and hands back a [`Recording`]: who took which step, and what every process was about to do at every
-//! point. The search walks through the recording as if it were the program. Only where it takes another step than the recording is the program run again, with everything that is planned from
-//! there on, so that there is about one run per execution seen.
+//! *How.* An [`Executions`] runs the program with given choices and then to its end, and returns a
+//! [`Recording`]: which process took which step, and what every process was about to do at every point. The
+//! search walks through the recording as if it were the program. The program is run again only where the
+//! search takes a step that is not in the recording. That run gets all steps planned from there on, so there
+//! is about one run per execution seen.
 //!
-//! *Guarantee.* That of [`explore`], if the program does the same again given the same choices. Every run is compared with the one before as far as their choices agree; if
-//! they differ the search ends and [`Summary::broken`] says so. So is every step that is tried before steps it does not depend on: it has to touch what it touched after them.
-//! [`Divergence`] says where they differ first.
+//! *Guarantee.* That of [`explore`], if the program repeats itself: the same choices have the same effects.
+//! Every run is compared with the previous one as far as their choices agree. If they differ, the search ends
+//! and [`Summary::broken`] is set. Steps that are tried before steps they do not depend on are checked as
+//! well: such a step has to touch what it touched after them. [`Divergence`] gives the first difference.
 //!
-//! *What whoever runs a program has to see to:*
-//! 1. One process runs at a time. A decision comes before every step that touches what others can touch, never between the step and what it touches.
-//! 2. Footprints say what a step *may* touch, whatever memory holds: a compare-and-swap writes, whether it succeeds or not.
-//! 3. Processes are numbered the same in all executions in which they exist (parent, and which of its children), and so are addresses as far as executions agree.
-//! 4. Objects that processes meet at are memory: a mutex is an address that taking and giving back write; a process' end is an address that its last step writes and whoever joins it reads;
-//!    a condition variable is an address. Steps that wait say so ([`Footprint::waits`]).
+//! *Requirements on the implementation of [`Executions`]:*
+//! 1. One process runs at a time. There is a decision before every step that touches what others can touch,
+//!    never between the step and its access.
+//! 2. Footprints give what a step *may* touch, whatever memory holds: a compare-and-swap writes, whether it
+//!    succeeds or not.
+//! 3. A process has the same number in all executions in which it exists (by its parent and its index among
+//!    the parent's children). Addresses are the same as far as executions agree.
+//! 4. Synchronisation objects are memory. A mutex is an address that locking and unlocking write. The end of
+//!    a process is an address that its last step writes and a join reads. A condition variable is an address.
+//!    Steps that wait say so ([`Footprint::waits`]).
 //! 5. A step that ends all processes (`exit`) touches [everything](Footprint::everything).
-//! 6. A loop that only looks at memory and comes back to where it was is no end of steps: once a round of it has changed nothing, neither in the process nor in memory, its process may *end*
-//!    there ([`Recording::ends`]). An execution in which it goes on later is the same, without that round, as one in which it looks later, and the search has that one anyway. What the round read races with
-//!    what others write, as always. If at the end of the execution what the round read is still there, the process would have gone round for ever.
+//! 6. A loop that only reads memory and returns to its earlier state would add steps without end. Once an
+//!    iteration has changed nothing, neither in the process nor in memory, the process may *end* there
+//!    ([`Recording::ends`]). An execution in which it continues later is the same, without that iteration, as
+//!    one in which it reads later, and the search covers that one anyway. The reads of the iteration race
+//!    with the writes of others as usual. If the values that the iteration read are still there at the end of
+//!    the execution, the process would have looped forever.
 
 use crate::explore::{Execution, Limits, Next, Subject, Summary, drop_elsewhere, explore};
 use crate::footprint::Footprint;
@@ -27,13 +39,15 @@ use crate::plan::{Choice, Sleeper};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Something that can be run from its start, as often as wanted.
+/// A program that can be run from its start as often as needed.
 pub trait Executions {
-    /// Runs the program: first the steps that are asked for, each if its process is ready, or else the run ends before it; then any steps of processes that are ready, preferably none
-    /// that are asleep, until there are none or the number of steps is reached. A run that ends because of that number is not [cut](Recording::cut): the search has asked for no more.
+    /// Runs the program. First come the requested steps. If the process of such a step is not ready, the run
+    /// ends before that step. Preference come any steps of processes that are ready, preferably not of
+    /// sleeping ones, until there are none or the number of steps is reached. A run that ends because of that
+    /// number is not [cut](Recording::cut): the search requested no more.
     fn run(&mut self, request: &Request<'_>) -> Recording;
 
-    /// Whether the search is to end as soon as it can. It is asked at every step.
+    /// Whether the search should end as soon as it can. This is called at every step.
     fn is_stopped(&mut self) -> bool {
         false
     }
@@ -44,35 +58,38 @@ pub trait Executions {
 pub struct Request<'a> {
     /// The first steps.
     pub choices: &'a [Choice],
-    /// Processes that are asleep behind them: each until a step is taken that conflicts with its own. To take their steps is not wrong, but the run will not be used from there on.
+    /// Processes that are asleep after these steps, each until a step is taken that conflicts with its own.
+    /// Taking their steps is not wrong, but the run is not used from there on.
     pub asleep: &'a [Sleeper],
-    /// How many steps to take at most.
+    /// The maximum number of steps.
     pub steps: usize,
-    /// Whom to prefer behind the first steps. Whoever does otherwise makes for more runs, not for wrong ones.
-    pub then: Then,
+    /// Which process to prefer after the first steps. Ignoring this costs more runs, but is not wrong.
+    pub preference: Preference,
 }
 
-/// Whom to prefer where a run is free.
+/// Which process to prefer where a run is free to choose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Then {
-    /// Anybody; it is good if an execution has something of everybody early.
-    Anybody,
+pub enum Preference {
+    /// Any process. It is good if all processes take steps early in an execution.
+    Any,
     /// The process of the last step, if it is ready.
-    TheSame,
+    SameProcess,
 }
 
-/// What happened in a run. It is written as the run goes on: [`will`](Recording::will), [`waits`](Recording::waits) and [`ends`](Recording::ends) say how things stand, and [`step`](Recording::step) that a step was taken.
+/// What happened in a run. It is written during the run: [`will`](Recording::will),
+/// [`waits`](Recording::waits) and [`ends`](Recording::ends) state what processes are about to do, and
+/// [`step`](Recording::step) that a step was taken.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// The points before each step.
     points: Vec<Point>,
     now: Point,
-    pub(crate) steps: Vec<Taken>,
+    pub(crate) steps: Vec<RecordedStep>,
     known: Vec<bool>,
     pub(crate) is_cut: bool,
 }
 
-/// What every process would do next.
+/// What every process will do next.
 pub(crate) type Point = Vec<Option<Pending>>;
 
 #[derive(Clone, Debug)]
@@ -82,22 +99,22 @@ pub(crate) struct Pending {
     pub label: Label,
 }
 
-/// What a step is to whoever runs the program. It is kept and handed back, and means nothing here.
+/// An opaque label for a step. It is stored and handed back, and has no meaning here.
 pub type Label = [u64; 2];
 
-/// What a process would do next.
+/// What a process will do next.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Foreseen {
-    /// This step, if it is ready to.
+    /// A step.
     Step {
         /// What it touches.
         footprint: Footprint,
-        /// What it is, if that is still known.
+        /// Its label, if that is still known.
         label: Option<Label>,
-        /// Whether it can be taken.
+        /// Whether it can be taken now.
         ready: bool,
     },
-    /// Nothing: it has ended, or does not exist.
+    /// Nothing: the process has ended, or does not exist.
     Nothing,
 }
 
@@ -111,16 +128,16 @@ impl Foreseen {
     }
 }
 
-impl Taken {
+impl RecordedStep {
     fn foreseen(&self) -> Foreseen {
         Foreseen::Step { footprint: Footprint::clone(&self.footprint), label: Some(self.label), ready: true }
     }
 }
 
-/// The first point at which the program did not do the same again.
+/// The first point at which the program did not repeat itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Divergence {
-    /// After so many steps.
+    /// The number of steps before it.
     pub position: usize,
     /// A process that was about to do something else.
     pub process: usize,
@@ -131,7 +148,7 @@ pub struct Divergence {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Taken {
+pub(crate) struct RecordedStep {
     pub choice: Choice,
     pub outcomes: usize,
     pub footprint: Arc<Footprint>,
@@ -141,17 +158,18 @@ pub(crate) struct Taken {
 }
 
 impl Recording {
-    /// Nothing has happened yet.
+    /// An empty recording.
     pub fn new() -> Recording {
         Recording::default()
     }
 
-    /// A process will touch this next, and is ready to. A process that is named for the first time was started by the last step, if there is one.
+    /// The process will touch this next, and is ready to. A process that is named for the first time was
+    /// started by the last step, if there is one.
     pub fn will(&mut self, process: usize, footprint: Footprint) {
         self.will_as(process, footprint, Label::default());
     }
 
-    /// The same, with what the step is to whoever runs the program.
+    /// The same, with a label for the step.
     pub fn will_as(&mut self, process: usize, footprint: Footprint, label: Label) {
         if self.known.len() <= process {
             self.known.resize(process + 1, false);
@@ -166,44 +184,50 @@ impl Recording {
         self.now[process] = Some(Pending { footprint: Arc::new(footprint), ready: true, label });
     }
 
-    /// Whether a process has to wait for its next step. Its footprint has to say that it [waits](Footprint::waits).
+    /// Whether a process has to wait for its next step. Its footprint must have [`waits`](Footprint::waits)
+    /// set.
     pub fn waits(&mut self, process: usize, waits: bool) {
         if let Some(pending) = self.now.get_mut(process).and_then(Option::as_mut) {
-            debug_assert!(pending.footprint.waits || !waits, "who waits says so in its footprint");
+            debug_assert!(
+                pending.footprint.waits || !waits,
+                "the footprint of a waiting step has `waits` set"
+            );
             pending.ready = !waits;
         }
     }
 
-    /// A process takes no more steps.
+    /// A process takes no further steps.
     pub fn ends(&mut self, process: usize) {
         if let Some(pending) = self.now.get_mut(process) {
             *pending = None;
         }
     }
 
-    /// A process takes its next step, which could have had so many outcomes. What it does after that must be said before the next step.
+    /// A process takes its next step, which could have had this many outcomes. What it does after that must
+    /// be recorded before the next step.
     ///
-    /// `open` spares runs. For an object that the step touches and others wait for, by its address: whether somebody who waits for it, and touches nothing else, would have been ready before
-    /// this step. For a mutex, whether it was free.
+    /// `open` saves runs. It is about an object that the step touches and that others wait for: its address,
+    /// and whether a process that waits for it, and touches nothing else, would have been ready before this
+    /// step. For a mutex: whether it was free.
     ///
     /// # Panics
-    /// If nobody has said what the process will do.
+    /// If the next step of the process was not recorded.
     pub fn step(&mut self, choice: Choice, outcomes: usize, open: Option<(u64, bool)>) {
         let pending = self.now.get(choice.process).and_then(Option::as_ref);
-        let pending = pending.expect("a process says what it will do before it does");
+        let pending = pending.expect("a step is recorded only after it was announced");
         let (footprint, label) = (pending.footprint.clone(), pending.label);
         self.points.push(self.now.clone());
         self.now[choice.process] = None;
-        self.steps.push(Taken { choice, outcomes, footprint, label, open, started: Vec::new() });
+        self.steps.push(RecordedStep { choice, outcomes, footprint, label, open, started: Vec::new() });
     }
 
-    /// The run was broken off here: processes might have gone on.
+    /// The run was cut off here: processes might have continued.
     pub fn cut(&mut self) {
         self.is_cut = true;
         self.now.iter_mut().for_each(|pending| *pending = None);
     }
 
-    /// How many steps were taken.
+    /// The number of steps taken.
     pub fn len(&self) -> usize {
         self.steps.len()
     }
@@ -218,13 +242,14 @@ impl Recording {
         self.steps.iter().map(|step| step.choice)
     }
 
-    /// Whether some process waits now and none is ready.
+    /// Whether some process is waiting now and none is ready.
     pub fn is_stuck(&self) -> bool {
         let mut pending = self.now.iter().flatten().peekable();
         pending.peek().is_some() && pending.all(|pending| !pending.ready)
     }
 
-    /// Where another run of the same program does not agree with this one: as long as they make the same choices, processes are about to do the same.
+    /// The first point at which another run of the same program differs from this one. As long as both make
+    /// the same choices, processes must be about to do the same.
     pub fn difference(&self, other: &Recording) -> Option<Divergence> {
         let common = self.choices().zip(other.choices()).take_while(|(a, b)| a == b).count();
         let ended = self.is_cut || other.is_cut;
@@ -248,13 +273,13 @@ impl Recording {
         })
     }
 
-    /// What a process did as its step with this index, if it has taken so many.
+    /// The step of a process with this index, if it has taken that many.
     fn step_of(&self, process: usize, index: usize) -> Option<Foreseen> {
         let mut own = self.steps.iter().filter(|step| step.choice.process == process);
-        own.nth(index).map(Taken::foreseen)
+        own.nth(index).map(RecordedStep::foreseen)
     }
 
-    /// Where a run does not follow a path, seen from this one.
+    /// Where another run departs from a path, compared with this one.
     pub(crate) fn departure(&self, path: &[Choice], other: &Recording) -> Option<Divergence> {
         let position = other.choices().zip(path).take_while(|(taken, wanted)| taken == *wanted).count();
         let process = path.get(position)?.process;
@@ -274,7 +299,8 @@ fn pending(point: &Point, process: usize) -> Option<&Pending> {
     point.get(process).and_then(Option::as_ref)
 }
 
-/// Runs the program once per trace, as [`explore`] does. If it was broken the answer says where. `visit` sees each execution when it has ended; the last run was that execution.
+/// Runs the program once per trace, as [`explore`] does. If the program did not repeat itself, the result
+/// says where. `visit` sees each execution when it has ended; the last run was that execution.
 pub fn explore_executions<E: Executions>(
     executions: &mut E,
     limits: Limits,
@@ -299,25 +325,25 @@ pub fn explore_executions<E: Executions>(
     (summary, replayed.divergence)
 }
 
-/// A program that is run again, as a subject of the search.
+/// A program that is run again and again, as a subject of the search.
 struct Replayed<'a, E> {
     executions: &'a mut E,
     steps: usize,
-    /// Where the search is.
+    /// The steps up to where the search is.
     path: Vec<Choice>,
     recording: Option<Recording>,
-    /// The one before it.
+    /// The previous recording.
     before: Option<Recording>,
-    /// As many choices of the path are those of the recording.
+    /// How many choices of the path agree with the recording.
     agreed: usize,
-    /// What the search is going to do, from a position on, and who is asleep then.
+    /// What the search is going to do from a position on, and which processes are asleep then.
     planned: (usize, Vec<Choice>, Vec<Sleeper>),
     is_broken: bool,
     divergence: Option<Divergence>,
 }
 
 impl<E: Executions> Replayed<'_, E> {
-    /// The recording, run anew if it does not lead to where the search is.
+    /// The recording, run again if it does not lead to where the search is.
     fn recording(&mut self) -> Option<&Recording> {
         if self.is_broken {
             return None;
@@ -338,7 +364,8 @@ impl<E: Executions> Replayed<'_, E> {
     }
 
     fn run(&mut self, choices: &[Choice], asleep: &[Sleeper]) {
-        let request = Request { choices, asleep, steps: self.steps.max(choices.len()), then: Then::Anybody };
+        let request =
+            Request { choices, asleep, steps: self.steps.max(choices.len()), preference: Preference::Any };
         let recording = self.executions.run(&request);
         let same_path = recording.choices().take(self.path.len()).eq(self.path.iter().copied());
         let old = self.recording.as_ref();
@@ -352,8 +379,8 @@ impl<E: Executions> Replayed<'_, E> {
         self.before = self.recording.replace(recording);
     }
 
-    /// The step of the recording that comes next.
-    fn next_taken(&mut self) -> Option<&Taken> {
+    /// The next step in the recording.
+    fn next_recorded(&mut self) -> Option<&RecordedStep> {
         let at = self.path.len();
         self.recording().and_then(|recording| recording.steps.get(at))
     }
@@ -375,13 +402,13 @@ impl<E: Executions> Subject for Replayed<'_, E> {
     }
 
     fn outcomes(&mut self, process: usize) -> usize {
-        if let Some(taken) = self.next_taken().filter(|taken| taken.choice.process == process) {
+        if let Some(taken) = self.next_recorded().filter(|taken| taken.choice.process == process) {
             return taken.outcomes;
         }
         if self.is_broken {
             return 1;
         }
-        // Only a run that takes the step tells.
+        // Only a run that takes the step shows this.
         let (from, planned, asleep) = self.planned.clone();
         let mut choices = self.path.clone();
         if from == self.path.len() && planned.first().is_some_and(|first| first.process == process) {
@@ -391,12 +418,12 @@ impl<E: Executions> Subject for Replayed<'_, E> {
             choices.push(Choice { process, outcome: 0 });
             self.run(&choices, &[]);
         }
-        self.next_taken().map_or(1, |taken| taken.outcomes)
+        self.next_recorded().map_or(1, |taken| taken.outcomes)
     }
 
     fn step(&mut self, process: usize, outcome: usize) -> Vec<usize> {
         let (at, choice) = (self.path.len(), Choice { process, outcome });
-        let follows = self.agreed == at && self.next_taken().is_some_and(|taken| taken.choice == choice);
+        let follows = self.agreed == at && self.next_recorded().is_some_and(|taken| taken.choice == choice);
         self.agreed += usize::from(follows);
         self.path.push(choice);
         self.recording()
@@ -414,7 +441,7 @@ impl<E: Executions> Subject for Replayed<'_, E> {
     }
 
     fn prefers(&mut self) -> Option<usize> {
-        self.next_taken().map(|taken| taken.choice.process)
+        self.next_recorded().map(|taken| taken.choice.process)
     }
 
     fn ready_after(
@@ -440,7 +467,7 @@ impl<E: Executions> Subject for Replayed<'_, E> {
             choices: &choices,
             asleep: &[],
             steps: choices.len(),
-            then: Then::Anybody,
+            preference: Preference::Any,
         });
         let pending = run.point(choices.len()).get(process).and_then(Option::as_ref);
         run.choices().eq(choices) && pending.is_some_and(|pending| pending.ready)
@@ -453,12 +480,12 @@ impl<E: Executions> Subject for Replayed<'_, E> {
         if now.is_some_and(|now| now.ready && *now.footprint == *footprint) {
             return true;
         }
-        // The step was seen after others that it does not depend on, mostly in the run before this one.
+        // The step was seen after others that it does not depend on, usually in the previous run.
         let happened = Foreseen::of(now);
-        let is_it = |step: &&Taken| step.choice.process == process && *step.footprint == *footprint;
+        let is_it = |step: &&RecordedStep| step.choice.process == process && *step.footprint == *footprint;
         let seen = self.before.iter().chain(&self.recording).find_map(|run| run.steps.iter().find(is_it));
         let unlabelled = || Foreseen::Step { footprint: footprint.clone(), label: None, ready: true };
-        let expected = seen.map_or_else(unlabelled, Taken::foreseen);
+        let expected = seen.map_or_else(unlabelled, RecordedStep::foreseen);
         self.is_broken = true;
         self.divergence.get_or_insert(Divergence { position: at, process, expected, happened });
         false

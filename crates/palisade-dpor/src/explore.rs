@@ -1,22 +1,28 @@
 //! The search: one execution per partial order.
 //!
-//! *Problem.* Run a terminating program so that every one of its Mazurkiewicz traces (partial orders of executions, by the conflicts of their steps) is seen, and none twice.
+//! *Problem.* Run a terminating program so that each of its Mazurkiewicz traces (partial orders of
+//! executions, given by the conflicts of their steps) is seen exactly once.
 //!
-//! *Source.* Optimal-DPOR, Algorithm 2 of Abdulla, Aronis, Jonsson and Sagonas, JACM 64(4), 2017. When an execution has ended, each of its races (two steps that conflict, with nothing
-//! between them) is turned round: the steps that do not happen after the first, then the second, become a sequence to be tried where the first was. Sleep
-//! sets and wakeup trees leave out what leads to executions already seen.
+//! *Source.* Optimal-DPOR, Algorithm 2 of Abdulla, Aronis, Jonsson and Sagonas, JACM 64(4), 2017. When an
+//! execution has ended, each of its races (two conflicting steps with nothing between them) is reversed: the
+//! steps that do not happen after the first one, followed by the second one, become a sequence to try in
+//! place of the first. Sleep sets and wakeup trees leave out what leads to executions already seen.
 //!
-//! *Guarantee.* Without limits, every trace is seen exactly once, and no execution is broken off because it could only lead to traces already seen. The paper proves it for steps with
-//! one outcome that do not wait; for the others `tests/suite/counts.rs` compares with all interleavings, and [`Summary::broken_off`] counts. If an execution was cut
-//! at the limit of its length, traces may be missing.
+//! *Guarantee.* Without limits, every trace is seen exactly once, and no execution is abandoned because it
+//! could only lead to traces already seen. The paper proves this for steps with one outcome that do not wait.
+//! For other steps, `tests/suite/counts.rs` compares with all interleavings, and [`Summary::broken_off`]
+//! counts abandoned executions. If an execution was cut at the limit of its length, traces may be missing.
 //!
 //! *Differences from the paper.*
 //! 1. Steps have outcomes; see `wakeup.rs`.
-//! 2. Steps may wait (locks). Such a step races with the latest conflicting steps, back through the execution, before which it is ready; whether it is ready is found
-//!    out by running the subject. A process that waits when nobody can go on has races too: with them a deadlock leads to the orders without it.
-//! 3. Steps may start processes; what these do happens after.
+//! 2. Steps may wait (locks). Such a step races with the latest conflicting steps, back through the
+//!    execution, before which it is ready. The subject is run to find out whether it is ready. If no process
+//!    can continue, the waiting steps have races too: so a deadlock leads to the orders without it.
+//! 3. Steps may start processes. The steps of a started process happen after its start.
 //!
-//! *Invariants*: (1) the subject is where the last node of the stack is; (2) the process whose step is being tried at a node is its first branch.
+//! *Invariants*
+//! 1. The subject is where the last node of the stack is.
+//! 2. The process whose step is being tried at a node is that of its first branch.
 
 use crate::footprint::Footprint;
 use crate::plan::{Choice, Sleeper};
@@ -25,40 +31,43 @@ use std::ops::ControlFlow;
 
 /// Something whose processes take steps one by one.
 ///
-/// Processes have numbers that are the same in every execution in which they exist: the one that process 2 starts third must not get its number from the order in which
-/// processes happen to be started.
+/// A process has the same number in every execution in which it exists. For example, the third process that
+/// process 2 starts must not get its number from the order in which processes happen to be started.
 pub trait Subject {
-    /// All numbers of processes that exist now are below this.
+    /// All processes that exist now have numbers below this.
     fn processes(&self) -> usize;
 
-    /// What a process would do next.
+    /// What a process will do next.
     fn next(&mut self, process: usize) -> Next;
 
-    /// How many outcomes the next step of a process can have, at least one. Steps with several are those in which the program itself chooses.
+    /// How many outcomes the next step of a process can have, at least one. Steps with several outcomes are
+    /// those in which the program itself chooses.
     fn outcomes(&mut self, process: usize) -> usize {
         let _ = process;
         1
     }
 
-    /// A process that is ready takes its next step. The answer is the processes that exist from now on.
+    /// A process that is ready takes its next step. Returns the processes that this step starts.
     fn step(&mut self, process: usize, outcome: usize) -> Vec<usize>;
 
-    /// Goes back to where it was after so many steps of the present execution.
+    /// Goes back to the point after this many steps of the current execution.
     fn rewind(&mut self, steps: usize);
 
-    /// What the search is going to do from here: these steps, and then any that are not steps of processes asleep. For subjects to which it is dear to go back: they can
-    /// make all of it at once.
+    /// What the search is going to do from here: these steps, and then any steps except those of sleeping
+    /// processes. This is for subjects for which going back is expensive: they can run all of it at once.
     fn plan(&mut self, choices: Vec<Choice>, asleep: Vec<Sleeper>) {
         let _ = (choices, asleep);
     }
 
-    /// The process that the subject would like to take the next step, where it is free.
+    /// The process that the subject prefers for the next step, where the search is free to choose.
     fn prefers(&mut self) -> Option<usize> {
         None
     }
 
-    /// Whether a process is ready after the steps of a sequence, taken from a point of the present execution on, each when its turn comes. `taken` are the steps of the execution from that
-    /// point on; the subject is back behind them afterwards. The sequence comes with what its steps touch, and the process with what it waits to touch.
+    /// Whether a process is ready after the steps of a sequence, taken from a point of the current execution,
+    /// each in turn. `taken` are the steps of the execution from that point on; afterwards the subject is at
+    /// the end of them again. The sequence contains what its steps touch, and the process comes with what it
+    /// waits to touch.
     fn ready_after(
         &mut self,
         from: usize,
@@ -84,46 +93,47 @@ pub trait Subject {
         ready
     }
 
-    /// Whether a step that the search has seen later in another execution can be tried now, and is the same. It always is, unless the subject is [broken](Subject::is_broken).
+    /// Whether a step that the search saw later in another execution can be tried now and is the same. It
+    /// always can, unless the subject is [broken](Subject::is_broken).
     fn can_try(&mut self, process: usize, footprint: &Footprint) -> bool {
         let _ = footprint;
-        assert!(matches!(self.next(process), Next::Ready(_)), "what is to be tried is possible");
+        assert!(matches!(self.next(process), Next::Ready(_)), "a step to try is ready");
         true
     }
 
-    /// Whether the execution was broken off by the subject itself where it is now, so that what would come is not known.
+    /// Whether the subject itself cut off the execution at this point, so that the rest is not known.
     fn is_cut(&self) -> bool {
         false
     }
 
-    /// Whether the search is to end as soon as it can. It is asked at every step.
+    /// Whether the search should end as soon as it can. This is called at every step.
     fn is_stopped(&mut self) -> bool {
         false
     }
 
-    /// Whether the subject is broken, so that the search cannot go on: it did not do the same again.
+    /// Whether the subject is broken: it did not repeat itself, so the search cannot continue.
     fn is_broken(&self) -> bool {
         false
     }
 }
 
-/// What a process would do next.
+/// What a process will do next.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// Nothing any more, or it does not exist.
+    /// Nothing: the process has ended, or does not exist.
     Nothing,
     /// A step.
     Ready(Footprint),
-    /// A step for which it has to wait; the footprint [says so](Footprint::waits).
+    /// A step for which it has to wait; the footprint has [`waits`](Footprint::waits) set.
     Waiting(Footprint),
 }
 
-/// How far to go.
+/// Limits of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Executions are cut after so many steps.
+    /// Executions are cut after this many steps.
     pub steps: usize,
-    /// The search stops after so many executions.
+    /// The search stops after this many executions.
     pub executions: u64,
 }
 
@@ -136,67 +146,69 @@ impl Default for Limits {
 /// A step of an execution.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Whose.
+    /// The process that takes it.
     pub process: usize,
-    /// Which of its outcomes.
+    /// The index of its outcome.
     pub outcome: usize,
     /// What it touches.
     pub footprint: Footprint,
-    /// How many steps of its process there are up to this one.
+    /// The index of this step among those of its process, from 1.
     pub number: u32,
-    /// By process, how many steps happen before it, itself included.
+    /// By process, how many of its steps happen before this one, including this one.
     pub clock: Vec<u32>,
-    /// The steps that it races with, by position.
+    /// The positions of the steps that it races with.
     races: Vec<usize>,
 }
 
-/// An execution, as it is shown.
+/// An execution, as the visitor sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Execution<'a> {
     /// Its steps.
     pub steps: &'a [Step],
-    /// Why it ends.
+    /// Why it ended.
     pub ended: Ended,
     nodes: &'a [Node],
 }
 
 impl Execution<'_> {
-    /// About how much of the search is behind it, from 0 to 1, by what is known to be tried: at every point on the way the branches that are done, are being tried and are waiting count alike. New branches are found
-    /// on the way, so it may shrink.
-    pub fn behind(&self) -> f64 {
-        let (mut behind, mut share) = (0.0, 1.0);
+    /// The approximate part of the search that is done, from 0 to 1. At every point on the path, the branches
+    /// that are done, being tried and waiting have equal weight. New branches are found during the search, so
+    /// the value may shrink.
+    pub fn progress(&self) -> f64 {
+        let (mut progress, mut share) = (0.0, 1.0);
         for node in self.nodes {
             let branches = (node.done + node.branches.len()).max(1) as f64;
-            behind += share * node.done as f64 / branches;
+            progress += share * node.done as f64 / branches;
             share /= branches;
         }
-        behind
+        progress
     }
 }
 
-/// Why an execution ends.
+/// Why an execution ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
-    /// No process can go on.
+    /// No process can continue.
     Complete,
     /// The limit was reached.
     Cut,
 }
 
-/// What a search saw.
+/// The result of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
-    /// Executions shown.
+    /// Executions seen by the visitor.
     pub executions: u64,
-    /// Executions that were cut at the limit; they are among the executions.
+    /// Executions cut at the limit; they are included in `executions`.
     pub cut: u64,
-    /// Executions that were broken off because they could only lead to traces already seen; they are not among the executions.
+    /// Executions that were abandoned because they could only lead to traces already seen; they are not
+    /// included in `executions`.
     pub broken_off: u64,
     /// Steps taken.
     pub steps: u64,
-    /// Whether the search was stopped before its end: by whoever sees the executions, or by the limit of their number.
+    /// Whether the search was stopped before its end: by the visitor, or by the limit on executions.
     pub stopped: bool,
-    /// Whether the search was stopped because the subject did not do the same again.
+    /// Whether the search was stopped because the subject did not repeat itself.
     pub broken: bool,
 }
 
@@ -207,8 +219,8 @@ impl Summary {
     }
 }
 
-/// Runs the subject once per trace. `visit` sees each execution when it has ended, with the subject at its end, and may stop the search. Afterwards
-/// the subject is at its start.
+/// Runs the subject once per trace. `visit` sees each execution when it has ended, with the subject at its
+/// end, and may stop the search. Afterwards the subject is at its start.
 pub fn explore<S: Subject>(
     subject: &mut S,
     limits: Limits,
@@ -243,7 +255,7 @@ pub fn explore<S: Subject>(
                     search.summary.stopped = true;
                     break;
                 }
-                search.turn_races_round();
+                search.reverse_races();
                 if search.subject.is_stopped() {
                     search.summary.stopped = true;
                     break;
@@ -271,7 +283,7 @@ pub fn explore<S: Subject>(
     summary
 }
 
-/// Frees what may be large on a thread of its own: whoever said stop does not wait for it.
+/// Frees data that may be large on a separate thread, so that a stopped search ends without waiting for it.
 pub(crate) fn drop_elsewhere<T: Send + 'static>(what: T) {
     std::thread::spawn(move || drop(what));
 }
@@ -279,11 +291,11 @@ pub(crate) fn drop_elsewhere<T: Send + 'static>(what: T) {
 struct Search<'a, S> {
     subject: &'a mut S,
     steps: Vec<Step>,
-    /// One per step, and one for where the execution is now.
+    /// One per step, and one for the current end of the execution.
     nodes: Vec<Node>,
-    /// Processes that were started, and by the step at which position.
+    /// Started processes, each with the position of the step that started it.
     born: Vec<(usize, usize)>,
-    /// How many steps each process has taken.
+    /// The number of steps that each process has taken.
     counts: Vec<usize>,
     limits: Limits,
     summary: Summary,
@@ -294,19 +306,20 @@ struct Search<'a, S> {
 struct Node {
     /// Processes whose next step was tried here or is covered by what was tried before.
     sleep: Vec<Asleep>,
-    /// What is to be tried; the first is being tried.
+    /// What to try; the first branch is being tried.
     branches: Vec<Branch>,
-    /// How many branches are done.
+    /// The number of finished branches.
     done: usize,
-    /// The outcomes of the first branch that are still to be tried, the present one last.
+    /// The outcomes of the first branch that are still to be tried, the current one last.
     outcomes: Vec<usize>,
-    /// The outcomes that were tried, the present one included, and how many there are.
+    /// The outcomes tried so far, including the current one, and how many there are.
     tried: Vec<usize>,
     outcome_count: usize,
 }
 
 impl Node {
-    /// Begins with the first branch, whose step has so many outcomes. False if nothing of it is to be tried.
+    /// Starts the first branch, whose step has this many outcomes. Returns false if none of them is to be
+    /// tried.
     fn begin(&mut self, outcomes: usize) -> bool {
         let branch = &self.branches[0];
         let asleep = self.sleep.iter().find(|asleep| asleep.process == branch.process);
@@ -319,7 +332,7 @@ impl Node {
         !self.outcomes.is_empty()
     }
 
-    /// The first branch is done: what was tried of it is asleep from now on.
+    /// Finishes the first branch: what was tried of it is asleep from now on.
     fn finish(&mut self) {
         let branch = self.branches.remove(0);
         self.done += 1;
@@ -340,7 +353,8 @@ impl Node {
 }
 
 impl<S: Subject> Search<'_, S> {
-    /// Takes steps until the execution has ended; `None` if it is not worth going on, or the search is stopped.
+    /// Takes steps until the execution has ended; `None` if it could only lead to traces already seen, or the
+    /// search is stopped.
     fn descend(&mut self) -> Option<Ended> {
         loop {
             if self.subject.is_stopped() {
@@ -358,11 +372,12 @@ impl<S: Subject> Search<'_, S> {
             if self.steps.len() >= self.limits.steps {
                 return Some(Ended::Cut);
             }
-            let node = self.nodes.last_mut().expect("there is a node for the present point");
+            let node = self.nodes.last_mut().expect("there is a node for the current point");
             if node.branches.is_empty() {
                 let asleep =
                     |process: usize| node.sleep.iter().any(|asleep| asleep.all && asleep.process == process);
-                // Who is wished for, or the one that has taken the fewest steps: an execution that is cut has something of everybody.
+                // The preferred process, or the one that has taken the fewest steps. So all processes take
+                // part in an execution that is cut.
                 let wish = self.subject.prefers();
                 let awake = ready.into_iter().filter(|(process, _)| !asleep(*process));
                 let (process, footprint) = awake.min_by_key(|(process, _)| {
@@ -370,7 +385,7 @@ impl<S: Subject> Search<'_, S> {
                 })?;
                 node.branches.push(Branch::leaf(process, footprint));
                 if wish.is_some_and(|wish| wish != process) {
-                    self.tell_plan(None);
+                    self.announce_plan(None);
                 }
             }
             if !self.try_branches() {
@@ -379,24 +394,26 @@ impl<S: Subject> Search<'_, S> {
         }
     }
 
-    /// Tells the subject what is going to be tried from the present node on, with which outcome of the first step if that is known.
-    fn tell_plan(&mut self, outcome: Option<usize>) {
-        let node = self.nodes.last().expect("there is a node for the present point");
+    /// Informs the subject of what will be tried from the current node on, with the outcome of the first step
+    /// if it is known.
+    fn announce_plan(&mut self, outcome: Option<usize>) {
+        let node = self.nodes.last().expect("there is a node for the current point");
         let Some(branch) = node.branches.first() else { return };
         let mut asleep: Vec<Sleeper> = (node.sleep.iter().filter(|asleep| asleep.all))
             .map(|asleep| Sleeper { process: asleep.process, footprint: asleep.footprint.clone() })
             .collect();
         let mut choices = Vec::new();
-        for (process, outcome, footprint) in branch.first_way(outcome) {
+        for (process, outcome, footprint) in branch.first_path(outcome) {
             asleep.retain(|other| other.process != process && !other.footprint.conflicts(footprint));
             choices.push(Choice { process, outcome });
         }
         self.subject.plan(choices, asleep);
     }
 
-    /// Takes the first step that the branches of the present node say. False if there is nothing left to try.
+    /// Takes the first step of the branches of the current node. Returns false if there is nothing left to
+    /// try.
     fn try_branches(&mut self) -> bool {
-        let node = self.nodes.last_mut().expect("there is a node for the present point");
+        let node = self.nodes.last_mut().expect("there is a node for the current point");
         while let Some(branch) = node.branches.first() {
             let process = branch.process;
             if !self.subject.can_try(process, &branch.footprint) {
@@ -411,10 +428,10 @@ impl<S: Subject> Search<'_, S> {
         false
     }
 
-    /// Takes the step that the present node says.
+    /// Takes the step that the current node prescribes.
     fn take(&mut self) {
-        let node = self.nodes.last_mut().expect("there is a node for the present point");
-        let outcome = *node.outcomes.last().expect("there is something to try");
+        let node = self.nodes.last_mut().expect("there is a node for the current point");
+        let outcome = *node.outcomes.last().expect("there is an outcome to try");
         let branch = &mut node.branches[0];
         let (process, footprint) = (branch.process, branch.footprint.clone());
         let branches = branch.take_tree(outcome, node.outcomes.len());
@@ -444,7 +461,7 @@ impl<S: Subject> Search<'_, S> {
     fn recorded(&self, process: usize, outcome: usize, footprint: Footprint) -> Step {
         let mut clock = self.base_clock(process);
         let mut races = Vec::new();
-        // From the latest step back: what happens before a later conflicting step is no race.
+        // From the latest step back. A step that happens before a later conflicting step does not race.
         for (position, step) in self.steps.iter().enumerate().rev() {
             if !knows(&clock, step) && step.footprint.conflicts(&footprint) {
                 join(&mut clock, &step.clock);
@@ -459,8 +476,8 @@ impl<S: Subject> Search<'_, S> {
         Step { process, outcome, footprint, number, clock, races }
     }
 
-    /// Puts what the races of the execution ask for into the trees, unless the search is stopped.
-    fn turn_races_round(&mut self) {
+    /// Adds the sequences that reverse the races of the execution to the trees, unless the search is stopped.
+    fn reverse_races(&mut self) {
         for position in 0..self.steps.len() {
             if self.subject.is_stopped() {
                 return;
@@ -468,7 +485,7 @@ impl<S: Subject> Search<'_, S> {
             if self.steps[position].footprint.waits {
                 let step = &self.steps[position];
                 let (process, footprint) = (step.process, step.footprint.clone());
-                self.turn_waiting_round(process, &footprint, position);
+                self.reverse_waiting_races(process, &footprint, position);
             } else {
                 for race in self.steps[position].races.clone() {
                     if self.subject.is_stopped() {
@@ -482,12 +499,13 @@ impl<S: Subject> Search<'_, S> {
         }
         for process in 0..self.subject.processes() {
             if let Next::Waiting(footprint) = self.subject.next(process) {
-                self.turn_waiting_round(process, &footprint, self.steps.len());
+                self.reverse_waiting_races(process, &footprint, self.steps.len());
             }
         }
     }
 
-    /// The steps after `race` that do not happen after it, and then the step of a process that was taken, or waits, at a position.
+    /// The steps after `race` that do not happen after it, and then the step of a process that was taken, or
+    /// waits, at a position.
     fn sequence(&self, race: usize, process: usize, footprint: Footprint, position: usize) -> Vec<Item> {
         let first = &self.steps[race];
         let own_last = self.steps[..position].iter().rposition(|step| step.process == process);
@@ -516,7 +534,8 @@ impl<S: Subject> Search<'_, S> {
         sequence
     }
 
-    /// Has the second step of a race tried before the first, unless that would lead to executions already seen.
+    /// Plans to try the second step of a race before the first, unless that would lead to executions already
+    /// seen.
     fn try_before(&mut self, race: usize, process: usize, footprint: Footprint, position: usize) {
         let sequence = self.sequence(race, process, footprint, position);
         if self.nodes[race].sleep.iter().any(|asleep| asleep.covers(&sequence)) {
@@ -525,8 +544,9 @@ impl<S: Subject> Search<'_, S> {
         insert(&mut self.nodes[race].branches, sequence);
     }
 
-    /// Turns the races of a step that waits round: from the latest step back, with those conflicting steps before which the process is ready. What happens before one of them is no race.
-    fn turn_waiting_round(&mut self, process: usize, footprint: &Footprint, position: usize) {
+    /// Reverses the races of a step that waits: from the latest step back, those with conflicting steps
+    /// before which the process is ready. A step that happens before one of them does not race.
+    fn reverse_waiting_races(&mut self, process: usize, footprint: &Footprint, position: usize) {
         let own_last = self.steps[..position].iter().rposition(|step| step.process == process);
         let born = || self.born.iter().find(|(child, _)| *child == process).map(|&(_, position)| position);
         let mut known =
@@ -554,7 +574,8 @@ impl<S: Subject> Search<'_, S> {
         }
     }
 
-    /// Goes back to the last point where something is left to try, and takes that step. False if there is none.
+    /// Goes back to the last point where something is left to try, and takes that step. Returns false if
+    /// there is none.
     fn backtrack(&mut self) -> bool {
         loop {
             self.nodes.pop();
@@ -574,14 +595,14 @@ impl<S: Subject> Search<'_, S> {
                     continue;
                 }
                 self.subject.rewind(position);
-                self.tell_plan(None);
+                self.announce_plan(None);
                 if !self.try_branches() {
                     continue;
                 }
             } else {
                 let outcome = node.outcomes.last().copied();
                 self.subject.rewind(position);
-                self.tell_plan(outcome);
+                self.announce_plan(outcome);
                 self.take();
             }
             return true;
@@ -589,7 +610,7 @@ impl<S: Subject> Search<'_, S> {
     }
 }
 
-/// Whether a step happens before whoever has this clock.
+/// Whether a step happens before the holder of this clock.
 fn knows(clock: &[u32], step: &Step) -> bool {
     clock.get(step.process).copied().unwrap_or(0) >= step.number
 }

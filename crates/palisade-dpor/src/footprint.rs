@@ -2,34 +2,36 @@
 
 use smallvec::{SmallVec, smallvec};
 
-/// How memory is touched.
+/// How memory is accessed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Mode {
-    /// It is only looked at.
+    /// It is only read.
     Read,
-    /// It may be changed.
+    /// It may be written.
     Write,
 }
 
-/// One range of memory that a step touches. Locks and other things that processes meet at are memory too.
+/// One range of memory that a step touches. Locks and other synchronisation objects are memory, too.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Touch {
-    /// Where it begins.
+    /// The first address.
     pub address: u64,
-    /// How long it is; at least 1.
+    /// The length; at least 1.
     pub size: u64,
-    /// How it is touched.
+    /// How it is accessed.
     pub mode: Mode,
 }
 
-/// All that a step touches, or may touch: the same for a step whenever its process is in the same local state, whatever memory holds.
+/// Everything that a step touches or may touch. It is the same whenever the step's process is in the same
+/// local state, whatever memory holds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Footprint {
     /// Ranges of memory.
     pub touches: SmallVec<[Touch; 1]>,
-    /// Whether it conflicts with everything, say because it may stop all processes.
+    /// Whether it conflicts with everything, for example because it may stop all processes.
     pub everything: bool,
-    /// Whether the process waits while it is not ready for this step, and others can make it ready (taking a lock, waiting for another process).
+    /// Whether the process has to wait while it is not ready for this step, and others can make it ready
+    /// (locking, waiting for another process).
     pub waits: bool,
 }
 
@@ -57,7 +59,7 @@ impl Touch {
         (self.mode == Mode::Write || other.mode == Mode::Write) && self.overlaps(other)
     }
 
-    /// Whether some of it is the same memory.
+    /// Whether the two ranges share memory.
     pub fn overlaps(&self, other: &Touch) -> bool {
         let (a, b) = (self.address, other.address);
         a < b.saturating_add(other.size) && b < a.saturating_add(self.size)

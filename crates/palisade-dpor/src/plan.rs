@@ -1,13 +1,14 @@
-//! What the search tells a subject ahead of time: the steps it is going to take, and whose steps it is not interested in.
+//! What the search announces to a subject in advance: the steps it is going to take, and the processes whose
+//! steps it does not need.
 
 use crate::footprint::Footprint;
 
-/// A step, by who takes it.
+/// A step, by its process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Choice {
-    /// Whose.
+    /// The process.
     pub process: usize,
-    /// Which of its outcomes; 0 for steps with one outcome.
+    /// The index of its outcome; 0 for steps with one outcome.
     pub outcome: usize,
 }
 
@@ -16,6 +17,7 @@ pub struct Choice {
 pub struct Sleeper {
     /// The process.
     pub process: usize,
-    /// Its next step. The process wakes up when a step is taken that [conflicts](Footprint::conflicts) with it.
+    /// Its next step. The process wakes up when a step is taken that [conflicts](Footprint::conflicts) with
+    /// it.
     pub footprint: Footprint,
 }

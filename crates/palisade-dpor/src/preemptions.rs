@@ -1,56 +1,63 @@
-//! All schedules with at most so many preemptions: a bounded search for programs that have too many traces.
+//! All schedules with a bounded number of preemptions: a bounded search for programs that have too many
+//! traces.
 //!
-//! *Problem.* A preemption is a step of another process while the process of the last step is ready to go on. Most errors show with one or two, and there are only polynomially many such schedules.
+//! *Problem.* A preemption is a step of another process while the process of the last step is ready to
+//! continue. Most errors show with one or two preemptions, and there are only polynomially many such
+//! schedules.
 //!
-//! *Source.* Musuvathi and Qadeer, "Iterative context bounding for systematic testing of multithreaded programs", PLDI 2007.
+//! *Source.* Musuvathi and Qadeer, "Iterative context bounding for systematic testing of multithreaded
+//! programs", PLDI 2007.
 //!
-//! *Guarantee.* Every schedule with at most the given number of preemptions is run once. There is no partial-order reduction here: which of two equivalent schedules is kept
-//! depends on the bound, and a search that turns races round would lose schedules within the bound. Traces are counted; several schedules may have the same.
+//! *Guarantee.* Every schedule with at most the given number of preemptions is run once. There is no
+//! partial-order reduction here: which of two equivalent schedules is kept depends on the bound, and a search
+//! that reverses races would lose schedules within the bound. Traces are counted; several schedules may have
+//! the same trace.
 
-use crate::executions::{Divergence, Executions, Recording, Request, Then};
+use crate::executions::{Divergence, Executions, Preference, Recording, Request};
 use crate::explore::{Limits, drop_elsewhere};
 use crate::plan::Choice;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// What a search within a number of preemptions saw.
+/// The result of a search within a number of preemptions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Within {
+pub struct PreemptionSummary {
     /// Schedules that were run.
     pub executions: u64,
-    /// Different traces among them.
+    /// Distinct traces among them.
     pub traces: u64,
-    /// Schedules that were cut at the limit of steps.
+    /// Schedules cut at the limit on steps.
     pub cut: u64,
-    /// Whether schedules were left out since they have more preemptions.
+    /// Whether schedules were left out because they have more preemptions.
     pub left_out: bool,
-    /// Whether the search was stopped before its end: by whoever sees the executions, or by the limit of their number.
+    /// Whether the search was stopped before its end: by the visitor, or by the limit on executions.
     pub stopped: bool,
-    /// Whether the search was stopped because the program did not do the same again.
+    /// Whether the search was stopped because the program did not repeat itself.
     pub broken: bool,
 }
 
-impl Within {
-    /// Whether there is no other schedule at all.
+impl PreemptionSummary {
+    /// Whether there are no other schedules at all.
     pub fn is_complete(&self) -> bool {
         self.cut == 0 && !self.left_out && !self.stopped && !self.broken
     }
 }
 
-/// A point of the search: what is still to be tried there, and how many preemptions there are up to it.
+/// A point of the search: what is still to be tried there, and the number of preemptions before it.
 struct Node {
     left: Vec<Choice>,
     preemptions: usize,
 }
 
-/// Runs all schedules with at most so many preemptions. If the program did not do the same again the answer says where. `visit` sees each when it has ended; the last run was that one.
+/// Runs all schedules with at most the given number of preemptions. If the program did not repeat itself, the
+/// result says where. `visit` sees each schedule when it has ended; the last run was that one.
 pub fn explore_preemptions<E: Executions>(
     executions: &mut E,
     most: usize,
     limits: Limits,
     mut visit: impl FnMut(&mut E, &Recording) -> ControlFlow<()>,
-) -> (Within, Option<Divergence>) {
-    let mut within = Within::default();
+) -> (PreemptionSummary, Option<Divergence>) {
+    let mut within = PreemptionSummary::default();
     let mut divergence = None;
     let mut traces = HashSet::new();
     let mut nodes: Vec<Node> = Vec::new();
@@ -61,8 +68,12 @@ pub fn explore_preemptions<E: Executions>(
             within.stopped = true;
             break;
         }
-        let request =
-            Request { choices: &path, asleep: &[], steps: limits.steps.max(path.len()), then: Then::TheSame };
+        let request = Request {
+            choices: &path,
+            asleep: &[],
+            steps: limits.steps.max(path.len()),
+            preference: Preference::SameProcess,
+        };
         let recording = executions.run(&request);
         if executions.is_stopped() {
             within.stopped = true;
@@ -104,7 +115,7 @@ pub fn explore_preemptions<E: Executions>(
             }
             nodes.push(Node { left, preemptions });
         }
-        // A point at which a step was taken for the first time: the other outcomes of that step.
+        // At a point where a step was taken for the first time: the other outcomes of that step.
         if let Some(last) = known.checked_sub(1).filter(|_| !path.is_empty()) {
             let taken = &recording.steps[last];
             if taken.choice.outcome == 0 {
@@ -157,10 +168,11 @@ fn cost(recording: &Recording, position: usize) -> usize {
     usize::from(ready && recording.steps[position].choice.process != last)
 }
 
-/// A step of a trace: its process and number, its outcome, and what happens before it.
+/// A step of a trace: its process and index, its outcome, and what happens before it.
 type Event = (usize, u32, usize, Vec<u32>);
 
-/// What makes the trace of an execution: every step, by process and number, with its outcome and what happens before it. `None` if the search is stopped.
+/// The trace of an execution: every step, by process and index, with its outcome and what happens before it.
+/// `None` if the search is stopped.
 fn trace(recording: &Recording, mut is_stopped: impl FnMut() -> bool) -> Option<Vec<Event>> {
     let mut clocks: Vec<Vec<u32>> = Vec::with_capacity(recording.len());
     let mut trace = Vec::with_capacity(recording.len());

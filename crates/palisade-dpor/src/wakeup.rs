@@ -1,96 +1,100 @@
-//! Wakeup trees: sequences of steps that have still to be tried at a point of the search.
+//! Wakeup trees: sequences of steps that are still to be tried at a point of the search.
 //!
-//! *Source.* Abdulla, Aronis, Jonsson and Sagonas, "Source sets: a foundation for optimal dynamic partial order reduction", JACM 64(4), 2017 (POPL 2014), sections 6 and 7.
+//! *Source.* Abdulla, Aronis, Jonsson and Sagonas, "Source sets: a foundation for optimal dynamic partial
+//! order reduction", JACM 64(4), 2017 (POPL 2014), sections 6 and 7.
 //!
-//! A tree is a list of branches in the order in which they are tried. A branch is a step of a process; behind it come the steps to be tried next. An empty tree behind a
-//! branch is a *leaf*: from there on the search is free.
+//! A tree is a list of branches in the order in which they are tried. A branch is a step of a process, with a
+//! tree of the steps to try after it. An empty tree after a branch makes it a *leaf*: from there on the
+//! search is free.
 //!
-//! *Difference from the paper.* A step may have several outcomes (the program chooses among values by itself). Each outcome counts as a step of its own that conflicts with the
-//! others of the same process, so a branch has one tree per outcome. Where the outcome is not known, since a step is to be taken earlier than it was, or because the
-//! step is not part of the sequence, the sequence is put behind all of them.
+//! *Difference from the paper.* A step may have several outcomes (the program itself chooses among values).
+//! Each outcome counts as a separate step that conflicts with the others of the same process, so a branch has
+//! one tree per outcome. The outcome may be unknown, because a step is to be taken earlier than it was, or
+//! because the step is not part of the sequence. The sequence is then added after all outcomes.
 
 use crate::footprint::Footprint;
 
-/// A step of a sequence that is to be tried.
+/// A step of a sequence to try.
 #[derive(Clone, Debug)]
 pub struct Item {
     pub process: usize,
-    /// Which outcome; `None` if that is not known, as for a step that is taken earlier than it was.
+    /// The outcome; `None` if it is not known, as for a step that is taken earlier than it was.
     pub outcome: Option<usize>,
     pub footprint: Footprint,
-    /// How many steps of its process there are up to this one.
+    /// The index of this step among those of its process, from 1.
     pub number: u32,
-    /// How many steps of each process happen before it, itself included.
+    /// By process, how many of its steps happen before this one, including this one.
     pub clock: Vec<u32>,
 }
 
 impl Item {
-    /// Whether it happens before another.
+    /// Whether it happens before another step.
     fn before(&self, other: &Item) -> bool {
         other.clock.get(self.process).copied().unwrap_or(0) >= self.number
     }
 }
 
-/// A branch of a tree. Trees can be as deep as executions are long, so nothing here calls itself: not even cloning and dropping.
+/// A branch of a tree. Trees can be as deep as executions are long, so nothing here is recursive, not even
+/// cloning and dropping.
 #[derive(Debug)]
 pub struct Branch {
     pub process: usize,
     pub footprint: Footprint,
-    /// What to try behind it, by outcome.
-    behind: Vec<(usize, Vec<Branch>)>,
-    /// What to try behind outcomes that are not listed; `None` if these are not to be tried.
+    /// What to try after it, by outcome.
+    next: Vec<(usize, Vec<Branch>)>,
+    /// What to try after outcomes that are not listed; `None` if these are not to be tried.
     others: Option<Vec<Branch>>,
 }
 
 impl Branch {
-    /// A branch from which the search is free.
+    /// A branch after which the search is free.
     pub fn leaf(process: usize, footprint: Footprint) -> Branch {
-        Branch { process, footprint, behind: Vec::new(), others: Some(Vec::new()) }
+        Branch { process, footprint, next: Vec::new(), others: Some(Vec::new()) }
     }
 
     /// Whether an outcome is to be tried.
     pub fn wants(&self, outcome: usize) -> bool {
-        self.others.is_some() || self.behind.iter().any(|(of, _)| *of == outcome)
+        self.others.is_some() || self.next.iter().any(|(of, _)| *of == outcome)
     }
 
-    /// Takes out what to try behind an outcome, of so many that are still to be tried.
+    /// Takes out what to try after an outcome, if this many outcomes are still to be tried.
     pub fn take_tree(&mut self, outcome: usize, left: usize) -> Vec<Branch> {
-        match self.behind.iter().position(|(of, _)| *of == outcome) {
-            Some(listed) => self.behind.swap_remove(listed).1,
+        match self.next.iter().position(|(of, _)| *of == outcome) {
+            Some(listed) => self.next.swap_remove(listed).1,
             None if left == 1 => self.others.take().unwrap_or_default(),
             None => self.others.as_deref().map_or_else(Vec::new, clone_tree),
         }
     }
 
-    /// The steps that are tried first, this branch's with the given outcome, if any.
-    pub fn first_way(&self, mut outcome: Option<usize>) -> Vec<(usize, usize, &Footprint)> {
+    /// The steps that are tried first, with the given outcome, if any, for this branch's own step.
+    pub fn first_path(&self, mut outcome: Option<usize>) -> Vec<(usize, usize, &Footprint)> {
         let mut way = Vec::new();
         let mut branch = Some(self);
         while let Some(at) = branch {
-            let first = || at.behind.iter().map(|(of, _)| *of).min();
+            let first = || at.next.iter().map(|(of, _)| *of).min();
             let wanted =
                 outcome.take().or_else(|| if at.others.is_some() { Some(0) } else { first() }).unwrap_or(0);
             way.push((at.process, wanted, &at.footprint));
-            let listed = at.behind.iter().find(|(of, _)| *of == wanted).map(|(_, tree)| tree);
+            let listed = at.next.iter().find(|(of, _)| *of == wanted).map(|(_, tree)| tree);
             branch = listed.or(at.others.as_ref()).and_then(|tree| tree.first());
         }
         way
     }
 
-    /// All trees behind it.
+    /// All trees after it.
     fn trees(&self) -> impl Iterator<Item = &Vec<Branch>> {
-        self.behind.iter().map(|(_, tree)| tree).chain(&self.others)
+        self.next.iter().map(|(_, tree)| tree).chain(&self.others)
     }
 
-    /// The tree behind one outcome, listed from now on.
+    /// The tree after one outcome, which is listed from now on.
     fn listed(&mut self, outcome: usize) -> &mut Vec<Branch> {
-        let known = self.behind.iter().position(|(of, _)| *of == outcome);
+        let known = self.next.iter().position(|(of, _)| *of == outcome);
         let index = known.unwrap_or_else(|| {
             let tree = self.others.as_deref().map_or_else(Vec::new, clone_tree);
-            self.behind.push((outcome, tree));
-            self.behind.len() - 1
+            self.next.push((outcome, tree));
+            self.next.len() - 1
         });
-        &mut self.behind[index].1
+        &mut self.next[index].1
     }
 }
 
@@ -98,7 +102,7 @@ impl Drop for Branch {
     fn drop(&mut self) {
         let mut left: Vec<Branch> = Vec::new();
         let empty = |branch: &mut Branch, left: &mut Vec<Branch>| {
-            let listed = std::mem::take(&mut branch.behind).into_iter().flat_map(|(_, tree)| tree);
+            let listed = std::mem::take(&mut branch.next).into_iter().flat_map(|(_, tree)| tree);
             left.extend(listed.chain(branch.others.take().into_iter().flatten()));
         };
         empty(self, &mut left);
@@ -108,22 +112,22 @@ impl Drop for Branch {
     }
 }
 
-/// A copy of a tree. The branches are listed each before those behind it, and put together again from the end of the list.
+/// A copy of a tree. Branches are listed before those after them, and reassembled from the end of the list.
 fn clone_tree(tree: &[Branch]) -> Vec<Branch> {
     let mut list: Vec<&Branch> = Vec::new();
     let mut left: Vec<&Branch> = tree.iter().rev().collect();
     while let Some(branch) = left.pop() {
         list.push(branch);
-        let behind: Vec<&Branch> = branch.trees().flatten().collect();
-        left.extend(behind.into_iter().rev());
+        let next: Vec<&Branch> = branch.trees().flatten().collect();
+        left.extend(next.into_iter().rev());
     }
     let mut made: Vec<Branch> = Vec::new();
     for branch in list.into_iter().rev() {
         let mut take =
             |tree: &Vec<Branch>| (0..tree.len()).filter_map(|_| made.pop()).collect::<Vec<Branch>>();
-        let behind = branch.behind.iter().map(|(outcome, tree)| (*outcome, take(tree))).collect();
+        let next = branch.next.iter().map(|(outcome, tree)| (*outcome, take(tree))).collect();
         let others = branch.others.as_ref().map(&mut take);
-        made.push(Branch { process: branch.process, footprint: branch.footprint.clone(), behind, others });
+        made.push(Branch { process: branch.process, footprint: branch.footprint.clone(), next, others });
     }
     made.reverse();
     made
@@ -136,12 +140,13 @@ pub struct Asleep {
     pub footprint: Footprint,
     /// The outcomes that were tried.
     pub outcomes: Vec<usize>,
-    /// Whether these are all there are.
+    /// Whether these are all outcomes.
     pub all: bool,
 }
 
 impl Asleep {
-    /// Whether everything that begins with the sequence was seen, since it could as well begin with what was tried of this process.
+    /// Whether everything that begins with the sequence was seen already, because it could also begin with
+    /// what was tried of this process.
     pub fn covers(&self, sequence: &[Item]) -> bool {
         match standing(self.process, &self.footprint, sequence) {
             Standing::Related => false,
@@ -153,11 +158,11 @@ impl Asleep {
     }
 }
 
-/// Where a process stands towards a sequence that some execution begins with.
+/// The relation of a process to a sequence that some execution begins with.
 enum Standing {
-    /// Its first step, at this place, can be taken first: nothing in the sequence happens before it.
+    /// Its first step, at this index, can be taken first: nothing in the sequence happens before it.
     Initial(usize),
-    /// It takes no step in the sequence, and its next step conflicts with none of it.
+    /// It takes no step in the sequence, and its next step conflicts with none of them.
     Independent,
     /// Neither.
     Related,
@@ -172,7 +177,7 @@ fn standing(process: usize, footprint: &Footprint, sequence: &[Item]) -> Standin
     }
 }
 
-/// Puts a sequence into a tree, unless something in the tree leads to the same executions.
+/// Adds a sequence to a tree, unless something in the tree leads to the same executions.
 pub fn insert(branches: &mut Vec<Branch>, sequence: Vec<Item>) {
     let mut left = vec![(branches, sequence)];
     while let Some((branches, mut sequence)) = left.pop() {
@@ -199,7 +204,7 @@ pub fn insert(branches: &mut Vec<Branch>, sequence: Vec<Item>) {
             }
             None => {
                 let planned = branch.others.is_some();
-                for (_, tree) in &mut branch.behind {
+                for (_, tree) in &mut branch.next {
                     deeper(tree, true, sequence.clone(), &mut left);
                 }
                 deeper(branch.others.get_or_insert_default(), planned, sequence, &mut left);
@@ -208,7 +213,8 @@ pub fn insert(branches: &mut Vec<Branch>, sequence: Vec<Item>) {
     }
 }
 
-/// Goes on behind a branch: where nothing is planned yet, the sequence is; a leaf already leads to everything.
+/// Continues after a branch. If nothing is planned there yet, the sequence is; a leaf already leads to
+/// everything.
 fn deeper<'t>(
     tree: &'t mut Vec<Branch>,
     planned: bool,
@@ -222,16 +228,16 @@ fn deeper<'t>(
     }
 }
 
-/// The tree with one way through it.
+/// The tree that consists of one path.
 fn chain(sequence: Vec<Item>) -> Option<Branch> {
     let mut tree: Option<Branch> = None;
     for item in sequence.into_iter().rev() {
         let tail: Vec<Branch> = tree.take().into_iter().collect();
-        let (behind, others) = match item.outcome {
+        let (next, others) = match item.outcome {
             Some(outcome) => (vec![(outcome, tail)], None),
             None => (Vec::new(), Some(tail)),
         };
-        tree = Some(Branch { process: item.process, footprint: item.footprint, behind, others });
+        tree = Some(Branch { process: item.process, footprint: item.footprint, next, others });
     }
     tree
 }

@@ -1,13 +1,15 @@
 //! Expressions and addresses as text, and what can go wrong when they are evaluated.
 //!
-//! The two languages write expressions alike, with C's operators. Parentheses are those that C's compilers do not warn about.
+//! Both languages write expressions with C's operators. Parentheses are placed so that C compilers do not
+//! warn.
 //!
-//! *Numbers.* Here they have 64 bits and never wrap around. There they have 32 or 64; where the ranges of the operands do not rule out that a result is
-//! too large, the conditions `can_add(a, b)` and so on guard it.
+//! *Numbers.* In Palisade they have 64 bits and never wrap around. In the other language they have 32 or 64
+//! bits. If the ranges of the operands do not rule out that a result is too large, conditions such as
+//! `can_add(a, b)` guard it.
 
 use crate::memory::Memory;
 use crate::ranges::{Range, Ranges, binary_exact, unary_exact};
-use palisade_base::IdVec;
+use crate::uses::{Guard, Registers, Uses};
 use palisade_program::Value;
 use palisade_program::running::{Address, BinaryOp, CodeId, Expr, RegId, Type, UnaryOp};
 
@@ -18,7 +20,7 @@ pub(crate) enum Language {
     C,
 }
 
-/// How numbers are represented there.
+/// The width of numbers in the other language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Width {
     Int,
@@ -26,7 +28,7 @@ pub(crate) enum Width {
 }
 
 impl Width {
-    /// Least and greatest number.
+    /// The smallest and the largest number.
     pub fn bounds(self) -> (i128, i128) {
         match self {
             Width::Int => (i32::MIN.into(), i32::MAX.into()),
@@ -45,7 +47,7 @@ impl Width {
 /// A condition of a step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Condition {
-    /// The program is wrong if it is false.
+    /// It must hold: the program is wrong if it is false. The second part is the reason.
     Must(String, &'static str),
     /// The process waits while it is false.
     May(String),
@@ -59,23 +61,98 @@ pub(crate) struct Scope<'a> {
     pub memory: &'a Memory,
     pub ranges: &'a Ranges,
     pub code: CodeId,
-    pub registers: &'a IdVec<RegId, String>,
-    /// A register that stands for what a cell holds.
-    pub load: Option<(RegId, &'a str)>,
+    pub registers: &'a Registers,
+    pub uses: &'a Uses,
+    /// A register that stands for the content of a cell.
+    pub load: Option<Load<'a>>,
+}
+
+/// A load that happens in the same step: its register stands for the cell.
+#[derive(Clone, Copy)]
+pub(crate) struct Load<'a> {
+    pub register: RegId,
+    pub address: &'a Address,
+    pub form: LoadForm,
+}
+
+/// How a load is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LoadForm {
+    /// As the cell.
+    Cell,
+    /// As a separate step, `LOAD(cell)`.
+    Step,
+}
+
+/// The text of a value.
+#[derive(Clone, Debug)]
+pub(crate) struct Term {
+    pub text: String,
+    /// Whether it is a single word, which needs no parentheses anywhere.
+    is_word: bool,
+}
+
+impl Term {
+    /// A name or a number.
+    pub fn word(text: impl Into<String>) -> Term {
+        Term { text: text.into(), is_word: true }
+    }
+
+    /// An operation.
+    pub fn operation(text: String) -> Term {
+        Term { text, is_word: false }
+    }
 }
 
 impl Scope<'_> {
-    /// What an expression can give.
+    /// The range of an expression.
     pub fn range(&self, e: &Expr) -> Range {
         self.ranges.expr(self.code, e)
     }
 
-    /// An expression as an operand of nothing.
+    /// An expression that is not an operand.
     pub fn expr(&self, e: &Expr) -> String {
         self.write(e)
     }
 
-    /// An expression of which only the truth matters.
+    /// An expression as a value.
+    pub fn term(&self, e: &Expr) -> Term {
+        Term { text: self.write(e), is_word: self.is_word(e) }
+    }
+
+    /// Whether an expression is written without spaces.
+    fn is_word(&self, e: &Expr) -> bool {
+        match e {
+            // The smallest numbers are written as differences.
+            Expr::Const(value) => !matches!(*value, Value::MIN) && i32::try_from(*value) != Ok(i32::MIN),
+            Expr::Reg(register) => match self.load {
+                Some(load) if load.register == *register => self.without_load().is_word_address(load.address),
+                _ => true,
+            },
+            Expr::Unary(UnaryOp::Neg | UnaryOp::BitNot, a) => self.is_word(a),
+            Expr::Unary(UnaryOp::Not, a) => match &**a {
+                Expr::Const(_) | Expr::Reg(_) => self.is_word(a),
+                Expr::Unary(UnaryOp::Not, b) => {
+                    (matches!(**b, Expr::Const(_) | Expr::Reg(_)) || is_truth(b)) && self.is_word(b)
+                }
+                _ => false,
+            },
+            Expr::Binary(..) => false,
+        }
+    }
+
+    fn is_word_address(&self, address: &Address) -> bool {
+        match address {
+            Address::Cell(_) => true,
+            Address::Element { index: e, .. } | Address::Pointer(e) => self.is_word(e),
+        }
+    }
+
+    fn without_load(&self) -> Scope<'_> {
+        Scope { load: None, ..*self }
+    }
+
+    /// An expression as a condition.
     pub fn truth(&self, e: &Expr) -> String {
         match e {
             Expr::Const(_) | Expr::Reg(_) => self.write(e),
@@ -84,11 +161,11 @@ impl Scope<'_> {
         }
     }
 
-    /// The opposite.
+    /// The negation of a condition.
     pub fn falsehood(&self, e: &Expr) -> String {
         match e {
             Expr::Binary(op, a, b) if opposite(*op).is_some() => {
-                let op = opposite(*op).expect("just asked");
+                let op = opposite(*op).expect("the operator has an opposite");
                 self.binary(op, a, b)
             }
             Expr::Unary(UnaryOp::Not, a) => self.truth(a),
@@ -102,8 +179,14 @@ impl Scope<'_> {
         match e {
             Expr::Const(value) => self.number(*value),
             Expr::Reg(register) => match self.load {
-                Some((loaded, place)) if loaded == *register => place.to_owned(),
-                _ => self.registers[*register].clone(),
+                Some(load) if load.register == *register => {
+                    let cell = self.without_load().place(load.address);
+                    match load.form {
+                        LoadForm::Cell => cell,
+                        LoadForm::Step => format!("LOAD({cell})"),
+                    }
+                }
+                _ => self.registers.name(*register),
             },
             Expr::Unary(UnaryOp::Not, a) => self.falsehood(a),
             Expr::Unary(UnaryOp::Neg, a) => format!("-{}", self.tight(a)),
@@ -118,7 +201,7 @@ impl Scope<'_> {
             BinaryOp::Shl if self.width == Width::Long && matches!(a, Expr::Const(_)) => {
                 format!("(value){left} << {right}")
             }
-            // Shifting a negative number to the left means nothing in C.
+            // Shifting a negative number to the left is undefined in C.
             BinaryOp::Shl if self.range(a).lo < 0 => {
                 let one = if self.width == Width::Long { "1LL" } else { "1" };
                 format!("{left} * ({one} << {right})")
@@ -132,7 +215,8 @@ impl Scope<'_> {
                 };
                 format!("{left} >> {by}")
             }
-            // What is left of the smallest number divided by -1 is 0; the languages do not say so.
+            // The remainder of the smallest number divided by -1 is 0, but the other languages do not
+            // guarantee that.
             BinaryOp::Rem if self.has_no_quotient(a, b) => match self.language {
                 Language::Promela => format!("({right} == -1 -> 0 : {left} % {right})"),
                 Language::C => format!("({right} == -1 ? 0 : {left} % {right})"),
@@ -141,7 +225,7 @@ impl Scope<'_> {
         }
     }
 
-    /// Whether the smallest number may be divided by -1: the quotient does not fit.
+    /// Whether the smallest number may be divided by -1, so that the quotient does not fit.
     fn has_no_quotient(&self, a: &Expr, b: &Expr) -> bool {
         let divisors = self.range(b);
         self.range(a).lo <= self.width.bounds().0 && divisors.lo <= -1 && divisors.hi >= -1
@@ -159,25 +243,25 @@ impl Scope<'_> {
             Expr::Const(value) => *value >= 0 || !matches!(parent, BinaryOp::Shl | BinaryOp::Shr),
             Expr::Reg(_) => true,
             Expr::Unary(UnaryOp::Not, a) => match &**a {
-                // Written as a comparison.
+                // It is written as a comparison.
                 Expr::Binary(op, ..) if opposite(*op).is_some() => logical,
                 Expr::Unary(UnaryOp::Not, _) => false,
-                _ => logical && !text.contains(' '),
+                _ => logical && self.is_word(e),
             },
             Expr::Unary(..) => true,
-            // Written as a comparison with 0.
+            // It is written as a comparison with 0.
             Expr::Binary(..) if logical && !is_truth(e) => true,
             Expr::Binary(op, ..) => stands_bare(*op, parent, side),
         };
         if bare {
             return text;
         }
-        // C's compilers warn where the result of a comparison is computed with.
+        // C compilers warn if the result of a comparison is used in arithmetic.
         let cast = if self.language == Language::C && !logical && is_truth(e) { "(value)" } else { "" };
         format!("{cast}({text})")
     }
 
-    /// An expression that anything may stand beside.
+    /// An expression that can be an operand of any operator.
     pub fn tight(&self, e: &Expr) -> String {
         match e {
             Expr::Const(value) if *value >= 0 => self.write(e),
@@ -192,6 +276,11 @@ impl Scope<'_> {
         number(self.language, value)
     }
 
+    /// A cell as a value.
+    pub fn cell(&self, address: &Address) -> Term {
+        Term { text: self.place(address), is_word: self.is_word_address(address) }
+    }
+
     /// A cell.
     pub fn place(&self, address: &Address) -> String {
         match address {
@@ -201,7 +290,7 @@ impl Scope<'_> {
         }
     }
 
-    /// What the evaluation of an expression asks for.
+    /// The conditions for evaluating an expression.
     pub fn check(&self, e: &Expr, conditions: &mut Vec<Condition>) {
         match e {
             Expr::Const(_) | Expr::Reg(_) => {}
@@ -209,7 +298,8 @@ impl Scope<'_> {
                 self.check(a, conditions);
                 let (lo, hi) = self.width.bounds();
                 if *op == UnaryOp::Neg && !unary_exact(*op, self.range(a)).within(lo, hi) {
-                    conditions.push(Condition::Must(format!("can_sub(0, {})", self.write(a)), OVERFLOW));
+                    let guard = self.uses.guard(Guard::Sub, "0", &self.write(a));
+                    conditions.push(Condition::Must(guard, OVERFLOW));
                 }
             }
             Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => {
@@ -233,21 +323,22 @@ impl Scope<'_> {
         let (range_a, range_b) = (self.range(a), self.range(b));
         let (lo, hi) = self.width.bounds();
         let fits = binary_exact(op, range_a, range_b).within(lo, hi);
+        let guard = |guard: Guard| self.uses.guard(guard, &left, &right);
         let mut must = |condition: String, why| conditions.push(Condition::Must(condition, why));
         match op {
-            BinaryOp::Add if !fits => must(format!("can_add({left}, {right})"), OVERFLOW),
-            BinaryOp::Sub if !fits => must(format!("can_sub({left}, {right})"), OVERFLOW),
-            BinaryOp::Mul if !fits => must(format!("can_mul({left}, {right})"), OVERFLOW),
+            BinaryOp::Add if !fits => must(guard(Guard::Add), OVERFLOW),
+            BinaryOp::Sub if !fits => must(guard(Guard::Sub), OVERFLOW),
+            BinaryOp::Mul if !fits => must(guard(Guard::Mul), OVERFLOW),
             BinaryOp::Div | BinaryOp::Rem => {
                 if range_b.lo <= 0 && range_b.hi >= 0 {
                     must(format!("{} != 0", self.operand(b, BinaryOp::Ne, Side::Left)), DIVISION);
                 }
                 if op == BinaryOp::Div && self.has_no_quotient(a, b) {
-                    must(format!("can_div({left}, {right})"), OVERFLOW);
+                    must(guard(Guard::Div), OVERFLOW);
                 }
             }
             BinaryOp::Shl if !fits || !range_b.within(0, self.width.bits() - 2) => {
-                must(format!("can_shl({left}, {right})"), OVERFLOW);
+                must(guard(Guard::Shl), OVERFLOW);
             }
             BinaryOp::Shr if !range_b.within(0, 63) => {
                 must(format!("0 <= ({right}) && ({right}) <= 63"), OVERFLOW);
@@ -256,7 +347,7 @@ impl Scope<'_> {
         }
     }
 
-    /// What an address asks for.
+    /// The conditions for accessing an address.
     pub fn check_address(&self, address: &Address, conditions: &mut Vec<Condition>) {
         let (e, least, most, why) = match address {
             Address::Cell(_) => return,
@@ -269,8 +360,8 @@ impl Scope<'_> {
         }
     }
 
-    /// What a type asks of a value, given as text and by the range it is in.
-    pub fn fit(&self, value: &str, range: Range, ty: Type) -> Option<Condition> {
+    /// The condition that a type puts on a value, given as text and by its range.
+    pub fn fit(&self, value: &Term, range: Range, ty: Type) -> Option<Condition> {
         let (lo, hi) = ty.domain.bounds()?;
         let inside = bounded(self.language, value, range, lo, hi)?;
         Some(match ty.outside {
@@ -281,7 +372,7 @@ impl Scope<'_> {
 }
 
 impl Condition {
-    /// The same where something else does not hold.
+    /// The same condition, required only if something else does not hold.
     pub fn unless(self, other: &str) -> Condition {
         let weaken = |text: String| format!("({other}) || ({text})");
         match self {
@@ -299,12 +390,12 @@ const DOMAIN: &str = "outside the domain";
 
 fn between(scope: &Scope<'_>, e: &Expr, lo: Value, hi: Value) -> Option<String> {
     let text = scope.operand(e, BinaryOp::Lt, Side::Left);
-    bounded(scope.language, &text, scope.range(e), lo, hi)
+    bounded(scope.language, &Term { text, is_word: scope.is_word(e) }, scope.range(e), lo, hi)
 }
 
-/// `lo <= value && value <= hi`, as far as the range does not say so.
-fn bounded(language: Language, value: &str, range: Range, lo: Value, hi: Value) -> Option<String> {
-    let value = if value.contains(' ') { format!("({value})") } else { value.to_owned() };
+/// `lo <= value && value <= hi`, as far as the range does not imply it.
+fn bounded(language: Language, value: &Term, range: Range, lo: Value, hi: Value) -> Option<String> {
+    let value = if value.is_word { value.text.clone() } else { format!("({})", value.text) };
     let number = |value| number(language, value);
     let least = (range.lo < lo.into()).then(|| format!("{value} >= {}", number(lo)));
     let most = (range.hi > hi.into()).then(|| format!("{value} <= {}", number(hi)));
@@ -315,7 +406,7 @@ fn bounded(language: Language, value: &str, range: Range, lo: Value, hi: Value) 
     }
 }
 
-/// A number. Promela has no numbers of more than 32 bits: bounds beyond are never reached there.
+/// A number. Promela has no numbers of more than 32 bits; bounds beyond that are never reached there.
 pub(crate) fn number(language: Language, value: Value) -> String {
     match (language, i32::try_from(value)) {
         (_, Ok(i32::MIN)) => format!("({} - 1)", i32::MIN + 1),
@@ -332,7 +423,7 @@ enum Side {
     Right,
 }
 
-/// Whether an operand needs no parentheses for any reader.
+/// Whether an operand is clear without parentheses.
 fn stands_bare(op: BinaryOp, parent: BinaryOp, side: Side) -> bool {
     use BinaryOp::{Add, And, Div, Mul, Or, Rem, Sub};
     let product = matches!(op, Mul | Div | Rem);
@@ -359,7 +450,7 @@ pub(crate) fn opposite(op: BinaryOp) -> Option<BinaryOp> {
     })
 }
 
-/// Whether one of two conditions is true exactly when the other is false, by their form.
+/// Whether one of two conditions is true exactly when the other is false, judged by their form.
 pub(crate) fn are_opposite(a: &Expr, b: &Expr) -> bool {
     let negates = |a: &Expr, b: &Expr| match (a, b) {
         (Expr::Unary(UnaryOp::Not, a), b) => **a == *b,
@@ -371,7 +462,7 @@ pub(crate) fn are_opposite(a: &Expr, b: &Expr) -> bool {
     negates(a, b) || negates(b, a)
 }
 
-/// Whether the value is 0 or 1 by its form.
+/// Whether the value is 0 or 1, judged by its form.
 pub(crate) fn is_truth(e: &Expr) -> bool {
     match e {
         Expr::Unary(op, _) => *op == UnaryOp::Not,

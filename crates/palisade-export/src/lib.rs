@@ -1,13 +1,15 @@
-//! Programs written down for other tools: Promela for Spin, C with POSIX threads.
+//! Programs exported for other tools: Promela for Spin, and C with POSIX threads.
 //!
-//! What is exported is the program under sequential consistency: the running form of [`palisade_program`], step for step. So the order of loads,
-//! short-circuit evaluation and what is atomic are those of [`palisade_program::lower()`], and not decided a second time here.
+//! The exported program is the program under sequential consistency: the running form of
+//! [`palisade_program`], step for step. So [`palisade_program::lower()`] determines the order of loads,
+//! short-circuit evaluation and what is atomic. None of this is decided a second time here.
 //!
-//! *Guarantee.* The exported program reaches a violated assertion exactly if the program reaches a bad state under SC. What the other language cannot say
-//! is refused with its place in the source.
+//! *Guarantee.* The exported program reaches a violated assertion exactly if the program reaches a bad state
+//! under SC. A program that the other language cannot express is refused, with the position in the source.
 //!
-//! *Reading order*: `watch` and `observed` (what properties see), `routine` (the code), `structure` (as nested text), `expression`, `memory` and
-//! `step` (what both languages share), then `promela` and `c`.
+//! *Reading order*: `watch` and `observed` (what properties observe), `routine` (the code), `structure` (code
+//! as nested text), `expression`, `memory`, `step` and `uses` (what both languages share), then `promela` and
+//! `c`.
 
 mod c;
 mod expression;
@@ -21,6 +23,7 @@ mod routine;
 mod step;
 mod structure;
 mod text;
+mod uses;
 mod watch;
 
 use palisade_base::{Diagnostic, Source};
@@ -28,20 +31,20 @@ use palisade_program::running::{Role, System};
 use palisade_program::written::{Count, Program, Start};
 use palisade_program::{Instantiation, print};
 
-/// A program to be written down.
+/// A program to export.
 #[derive(Clone, Copy, Debug)]
 pub struct Export<'a> {
     /// A valid program.
     pub program: &'a Program,
-    /// What it was read from, for comments.
+    /// The source it was read from, for comments.
     pub source: &'a Source,
-    /// What the first comment says.
+    /// The text of the first comment.
     pub heading: &'a str,
-    /// How many processes each template gets, if not as many as declared.
+    /// The number of processes of each template, if not as declared.
     pub threads: Option<u32>,
 }
 
-/// Languages to export to.
+/// The languages to export to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Target {
     /// Palisade's own.
@@ -53,7 +56,7 @@ pub enum Target {
 }
 
 impl Export<'_> {
-    /// The program in another language, or all that it cannot say.
+    /// The program in another language, or all reasons why the language cannot express it.
     pub fn to(&self, target: Target) -> Result<String, Vec<Diagnostic>> {
         if target == Target::Pal {
             return Ok(print::print(self.program));
@@ -63,7 +66,7 @@ impl Export<'_> {
             return Err(problems);
         }
         match target {
-            Target::Pal => unreachable!("printed above"),
+            Target::Pal => unreachable!("handled above"),
             Target::Promela => promela::write(self),
             Target::C => c::write(self),
         }
@@ -73,7 +76,7 @@ impl Export<'_> {
         Instantiation { any: 0, every: self.threads }
     }
 
-    /// Templates whose number of processes is open.
+    /// Errors for templates without a fixed number of processes.
     fn any_number(&self) -> Vec<Diagnostic> {
         if self.threads.is_some() {
             return Vec::new();
@@ -82,10 +85,10 @@ impl Export<'_> {
         let templates = self.program.templates.iter().filter(|template| open(template.start, template.count));
         templates
             .map(|template| {
-                let message = format!("there may be any number of processes `{}`", template.name);
+                let message = format!("the number of processes `{}` is not fixed", template.name);
                 Diagnostic::error("any-number", message)
                     .at(template.origin.0, "")
-                    .help("say how many there are to be with --threads N")
+                    .help("set the number with --threads N")
             })
             .collect()
     }

@@ -1,4 +1,5 @@
-//! Shared memory in the other language: one variable per declaration; or, in programs with pointers, one array for all cells, in which a pointer is an index.
+//! Shared memory in the other language: one variable per declaration. Programs with pointers have one array
+//! for all cells instead, in which a pointer is an index.
 
 use crate::names::Names;
 use crate::ranges::{Range, Ranges};
@@ -7,6 +8,7 @@ use palisade_base::{Id, Span};
 use palisade_program::Value;
 use palisade_program::running::{Address, CellId, Instr, System, Type};
 use palisade_program::written::Program;
+use std::cell::Cell;
 
 /// A declaration.
 #[derive(Clone, Debug)]
@@ -14,6 +16,8 @@ pub(crate) struct Variable {
     pub name: String,
     /// `None` for a scalar.
     pub len: Option<u32>,
+    /// Whether the text mentions it.
+    mentioned: Cell<bool>,
     pub base: CellId,
     pub ty: Type,
     pub span: Span,
@@ -24,6 +28,17 @@ impl Variable {
     pub fn cells(&self) -> impl Iterator<Item = CellId> + use<> {
         let first = self.base.index();
         (first..first + self.len.unwrap_or(1) as usize).map(CellId::from_index)
+    }
+
+    /// Its name, for text that mentions it.
+    fn mention(&self) -> &str {
+        self.mentioned.set(true);
+        &self.name
+    }
+
+    /// Whether the text written so far mentions it.
+    pub fn is_mentioned(&self) -> bool {
+        self.mentioned.get()
     }
 }
 
@@ -46,6 +61,7 @@ impl Memory {
             variables.push(Variable {
                 name,
                 len: shared.len,
+                mentioned: Cell::new(false),
                 base: CellId::from_index(base),
                 ty: shared.ty,
                 span,
@@ -58,7 +74,7 @@ impl Memory {
 
     /// Declares the array of all cells, with a macro for each variable.
     pub fn declare_array(&self, declared: &str, array: &str, text: &mut Text<'_>) {
-        text.line(&format!("{declared:<55} /* a pointer is an index; 0 is none */"));
+        text.line(&format!("{declared:<55} /* a pointer is an index; 0 is not valid */"));
         for variable in &self.variables {
             let first = variable.base.index() + 1;
             let macro_ = match variable.len {
@@ -76,7 +92,7 @@ impl Memory {
 
     fn variable(&self, cell: CellId) -> &Variable {
         let index = self.variables.partition_point(|variable| variable.base <= cell);
-        // Arrays without cells share their first cell with what follows.
+        // Arrays without cells share their first cell with the variable that follows.
         &self.variables[index - 1]
     }
 
@@ -84,14 +100,14 @@ impl Memory {
     pub fn cell(&self, cell: CellId) -> String {
         let variable = self.variable(cell);
         match variable.len {
-            None => variable.name.clone(),
+            None => variable.mention().to_owned(),
             Some(_) => self.element(variable.base, &(cell.0 - variable.base.0).to_string()),
         }
     }
 
     /// A cell of an array.
     pub fn element(&self, base: CellId, index: &str) -> String {
-        let name = &self.variable(base).name;
+        let name = self.variable(base).mention();
         match self.array {
             None => format!("{name}[{index}]"),
             Some(_) => format!("{name}({index})"),
@@ -100,11 +116,11 @@ impl Memory {
 
     /// The cell a pointer points to.
     pub fn pointer(&self, pointer: &str) -> String {
-        let array = self.array.as_ref().expect("programs with pointers have all cells in one array");
+        let array = self.array.as_ref().expect("programs with pointers keep all cells in one array");
         format!("{array}[{pointer}]")
     }
 
-    /// The declarations an address may lead to, each with its first and last address.
+    /// The declarations that an address may refer to, each with its first and last address.
     pub fn reached(&self, address: &Address) -> Vec<(&Variable, Value, Value)> {
         let bounds = |variable: &Variable| {
             let first = Value::from(variable.base.0) + 1;
@@ -126,7 +142,7 @@ impl Memory {
         }
     }
 
-    /// What the cells of a declaration hold.
+    /// The range of the cells of a declaration.
     pub fn range(&self, ranges: &Ranges, variable: &Variable) -> Range {
         let cells = variable.cells().map(|cell| ranges.cells[cell]);
         cells.reduce(|a, b| Range { lo: a.lo.min(b.lo), hi: a.hi.max(b.hi) }).unwrap_or(Range::of(0))

@@ -1,4 +1,4 @@
-//! Names that the other language takes, each for one thing.
+//! Unique names that are valid in the other language.
 
 use std::collections::HashSet;
 
@@ -9,14 +9,15 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// No names but these words are taken.
+    /// Only these words are taken.
     pub fn reserving(words: &[&str]) -> Names {
         Names { taken: words.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned).collect() }
     }
 
-    /// A new name, as like the wanted one as can be.
+    /// A new name, as close to the wanted one as possible.
     ///
-    /// Names with several letters, all of them capitals, get an underscore: in C such names are macros of whatever is included.
+    /// Names with several letters, all of them capitals, get an underscore: in C such names are often macros
+    /// of an included file.
     pub fn fresh(&mut self, wanted: &str) -> String {
         let mut name: String =
             wanted.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
@@ -30,14 +31,14 @@ impl Names {
         }
         if self.taken.contains(&name) {
             let again = (2..).map(|i| format!("{name}_{i}")).find(|name| !self.taken.contains(name));
-            name = again.expect("there are more numbers than names");
+            name = again.expect("some number gives a free name");
         }
         self.taken.insert(name.clone());
         name
     }
 }
 
-/// Words of C, and names of its library that are often macros.
+/// Keywords of C, and names of its library that are often macros.
 pub(crate) const C_WORDS: &str = "\
     auto break case char const continue default do double else enum extern float for goto if inline int long \
     register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while \

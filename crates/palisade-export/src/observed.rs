@@ -1,10 +1,11 @@
-//! Global variables for what properties see, and properties as expressions over them.
+//! Global variables for what properties observe, and properties as expressions over them.
 
 use crate::expression::{Condition as Needed, Language, Scope, Width};
 use crate::memory::Memory;
 use crate::names::Names;
 use crate::ranges::{Range, Ranges};
 use crate::step::Effect;
+use crate::uses::{Registers, Uses};
 use crate::watch::Watch;
 use palisade_base::{Id, IdVec};
 use palisade_program::running::{
@@ -15,24 +16,24 @@ use std::collections::BTreeMap;
 /// The index of a process among those with the same role, where there are several.
 pub(crate) const ME: &str = "instance";
 
-/// No run of an exported program gets further than this many processes.
+/// No run of an exported program has more processes than this.
 const MOST_PROCESSES: i128 = 1_000_000;
 
-/// A property over what it sees.
-pub(crate) struct Seen {
+/// A property as an expression over the variables that it observes.
+pub(crate) struct ObservedProperty {
     expr: Expr,
-    names: IdVec<RegId, String>,
+    names: Registers,
     ranges: Ranges,
 }
 
-impl Seen {
+impl ObservedProperty {
     /// Whether its evaluation needs no more than 32 bits.
     pub fn stays_int(&self) -> bool {
         self.ranges.stays_int(CodeId(0), &self.expr)
     }
 
-    /// The same where what it sees has no more than 32 bits.
-    pub fn of_ints(mut self) -> Seen {
+    /// The same, with the observed variables limited to 32 bits.
+    pub fn of_ints(mut self) -> ObservedProperty {
         for range in self.ranges.registers[CodeId(0)].iter_mut() {
             *range = range.as_int();
         }
@@ -40,21 +41,21 @@ impl Seen {
     }
 }
 
-/// The variables.
+/// The global variables.
 #[derive(Debug)]
 pub(crate) struct Observed {
-    /// 1 while a process of the role is there.
+    /// 1 while a process of the role is at the location.
     pub at: BTreeMap<(RoleId, Location), String>,
     /// Registers.
     pub registers: BTreeMap<(RoleId, RegId), String>,
-    /// How many processes are there.
+    /// The number of processes at some locations.
     pub counts: Vec<(Vec<(RoleId, Location)>, String)>,
-    /// How many processes have not ended.
+    /// The number of processes that have not ended.
     pub running: Option<String>,
-    /// How many processes each role has at the start.
+    /// The number of processes of each role at the start.
     copies: BTreeMap<RoleId, u32>,
-    /// Whether the processes of a role are told apart.
-    told_apart: BTreeMap<RoleId, bool>,
+    /// Whether the processes of a role are distinguished.
+    distinguished: BTreeMap<RoleId, bool>,
 }
 
 impl Observed {
@@ -70,7 +71,7 @@ impl Observed {
             counts: Vec::new(),
             running: watch.endings.then(|| names.fresh("running")),
             copies: BTreeMap::new(),
-            told_apart: BTreeMap::new(),
+            distinguished: BTreeMap::new(),
         };
         for instance in &system.instances {
             *observed.copies.entry(instance.role).or_default() += 1;
@@ -79,7 +80,7 @@ impl Observed {
             let places = watch.places(system, role);
             let registers = watch.registers_of(system, role);
             observed
-                .told_apart
+                .distinguished
                 .insert(role, observed.copies(role) > 1 && !(places.is_empty() && registers.is_empty()));
             for location in places {
                 let name = names.fresh(&format!("{}_at_{}", roles[role], label(role, location)));
@@ -100,22 +101,23 @@ impl Observed {
         observed
     }
 
-    /// How many processes a role has at the start.
+    /// The number of processes of a role at the start.
     pub fn copies(&self, role: RoleId) -> u32 {
         self.copies.get(&role).copied().unwrap_or(0)
     }
 
-    /// Whether processes of the role need to know which of them they are.
-    pub fn are_told_apart(&self, role: RoleId) -> bool {
-        self.told_apart[&role]
+    /// Whether processes of the role need to know their index.
+    pub fn are_distinguished(&self, role: RoleId) -> bool {
+        self.distinguished[&role]
     }
 
     /// A variable of a process of the role, as the process itself writes it.
     pub fn own(&self, role: RoleId, name: &str) -> String {
-        if self.are_told_apart(role) { format!("{name}[{ME}]") } else { name.to_owned() }
+        if self.are_distinguished(role) { format!("{name}[{ME}]") } else { name.to_owned() }
     }
 
-    /// What changes when a process leaves one place and comes to another. In a call, and before its start, it is nowhere.
+    /// The effects of moving from one location to another. During a call, and before its start, a process is
+    /// at no location.
     pub fn passage(
         &self,
         system: &System,
@@ -150,13 +152,13 @@ impl Observed {
         effects
     }
 
-    /// How many processes are counted at the start.
+    /// The number of counted processes at the start.
     pub fn count_at_start(&self, system: &System, places: &[(RoleId, Location)]) -> usize {
         let there = |role: RoleId| places.contains(&(role, system.role_code(role).entry));
         system.instances.iter().filter(|instance| there(instance.role)).count()
     }
 
-    /// How many processes have not ended at the start.
+    /// The number of processes at the start that have not ended.
     pub fn running_at_start(&self, system: &System) -> usize {
         let goes_on = |role: RoleId| system.role_code(role).entry != system.role_code(role).exit;
         system.instances.iter().filter(|instance| goes_on(instance.role)).count()
@@ -165,17 +167,31 @@ impl Observed {
     /// The variable of one process.
     fn of(&self, system: &System, thread: ThreadId, name: &str) -> String {
         let role = system.instances[thread].role;
-        if !self.are_told_apart(role) {
+        if !self.are_distinguished(role) {
             return name.to_owned();
         }
         format!("{name}[{}]", number_among_copies(system, thread))
     }
 
-    /// When a property is violated, where it is judged.
-    pub fn bad(&self, language: Language, width: Width, memory: &Memory, seen: &Seen) -> String {
-        let registers = &seen.names;
-        let scope =
-            Scope { language, width, memory, ranges: &seen.ranges, code: CodeId(0), registers, load: None };
+    /// The condition under which a property is violated.
+    pub fn bad(
+        &self,
+        language: Language,
+        width: Width,
+        memory: &Memory,
+        uses: &Uses,
+        seen: &ObservedProperty,
+    ) -> String {
+        let scope = Scope {
+            language,
+            width,
+            memory,
+            ranges: &seen.ranges,
+            code: CodeId(0),
+            registers: &seen.names,
+            uses,
+            load: None,
+        };
         let mut conditions = Vec::new();
         scope.check(&seen.expr, &mut conditions);
         // A condition that cannot be evaluated counts as false.
@@ -190,8 +206,14 @@ impl Observed {
         text.join(" && ")
     }
 
-    /// A property as an expression over registers of a code that nobody runs.
-    pub fn property(&self, system: &System, memory: &Memory, ranges: &Ranges, property: &Property) -> Seen {
+    /// A property as an expression over the registers of a fictitious code.
+    pub fn property(
+        &self,
+        system: &System,
+        memory: &Memory,
+        ranges: &Ranges,
+        property: &Property,
+    ) -> ObservedProperty {
         let mut leaves: Vec<(String, Range)> = Vec::new();
         let expr = self.leaves(system, memory, ranges, &property.bad, &mut leaves);
         let known: IdVec<RegId, Range> = leaves.iter().map(|(_, range)| *range).collect();
@@ -201,7 +223,7 @@ impl Observed {
             privates: 0,
             results: IdVec::new(),
         };
-        Seen { expr, names: leaves.into_iter().map(|(name, _)| name).collect(), ranges }
+        ObservedProperty { expr, names: leaves.into_iter().map(|(name, _)| name).collect(), ranges }
     }
 
     fn leaves(
@@ -230,7 +252,7 @@ impl Observed {
             }
             Condition::Count(places) => {
                 let (_, name) =
-                    self.counts.iter().find(|(other, _)| other == places).expect("all are watched");
+                    self.counts.iter().find(|(other, _)| other == places).expect("all counts are watched");
                 leaf(name.clone(), Range { lo: 0, hi: MOST_PROCESSES })
             }
             Condition::Unary(op, a) => {
@@ -245,7 +267,7 @@ impl Observed {
     }
 }
 
-/// The number of a process among those with the same role.
+/// The index of a process among those with the same role.
 pub(crate) fn number_among_copies(system: &System, thread: ThreadId) -> usize {
     let role = system.instances[thread].role;
     system.instances.iter().take(thread.index()).filter(|instance| instance.role == role).count()

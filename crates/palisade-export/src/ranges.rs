@@ -1,10 +1,11 @@
-//! What cells, registers and results can hold, as ranges: how wide a variable of the other language must be, and which checks are not needed.
+//! The ranges of cells, registers and results. They show how wide a variable of the other language must be,
+//! and which checks are not needed.
 //!
-//! *Guarantee.* Every value that a cell, register or result ever holds under SC lies in its range. Ranges of declared domains are never left, since
-//! a value outside faults or blocks.
+//! *Guarantee.* Every value that a cell, register or result ever holds under SC is in its range. The range of
+//! a declared domain is never left, since a value outside faults or blocks.
 //!
-//! *How.* Least fixpoint of the assignments of all code, without regard to control flow; a bound that keeps growing is moved to the next of a
-//! few thresholds.
+//! *How.* The least fixpoint of the assignments of all code, without regard to control flow. A bound that
+//! keeps growing is moved to the next of a few thresholds.
 //!
 //! *Cost.* A few passes over all edges.
 
@@ -25,18 +26,18 @@ pub(crate) struct Range {
 const ALL: Range = Range { lo: Value::MIN as i128, hi: Value::MAX as i128 };
 const BIT: Range = Range { lo: 0, hi: 1 };
 
-/// Where bounds that grow for ever are moved to.
+/// Bounds that keep growing are moved to these values.
 const THRESHOLDS: [i128; 9] = [0, 1, 15, 127, 255, 0x7fff, 0xffff, i32::MAX as i128, ALL.hi];
 
-/// Passes before bounds are moved to thresholds.
-const PATIENCE: usize = 8;
+/// The number of passes before bounds are moved to thresholds.
+const EXACT_PASSES: usize = 8;
 
 impl Range {
     pub fn of(value: Value) -> Range {
         Range { lo: value.into(), hi: value.into() }
     }
 
-    /// Whether all of it lies between these, both included.
+    /// Whether all of it is between these bounds, both included.
     pub fn within(self, lo: i128, hi: i128) -> bool {
         lo <= self.lo && self.hi <= hi
     }
@@ -46,7 +47,7 @@ impl Range {
         self.within(i32::MIN.into(), i32::MAX.into())
     }
 
-    /// The part of it that 32 bits are enough for.
+    /// The part of it that fits into 32 bits.
     pub fn as_int(self) -> Range {
         let (lo, hi) = (i32::MIN.into(), i32::MAX.into());
         Range { lo: self.lo.clamp(lo, hi), hi: self.hi.clamp(lo, hi) }
@@ -56,7 +57,7 @@ impl Range {
         Range { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 
-    /// The values of the range that a type takes; `None` if there are none.
+    /// The values of the range that a type accepts; `None` if there are none.
     fn clip(self, ty: Type) -> Option<Range> {
         let (lo, hi) = ty.domain.bounds().unwrap_or((Value::MIN, Value::MAX));
         let clipped = Range { lo: self.lo.max(lo.into()), hi: self.hi.min(hi.into()) };
@@ -68,11 +69,11 @@ impl Range {
 #[derive(Debug)]
 pub(crate) struct Ranges {
     pub cells: IdVec<CellId, Range>,
-    /// By code. What private variables hold is with the first.
+    /// By code. The ranges of private variables are those of the first code.
     pub registers: IdVec<CodeId, IdVec<RegId, Range>>,
-    /// How many of the registers are private variables, which all codes have in common.
+    /// How many of the registers are private variables, which all codes share.
     pub privates: usize,
-    /// What the procedures return.
+    /// The results of the procedures.
     pub results: IdVec<CodeId, Range>,
 }
 
@@ -94,13 +95,13 @@ impl Ranges {
             results: system.codes.iter().map(|_| Range::of(0)).collect(),
         };
         let mut pass = 0;
-        while ranges.pass(system, pass > PATIENCE) {
+        while ranges.pass(system, pass > EXACT_PASSES) {
             pass += 1;
         }
         ranges
     }
 
-    /// One pass over all edges; whether anything grew.
+    /// One pass over all edges. Returns whether anything grew.
     fn pass(&mut self, system: &System, widen: bool) -> bool {
         let mut grown = false;
         for (id, code) in system.codes.iter_enumerated() {
@@ -165,7 +166,8 @@ impl Ranges {
         }
     }
 
-    /// What a locked instruction computes before it is known whether it fits 64 bits; `None` if it computes nothing.
+    /// The result of a locked instruction's operation, before it is known whether it fits into 64 bits;
+    /// `None` if there is no operation.
     pub fn locked(&self, code: CodeId, instr: &Instr) -> Option<Range> {
         let Instr::Locked { rmw, address, operands, .. } = instr else { return None };
         let op = match rmw {
@@ -203,7 +205,7 @@ impl Ranges {
         grown
     }
 
-    /// The cells an address may mean.
+    /// The cells that an address may refer to.
     fn cells_of(&self, code: CodeId, address: &Address) -> Vec<CellId> {
         let cells = |from: i128, to: i128| (from..=to).map(|i| CellId::from_index(i as usize)).collect();
         match address {
@@ -220,13 +222,13 @@ impl Ranges {
         }
     }
 
-    /// What a load from an address can give; 0 if it always faults.
+    /// The range of a load from an address; 0 if it always faults.
     pub fn read(&self, code: CodeId, address: &Address) -> Range {
         let cells = self.cells_of(code, address);
         cells.iter().map(|cell| self.cells[*cell]).reduce(Range::join).unwrap_or(Range::of(0))
     }
 
-    /// Whether the evaluation of an expression, as far as it does not fault, needs no more than 32 bits.
+    /// Whether evaluating an expression, as far as it does not fault, needs at most 32 bits.
     pub fn stays_int(&self, code: CodeId, e: &Expr) -> bool {
         match e {
             Expr::Const(value) => Range::of(*value).fits_int(),
@@ -243,17 +245,17 @@ impl Ranges {
         }
     }
 
-    /// Where the range of a register is kept.
+    /// The code that stores the range of a register.
     fn home(&self, code: CodeId, register: RegId) -> CodeId {
         if register.index() < self.privates { CodeId(0) } else { code }
     }
 
-    /// What a register can hold.
+    /// The range of a register.
     pub fn register_range(&self, code: CodeId, register: RegId) -> Range {
         self.registers[self.home(code, register)][register]
     }
 
-    /// What an expression can give, where it does not fault.
+    /// The range of an expression, where it does not fault.
     pub fn expr(&self, code: CodeId, e: &Expr) -> Range {
         match e {
             Expr::Const(value) => Range::of(*value),
@@ -264,7 +266,7 @@ impl Ranges {
     }
 }
 
-/// Makes a range hold another; whether it grew.
+/// Extends a range by another. Returns whether it grew.
 fn grow(range: &mut Range, value: Range, widen: bool) -> bool {
     let mut joined = range.join(value);
     if joined == *range {
@@ -283,12 +285,12 @@ fn grow(range: &mut Range, value: Range, widen: bool) -> bool {
     true
 }
 
-/// The values that fit 64 bits; a result outside is a fault and comes from nowhere.
+/// The values that fit into 64 bits. A result outside is a fault and gives no value.
 fn saturate(lo: i128, hi: i128) -> Range {
     Range { lo: lo.clamp(ALL.lo, ALL.hi), hi: hi.clamp(ALL.lo, ALL.hi) }
 }
 
-/// The result of an operator with one operand, before it is known whether it fits 64 bits.
+/// The result of a unary operator, before it is known whether it fits into 64 bits.
 pub(crate) fn unary_exact(op: UnaryOp, a: Range) -> Range {
     match op {
         UnaryOp::Neg => Range { lo: -a.hi, hi: -a.lo },
@@ -302,7 +304,7 @@ fn unary(op: UnaryOp, a: Range) -> Range {
     saturate(exact.lo, exact.hi)
 }
 
-/// The result of an operator with two operands, before it is known whether it fits 64 bits.
+/// The result of a binary operator, before it is known whether it fits into 64 bits.
 pub(crate) fn binary_exact(op: BinaryOp, a: Range, b: Range) -> Range {
     let corners = |f: &dyn Fn(i128, i128) -> i128| {
         let all = [f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)];
@@ -313,7 +315,7 @@ pub(crate) fn binary_exact(op: BinaryOp, a: Range, b: Range) -> Range {
         BinaryOp::Sub => Range { lo: a.lo - b.hi, hi: a.hi - b.lo },
         BinaryOp::Mul => corners(&|x, y| x * y),
         BinaryOp::Div => {
-            // The quotient is no larger than the dividend, and of any sign the signs allow.
+            // The quotient is at most as large as the dividend, with any sign that the operands allow.
             let most = a.lo.abs().max(a.hi.abs());
             let negative = (a.lo < 0 && b.hi > 0) || (a.hi > 0 && b.lo < 0);
             let positive = (a.hi > 0 && b.hi > 0) || (a.lo < 0 && b.lo < 0);
@@ -362,9 +364,9 @@ mod tests {
     use super::*;
     use palisade_program::running;
 
-    /// Every result that does not fault lies in the range computed for it.
+    /// Every result that does not fault is in the computed range.
     #[test]
-    fn ranges_hold_all_results() {
+    fn ranges_contain_all_results() {
         let bounds = [-9i64, -3, -1, 0, 1, 2, 5, 8];
         let ops = [
             BinaryOp::Add,

@@ -1,4 +1,4 @@
-//! What the other language cannot say.
+//! What the other language cannot express.
 
 use crate::routine::expressions;
 use palisade_base::{Diagnostic, Span};
@@ -10,7 +10,7 @@ pub(crate) fn numbers(system: &System) -> Vec<Diagnostic> {
     let mut problems: Vec<Diagnostic> = Vec::new();
     let mut refuse = |value: Value, span: Span| {
         if i32::try_from(value).is_err() {
-            let message = format!("{value} does not fit the 32 bits that numbers have in Promela");
+            let message = format!("{value} does not fit into 32 bits, the size of numbers in Promela");
             let problem = Diagnostic::error("number-too-large", message).at(span, "");
             if !problems.contains(&problem) {
                 problems.push(problem);

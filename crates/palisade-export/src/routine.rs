@@ -1,13 +1,16 @@
-//! The code to be written down: routines.
+//! The code to export: routines.
 //!
-//! A routine is the code of a process role, or of a procedure as it is called from somewhere: a procedure that is called both inside and outside of atomic
-//! blocks gives two routines. So it is known for every place of a routine whether an atomic section is open there, and only the steps that really
-//! open and close one remain.
+//! A routine is the code of a process role, or of a procedure for one way of calling it: a procedure that is
+//! called both inside and outside of atomic blocks gives two routines. So it is known for every location of a
+//! routine whether an atomic section is open there. Only the steps that really open and close a section
+//! remain.
 //!
-//! *Fused loads.* A load into a temporary followed by local steps that use it up (a branch, an assertion, an assignment) is taken as one step, `if (x == 0)`
-//! instead of `t = x; if (t == 0)`. This is done where no property sees the place before the load. The argument: a state between the two steps looks to all others
-//! like the state before the load, which had no effect but on the temporary; and states after the second step are reached as well
-//! if that comes right after the load, since it touches nothing shared. So the same bad states can be reached.
+//! *Fused loads.* A load into a temporary, followed by local steps that consume it (a branch, an assertion,
+//! an assignment), becomes one step: `if (x == 0)` instead of `t = x; if (t == 0)`. This is done where no
+//! property observes the location before the load. The argument: a state between the two steps looks to all
+//! other processes like the state before the load, which changes only the temporary. The states after the
+//! second step are also reached if it comes right after the load, since it touches nothing shared. So the
+//! same bad states can be reached.
 
 use crate::watch::Watch;
 use palisade_base::{Id, IdVec, Span, limits};
@@ -18,25 +21,26 @@ use palisade_program::running::{
 /// One step of a routine.
 #[derive(Clone, Debug)]
 pub(crate) struct Move {
-    /// A load that happens in the same step, before the instruction: the register stands for the value of the cell.
+    /// A load that happens in the same step, before the instruction. The register stands for the content of
+    /// the cell.
     pub load: Option<(RegId, Address)>,
-    /// What happens.
+    /// The instruction.
     pub instr: Instr,
-    /// Where control goes.
+    /// The next location.
     pub target: Location,
-    /// What was written there.
+    /// The source of the step.
     pub span: Span,
 }
 
-/// Whose code a routine is.
+/// What a routine is the code of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum RoutineKind {
     Process(RoleId),
     /// A procedure, as called inside or outside of atomic sections.
     Procedure(Section),
 }
 
-/// Where a place is.
+/// Whether a location is inside of an atomic section.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Section {
     Outside,
@@ -46,23 +50,23 @@ pub(crate) enum Section {
 /// A routine.
 #[derive(Clone, Debug)]
 pub(crate) struct Routine<'a> {
-    pub kind: Kind,
+    pub kind: RoutineKind,
     pub id: CodeId,
     pub code: &'a Code,
-    /// The steps from each place.
+    /// The steps from each location.
     pub moves: IdVec<Location, Vec<Move>>,
     /// Where atomic sections are open.
     pub section: IdVec<Location, Section>,
 }
 
-/// All routines of a system, the processes first, each called routine after those that call it.
+/// All routines of a system: the processes first, each called routine after those that call it.
 pub(crate) fn routines<'a>(system: &'a System, watch: &Watch, liveness: &Liveness) -> Vec<Routine<'a>> {
     let mut roles: Vec<RoleId> = Vec::new();
-    let mut wanted: Vec<(Kind, CodeId)> = Vec::new();
-    let want_role = |role: RoleId, roles: &mut Vec<RoleId>, wanted: &mut Vec<(Kind, CodeId)>| {
+    let mut wanted: Vec<(RoutineKind, CodeId)> = Vec::new();
+    let want_role = |role: RoleId, roles: &mut Vec<RoleId>, wanted: &mut Vec<(RoutineKind, CodeId)>| {
         if !roles.contains(&role) {
             roles.push(role);
-            wanted.push((Kind::Process(role), system.roles[role].code));
+            wanted.push((RoutineKind::Process(role), system.roles[role].code));
         }
     };
     system.instances.iter().for_each(|instance| want_role(instance.role, &mut roles, &mut wanted));
@@ -76,7 +80,7 @@ pub(crate) fn routines<'a>(system: &'a System, watch: &Watch, liveness: &Livenes
                 limits::go_on();
                 match &step.instr {
                     Instr::Call { code, .. } => {
-                        let callee = (Kind::Procedure(routine.section[location]), *code);
+                        let callee = (RoutineKind::Procedure(routine.section[location]), *code);
                         if !wanted.contains(&callee) {
                             wanted.push(callee);
                         }
@@ -92,16 +96,22 @@ pub(crate) fn routines<'a>(system: &'a System, watch: &Watch, liveness: &Livenes
         }
         found.push(routine);
     }
-    found.sort_by_key(|routine| matches!(routine.kind, Kind::Procedure(_)));
+    found.sort_by_key(|routine| matches!(routine.kind, RoutineKind::Procedure(_)));
     found
 }
 
 impl<'a> Routine<'a> {
-    fn new(system: &'a System, kind: Kind, id: CodeId, watch: &Watch, liveness: &Liveness) -> Routine<'a> {
+    fn new(
+        system: &'a System,
+        kind: RoutineKind,
+        id: CodeId,
+        watch: &Watch,
+        liveness: &Liveness,
+    ) -> Routine<'a> {
         let code = &system.codes[id];
         let start = match kind {
-            Kind::Procedure(section) => section,
-            Kind::Process(_) => Section::Outside,
+            RoutineKind::Procedure(section) => section,
+            RoutineKind::Process(_) => Section::Outside,
         };
         let (moves, section) = open_sections(code, start);
         let mut routine = Routine { kind, id, code, moves, section };
@@ -114,12 +124,12 @@ impl<'a> Routine<'a> {
         (privates..privates + self.code.params).contains(&register.index())
     }
 
-    /// The step with a number from a location.
+    /// The step with an index from a location.
     pub fn step(&self, location: Location, index: usize) -> &Move {
         &self.moves[location][index]
     }
 
-    /// Takes loads together with the local steps behind them.
+    /// Fuses loads with the local steps after them.
     fn fuse(&mut self, system: &System, watch: &Watch, liveness: &Liveness) {
         let mut ways_in = vec![0u32; self.moves.len()];
         ways_in[self.code.entry.index()] += 1;
@@ -128,10 +138,10 @@ impl<'a> Routine<'a> {
         }
         for location in self.moves.ids() {
             let seen = |location| match self.kind {
-                Kind::Process(role) => {
+                RoutineKind::Process(role) => {
                     self.section[location] == Section::Outside && watch.sees(system, role, location)
                 }
-                Kind::Procedure(_) => false,
+                RoutineKind::Procedure(_) => false,
             };
             let [Move { instr: Instr::Load(register, address), target, .. }] = &self.moves[location][..]
             else {
@@ -176,7 +186,8 @@ fn code_register_is_unchecked(code: &Code, register: RegId) -> bool {
     code.registers[register].name.starts_with('%')
 }
 
-/// The steps of a code, with those that open or close a section inside of another one replaced by empty ones; and where sections are open.
+/// The steps of a code, and where sections are open. Steps that open or close a section inside of another one
+/// become empty.
 fn open_sections(code: &Code, start: Section) -> (IdVec<Location, Vec<Move>>, IdVec<Location, Section>) {
     let depth_at_start = u32::from(start == Section::Inside);
     let mut depth: Vec<Option<u32>> = vec![None; code.location_count()];
@@ -185,7 +196,7 @@ fn open_sections(code: &Code, start: Section) -> (IdVec<Location, Vec<Move>>, Id
     let mut open = vec![code.entry];
     while let Some(location) = open.pop() {
         limits::go_on();
-        let before = depth[location.index()].expect("only places that were reached are open");
+        let before = depth[location.index()].expect("only reached locations are in the queue");
         for id in code.edges_from(location) {
             let edge = &code.edges()[palisade_program::running::EdgeId(id)];
             let (instr, after) = match &edge.instr {

@@ -1,34 +1,33 @@
-//! What a step asks for and does, as text that both languages share.
+//! The conditions and effects of a step, as text that both languages share.
 
-use crate::expression::{Condition, Scope};
+use crate::expression::{Condition, Scope, Term};
 use crate::ranges::Range;
 use crate::routine::Move;
+use crate::uses::Guard;
 use palisade_program::running::{Address, BinaryOp, Expr, Instr, RegId, Register, Rmw, Type};
 
-/// Something a step does. What it does, it does in this order.
+/// An effect of a step. Effects take place in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Effect {
-    /// Sets something.
+    /// An assignment.
     Set(String, String),
-    /// One more.
+    /// An increment.
     More(String),
-    /// One less.
+    /// A decrement.
     Less(String),
-    /// Depends on a condition.
+    /// A choice by a condition.
     If(String, Vec<Effect>, Vec<Effect>),
 }
 
-/// What a step asks for, in order, and does.
+/// The conditions of a step, in order, and its effects.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Plain {
     pub conditions: Vec<Condition>,
     pub effects: Vec<Effect>,
 }
 
-/// The name of a variable for old values, which steps may use for themselves.
-pub(crate) const OLD: &str = "old_value";
-
-/// A step that is neither a choice nor concerns other routines or sections; these are left to the languages.
+/// A step that is not a choice and does not concern other routines or sections. Each language handles those
+/// itself.
 pub(crate) fn plain(
     scope: &Scope<'_>,
     registers: &palisade_base::IdVec<RegId, Register>,
@@ -39,13 +38,13 @@ pub(crate) fn plain(
         scope.check_address(address, &mut plain.conditions);
     }
     let ty = |register: RegId| registers[register].ty;
-    let name = |register: RegId| scope.registers[register].clone();
+    let name = |register: RegId| scope.registers.name(register);
     match &step.instr {
         Instr::Assign(register, e) => {
             scope.check(e, &mut plain.conditions);
-            let value = scope.expr(e);
+            let value = scope.term(e);
             plain.conditions.extend(scope.fit(&value, scope.range(e), ty(*register)));
-            plain.effects.push(Effect::Set(name(*register), value));
+            plain.effects.push(Effect::Set(name(*register), value.text));
         }
         Instr::Assume(e) => {
             scope.check(e, &mut plain.conditions);
@@ -57,17 +56,17 @@ pub(crate) fn plain(
         }
         Instr::Load(register, address) => {
             scope.check_address(address, &mut plain.conditions);
-            let value = scope.place(address);
+            let value = scope.cell(address);
             let range = scope.ranges.read(scope.code, address);
             plain.conditions.extend(scope.fit(&value, range, ty(*register)));
-            plain.effects.push(Effect::Set(name(*register), value));
+            plain.effects.push(Effect::Set(name(*register), value.text));
         }
         Instr::Store(address, e) => {
             scope.check(e, &mut plain.conditions);
             scope.check_address(address, &mut plain.conditions);
-            let value = scope.expr(e);
+            let value = scope.term(e);
             plain.conditions.extend(fit_cell(scope, address, &value, scope.range(e)));
-            plain.effects.push(Effect::Set(scope.place(address), value));
+            plain.effects.push(Effect::Set(scope.place(address), value.text));
         }
         Instr::Locked { rmw, result, address, operands } => {
             locked(scope, ty(*result), *rmw, *result, address, operands, &mut plain);
@@ -94,50 +93,52 @@ fn locked(
 ) {
     operands.iter().for_each(|operand| scope.check(operand, &mut plain.conditions));
     scope.check_address(address, &mut plain.conditions);
-    let place = scope.place(address);
+    let cell = scope.cell(address);
+    let place = cell.text.clone();
     let old = scope.ranges.read(scope.code, address);
-    let register = scope.registers[result].clone();
+    let register = scope.registers.name(result);
     if rmw == Rmw::Cas {
         let equal = format!("{place} == {}", scope.right(BinaryOp::Eq, &operands[0]));
-        plain.conditions.extend(scope.fit("1", Range { lo: 0, hi: 1 }, result_type));
-        let new = scope.expr(&operands[1]);
+        plain.conditions.extend(scope.fit(&Term::word("1"), Range { lo: 0, hi: 1 }, result_type));
+        let new = scope.term(&operands[1]);
         let fits = fit_cell(scope, address, &new, scope.range(&operands[1]));
         plain.conditions.extend(fits.into_iter().map(|fits| fits.unless(&format!("!({equal})"))));
         let set = |value: &str| Effect::Set(register.clone(), value.to_owned());
-        // The place is written before the register, which may be part of the operands.
-        plain.effects.push(Effect::If(equal, vec![Effect::Set(place, new), set("1")], vec![set("0")]));
+        // The cell is written before the register, which may be part of the operands.
+        plain.effects.push(Effect::If(equal, vec![Effect::Set(place, new.text), set("1")], vec![set("0")]));
         return;
     }
     let (new, range) = match operator(rmw) {
-        None => (scope.expr(&operands[0]), scope.range(&operands[0])),
+        None => (scope.term(&operands[0]), scope.range(&operands[0])),
         Some((op, sign)) => {
             let exact = crate::ranges::binary_exact(op, old, scope.range(&operands[0]));
             let (lo, hi) = scope.width.bounds();
             let check = match op {
-                BinaryOp::Add => Some("can_add"),
-                BinaryOp::Sub => Some("can_sub"),
+                BinaryOp::Add => Some(Guard::Add),
+                BinaryOp::Sub => Some(Guard::Sub),
                 _ => None,
             };
             if let Some(check) = check.filter(|_| !exact.within(lo, hi)) {
-                let text = format!("{check}({place}, {})", scope.expr(&operands[0]));
+                let text = scope.uses.guard(check, &place, &scope.expr(&operands[0]));
                 plain.conditions.push(Condition::Must(text, "overflow"));
             }
-            (format!("{place} {sign} {}", scope.right(op, &operands[0])), exact)
+            let new = format!("{place} {sign} {}", scope.right(op, &operands[0]));
+            (Term::operation(new), exact)
         }
     };
-    plain.conditions.extend(scope.fit(&place, old, result_type));
+    plain.conditions.extend(scope.fit(&cell, old, result_type));
     plain.conditions.extend(fit_cell(scope, address, &new, range));
     if mentions(address, operands, result) {
-        plain.effects.push(Effect::Set(OLD.to_owned(), place.clone()));
-        plain.effects.push(Effect::Set(place, new));
-        plain.effects.push(Effect::Set(register, OLD.to_owned()));
+        plain.effects.push(Effect::Set(scope.uses.old_value(), place.clone()));
+        plain.effects.push(Effect::Set(place, new.text));
+        plain.effects.push(Effect::Set(register, scope.uses.old_value()));
     } else {
         plain.effects.push(Effect::Set(register, place.clone()));
-        plain.effects.push(Effect::Set(place, new));
+        plain.effects.push(Effect::Set(place, new.text));
     }
 }
 
-/// What an instruction computes from the old value and its operand, and how that is written.
+/// The operation on the old value and the operand, and its symbol.
 fn operator(rmw: Rmw) -> Option<(BinaryOp, &'static str)> {
     match rmw {
         Rmw::Cas | Rmw::Exchange => None,
@@ -156,8 +157,8 @@ fn mentions(address: &Address, operands: &[Expr], register: RegId) -> bool {
     found
 }
 
-/// What the cells that an address may mean ask of a value.
-fn fit_cell(scope: &Scope<'_>, address: &Address, value: &str, range: Range) -> Vec<Condition> {
+/// The conditions that the cells of an address put on a value.
+fn fit_cell(scope: &Scope<'_>, address: &Address, value: &Term, range: Range) -> Vec<Condition> {
     let reached = scope.memory.reached(address);
     let mut conditions = Vec::new();
     for (variable, first, last) in reached {

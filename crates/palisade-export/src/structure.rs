@@ -1,15 +1,17 @@
 //! Control-flow graphs as nested text: loops, branches, and gotos for the rest.
 //!
-//! *Problem.* A routine is a graph; the other languages have `if`, loops and gotos. The text should read like a program.
+//! *Problem.* A routine is a graph. The other languages have `if`, loops and gotos. The text should read like
+//! a program.
 //!
-//! *Source.* The idea to nest along the dominator tree is Ramsey's ("Beyond Relooper", ICFP 2022). With gotos at hand any graph can be written, so nothing
-//! is refused or duplicated.
+//! *Source.* The idea to nest along the dominator tree is Ramsey's ("Beyond Relooper", ICFP 2022). With gotos
+//! any graph can be written, so nothing is refused or duplicated.
 //!
-//! *How.* A place with one way in is written where control comes from; a place with several (a join) after the place that dominates it, and what lies
-//! behind a loop after that loop. A jump to what comes next in the text is nothing, one to the start or end of the innermost loop
-//! is `continue` or `break`, everything else is `goto`.
+//! *How.* A location with one predecessor is written where control comes from. A location with several (a
+//! join) is written after the location that dominates it. What follows a loop is written after that loop. A
+//! jump to what comes next in the text is empty; a jump to the start or end of the innermost loop is
+//! `continue` or `break`; everything else is `goto`.
 //!
-//! *Guarantee.* Every place that can be reached is written once, and every step leads where it led in the graph.
+//! *Guarantee.* Every reachable location is written once, and every step leads where it leads in the graph.
 
 use crate::routine::Routine;
 use palisade_base::{Id, IdVec, limits};
@@ -19,22 +21,22 @@ use std::collections::BTreeSet;
 /// A piece of text.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
-    /// The only step of a place.
+    /// The only step of a location.
     Step(Location),
-    /// The steps of a place, each with what follows it.
+    /// The steps of a location, each with what follows it.
     Branch(Location, Vec<Vec<Node>>),
-    /// Here is a place that a `goto` may lead to.
+    /// A location that a `goto` may lead to.
     Label(Location),
-    /// Again and again. A way out is a `break` or `goto`.
+    /// An endless loop, left by `break` or `goto`.
     Loop(Location, Vec<Node>),
-    /// An atomic section that is entered and left here only; the step of the place opens it.
+    /// An atomic section that is entered and left only here. The step of the location opens it.
     Atomic(Location, Vec<Node>),
     Goto(Location),
     Break,
     Continue,
     /// The end of the routine.
     End,
-    /// A place without steps that is not the end.
+    /// A location without steps that is not the end.
     Stuck(Location),
 }
 
@@ -42,7 +44,7 @@ pub(crate) enum Node {
 #[derive(Debug)]
 pub(crate) struct Structured {
     pub body: Vec<Node>,
-    /// The places that gotos lead to.
+    /// The locations that gotos lead to.
     pub labels: BTreeSet<Location>,
 }
 
@@ -66,11 +68,11 @@ pub(crate) fn structure(routine: &Routine<'_>, continues: Continues) -> Structur
 /// What surrounds a piece of text.
 #[derive(Clone, Copy)]
 struct Context {
-    /// What comes next in the text.
+    /// The location that comes next in the text.
     follow: Option<Location>,
-    /// The innermost loop,
+    /// The header of the innermost loop,
     header: Option<Location>,
-    /// and what comes behind it.
+    /// and the location after it.
     after: Option<Location>,
 }
 
@@ -79,22 +81,22 @@ struct Writer<'r, 'a> {
     graph: Graph,
     continues: Continues,
     labels: BTreeSet<Location>,
-    /// How deep the text is nested.
+    /// The nesting depth of the text.
     depth: usize,
 }
 
-/// Text that is nested deeper than this prefers gotos.
-const DEEPEST: usize = 12;
+/// Text that is nested deeper than this uses gotos instead.
+const MAX_DEPTH: usize = 12;
 
 impl Writer<'_, '_> {
-    /// Writes a place, what it dominates, and so on until `context.follow` comes next.
+    /// Writes a location, the locations it dominates, and so on until `context.follow` comes next.
     fn place(&mut self, mut location: Location, context: Context, text: &mut Vec<Node>) {
         loop {
             limits::go_on();
             let after = self.graph.after[location].clone();
             let follow = after.first().copied().or(context.follow);
             let next = if self.graph.is_header[location] {
-                // A join has its label already.
+                // A join already has its label.
                 if !matches!(text.last(), Some(Node::Label(last)) if *last == location) {
                     text.push(Node::Label(location));
                 }
@@ -109,7 +111,7 @@ impl Writer<'_, '_> {
             } else {
                 self.one(location, Context { follow, ..context }, text)
             };
-            // What lies behind a loop; a place that is no loop has none of this.
+            // What follows a loop. For a location that is not a loop header this is empty.
             let mut rest: Vec<Location> = next.into_iter().collect();
             rest.extend(after);
             let Some((&last, first)) = rest.split_last() else { return };
@@ -122,19 +124,21 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Writes a place and the joins it dominates, except for the last thing, which is returned: the caller goes on there.
+    /// Writes a location and the joins it dominates, except for the last one, which is returned: the caller
+    /// continues there.
     fn one(&mut self, location: Location, context: Context, text: &mut Vec<Node>) -> Option<Location> {
         let joins = self.graph.joins[location].clone();
         let moves = &self.routine.moves[location];
-        // Of several ways on, one that nothing else competes with is written behind the branch, not in it.
+        // If there are several successors, one that nothing else competes with is written after the branch,
+        // not in it.
         let inlined: Vec<Location> = moves
             .iter()
             .map(|step| step.target)
             .filter(|target| self.graph.is_inlined(location, *target))
             .collect();
-        // Where another way leads to what comes next anyway, nesting saves a goto.
+        // If another step leads to what comes next anyway, nesting saves a goto.
         let falls = moves.len() > 1 && moves.iter().any(|step| Some(step.target) == context.follow);
-        let chained = joins.is_empty() && inlined.len() == 1 && (!falls || self.depth > DEEPEST);
+        let chained = joins.is_empty() && inlined.len() == 1 && (!falls || self.depth > MAX_DEPTH);
         let follow =
             if chained { inlined.first().copied() } else { joins.first().copied().or(context.follow) };
         let inner = Context { follow, ..context };
@@ -173,7 +177,7 @@ impl Writer<'_, '_> {
         Some(last)
     }
 
-    /// What leads from a step to its target.
+    /// The jump from a step to its target.
     fn jump(&mut self, source: Location, target: Location, context: Context, text: &mut Vec<Node>) {
         if context.follow == Some(target) {
             return;
@@ -195,15 +199,15 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Where the places of a graph are to be written.
+/// Where the locations of a graph are written.
 struct Graph {
     /// Whether some step leads back here.
     is_header: IdVec<Location, bool>,
-    /// The joins written behind each place, in order.
+    /// The joins written after each location, in order.
     joins: IdVec<Location, Vec<Location>>,
-    /// What is written behind the loop that starts at each place, in order.
+    /// What is written after the loop that starts at each location, in order.
     after: IdVec<Location, Vec<Location>>,
-    /// For each place with one way in: where from, if it is written there.
+    /// For each location with one predecessor: the predecessor, if the location is written there.
     inlined_at: IdVec<Location, Option<Location>>,
 }
 
@@ -253,7 +257,7 @@ impl Graph {
     }
 }
 
-/// The places in reverse postorder of a depth-first search.
+/// The locations in reverse postorder of a depth-first search.
 fn reverse_postorder(entry: usize, successors: &[Vec<usize>]) -> Vec<usize> {
     let mut order = Vec::new();
     let mut seen = vec![false; successors.len()];
@@ -261,7 +265,7 @@ fn reverse_postorder(entry: usize, successors: &[Vec<usize>]) -> Vec<usize> {
     seen[entry] = true;
     while let Some((place, next)) = stack.pop() {
         limits::go_on();
-        // From the last successor to the first, so that the first comes first in the reverse.
+        // From the last successor to the first, so that the first one comes first in the reversed order.
         match successors[place].len().checked_sub(next + 1) {
             Some(i) => {
                 stack.push((place, next + 1));
@@ -277,7 +281,8 @@ fn reverse_postorder(entry: usize, successors: &[Vec<usize>]) -> Vec<usize> {
     order
 }
 
-/// The immediate dominator of each place (Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm", 2001). The entry dominates itself.
+/// The immediate dominator of each location (Cooper, Harvey and Kennedy, "A simple, fast dominance
+/// algorithm", 2001). The entry dominates itself.
 fn dominators(order: &[usize], number: &[usize], predecessors: &[Vec<usize>]) -> Vec<usize> {
     let mut dominator = vec![usize::MAX; number.len()];
     dominator[order[0]] = order[0];
@@ -299,7 +304,7 @@ fn dominators(order: &[usize], number: &[usize], predecessors: &[Vec<usize>]) ->
                 }
                 a
             };
-            let new = known.reduce(meet).expect("a place that is reached has a way in that is known");
+            let new = known.reduce(meet).expect("a reached location has a known predecessor");
             changed |= dominator[place] != new;
             dominator[place] = new;
         }
@@ -341,10 +346,10 @@ impl Loops {
         Loops { members }
     }
 
-    /// The outermost loop that has `parent` in it but not `place`.
+    /// The outermost loop that contains `parent` but not `place`.
     fn outermost_left(&self, parent: usize, place: usize, dominator: &[usize]) -> Option<usize> {
         let mut found = None;
-        // The headers of the loops around a place dominate it.
+        // The headers of the loops around a location dominate it.
         let mut header = parent;
         loop {
             limits::go_on();
@@ -362,7 +367,7 @@ impl Loops {
     }
 }
 
-/// Marks the atomic sections that are entered and left in one sequence of text.
+/// Marks the atomic sections that are entered and left within one sequence of text.
 fn sections(routine: &Routine<'_>, text: Vec<Node>) -> Vec<Node> {
     let opens =
         |node: &Node| matches!(node, Node::Step(at) if routine.step(*at, 0).instr == Instr::AtomicBegin);
@@ -401,14 +406,15 @@ fn sections(routine: &Routine<'_>, text: Vec<Node>) -> Vec<Node> {
     marked
 }
 
-/// Whether text inside a section neither leaves it nor goes round in circles nor calls.
+/// Whether text inside a section neither leaves it nor loops nor calls.
 fn stays_inside(routine: &Routine<'_>, text: &[Node]) -> bool {
     let mut seen = BTreeSet::new();
     let mut wanted = BTreeSet::new();
     forward(routine, text, &mut seen, &mut wanted) && wanted.is_subset(&seen)
 }
 
-/// Whether text has plain steps only and gotos that lead to no label seen before. Collects labels and the targets of gotos.
+/// Whether text has only plain steps, and gotos that lead to no label seen before. Collects labels and the
+/// targets of gotos.
 fn forward(
     routine: &Routine<'_>,
     text: &[Node],

@@ -1,8 +1,8 @@
-//! Lines of text with indentation, and comments that say what was written in the source.
+//! Lines of text with indentation, and comments that quote the source.
 
 use palisade_base::{Source, Span};
 
-/// Text on its way.
+/// Text under construction.
 pub(crate) struct Text<'a> {
     text: String,
     depth: usize,
@@ -11,10 +11,10 @@ pub(crate) struct Text<'a> {
     last: Option<u32>,
 }
 
-/// Comments begin at this column where the code leaves room.
+/// Comments begin at this column if the code leaves room.
 const COMMENTS: usize = 56;
 
-/// Longer pieces of source are cut.
+/// Longer quotations are cut.
 const LONGEST: usize = 70;
 
 impl<'a> Text<'a> {
@@ -35,14 +35,14 @@ impl<'a> Text<'a> {
         self.text.push('\n');
     }
 
-    /// A line that stands further to the left.
+    /// A line with less indentation.
     pub fn outdented(&mut self, line: &str) {
         self.depth = self.depth.saturating_sub(1);
         self.line(line);
         self.depth += 1;
     }
 
-    /// A line with what was written at a place of the source, unless the comment before said so.
+    /// A line with a comment that quotes the source, unless the previous comment quoted the same source line.
     pub fn commented(&mut self, line: &str, span: Span) {
         let position = self.source.position(span).filter(|position| self.last != Some(position.line));
         let Some(position) = position else { return self.line(line) };
@@ -53,7 +53,7 @@ impl<'a> Text<'a> {
         self.line(&format!("{line}{:gap$}/* {}: {quoted} */", "", position.line));
     }
 
-    /// What was written at a place, on one line, fit for a comment.
+    /// The source of a span, on one line, made safe for a comment.
     pub fn quote(&self, span: Span) -> String {
         let text: Vec<&str> = self.source.slice(span).split_whitespace().collect();
         let text = text.join(" ").replace("/*", "/ *").replace("*/", "* /").replace('\\', "/");
@@ -63,7 +63,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The next comment is written whatever its line.
+    /// Makes the next comment appear even if it quotes the same line.
     pub fn forget_line(&mut self) {
         self.last = None;
     }
@@ -73,7 +73,7 @@ impl<'a> Text<'a> {
         Text { depth: self.depth, ..Text::new(self.source) }
     }
 
-    /// Text that was written before.
+    /// Adds text that was written before.
     pub fn paste(&mut self, text: &str) {
         self.text.push_str(text);
     }

@@ -1,19 +1,20 @@
-//! What the properties of a program look at: places, registers and memory. Each becomes a global variable of the exported program, kept up to
-//! date in the very step that changes it, so that a property is an expression over global variables.
+//! What the properties of a program observe: locations, registers and memory. Each becomes a global variable
+//! of the exported program. The step that changes it also updates the variable, so a property is an
+//! expression over global variables.
 
 use palisade_program::running::{Condition, Location, PropertyKind, RegId, RoleId, System, ThreadId};
 use std::collections::BTreeSet;
 
-/// What is looked at.
+/// What is observed.
 #[derive(Default, Debug)]
 pub(crate) struct Watch {
-    /// Places of single processes.
+    /// Locations of single processes.
     pub at: BTreeSet<(ThreadId, Location)>,
     /// Registers of single processes.
     pub registers: BTreeSet<(ThreadId, RegId)>,
-    /// Places whose processes are counted, each list once.
+    /// Locations whose processes are counted; each list appears once.
     pub counts: Vec<Vec<(RoleId, Location)>>,
-    /// Whether it matters that all processes have ended.
+    /// Whether a property depends on all processes having ended.
     pub endings: bool,
 }
 
@@ -49,20 +50,20 @@ impl Watch {
         }
     }
 
-    /// Whether anybody sees a process of the role at the location.
+    /// Whether a property observes that a process of the role is at the location.
     pub fn sees(&self, system: &System, role: RoleId, location: Location) -> bool {
         (self.endings && location == system.role_code(role).exit)
             || self.at.iter().any(|&(thread, at)| at == location && system.instances[thread].role == role)
             || self.counts.iter().any(|places| places.contains(&(role, location)))
     }
 
-    /// The places of the role's processes that are seen one by one.
+    /// The locations that are observed for single processes of the role.
     pub fn places(&self, system: &System, role: RoleId) -> BTreeSet<Location> {
         let of_role = |thread: ThreadId| system.instances[thread].role == role;
         self.at.iter().filter(|(thread, _)| of_role(*thread)).map(|&(_, location)| location).collect()
     }
 
-    /// The registers of the role's processes that are seen.
+    /// The registers of the role's processes that are observed.
     pub fn registers_of(&self, system: &System, role: RoleId) -> BTreeSet<RegId> {
         let of_role = |thread: ThreadId| system.instances[thread].role == role;
         self.registers.iter().filter(|(thread, _)| of_role(*thread)).map(|&(_, register)| register).collect()

@@ -1,10 +1,12 @@
-//! Files that are written whole or not at all, and whether two paths lead to the same file.
+//! Files that are written completely or not at all, and whether two paths lead to the same file.
 //!
-//! *Guarantee:* [`write`] leaves the file as it was, or replaces it with the whole new text. A full disk, a size limit or a killed process cannot leave half a file or
-//! an empty one. The new text goes to a temporary file in the same folder, reaches the disk, and is then renamed.
+//! *Guarantee:* [`write`] leaves the file as it was, or replaces it with the complete new text. A full disk,
+//! a size limit or a killed process cannot leave a partial or empty file. The new text goes to a temporary
+//! file in the same folder, is synced to disk, and is then renamed.
 //!
-//! What is kept of a file that is replaced: its name, its mode, its group, and its owner where the system allows it. Symbolic links are followed, so the link stays a link.
-//! Other hard links keep the old text. Pipes, terminals and devices cannot be replaced and are written as they are; a named pipe that no process reads is an error.
+//! A replaced file keeps its name, its mode, its group, and its owner where the system allows it. Symbolic
+//! links are followed, so a link stays a link. Other hard links keep the old text. Pipes, terminals and
+//! devices cannot be replaced and are written directly. A named pipe that no process reads is an error.
 
 mod same;
 
@@ -21,21 +23,23 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tempfile::{Builder, NamedTempFile};
 
-/// As many symbolic links are followed as Linux follows.
+/// The number of symbolic links that are followed; the same as in Linux.
 const MAX_LINKS: usize = 40;
-/// The mode of a new file, before the user's mask.
+/// The mode of a new file, before the user's umask.
 const NEW_FILE: u32 = 0o666;
-/// The mode of a temporary file that will replace another: nobody else reads it before it has that one's mode.
+/// The mode of a temporary file that will replace another. Other users cannot read it before it gets the old
+/// file's mode.
 const PRIVATE: u32 = 0o600;
-/// The part of a mode that gives rights to the group.
+/// The permissions of the group.
 const GROUP_BITS: u32 = 0o070;
-/// The part of a mode that lends rights of the owner or group.
+/// The set-user-ID and set-group-ID bits.
 const SET_ID_BITS: u32 = 0o6000;
 
-/// How long the reader of a named pipe may take to open it. A reader started together with Palisade is there by then.
+/// How long the reader of a named pipe may take to open it. This is enough for a reader that is started together
+/// with Palisade.
 const WAIT_FOR_READER: Duration = Duration::from_millis(200);
 
-/// Writes a file. If this fails, a file that was there before is unchanged.
+/// Writes a file. If this fails, a file that existed before is unchanged.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let old = match fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -54,13 +58,13 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         return OpenOptions::new().write(true).open(path)?.write_all(bytes);
     }
     if leads_to_a_descriptor(path) {
-        // Whoever opened it goes on writing to it: renaming would take it away from them.
+        // The process that opened it still writes to it. After a rename it would write to the old file.
         return OpenOptions::new().append(true).open(path)?.write_all(bytes);
     }
     replace(&fs::canonicalize(path)?, Some(&old), bytes)
 }
 
-/// Writes to a named pipe, if some process reads it. Opening it the usual way would wait for one without end.
+/// Writes to a named pipe, if some process reads it. Opening it the usual way would wait for a reader forever.
 fn write_to_pipe(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let start = Instant::now();
     let mut options = OpenOptions::new();
@@ -68,7 +72,7 @@ fn write_to_pipe(path: &Path, bytes: &[u8]) -> io::Result<()> {
     loop {
         match options.open(path) {
             Ok(mut pipe) => {
-                // From here on, a slow reader is waited for.
+                // From here on, writing waits for a slow reader.
                 fcntl_setfl(&pipe, OFlags::empty())?;
                 return pipe.write_all(bytes);
             }
@@ -82,10 +86,11 @@ fn write_to_pipe(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Puts a new file in the place of a path that is not a link.
+/// Puts a new file at a path that is not a link.
 fn replace(path: &Path, old: Option<&Metadata>, bytes: &[u8]) -> io::Result<()> {
     if old.is_some() {
-        // Renaming needs no right to write the old file. Whoever made it read-only meant it.
+        // Renaming does not require write permission for the old file, but a read-only file must stay as it
+        // is.
         OpenOptions::new().write(true).open(path)?;
     }
     let folder = match path.parent() {
@@ -105,7 +110,7 @@ fn replace(path: &Path, old: Option<&Metadata>, bytes: &[u8]) -> io::Result<()> 
         take_over(&new, old)?;
     }
     match new.as_file().sync_all() {
-        // Some file systems cannot do this, and say so.
+        // Some file systems do not support this.
         Err(error) if !matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
             return Err(error);
         }
@@ -115,18 +120,20 @@ fn replace(path: &Path, old: Option<&Metadata>, bytes: &[u8]) -> io::Result<()> 
     Ok(())
 }
 
-/// Why there is no temporary file, without its name.
+/// The reason why the temporary file could not be created, without its name.
 fn no_new_file(error: io::Error) -> io::Error {
+    // `tempfile` appends the path to the operating system's text and gives no access to the original error.
     let text = error.to_string();
     let why = text.split(" at path ").next().unwrap_or_default();
     if error.kind() == io::ErrorKind::PermissionDenied {
-        let why = format!("its folder must be writable, since files are replaced by new ones: {why}");
+        let why = format!("its folder must be writable, because the file is replaced by a new one: {why}");
         return io::Error::new(error.kind(), why);
     }
     io::Error::new(error.kind(), why)
 }
 
-/// Gives a new file the owner, group and mode of the old one. Rights that the old group had are not given to another group.
+/// Gives a new file the owner, group and mode of the old one. The permissions of the old group are not given
+/// to another group.
 fn take_over(new: &NamedTempFile, old: &Metadata) -> io::Result<()> {
     let made = new.as_file().metadata()?;
     let mut mode = old.mode() & 0o7777;
@@ -141,17 +148,18 @@ fn take_over(new: &NamedTempFile, old: &Metadata) -> io::Result<()> {
     new.as_file().set_permissions(Permissions::from_mode(mode))
 }
 
-/// Standard output or error, if this is the file that it goes to: text that is printed and what is written here then come one after the other.
+/// Standard output or error, if it goes to this file. Printed text and the text written here then follow one
+/// another in the file.
 fn standard_stream(file: &Metadata) -> Option<File> {
     let same = |stream: BorrowedFd<'_>| {
         let stream = File::from(stream.try_clone_to_owned().ok()?);
-        let found = stream.metadata().ok()?;
-        (found.dev() == file.dev() && found.ino() == file.ino()).then_some(stream)
+        let target = stream.metadata().ok()?;
+        (target.dev() == file.dev() && target.ino() == file.ino()).then_some(stream)
     };
     same(io::stdout().as_fd()).or_else(|| same(io::stderr().as_fd()))
 }
 
-/// Where a path with links leads, although nothing is there.
+/// The target of a path with links, whether or not it exists.
 fn follow_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -163,7 +171,7 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-/// Whether a path is a name of an open file of some process, such as `/dev/fd/3`.
+/// Whether a path names an open file of some process, such as `/dev/fd/3`.
 fn leads_to_a_descriptor(path: &Path) -> bool {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {

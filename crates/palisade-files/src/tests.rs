@@ -4,15 +4,15 @@ use std::io::Read;
 use std::os::unix::fs::symlink;
 
 fn folder() -> tempfile::TempDir {
-    tempfile::tempdir().expect("there is a folder for temporary files")
+    tempfile::tempdir().expect("a temporary folder can be created")
 }
 
 fn text(path: &Path) -> String {
-    fs::read_to_string(path).expect("the file is there")
+    fs::read_to_string(path).expect("the file exists")
 }
 
 fn mode(path: &Path) -> u32 {
-    fs::metadata(path).expect("the file is there").mode() & 0o7777
+    fs::metadata(path).expect("the file exists").mode() & 0o7777
 }
 
 /// The names in a folder, in order.
@@ -30,21 +30,21 @@ fn a_file_is_replaced_not_overwritten() {
     let folder = folder();
     let path = folder.path().join("x");
     write(&path, b"old text").expect("a new file");
-    let mut reader = File::open(&path).expect("the file is there");
+    let mut reader = File::open(&path).expect("the file exists");
     write(&path, b"new").expect("written again");
     let mut seen = String::new();
-    reader.read_to_string(&mut seen).expect("the old file is still whole");
+    reader.read_to_string(&mut seen).expect("the old file is still complete");
     assert_eq!((seen.as_str(), text(&path).as_str()), ("old text", "new"));
     assert_eq!(names(folder.path()), ["x"], "nothing is left over");
 }
 
 #[test]
-fn modes_are_kept_and_new_files_are_like_others() {
+fn modes_are_kept_and_new_files_have_the_usual_mode() {
     let folder = folder();
     let path = folder.path().join("x");
     for wanted in [0o640, 0o600, 0o755, 0o666] {
         fs::write(&path, "old").expect("a file");
-        fs::set_permissions(&path, Permissions::from_mode(wanted)).expect("our own file");
+        fs::set_permissions(&path, Permissions::from_mode(wanted)).expect("we own the file");
         write(&path, b"new").expect("written");
         assert_eq!((mode(&path), text(&path).as_str()), (wanted, "new"));
     }
@@ -68,28 +68,28 @@ fn links_are_followed() {
     write(&at("dangling"), b"made").expect("written");
     assert_eq!((text(&at("d/real")).as_str(), text(&at("d/none")).as_str()), ("new", "made"));
     for link in ["link", "link to link", "dangling"] {
-        assert!(fs::symlink_metadata(at(link)).expect("there").is_symlink(), "{link}");
+        assert!(fs::symlink_metadata(at(link)).expect("it exists").is_symlink(), "{link}");
     }
     assert!(write(&at("round"), b"").is_err());
     assert_eq!(names(&at("d")), ["none", "real"]);
 }
 
 #[test]
-fn what_cannot_be_written_is_an_error_and_leaves_nothing() {
+fn a_failed_write_is_an_error_and_leaves_nothing_behind() {
     let folder = folder();
     assert!(write(folder.path(), b"x").is_err(), "a folder");
-    let error = write(&folder.path().join("none/x"), b"x").expect_err("in no folder");
+    let error = write(&folder.path().join("none/x"), b"x").expect_err("the folder does not exist");
     assert_eq!((error.kind(), error.raw_os_error().is_some()), (io::ErrorKind::NotFound, true), "{error}");
     assert_eq!(names(folder.path()), Vec::<String>::new());
 }
 
 #[test]
-fn a_file_without_the_right_to_write_is_left_alone() {
+fn a_read_only_file_is_not_replaced() {
     let folder = folder();
     let path = folder.path().join("x");
     fs::write(&path, "old").expect("a file");
-    fs::set_permissions(&path, Permissions::from_mode(0o444)).expect("our own file");
-    // The superuser may write everything.
+    fs::set_permissions(&path, Permissions::from_mode(0o444)).expect("we own the file");
+    // The superuser may write any file.
     let may = OpenOptions::new().write(true).open(&path).is_ok();
     assert_eq!(write(&path, b"new").is_ok(), may);
     assert_eq!(text(&path), if may { "new" } else { "old" });
@@ -97,18 +97,18 @@ fn a_file_without_the_right_to_write_is_left_alone() {
 }
 
 #[test]
-fn devices_are_written_as_they_are() {
+fn devices_are_written_directly() {
     write(Path::new("/dev/null"), b"x").expect("written");
-    assert!(!fs::metadata("/dev/null").expect("there").is_file());
+    assert!(!fs::metadata("/dev/null").expect("it exists").is_file());
     assert!(write(Path::new("/dev/full"), b"x").is_err() || !Path::new("/dev/full").exists());
 }
 
 #[test]
-fn a_pipe_without_a_reader_is_an_error_and_not_waited_for() {
+fn a_pipe_without_a_reader_is_an_error() {
     let folder = folder();
     let path = folder.path().join("pipe");
     rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
-    let error = write(&path, b"x").expect_err("nobody reads it");
+    let error = write(&path, b"x").expect_err("no process reads it");
     assert!(error.to_string().contains("no process reads this pipe"), "{error}");
     // More than a pipe holds, so that the writer has to wait for the reader.
     let long = "x".repeat(1 << 20);
@@ -117,14 +117,14 @@ fn a_pipe_without_a_reader_is_an_error_and_not_waited_for() {
         move || text(&path)
     });
     while let Err(error) = write(&path, long.as_bytes()) {
-        // The reader was not there yet.
+        // The reader had not opened it yet.
         assert!(error.to_string().contains("no process reads this pipe"), "{error}");
     }
     assert!(reader.join().expect("read") == long);
 }
 
 #[test]
-fn open_files_are_written_where_they_are() {
+fn open_files_are_written_in_place() {
     let folder = folder();
     let path = folder.path().join("x");
     let mut file = File::create(&path).expect("a file");
@@ -133,13 +133,13 @@ fn open_files_are_written_where_they_are() {
     if Path::new(&name).exists() {
         write(Path::new(&name), b"second").expect("written");
         assert_eq!(text(&path), "first second");
-        let (open, there) = (file.metadata().expect("open"), fs::metadata(&path).expect("there"));
+        let (open, there) = (file.metadata().expect("open"), fs::metadata(&path).expect("it exists"));
         assert_eq!(open.ino(), there.ino());
     }
 }
 
 #[test]
-fn the_same_file_by_other_names() {
+fn paths_to_the_same_file_are_recognised() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
     fs::create_dir(at("d")).expect("a folder");

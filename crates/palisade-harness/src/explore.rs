@@ -16,8 +16,8 @@ use crate::schedule::{Command, Strategy, Turns};
 use crate::session::{Findings, Session};
 use crate::stream::Reason;
 use palisade_dpor::{
-    Choice, Divergence, Executions, Footprint, Limits, Mode, Recording, Request, Then, explore_executions,
-    explore_preemptions,
+    Choice, Divergence, Executions, Footprint, Limits, Mode, Preference, Recording, Request,
+    explore_executions, explore_preemptions,
 };
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -98,7 +98,7 @@ impl Session {
         let (complete, executions, broken, divergence) = match preemptions {
             None => {
                 let (summary, divergence) = explore_executions(&mut runner, limits, |runner, execution| {
-                    visit(runner, Some(execution.behind()))
+                    visit(runner, Some(execution.progress()))
                 });
                 (summary.is_complete(), summary.executions, summary.broken, divergence)
             }
@@ -189,9 +189,9 @@ impl Runner<'_> {
         }
         let mut turns = Turns::default();
         request.choices.iter().for_each(|choice| turns.push(choice.process as u16));
-        let strategy = match request.then {
-            Then::Anybody => Strategy::Round,
-            Then::TheSame => Strategy::Stay,
+        let strategy = match request.preference {
+            Preference::Any => Strategy::Round,
+            Preference::SameProcess => Strategy::Stay,
         };
         let mut command = Command {
             asleep: request.asleep.iter().map(|sleeper| sleeper.process as u16).collect(),

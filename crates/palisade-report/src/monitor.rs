@@ -68,9 +68,9 @@ struct Grouped {
 
 /// What the three instructions are called in JSON and SARIF, and what there is to say about them.
 pub(crate) const ROLES: [(&str, &str); 3] = [
-    ("store", "this store may still wait in its buffer"),
-    ("previous", "when another process has got here, after the store,"),
-    ("access", "and this access comes before the store"),
+    ("store", "this store can still be buffered"),
+    ("previous", "while another thread, having passed here,"),
+    ("access", "makes this access before the store reaches memory"),
 ];
 
 fn grouped(violations: &[(Violation, Seen)]) -> Vec<Grouped> {

@@ -1,4 +1,4 @@
-//! Answers: the library is asked within limits, and what it says is put into HTML as in a report.
+//! Answers: the library answers within limits, and the result becomes HTML as in a report.
 
 use crate::question::{Command, Question};
 use palisade::report::Finding;
@@ -6,17 +6,17 @@ use palisade::report::html::{self, Subject};
 use palisade::{Answer, Ask, Input, Limits};
 use serde_json::{Value, json};
 
-/// An answer to a question, ready to be sent.
+/// The answer to a question, ready to be sent.
 pub(crate) fn answer(question: &Question, limits: &Limits) -> Value {
-    // What was found in time is still put into words.
-    match limits.clone().with_grace().within(|| found_out(question, limits)) {
+    // What was found in time is still turned into an answer.
+    match limits.clone().with_grace().within(|| find_answer(question, limits)) {
         Ok(Ok(value)) => value,
         Ok(Err(message)) => json!({ "event": "error", "message": message }),
         Err(what) => gave_up(question, &what.to_string()),
     }
 }
 
-/// The answer to a question that was given up, and why.
+/// The answer to a question on which work was stopped, with the reason.
 pub(crate) fn gave_up(question: &Question, why: &str) -> Value {
     let source = question.source();
     let language = question.language().map_or("", palisade::Language::name);
@@ -24,7 +24,7 @@ pub(crate) fn gave_up(question: &Question, why: &str) -> Value {
     json!({ "event": "done", "word": entry.word, "html": entry.fragment() })
 }
 
-fn found_out(question: &Question, limits: &Limits) -> Result<Value, String> {
+fn find_answer(question: &Question, limits: &Limits) -> Result<Value, String> {
     let language = question.language()?;
     let input = match palisade::read(question.source(), language, None) {
         Ok(input) => input,
@@ -70,7 +70,7 @@ fn robust(question: &Question, input: &Input, limits: &Limits) -> Result<html::E
     Ok(html::answer(subject(input), &finding(&answer, input), &[], 0))
 }
 
-/// The answer without what differs from one machine to the next.
+/// The answer without details that differ between machines.
 fn finding<'a, Q: Ask>(answer: &'a Answer<Q>, input: &'a Input) -> Finding<'a, Q> {
     Finding { peak_memory_bytes: None, ..answer.finding(input, None, None) }
 }
@@ -78,7 +78,7 @@ fn finding<'a, Q: Ask>(answer: &'a Answer<Q>, input: &'a Input) -> Finding<'a, Q
 fn fences(question: &Question, input: &Input, limits: &Limits) -> Result<html::Entry, String> {
     let options = question.fences()?;
     let mut answer = palisade::fences(input, &options, limits).map_err(|error| error.to_string())?;
-    // The peak of this process says nothing about one run among many.
+    // The peak of this process is not meaningful for one run among many.
     answer.peak_memory_bytes = None;
     Ok(html::fences(subject(input), &answer.finding(input, None), 0))
 }

@@ -1,39 +1,47 @@
-//! Who may ask: only pages of this server itself, under a name that leads here.
+//! Access control: only pages of this server itself may ask, under a name that leads here.
 //!
-//! A page of somebody else that is open in the same browser can send requests to the loopback interface. Two things keep it out. It may have made its own name lead here (DNS
-//! rebinding): then the request's `Host` is that name, and it is refused, for only addresses and `localhost` are accepted. Or it sends a request across sites: then `Origin` is
-//! not this server, or `Sec-Fetch-Site` says so; and a request with a JSON body is not sent across sites without asking first, which nobody here answers.
+//! A foreign page that is open in the same browser can send requests to the loopback interface. Two attacks
+//! are possible:
+//!
+//! - The page makes its own name point here (DNS rebinding). The request's `Host` is then that name. It is
+//!   refused, because only addresses and `localhost` are accepted.
+//! - The page sends a request across sites. `Origin` is then not this server, or `Sec-Fetch-Site` says so.
+//!   Besides, a browser does not send a request with a JSON body across sites without a preflight request,
+//!   which this server never answers.
 
 use crate::http::{Method, Request, Status};
 use std::net::{IpAddr, SocketAddr};
 
-/// Whether a request may be answered by the server at an address.
+/// Whether the server at an address may answer a request.
 pub(crate) fn allows(request: &Request, address: SocketAddr) -> Result<(), (Status, &'static str)> {
     let host = request.field("host").unwrap_or("");
     if !is_ours(host, address) {
-        return Err((Status::Forbidden, "this name does not lead here; use the address that was printed"));
+        return Err((Status::Forbidden, "unknown host name; use the address that `palisade serve` printed"));
     }
     if let Some(origin) = request.field("origin")
         && origin.strip_prefix("http://").is_none_or(|origin| !origin.eq_ignore_ascii_case(host))
     {
-        return Err((Status::Forbidden, "requests of other sites are not answered"));
+        return Err((Status::Forbidden, "requests from other sites are not allowed"));
     }
     if let Some(site) = request.field("sec-fetch-site")
         && request.method == Method::Post
         && site != "same-origin"
     {
-        return Err((Status::Forbidden, "requests of other sites are not answered"));
+        return Err((Status::Forbidden, "requests from other sites are not allowed"));
     }
     if request.method == Method::Post {
         let kind = request.field("content-type").unwrap_or("").split(';').next().unwrap_or("").trim();
         if !kind.eq_ignore_ascii_case("application/json") {
-            return Err((Status::UnsupportedMediaType, "send JSON"));
+            return Err((
+                Status::UnsupportedMediaType,
+                "the request body must be JSON (Content-Type: application/json)",
+            ));
         }
     }
     Ok(())
 }
 
-/// Whether `Host` is a name for this server: the right port, and `localhost` or an address that it listens on.
+/// Whether `Host` is a name of this server: the right port, and `localhost` or an address that it listens on.
 fn is_ours(host: &str, address: SocketAddr) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
@@ -44,7 +52,8 @@ fn is_ours(host: &str, address: SocketAddr) -> bool {
     }
     let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     match name.parse::<IpAddr>() {
-        // Listening everywhere, any address of this machine will do: a name that leads here would not be an address.
+        // If the server listens on all interfaces, any address will do. A foreign name that points here is
+        // not an address.
         Ok(ip) => {
             ip == address.ip()
                 || address.ip().is_unspecified()

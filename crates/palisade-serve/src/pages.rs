@@ -1,4 +1,4 @@
-//! What can be fetched: the page, its looks and scripts, and the corpus as examples. All of it is built in.
+//! What can be fetched: the page, its style and scripts, and the corpus as examples. All of it is built in.
 
 use crate::http::Response;
 use palisade::report::html;
@@ -6,7 +6,7 @@ use palisade::{Language, Model, engines};
 use serde_json::{Value, json};
 
 const INDEX: &str = include_str!("assets/index.html");
-const LOOKS: &str = include_str!("assets/playground.css");
+const STYLE: &str = include_str!("assets/playground.css");
 const SCRIPT: &str = include_str!("assets/playground.js");
 
 /// The page at a path.
@@ -19,7 +19,7 @@ pub(crate) fn page(path: &str, version: &str) -> Option<Response> {
             Response::new("text/html; charset=utf-8", text)
         }
         "/report.css" => Response::new(css, html::STYLE),
-        "/playground.css" => Response::new(css, LOOKS),
+        "/playground.css" => Response::new(css, STYLE),
         "/report.js" => Response::new(js, html::SCRIPT),
         "/playground.js" => Response::new(js, SCRIPT),
         "/examples.json" => Response::new("application/json", examples().to_string()),
@@ -28,7 +28,7 @@ pub(crate) fn page(path: &str, version: &str) -> Option<Response> {
     Some(response)
 }
 
-/// The programs, and what can be chosen.
+/// The example programs, and the values for the page's menus.
 fn examples() -> Value {
     let examples = palisade_corpus::texts().iter().filter_map(|(path, text)| {
         let language = Language::from_name(path.rsplit('.').next()?)?;
@@ -48,9 +48,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_corpus_is_there() {
-        let told = examples();
-        let examples = told["examples"].as_array().expect("a list");
+    fn the_corpus_is_complete() {
+        let all = examples();
+        let examples = all["examples"].as_array().expect("a list");
         assert!(examples.len() > 80, "{}", examples.len());
         for language in Language::ALL {
             assert!(

@@ -1,15 +1,15 @@
-//! How many runs there are at a time: so many run, some wait in line, the others are sent away.
+//! Limits the number of runs at a time: some run, some wait in a queue, and the others are refused.
 //!
-//! *Invariant:* a place is given back when its [`Permit`] is dropped, however the run ended.
+//! *Invariant:* a slot is freed when its [`Permit`] is dropped, however the run ended.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often those who wait look whether they are still wanted.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often a waiting run checks whether its answer is still wanted.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The places.
+/// The slots for runs.
 pub(crate) struct Pool {
     state: Mutex<State>,
     changed: Condvar,
@@ -20,23 +20,23 @@ pub(crate) struct Pool {
 #[derive(Default)]
 struct State {
     running: usize,
-    /// Those who wait, the first in line first.
+    /// The waiting runs, first in line first.
     waiting: VecDeque<u64>,
     next: u64,
 }
 
-/// A place, for as long as it is held.
+/// A slot, for as long as it is held.
 pub(crate) struct Permit {
     pool: Arc<Pool>,
 }
 
-/// Why there is no place.
+/// Why there is no slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum NoPlace {
-    /// Too many wait already.
+pub(crate) enum NoSlot {
+    /// Too many runs are waiting already.
     Full,
-    /// Whoever waited is not wanted any more.
-    Gone,
+    /// The answer is no longer wanted.
+    Unwanted,
 }
 
 impl Pool {
@@ -53,26 +53,26 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many run and how many wait.
+    /// How many runs are active and how many are waiting.
     pub(crate) fn load(&self) -> (usize, usize) {
         let state = self.lock();
         (state.running, state.waiting.len())
     }
 
-    /// Whether somebody who comes now would be sent away.
+    /// Whether a new run would be refused.
     pub(crate) fn is_full(&self) -> bool {
         let (running, waiting) = self.load();
         running >= self.most_running && waiting >= self.most_waiting
     }
 
-    /// Waits for a place. `still_wanted` is asked now and then, with the number of those ahead.
+    /// Waits for a slot. `still_wanted` is called now and then with the number of runs ahead.
     pub(crate) fn enter(
         self: &Arc<Self>,
         mut still_wanted: impl FnMut(usize) -> bool,
-    ) -> Result<Permit, NoPlace> {
+    ) -> Result<Permit, NoSlot> {
         let mut state = self.lock();
         if state.running >= self.most_running && state.waiting.len() >= self.most_waiting {
-            return Err(NoPlace::Full);
+            return Err(NoSlot::Full);
         }
         let me = state.next;
         state.next += 1;
@@ -91,11 +91,12 @@ impl Pool {
             if !wanted {
                 state.waiting.retain(|&other| other != me);
                 self.changed.notify_all();
-                return Err(NoPlace::Gone);
+                return Err(NoSlot::Unwanted);
             }
             let free = state.waiting.front() == Some(&me) && state.running < self.most_running;
             if !free {
-                state = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+                state =
+                    self.changed.wait_timeout(state, POLL_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
             }
         }
     }
@@ -113,11 +114,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_given_back_and_those_who_leave_are_forgotten() {
+    fn slots_are_freed_and_unwanted_runs_leave_the_queue() {
         let pool = Arc::new(Pool::new(1, 1));
-        let held = pool.enter(|_| true).expect("there is a place");
+        let held = pool.enter(|_| true).expect("there is a free slot");
         assert_eq!(pool.load(), (1, 0));
-        assert_eq!(pool.enter(|_| false).err(), Some(NoPlace::Gone));
+        assert_eq!(pool.enter(|_| false).err(), Some(NoSlot::Unwanted));
         assert_eq!(pool.load(), (1, 0));
         std::thread::scope(|scope| {
             let mut looked = 0;
@@ -136,7 +137,7 @@ mod tests {
                 std::thread::yield_now();
             }
             assert!(pool.is_full());
-            assert_eq!(pool.enter(|_| true).err(), Some(NoPlace::Full));
+            assert_eq!(pool.enter(|_| true).err(), Some(NoSlot::Full));
             drop(held);
             assert!(waiting.join().expect("no panic"));
         });

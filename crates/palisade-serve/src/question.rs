@@ -1,4 +1,4 @@
-//! What a page asks: one JSON object per request.
+//! Questions from the page: one JSON object per request.
 
 use palisade::program::Instantiation;
 use palisade::{
@@ -7,9 +7,9 @@ use palisade::{
 };
 use serde::{Deserialize, Serialize};
 
-/// More instances of every process than this are not for a playground.
+/// The most instances of every process; more are not practical in a playground.
 const MOST_THREADS: u32 = 64;
-/// Longer names are cut.
+/// Longer names are truncated.
 const LONGEST_NAME: usize = 200;
 
 /// A question about a program.
@@ -20,32 +20,32 @@ pub(crate) struct Question {
     pub(crate) command: Command,
     /// The program's text.
     pub(crate) program: String,
-    /// What it is called in the answer. No file of that name is ever looked for.
+    /// The program's name in the answer. No file of that name is ever looked for.
     #[serde(default)]
     name: String,
     /// The language of the program.
     language: String,
     /// The memory model.
     model: String,
-    /// The engine; `auto` if not given.
+    /// The engine; the default is `auto`.
     #[serde(default)]
     engine: Option<String>,
-    /// Instances of every process: a number or `any`; as declared if not given.
+    /// Instances of every process: a number or `any`; the default is as declared.
     #[serde(default)]
     threads: Option<String>,
-    /// What fences are for: `safety` or `robustness`.
+    /// The goal of fences: `safety` or `robustness`.
     #[serde(default)]
     goal: Option<String>,
-    /// Where fences may stand: `after-writes`, `before-reads` or `anywhere`.
+    /// Where fences may be placed: `after-writes`, `before-reads` or `anywhere`.
     #[serde(default)]
     place: Option<String>,
-    /// Whether all minimal sets of fences are wanted.
+    /// Whether to find all minimal sets of fences.
     #[serde(default)]
     all: bool,
-    /// Which initial state to step from.
+    /// The index of the initial state to step from.
     #[serde(default)]
     pub(crate) start: usize,
-    /// Which of the possible steps to take, one after the other.
+    /// The indices of the chosen steps, in order.
     #[serde(default)]
     pub(crate) choices: Vec<usize>,
 }
@@ -67,7 +67,7 @@ pub(crate) enum Command {
 impl Question {
     /// Reads a request's body.
     pub(crate) fn read(body: &[u8]) -> Result<Question, String> {
-        serde_json::from_slice(body).map_err(|error| format!("this is no question: {error}"))
+        serde_json::from_slice(body).map_err(|error| format!("malformed question: {error}"))
     }
 
     /// The program's text under its name.
@@ -78,18 +78,18 @@ impl Question {
     }
 
     pub(crate) fn language(&self) -> Result<Language, String> {
-        Language::from_name(&self.language).ok_or_else(|| format!("there is no language `{}`", self.language))
+        Language::from_name(&self.language).ok_or_else(|| format!("unknown language `{}`", self.language))
     }
 
     pub(crate) fn model(&self) -> Result<Model, String> {
         let found = Model::ALL.into_iter().find(|model| model.name() == self.model);
-        found.ok_or_else(|| format!("there is no memory model `{}`", self.model))
+        found.ok_or_else(|| format!("unknown memory model `{}`", self.model))
     }
 
-    /// The same without SC, which adds nothing to itself.
+    /// The same without SC, under which every program is robust.
     fn weak_model(&self) -> Result<Model, String> {
         match self.model()? {
-            Model::Sc => Err("choose TSO or PSO: nothing is reordered under SC".to_owned()),
+            Model::Sc => Err("choose TSO or PSO: every program is robust under SC".to_owned()),
             model => Ok(model),
         }
     }
@@ -114,7 +114,7 @@ impl Question {
         }
     }
 
-    /// The running form to step through: any number of processes is two of them.
+    /// The running form to step through. Any number of processes becomes two.
     pub(crate) fn instantiation(&self) -> Result<Instantiation, String> {
         Ok(match self.threads()? {
             Threads::Declared => Instantiation { any: 2, every: None },
@@ -142,13 +142,13 @@ impl Question {
             goal: match self.goal.as_deref() {
                 None | Some("safety") => Goal::Safety,
                 Some("robustness") => Goal::Robustness,
-                Some(other) => return Err(format!("there is no goal `{other}`")),
+                Some(other) => return Err(format!("unknown goal `{other}`")),
             },
             placement: match self.place.as_deref() {
                 None | Some("after-writes") => Placement::AfterWrites,
                 Some("before-reads") => Placement::BeforeReads,
                 Some("anywhere") => Placement::Anywhere,
-                Some(other) => return Err(format!("fences cannot be placed `{other}`")),
+                Some(other) => return Err(format!("unknown place for fences `{other}`")),
             },
             which: if self.all { Which::All } else { Which::Cheapest },
             check: CheckOptions { model: self.weak_model()?, ..self.check()? },

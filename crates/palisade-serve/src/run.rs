@@ -1,8 +1,9 @@
-//! One question, from its place in line to its answer: told line by line, stopped when nobody listens any more.
+//! One question, from the queue to its answer. Progress is reported line by line; the run is stopped when the
+//! client disconnects.
 
 use crate::answer::answer;
 use crate::http::Stream;
-use crate::pool::{NoPlace, Permit};
+use crate::pool::{NoSlot, Permit};
 use crate::question::Question;
 use crate::server::{Patient, Shared};
 use crate::worker::Worker;
@@ -21,23 +22,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often progress is told, and how often it is looked whether somebody listens.
-pub(crate) const TELL: Duration = Duration::from_millis(200);
-/// Programs nest as deeply as the parsers allow: the same stack as on the command line.
+/// How often progress is reported and the connection is checked.
+pub(crate) const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+/// Programs nest as deeply as the parsers allow, so the stack is as large as on the command line.
 const STACK: usize = 16 << 20;
-/// What is said if there is no answer for no good reason.
-const FAILED: &str =
-    "Palisade failed, and there is no answer: this is a bug, please report it with the program";
-/// At most this many counters of a search are told.
+/// The message if an answer failed unexpectedly.
+const FAILED: &str = "Palisade failed without an answer. This is a bug; please report it with the program";
+/// At most this many counters of a search are reported.
 const MOST_COUNTERS: usize = 3;
 
-/// Answers a question over a connection. What goes wrong with the connection ends it.
+/// Answers a question over a connection. An error of the connection ends the run.
 pub(crate) fn run(shared: &Arc<Shared>, question: Question, connection: &TcpStream) -> io::Result<()> {
     let mut out = Patient::new(connection);
     let mut stream = Stream::begin(&mut out)?;
     let mut told_ahead = None;
     let entered = shared.pool.enter(|ahead| {
-        if listens(connection).is_err() || shared.stop.load(Ordering::Relaxed) {
+        if check_connected(connection).is_err() || shared.stop.load(Ordering::Relaxed) {
             return false;
         }
         let news = told_ahead != Some(ahead);
@@ -46,10 +46,10 @@ pub(crate) fn run(shared: &Arc<Shared>, question: Question, connection: &TcpStre
     });
     let permit = match entered {
         Ok(permit) => permit,
-        Err(NoPlace::Gone) => return Ok(()),
-        Err(NoPlace::Full) => {
+        Err(NoSlot::Unwanted) => return Ok(()),
+        Err(NoSlot::Full) => {
             stream.line(
-                &json!({ "event": "error", "message": "too many runs at a time; try again in a moment" }),
+                &json!({ "event": "error", "message": "too many runs at the moment; try again later" }),
             )?;
             return stream.end();
         }
@@ -62,22 +62,22 @@ pub(crate) fn run(shared: &Arc<Shared>, question: Question, connection: &TcpStre
         Some(command) => in_a_process(shared, command, &question, &stoppable, permit, &mut follow),
         None => on_a_thread(shared, question, &stoppable, permit, &mut follow),
     };
-    // The place is free by now: whoever takes the answer slowly keeps nobody waiting.
+    // The slot is free by now: a client that reads the answer slowly keeps no other run waiting.
     stream.line(&found?)?;
     stream.end()
 }
 
-/// Work that is being done.
+/// Work in progress.
 struct Work<'a> {
     answers: &'a mpsc::Receiver<Value>,
-    /// What it does, in words.
+    /// A description of what it is doing.
     doing: &'a dyn Fn() -> String,
 }
 
-/// Waits for an answer for a moment.
+/// Waits briefly for an answer.
 type Follow<'a> = dyn FnMut(Work<'_>) -> io::Result<Option<Value>> + 'a;
 
-/// Answers a question by a process, which is gone afterwards.
+/// Answers a question in a separate process, which has ended when this returns.
 fn in_a_process(
     shared: &Shared,
     command: &[OsString],
@@ -86,14 +86,14 @@ fn in_a_process(
     permit: Permit,
     follow: &mut Follow<'_>,
 ) -> io::Result<Value> {
-    // Declared first, dropped last: the place is free when the process is gone.
+    // Declared first, dropped last: the slot is freed after the process has ended.
     let _permit = permit;
     let config = &shared.config;
     let limits = (config.timeout, config.memory, config.jobs);
     let mut worker = match Worker::start(command, question, limits, stoppable.stop.clone()) {
         Ok(worker) => worker,
         Err(error) => {
-            let message = format!("no process can be started for the question: {error}");
+            let message = format!("cannot start a process for the question: {error}");
             return Ok(json!({ "event": "error", "message": message }));
         }
     };
@@ -102,13 +102,13 @@ fn in_a_process(
         if let Some(found) = follow(work)? {
             return Ok(found);
         }
-        if let Some(why) = worker.given_up() {
+        if let Some(why) = worker.overrun() {
             return Ok(why.answer(question));
         }
     }
 }
 
-/// Answers a question by a thread, which is done afterwards.
+/// Answers a question on a thread, which has finished when this returns.
 fn on_a_thread(
     shared: &Shared,
     question: Question,
@@ -124,9 +124,9 @@ fn on_a_thread(
     let news = Arc::new(News::default());
     let (sender, answers) = mpsc::channel();
     let worker = answer_on_a_thread(question, limits, news.clone(), move |found| {
-        // The place is held until the work is done, whatever becomes of the connection.
+        // The slot is held until the work is done, whatever happens to the connection.
         drop(permit);
-        // Nobody may be left to take it.
+        // The receiver may be gone.
         let _ = sender.send(found);
     })?;
     let found = loop {
@@ -136,13 +136,13 @@ fn on_a_thread(
             Err(error) => break Err(error),
         }
     };
-    // If nobody listens any more there is no use in going on.
+    // If the client has disconnected, there is no reason to continue.
     stoppable.stop.store(true, Ordering::Relaxed);
     let _ = worker.join();
     found
 }
 
-/// Finds the answer to a question on a thread of its own, and hands it over.
+/// Answers a question on a new thread and hands the answer over.
 pub(crate) fn answer_on_a_thread(
     question: Question,
     limits: Limits,
@@ -157,7 +157,7 @@ pub(crate) fn answer_on_a_thread(
     std::thread::Builder::new().name("run".to_owned()).stack_size(STACK).spawn(work)
 }
 
-/// Waits a moment for an answer. If there is none yet, tells progress.
+/// Waits briefly for an answer. If there is none yet, reports progress.
 fn follow(
     work: Work<'_>,
     connection: &TcpStream,
@@ -165,12 +165,12 @@ fn follow(
     shared: &Shared,
     start: Instant,
 ) -> io::Result<Option<Value>> {
-    match work.answers.recv_timeout(TELL) {
+    match work.answers.recv_timeout(PROGRESS_INTERVAL) {
         Ok(found) => Ok(Some(found)),
         Err(_) if shared.stop.load(Ordering::Relaxed) => Err(ErrorKind::Interrupted.into()),
         Err(RecvTimeoutError::Disconnected) => Ok(Some(json!({ "event": "error", "message": FAILED }))),
         Err(RecvTimeoutError::Timeout) => {
-            listens(connection)?;
+            check_connected(connection)?;
             let (seconds, doing) = (start.elapsed().as_secs_f64(), (work.doing)());
             stream.line(&json!({ "event": "progress", "seconds": seconds, "doing": doing }))?;
             Ok(None)
@@ -178,8 +178,8 @@ fn follow(
     }
 }
 
-/// Whether somebody is still there: a connection that was closed can be read to its end.
-fn listens(connection: &TcpStream) -> io::Result<()> {
+/// Whether the client is still connected. A closed connection can be read to its end.
+fn check_connected(connection: &TcpStream) -> io::Result<()> {
     connection.set_read_timeout(Some(Duration::from_millis(1)))?;
     match connection.peek(&mut [0]) {
         Ok(0) => Err(ErrorKind::ConnectionAborted.into()),
@@ -189,7 +189,7 @@ fn listens(connection: &TcpStream) -> io::Result<()> {
     }
 }
 
-/// A run that can be stopped by its name, as long as it is there.
+/// A run that can be stopped by its token, as long as it exists.
 struct Stoppable {
     token: String,
     stop: Arc<AtomicBool>,
@@ -198,7 +198,7 @@ struct Stoppable {
 
 impl Stoppable {
     fn new(shared: &Arc<Shared>) -> Stoppable {
-        // Hashers start from random keys: nobody else can guess the name.
+        // Hashers start from random keys, so others cannot guess the token.
         let random = || RandomState::new().build_hasher().finish();
         let token = format!("{:016x}{:016x}", random(), random());
         let stop = Arc::new(AtomicBool::new(false));
@@ -215,10 +215,10 @@ impl Drop for Stoppable {
     }
 }
 
-/// What engines are doing. They tell often, and are listened to now and then.
+/// What engines are doing. They report often, but their reports are only recorded now and then.
 #[derive(Default)]
 pub(crate) struct News {
-    /// The numbers of those that have been heard, as bits.
+    /// The lanes that have reported since the last [`News::take`], as bits.
     heard: AtomicU32,
     doing: Mutex<BTreeMap<usize, String>>,
 }

@@ -12,57 +12,57 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A request must have arrived after this time.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Whoever does not take an answer for so long is not waited for.
-const WRITING: Duration = Duration::from_secs(20);
-/// If there are too many connections, one that has sent no whole request for so long makes room for another.
+/// A request must arrive within this time.
+const RECEIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a client may take to read an answer.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
+/// If there are too many connections, one that has not sent a complete request for this long is closed.
 const IDLE: Duration = Duration::from_secs(1);
-/// What is left of a request that was refused is read for so long, so that the refusal arrives.
+/// After a refusal, the rest of the request is read for this long, so that the refusal arrives.
 const LINGER: Duration = Duration::from_millis(500);
-/// How often it is looked whether to stop.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often to check whether to stop.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How much the server may use.
+/// The limits of the server.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where to listen; port 0 takes any that is free.
+    /// Where to listen; port 0 takes any free port.
     pub listen: SocketAddr,
-    /// The time of a run.
+    /// The time limit of a run.
     pub timeout: Duration,
-    /// The memory of a run's tables, in bytes.
+    /// The memory limit of a run's tables, in bytes.
     pub memory: u64,
     /// Threads of a run.
     pub jobs: usize,
-    /// Runs at a time.
+    /// Active runs at a time.
     pub runs: usize,
-    /// Runs that wait for their turn.
+    /// Waiting runs at a time.
     pub waiting: usize,
     /// Connections at a time.
     pub connections: usize,
     /// The largest request, in bytes.
     pub largest: usize,
-    /// What to say on the page about who made it.
+    /// The version shown on the page.
     pub version: String,
 }
 
-/// A server that listens.
+/// A listening server.
 pub struct Server {
     listener: TcpListener,
     shared: Arc<Shared>,
 }
 
-/// What all connections share.
+/// State that all connections share.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) address: SocketAddr,
     pub(crate) pool: Arc<Pool>,
-    /// The stop flags of runs, by their names.
+    /// The stop flags of runs, by their tokens.
     pub(crate) runs: Mutex<HashMap<String, Arc<AtomicBool>>>,
     /// Set when the server stops.
     pub(crate) stop: AtomicBool,
     connections: AtomicUsize,
-    /// The command that answers a question; without one a thread does.
+    /// The command that answers a question in a process. Without one, a thread answers.
     pub(crate) worker: Option<Vec<OsString>>,
     /// Connections whose requests have not arrived yet, the oldest first.
     receiving: Mutex<VecDeque<Receiving>>,
@@ -71,24 +71,24 @@ pub(crate) struct Shared {
 /// A connection whose request has not arrived yet.
 struct Receiving {
     connection: TcpStream,
-    /// Told apart by their other ends.
+    /// The client's address, which identifies the connection.
     peer: Option<SocketAddr>,
     since: Instant,
 }
 
-/// What a server has to do at a moment.
+/// The work of a server at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Load {
     /// Open connections.
     pub connections: usize,
-    /// Runs.
+    /// Active runs.
     pub running: usize,
-    /// Runs that wait.
+    /// Waiting runs.
     pub waiting: usize,
 }
 
 impl Server {
-    /// Listens.
+    /// Starts to listen.
     pub fn bind(config: Config) -> io::Result<Server> {
         let listener = TcpListener::bind(config.listen)?;
         let address = listener.local_addr()?;
@@ -106,24 +106,25 @@ impl Server {
         Ok(Server { listener, shared: Arc::new(shared) })
     }
 
-    /// Answers each question by a process, started with this command line; it has to call [`answer_one`](crate::answer_one).
+    /// Answers each question in a process started with this command line. The process has to call
+    /// [`answer_one`](crate::answer_one).
     pub fn with_worker(self, command: Vec<OsString>) -> Server {
         let Server { listener, shared } = self;
-        let shared = Arc::into_inner(shared).expect("nobody is served yet");
+        let shared = Arc::into_inner(shared).expect("no connection has been accepted yet");
         Server { listener, shared: Arc::new(Shared { worker: Some(command), ..shared }) }
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.shared.address
     }
 
-    /// Where a browser on this machine finds it.
+    /// The URL for a browser on this machine.
     pub fn url(&self) -> String {
         format!("http://{}/", reachable(self.shared.address))
     }
 
-    /// What it has to do now.
+    /// The current load.
     pub fn load(&self) -> Load {
         let (running, waiting) = self.shared.pool.load();
         Load { connections: self.shared.connections.load(Ordering::Relaxed), running, waiting }
@@ -134,14 +135,14 @@ impl Server {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
-                    std::thread::sleep(LOOK);
+                    std::thread::sleep(POLL_INTERVAL);
                 }
                 self.shared.stop.store(true, Ordering::Relaxed);
                 let runs = self.shared.runs.lock().unwrap_or_else(PoisonError::into_inner);
                 runs.values().for_each(|run| run.store(true, Ordering::Relaxed));
                 drop(runs);
-                // The listener waits for a connection: here is one.
-                let _ = TcpStream::connect_timeout(&reachable(self.shared.address), PATIENCE);
+                // The listener waits for a connection. This one wakes it up.
+                let _ = TcpStream::connect_timeout(&reachable(self.shared.address), RECEIVE_TIMEOUT);
             });
             for connection in self.listener.incoming() {
                 if self.shared.stop.load(Ordering::Relaxed) {
@@ -149,14 +150,14 @@ impl Server {
                 }
                 match connection {
                     Ok(connection) => self.take(connection),
-                    // Out of descriptors, or somebody who has gone again: neither is the end.
-                    Err(_) => std::thread::sleep(LOOK),
+                    // Out of descriptors, or the client has already disconnected: the server continues.
+                    Err(_) => std::thread::sleep(POLL_INTERVAL),
                 }
             }
         });
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + RECEIVE_TIMEOUT;
         while self.load() != Load::default() && Instant::now() < end {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -173,12 +174,12 @@ impl Server {
             let _ = answer(&open.shared, &connection);
             close(&connection);
         };
-        // No thread, no answer: the connection is dropped.
+        // If no thread can be started, the connection is dropped.
         let _ = std::thread::Builder::new().name("connection".to_owned()).spawn(answer);
     }
 }
 
-/// An address that leads to one that listens everywhere.
+/// An address at which a listener on all interfaces can be reached.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(match address {
@@ -190,7 +191,8 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
 }
 
 impl Shared {
-    /// Closes the connection that has kept us waiting for its request the longest, if that is too long. False if there is none.
+    /// Closes the connection that has waited longest for its request, if that is too long. Returns false if
+    /// there is none.
     fn drop_idle(&self) -> bool {
         let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
         let is_idle = receiving.front().is_some_and(|oldest| oldest.since.elapsed() > IDLE);
@@ -199,7 +201,7 @@ impl Shared {
     }
 }
 
-/// A connection in the list of those whose requests have not arrived, for as long as that is so.
+/// A connection in the list of those whose requests have not arrived yet. It is removed when this is dropped.
 struct Waiting<'a> {
     shared: &'a Shared,
     peer: Option<SocketAddr>,
@@ -208,7 +210,7 @@ struct Waiting<'a> {
 impl<'a> Waiting<'a> {
     fn new(shared: &'a Shared, connection: &TcpStream) -> Waiting<'a> {
         let peer = connection.peer_addr().ok();
-        // One that cannot be listed cannot be closed early, and is closed when its time is up.
+        // If it cannot be listed, it cannot be closed early; its timeout closes it later.
         if let Ok(connection) = connection.try_clone() {
             let mut receiving = shared.receiving.lock().unwrap_or_else(PoisonError::into_inner);
             receiving.push_back(Receiving { connection, peer, since: Instant::now() });
@@ -224,10 +226,11 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A connection that is written to. What is written before it is flushed must be taken within [`WRITING`], however slowly.
+/// A connection for writing. Everything written before a flush must be read by the client within
+/// [`WRITE_TIMEOUT`].
 pub(crate) struct Patient<'a> {
     connection: &'a TcpStream,
-    /// When that is, if something was written.
+    /// The deadline, if something was written.
     end: Option<Instant>,
 }
 
@@ -239,7 +242,7 @@ impl<'a> Patient<'a> {
 
 impl Write for Patient<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let end = *self.end.get_or_insert_with(|| Instant::now() + WRITING);
+        let end = *self.end.get_or_insert_with(|| Instant::now() + WRITE_TIMEOUT);
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(ErrorKind::TimedOut.into());
@@ -254,7 +257,7 @@ impl Write for Patient<'_> {
     }
 }
 
-/// Counts a connection for as long as it is there.
+/// Counts a connection while it exists.
 struct Open {
     shared: Arc<Shared>,
 }
@@ -281,7 +284,7 @@ fn answer(shared: &Arc<Shared>, connection: &TcpStream) -> io::Result<()> {
     let request = match received? {
         Ok(request) => request,
         Err(status) => {
-            let why = "this is not a request that is answered here";
+            let why = "malformed or unsupported request";
             return Response::refusal(status, why).write(&mut out, false);
         }
     };
@@ -292,7 +295,7 @@ fn answer(shared: &Arc<Shared>, connection: &TcpStream) -> io::Result<()> {
     match (request.method, request.path.as_str()) {
         (Method::Post, "/api/run") => match Question::read(&request.body) {
             Ok(_) if shared.pool.is_full() => {
-                let why = "too many runs at a time; try again in a moment";
+                let why = "too many runs at the moment; try again later";
                 Response::refusal(Status::TooManyRequests, why).write(&mut out, false)
             }
             Ok(question) => run::run(shared, question, connection),
@@ -300,19 +303,19 @@ fn answer(shared: &Arc<Shared>, connection: &TcpStream) -> io::Result<()> {
         },
         (Method::Post, "/api/stop") => stop(shared, &request).write(&mut out, false),
         (Method::Get | Method::Head, "/api/run" | "/api/stop") => {
-            Response::refusal(Status::MethodNotAllowed, "send a question").write(&mut out, head_only)
+            Response::refusal(Status::MethodNotAllowed, "use POST").write(&mut out, head_only)
         }
         (Method::Get | Method::Head, path) => {
-            let missing = || Response::refusal(Status::NotFound, "there is nothing here");
+            let missing = || Response::refusal(Status::NotFound, "no such page");
             pages::page(path, &shared.config.version).unwrap_or_else(missing).write(&mut out, head_only)
         }
         (Method::Post | Method::Other, _) => {
-            Response::refusal(Status::MethodNotAllowed, "nothing can be done here").write(&mut out, false)
+            Response::refusal(Status::MethodNotAllowed, "use GET").write(&mut out, false)
         }
     }
 }
 
-/// Stops the run that the body names.
+/// Stops the run whose token is in the body.
 fn stop(shared: &Shared, request: &Request) -> Response {
     let token: Option<String> = serde_json::from_slice(&request.body).ok();
     let runs = shared.runs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -321,13 +324,13 @@ fn stop(shared: &Shared, request: &Request) -> Response {
             run.store(true, Ordering::Relaxed);
             Response::new("application/json", "true")
         }
-        None => Response::refusal(Status::NotFound, "there is no such run"),
+        None => Response::refusal(Status::NotFound, "no such run"),
     }
 }
 
-/// Reads until there is a request, or something that is none.
+/// Reads until there is a complete request, or bytes that cannot become one.
 fn receive(shared: &Shared, connection: &TcpStream) -> io::Result<Result<Box<Request>, Status>> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + RECEIVE_TIMEOUT;
     let mut bytes = Vec::new();
     let mut piece = [0; 16 << 10];
     let mut input = connection;
@@ -354,7 +357,7 @@ fn receive(shared: &Shared, connection: &TcpStream) -> io::Result<Result<Box<Req
     }
 }
 
-/// Closes a connection so that what was written arrives: bytes nobody has read would make the other side drop it.
+/// Closes a connection so that what was written arrives. Unread bytes would make the other side discard it.
 fn close(connection: &TcpStream) {
     let _ = connection.shutdown(Shutdown::Write);
     let end = Instant::now() + LINGER;

@@ -1,6 +1,7 @@
-//! Stepping through a program by hand: the steps that were chosen are taken on the trusted machine, and those that are possible next are listed.
+//! Stepping through a program by hand: the chosen steps are taken on the trusted machine, and the possible
+//! next steps are listed.
 //!
-//! Nothing is kept between requests: each brings all choices made so far.
+//! Nothing is stored between requests: each request contains all choices made so far.
 
 use crate::question::Question;
 use palisade::Evidence;
@@ -12,37 +13,39 @@ use palisade::report::html::{self, Subject};
 use palisade::trace::{Replay, Run, process_name, take};
 use serde_json::{Value, json};
 
-/// Longer runs are not stepped through by hand.
+/// The longest run that can be stepped through by hand.
 const MOST_STEPS: usize = 2000;
-/// Where a value is chosen, this many are offered.
+/// The most values offered where a value is chosen.
 const MOST_VALUES: i64 = 32;
-/// So many initial states are offered.
+/// The most initial states offered.
 const MOST_STARTS: usize = 64;
-/// Programs with more threads or cells than this are not for looking at.
+/// Programs with more threads or cells than this are too large to display.
 const MOST_THREADS: usize = 64;
 const MOST_CELLS: usize = 10_000;
 
-/// The run so far, and what can happen next.
+/// The run so far, and the possible next steps.
 pub(crate) fn steps(question: &Question, input: &Input) -> Result<Value, String> {
     if question.choices.len() > MOST_STEPS {
-        return Err(format!("a run of more than {MOST_STEPS} steps is too long to be stepped through"));
+        return Err(format!("a run of more than {MOST_STEPS} steps is too long to step through"));
     }
     let system = lower(&input.program, question.instantiation()?);
     if system.instances.len() > MOST_THREADS || system.cells.len() > MOST_CELLS {
-        return Err("the program is too large to be stepped through".to_owned());
+        return Err("the program is too large to step through".to_owned());
     }
     let machine = Machine { system: &system, model: question.model()?, interlocked: Interlocked::default() };
     let starts: Vec<State> = machine.initial_states().take(MOST_STARTS).collect();
-    let start = starts.get(question.start).ok_or("there is no such initial state")?;
+    let start = starts.get(question.start).ok_or("no such initial state")?;
     let mut run = Run { memory: start.memory.as_slice().to_vec(), steps: Vec::new() };
     let mut state = start.clone();
     for &choice in &question.choices {
-        let step = *possible(machine, &state).get(choice).ok_or("there is no such step")?;
+        let step = *possible(machine, &state).get(choice).ok_or("no such step")?;
         (state, _) = machine.step(&state, step).map_err(|refusal| refusal.to_string())?;
         run.steps.push(step);
     }
-    let next: Vec<Value> =
-        possible(machine, &state).into_iter().map(|step| tell(input, machine, &run, &state, step)).collect();
+    let next: Vec<Value> = possible(machine, &state)
+        .into_iter()
+        .map(|step| describe(input, machine, &run, &state, step))
+        .collect();
     let replay = take(machine, &run).map_err(|error| error.to_string())?;
     let evidence = Evidence { source: &input.source, machine, run: &run, replay: &replay };
     let subject = Subject { source: &input.source, language: input.language.name() };
@@ -58,7 +61,7 @@ pub(crate) fn steps(question: &Question, input: &Input) -> Result<Value, String>
     }))
 }
 
-/// The possible steps, by thread, pending stores first. The machine says which are possible.
+/// The possible steps, by thread, pending stores first. The machine decides which are possible.
 fn possible(machine: Machine<'_>, state: &State) -> Vec<Step> {
     let mut found = Vec::new();
     for (thread, t) in state.threads.iter_enumerated() {
@@ -81,25 +84,26 @@ fn possible(machine: Machine<'_>, state: &State) -> Vec<Step> {
     found
 }
 
-/// Whose step it is, its line, and what it does.
-fn tell(input: &Input, machine: Machine<'_>, run: &Run, state: &State, step: Step) -> Value {
+/// The process that takes a step, its line, and what it does.
+fn describe(input: &Input, machine: Machine<'_>, run: &Run, state: &State, step: Step) -> Value {
     let alone = Run { memory: run.memory.clone(), steps: vec![step] };
-    let (after, effect) = machine.step(state, step).expect("the machine has offered it");
+    let (after, effect) = machine.step(state, step).expect("the machine listed this step as possible");
     let replay = Replay { states: vec![state.clone(), after], effects: vec![effect], violation: None };
     let evidence = Evidence { source: &input.source, machine, run: &alone, replay: &replay };
-    let told = palisade::report::step_in_words(&evidence, 0);
+    let words = palisade::report::step_in_words(&evidence, 0);
     json!({
         "process": process_name(machine.system, state, step.thread),
         "thread": step.thread.0,
-        "line": told.line,
-        "text": told.text,
-        "effect": told.effect,
+        "line": words.line,
+        "text": words.text,
+        "effect": words.effect,
     })
 }
 
-/// What the cells hold that may start with any value.
+/// The initial content of the cells that may start with any value.
 fn memory(machine: Machine<'_>, start: &State) -> String {
     let free = machine.system.cells.iter().zip(start.memory.iter()).filter(|(cell, _)| cell.init.is_none());
-    let told: Vec<String> = free.take(8).map(|(cell, value)| format!("{} = {value}", cell.name)).collect();
-    told.join(", ")
+    let contents: Vec<String> =
+        free.take(8).map(|(cell, value)| format!("{} = {value}", cell.name)).collect();
+    contents.join(", ")
 }

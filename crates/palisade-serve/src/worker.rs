@@ -1,15 +1,19 @@
-//! Questions that are answered by a process of their own, which can be ended whatever it does.
+//! Questions that are answered by a separate process, which can be ended whatever it does.
 //!
-//! *Problem.* An engine asks its limits now and then whether to go on. A thread that does not ask cannot be ended, and would keep its place. A process can be killed.
+//! *Problem.* An engine checks its limits now and then. A thread that does not check them cannot be ended,
+//! and would keep its slot. A process can be killed.
 //!
-//! *How.* The server starts a worker per question. The first line on its standard input is the question with its limits; the line `stop` asks it to answer with what it has; when its input
-//! ends, so does the worker. It prints the events of the question, one JSON object per line. The server watches time and memory, kills a worker that exceeds them, and answers in its place.
+//! *How.* The server starts a worker per question.
+//! - The first line on the worker's standard input is the question with its limits. The line `stop` makes it
+//!   answer with what it has so far. When its input ends, the worker ends.
+//! - It prints the events of the question, one JSON object per line.
+//! - The server watches time and memory, kills a worker that exceeds them, and answers in its place.
 //!
-//! *Guarantee.* When [`Worker`] is dropped there is no process any more.
+//! *Guarantee.* When [`Worker`] is dropped, the process no longer exists.
 
 use crate::answer::gave_up;
 use crate::question::Question;
-use crate::run::{News, TELL, answer_on_a_thread};
+use crate::run::{News, PROGRESS_INTERVAL, answer_on_a_thread};
 use palisade::Limits;
 use palisade::engine::Process;
 use serde::{Deserialize, Serialize};
@@ -22,7 +26,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a worker is told first.
+/// The first message to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 struct Task {
     /// In seconds.
@@ -35,11 +39,12 @@ struct Task {
 
 /// The line that asks for an answer at once.
 const STOP: &str = "stop";
-/// How much later than its limit a worker is killed at least: it may be about to answer.
+/// The minimum time after its limit at which a worker is killed: it may be about to answer.
 const GRACE: Duration = Duration::from_millis(300);
-/// How long a worker that was asked to stop may take.
+/// How long a worker may take to answer after `stop`.
 const STOPPING: Duration = Duration::from_secs(1);
-/// How much more memory than its limit a worker may take at least: the program itself, stacks, what was freed but not given back.
+/// The minimum memory that a worker may use beyond its limit: for the program itself, stacks, and freed
+/// memory that was not returned.
 const SLACK: u64 = 64 << 20;
 
 /// A process that answers one question.
@@ -56,9 +61,9 @@ pub(crate) struct Worker {
     stopping: Option<Instant>,
 }
 
-/// Why a worker is given up.
+/// Why a worker was stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum GivenUp {
+pub(crate) enum Overrun {
     Time(Duration),
     Memory(u64),
     Stopped,
@@ -84,19 +89,19 @@ impl Worker {
         };
         let task = Task { timeout: timeout.as_secs_f64(), memory, jobs, question: question.clone() };
         let line = serde_json::to_string(&task)? + "\n";
-        // If it is gone already, that shows when it does not answer.
+        // If it has ended already, that shows when it does not answer.
         let _ = input.write_all(line.as_bytes());
         let (sender, answers) = channel();
         let doing = Arc::new(Mutex::new(String::new()));
-        let heard = doing.clone();
+        let reported = doing.clone();
         let listen = move || {
             for line in BufReader::new(output).lines() {
                 let Some(event) = line.ok().and_then(|line| serde_json::from_str::<Value>(&line).ok()) else {
                     return;
                 };
                 if event["event"] == "progress" {
-                    let told = event["doing"].as_str().unwrap_or("").to_owned();
-                    *heard.lock().unwrap_or_else(PoisonError::into_inner) = told;
+                    let text = event["doing"].as_str().unwrap_or("").to_owned();
+                    *reported.lock().unwrap_or_else(PoisonError::into_inner) = text;
                 } else if sender.send(event).is_err() {
                     return;
                 }
@@ -117,15 +122,15 @@ impl Worker {
         Ok(worker)
     }
 
-    /// What it does, in its own words.
+    /// What it is doing, as it reports it.
     pub(crate) fn doing(&self) -> String {
         self.doing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether it has exceeded its limits, or was asked to stop and does not. Hands on a wish to stop.
-    pub(crate) fn given_up(&mut self) -> Option<GivenUp> {
+    /// Whether it has exceeded its limits, or was asked to stop and did not. Passes on a request to stop.
+    pub(crate) fn overrun(&mut self) -> Option<Overrun> {
         if self.start.elapsed() > self.timeout.saturating_add((self.timeout / 10).max(GRACE)) {
-            return Some(GivenUp::Time(self.timeout));
+            return Some(Overrun::Time(self.timeout));
         }
         if self.stop.load(Ordering::Relaxed) {
             if self.stopping.is_none() {
@@ -133,11 +138,11 @@ impl Worker {
                 let _ = writeln!(self.input, "{STOP}");
             }
             if self.stopping.is_some_and(|since| since.elapsed() > STOPPING) {
-                return Some(GivenUp::Stopped);
+                return Some(Overrun::Stopped);
             }
         }
         let most = self.memory.saturating_add((self.memory / 4).max(SLACK));
-        (resident(self.child.id()) > most).then_some(GivenUp::Memory(self.memory))
+        (resident(self.child.id()) > most).then_some(Overrun::Memory(self.memory))
     }
 }
 
@@ -149,21 +154,21 @@ impl Drop for Worker {
     }
 }
 
-impl GivenUp {
-    /// The answer to a question that nobody answered.
+impl Overrun {
+    /// The answer to a question that the worker did not answer.
     pub(crate) fn answer(self, question: &Question) -> Value {
         let why = match self {
-            GivenUp::Time(limit) => format!("out of time ({} s)", limit.as_secs_f64()),
-            GivenUp::Memory(limit) => {
+            Overrun::Time(limit) => format!("out of time ({} s)", limit.as_secs_f64()),
+            Overrun::Memory(limit) => {
                 format!("out of memory ({:.2} GiB)", limit as f64 / (1u64 << 30) as f64)
             }
-            GivenUp::Stopped => "stopped".to_owned(),
+            Overrun::Stopped => "stopped".to_owned(),
         };
         gave_up(question, &why)
     }
 }
 
-/// The memory of a process in bytes; 0 where the host does not tell.
+/// The memory of a process in bytes; 0 if the host does not report it.
 fn resident(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -171,7 +176,8 @@ fn resident(process: u32) -> u64 {
     kib.unwrap_or(0).saturating_mul(1024)
 }
 
-/// Answers one question as a worker: reads it from the input, prints events. `hung_up` is called if the server has gone.
+/// Answers one question as a worker: reads it from the input and prints events. `hung_up` is called if the
+/// server has disconnected.
 pub fn answer_one<R: Read + Send + 'static>(
     input: R,
     output: &mut dyn Write,
@@ -205,7 +211,7 @@ pub fn answer_one<R: Read + Send + 'static>(
         let _ = sender.send(found);
     })?;
     loop {
-        let (event, is_last) = match answers.recv_timeout(TELL) {
+        let (event, is_last) = match answers.recv_timeout(PROGRESS_INTERVAL) {
             Ok(found) => (found, true),
             Err(RecvTimeoutError::Timeout) => (json!({ "event": "progress", "doing": news.take() }), false),
             Err(RecvTimeoutError::Disconnected) => return Ok(()),

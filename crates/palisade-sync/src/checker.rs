@@ -1,11 +1,11 @@
-//! Runs a closure under many schedules, or all partial orders, and monitors what it does to memory.
+//! Runs a closure under many schedules, or once per partial order, and monitors its memory accesses.
 
-use crate::outcome::{Coverage, Failed, Found, Outcome};
+use crate::outcome::{Coverage, Failed, Outcome, ViolationReport};
 use crate::runtime::schedule::Schedule;
 use crate::runtime::session::Session;
 use crate::runtime::state::{End, Failure};
 use crate::runtime::strategy::{Follow, Strategy};
-use crate::runtime::{Ran, execute};
+use crate::runtime::{Finished, execute};
 use palisade_dpor::{Executions, Limits, Recording, Request, explore_executions, explore_preemptions};
 use palisade_memory::{Interlocked, Model};
 use palisade_monitor::{Monitor, Violation};
@@ -17,20 +17,21 @@ use std::time::Duration;
 /// How schedules are chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Schedules {
-    /// At every step any thread that is ready, each with the same probability.
+    /// At every step, each thread that is ready has the same probability.
     Random,
-    /// Random priorities that change at `depth - 1` random steps: finds an error that needs `depth` orderings with a probability that can be told (PCT).
+    /// Random priorities that change at `depth - 1` random steps (PCT). An error that needs `depth` ordering
+    /// constraints is found with a known probability.
     Pct {
-        /// Orderings that have to be met.
+        /// The number of ordering constraints that an error may need.
         depth: usize,
     },
-    /// One execution per partial order: the answer is final for tests that end.
+    /// One execution per partial order. For tests that terminate, the answer is conclusive.
     Exhaustive,
 }
 
 pub use Schedules::{Exhaustive, Pct, Random};
 
-/// How a test is run. See the [crate] for an example.
+/// How a test is run. See the [crate] documentation for an example.
 #[derive(Clone, Debug)]
 pub struct Checker {
     schedules: u64,
@@ -58,9 +59,9 @@ impl Default for Checker {
     }
 }
 
-/// How often a failing schedule is tried with fewer switches.
+/// How often to try a failing schedule with fewer switches.
 const TRIES_TO_SHORTEN: usize = 60;
-/// How often a search begins anew because a loop turned out to be no wait.
+/// How often to restart a search because a loop turned out not to be a wait.
 const MOST_RESTARTS: usize = 20;
 
 impl Checker {
@@ -69,7 +70,8 @@ impl Checker {
         Checker::default()
     }
 
-    /// How many schedules. With [`Exhaustive`], the most executions; 1000 unless said otherwise, and [`u64::MAX`] for as many as it takes.
+    /// The number of schedules. With [`Exhaustive`], the maximum number of executions. The default is 1000;
+    /// [`u64::MAX`] means no limit.
     pub fn schedules(self, schedules: u64) -> Checker {
         Checker { schedules, ..self }
     }
@@ -79,12 +81,12 @@ impl Checker {
         Checker { strategy, ..self }
     }
 
-    /// The seed of the first schedule; the others have the numbers that follow.
+    /// The seed of the first schedule; the others use the following numbers.
     pub fn seed(self, seed: u64) -> Checker {
         Checker { seed, ..self }
     }
 
-    /// The machine whose violations are looked for. With [`Model::Sc`] nothing is monitored.
+    /// The memory model whose violations are reported. With [`Model::Sc`] nothing is monitored.
     pub fn model(self, model: Model) -> Checker {
         Checker { model, ..self }
     }
@@ -94,24 +96,25 @@ impl Checker {
         Checker { interlocked, ..self }
     }
 
-    /// The most steps of one execution.
+    /// The maximum number of steps of one execution.
     pub fn steps(self, steps: usize) -> Checker {
         Checker { steps, ..self }
     }
 
-    /// With [`Exhaustive`]: all schedules with at most so many preemptions instead of all partial orders.
+    /// With [`Exhaustive`]: all schedules with at most this many preemptions, instead of all partial orders.
     pub fn preemptions(self, preemptions: usize) -> Checker {
         Checker { preemptions: Some(preemptions), ..self }
     }
 
-    /// How long a thread may run without doing anything that can be seen.
+    /// How long a thread may run without an operation of this crate.
     pub fn patience(self, watch: Duration) -> Checker {
         Checker { watch, ..self }
     }
 
     /// Runs the test.
     ///
-    /// Set in the environment, `PALISADE_SCHEDULE` runs only the schedule it tells, and `PALISADE_SEED` only the one with this seed.
+    /// If the environment variable `PALISADE_SCHEDULE` is set, only that schedule is run; with
+    /// `PALISADE_SEED`, only the schedule with that seed.
     ///
     /// # Panics
     /// If there is anything to report, with the report.
@@ -135,26 +138,27 @@ impl Checker {
         }
     }
 
-    /// Runs the test and tells what came out.
+    /// Runs the test and returns the outcome.
     pub fn check(&self, code: impl Fn() + Send + Sync + 'static) -> Outcome {
         let code: Arc<dyn Fn() + Send + Sync> = Arc::new(code);
         match self.strategy {
-            Exhaustive => self.all(&code),
-            Random | Pct { .. } => self.some(&code),
+            Exhaustive => self.search(&code),
+            Random | Pct { .. } => self.sample(&code),
         }
     }
 
-    /// Runs one schedule again. Steps that are not possible are left out, and the end is up to the thread that ran last.
+    /// Runs one schedule again. Steps that are not possible are left out, and after its end the thread that
+    /// ran last continues.
     pub fn replay(&self, schedule: &Schedule, code: impl Fn() + Send + Sync + 'static) -> Outcome {
         let code: Arc<dyn Fn() + Send + Sync> = Arc::new(code);
         let strategy = Strategy::Follow(Follow::new(schedule.0.clone(), Vec::new(), true));
         let mut tally = Tally::new(self);
         let ran = execute(&code, strategy, Session::default(), false, self.steps, self.watch);
-        tally.take(&ran, None);
+        tally.add(&ran, None);
         tally.outcome(ran.state.session, Coverage::Sampled)
     }
 
-    fn some(&self, code: &Arc<dyn Fn() + Send + Sync>) -> Outcome {
+    fn sample(&self, code: &Arc<dyn Fn() + Send + Sync>) -> Outcome {
         let mut tally = Tally::new(self);
         let mut session = Session::default();
         let mut longest = 64;
@@ -166,7 +170,7 @@ impl Checker {
             };
             let ran = execute(code, strategy, session, false, self.steps, self.watch);
             longest = longest.max(ran.state.schedule.0.len());
-            let fine = tally.take(&ran, Some(seed));
+            let fine = tally.add(&ran, Some(seed));
             session = ran.state.session;
             if !fine {
                 break;
@@ -176,16 +180,16 @@ impl Checker {
         tally.outcome(session, Coverage::Sampled)
     }
 
-    fn all(&self, code: &Arc<dyn Fn() + Send + Sync>) -> Outcome {
+    fn search(&self, code: &Arc<dyn Fn() + Send + Sync>) -> Outcome {
         let mut session = Session::default();
         let mut restarts = 0;
         loop {
             let mut tally = Tally::new(self);
-            let mut runner = Runner { checker: self, code, session, ran: None, no_wait: false };
+            let mut runner = Runner { checker: self, code, session, ran: None, not_a_wait: false };
             let limits = Limits { steps: self.steps, executions: self.schedules };
             let coverage = runner.explore(&mut tally, limits, self.preemptions);
             session = runner.session;
-            if runner.no_wait && restarts < MOST_RESTARTS {
+            if runner.not_a_wait && restarts < MOST_RESTARTS {
                 restarts += 1;
                 session.waits.clear();
                 continue;
@@ -207,7 +211,8 @@ impl Checker {
             let groups: Vec<Vec<_>> =
                 failed.schedule.0.chunk_by(|a, b| a.process == b.process).map(<[_]>::to_vec).collect();
             for at in 1..groups.len() {
-                // The threads of two groups change places, so that one of them meets another group of its own.
+                // Two groups swap places, so that one of them becomes adjacent to another group of its own
+                // thread.
                 let mut other = groups.clone();
                 other.swap(at - 1, at);
                 let shorter = Schedule(other.concat());
@@ -220,7 +225,7 @@ impl Checker {
                 tries += 1;
                 let strategy = Strategy::Follow(Follow::new(shorter.0, Vec::new(), true));
                 let ran = execute(code, strategy, Session::default(), false, self.steps, self.watch);
-                let schedule = ran.state.told_schedule();
+                let schedule = ran.state.reported_schedule();
                 let same = matches!(&ran.end, End::Failed(failure) if failure.is_like(&failed.failure));
                 if same && schedule.switches() < failed.schedule.switches() {
                     failed.schedule = schedule;
@@ -232,7 +237,7 @@ impl Checker {
     }
 }
 
-/// What was found so far.
+/// The results so far.
 struct Tally<'a> {
     checker: &'a Checker,
     executions: u64,
@@ -260,8 +265,8 @@ impl Tally<'_> {
         }
     }
 
-    /// Takes in an execution. False if something is wrong with it whatever the memory model.
-    fn take(&mut self, ran: &Ran, seed: Option<u64>) -> bool {
+    /// Adds an execution. Returns false if it failed whatever the memory model.
+    fn add(&mut self, ran: &Finished, seed: Option<u64>) -> bool {
         self.executions += 1;
         self.steps += ran.state.schedule.0.len() as u64;
         self.events += ran.state.events.len() as u64;
@@ -279,11 +284,11 @@ impl Tally<'_> {
             }
             _ => return true,
         };
-        self.failed = Some(Failed { failure, schedule: ran.state.told_schedule(), seed });
+        self.failed = Some(Failed { failure, schedule: ran.state.reported_schedule(), seed });
         false
     }
 
-    fn monitor(&mut self, ran: &Ran, seed: Option<u64>) {
+    fn monitor(&mut self, ran: &Finished, seed: Option<u64>) {
         let mut monitor = Monitor::new(self.checker.interlocked);
         monitor.take_all(&ran.state.events);
         let mut any = false;
@@ -293,7 +298,7 @@ impl Tally<'_> {
             }
             any = true;
             let number = self.violations.len() as u64;
-            let new = || (number, 0, ran.state.told_schedule(), seed);
+            let new = || (number, 0, ran.state.reported_schedule(), seed);
             self.violations.entry(violation).or_insert_with(new).1 += 1;
         }
         self.violating += u64::from(any);
@@ -304,7 +309,7 @@ impl Tally<'_> {
         violations.sort_by_key(|(_, (number, ..))| *number);
         let found =
             |(violation, (_, executions, schedule, seed)): (Violation, (u64, u64, Schedule, Option<u64>))| {
-                Found {
+                ViolationReport {
                     store: session.place(violation.store),
                     previous: session.place(violation.previous),
                     access: session.place(violation.access),
@@ -334,9 +339,9 @@ struct Runner<'a> {
     checker: &'a Checker,
     code: &'a Arc<dyn Fn() + Send + Sync>,
     session: Session,
-    ran: Option<Ran>,
-    /// Whether a loop turned out to be no wait.
-    no_wait: bool,
+    ran: Option<Finished>,
+    /// Whether a loop turned out not to be a wait.
+    not_a_wait: bool,
 }
 
 impl Executions for Runner<'_> {
@@ -347,7 +352,7 @@ impl Executions for Runner<'_> {
         let mut ran = execute(self.code, strategy, session, true, request.steps, self.checker.watch);
         self.session = std::mem::take(&mut ran.state.session);
         let mut recording = ran.state.recording.take().unwrap_or_default();
-        self.no_wait |= ran.end == End::NoWait;
+        self.not_a_wait |= ran.end == End::NotAWait;
         if matches!(ran.end, End::Failed(Failure::Panic { .. } | Failure::Silent(_))) {
             recording.cut();
         }
@@ -360,8 +365,8 @@ impl Runner<'_> {
     fn explore(&mut self, tally: &mut Tally<'_>, limits: Limits, preemptions: Option<usize>) -> Coverage {
         let mut visit = |runner: &mut Runner<'_>| {
             let ran = runner.ran.as_ref().expect("there was a run");
-            let fine = tally.take(ran, None);
-            if fine && !runner.no_wait { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            let fine = tally.add(ran, None);
+            if fine && !runner.not_a_wait { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let mut bounds = Vec::new();
         let (complete, stopped, cut, broken) = match preemptions {
@@ -389,9 +394,7 @@ impl Runner<'_> {
             bounds.push(format!("executions of up to {} steps", limits.steps));
         }
         if broken {
-            bounds.push(
-                "what was run until the test did not do the same again for the same schedule".to_owned(),
-            );
+            bounds.push("what was run until the same schedule led to different steps".to_owned());
         }
         Coverage::Bounded(bounds.join(", "))
     }

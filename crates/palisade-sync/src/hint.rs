@@ -1,11 +1,12 @@
-//! As [`std::hint`].
+//! Like [`std::hint`].
 
 use crate::runtime::here;
-use crate::runtime::session::Place;
+use crate::runtime::session::CallSite;
 pub use std::hint::black_box;
 use std::panic::Location;
 
-/// Says that the thread waits in a loop. In a run, a round of such a loop that changes nothing is not run again and again.
+/// Declares that the thread waits in a loop. In a run, an iteration of such a loop that changes nothing is
+/// not repeated again and again.
 #[track_caller]
 pub fn spin_loop() {
     waits("spin_loop");
@@ -18,7 +19,7 @@ pub(crate) fn waits(operation: &'static str) {
     if let Some(here) = here() {
         let mut state = here.run.state();
         if state.end.is_none() {
-            let instruction = state.session.instruction(Place::new(location, operation));
+            let instruction = state.session.instruction(CallSite::new(location, operation));
             state.look(here.thread, instruction, None);
         }
     }

@@ -1,33 +1,42 @@
-//! Atomics, fences, threads and locks with the interface of Rust's standard library, for tests that run under many schedules and are monitored for what machines with store buffers would break.
+//! Atomics, fences, threads and locks with the interface of Rust's standard library. Tests that use them run
+//! under many schedules, and are monitored for executions that machines with store buffers would break.
 //!
 //! ```
 //! use palisade_sync::sync::Arc;
 //! use palisade_sync::sync::atomic::{AtomicBool, Ordering};
 //! use palisade_sync::thread;
 //!
-//! /// Two threads that each say that they want to go in, and look whether the other does.
+//! /// Two threads that each announce that they want to enter, and check whether the other one does.
 //! fn both(order: Ordering) -> impl Fn() + Send + Sync + 'static {
 //!     move || {
 //!         let [a, b] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
-//!         let other = { let (a, b) = (a.clone(), b.clone()); thread::spawn(move || { b.store(true, order); a.load(Ordering::Relaxed) }) };
+//!         let (mine, theirs) = (b.clone(), a.clone());
+//!         let other = thread::spawn(move || {
+//!             mine.store(true, order);
+//!             theirs.load(Ordering::Relaxed)
+//!         });
 //!         a.store(true, order);
 //!         let seen = b.load(Ordering::Relaxed);
-//!         assert!(seen || other.join().unwrap(), "both went in");
+//!         assert!(seen || other.join().unwrap(), "both entered");
 //!     }
 //! }
 //!
-//! // Under sequential consistency one sees the other, and no schedule fails. On x86 both loads can overtake the stores:
+//! // Under sequential consistency one sees the other, and no schedule fails.
+//! // On x86 both loads can overtake the stores:
 //! let outcome = palisade_sync::Checker::new().check(both(Ordering::Release));
 //! assert_eq!(outcome.violations.len(), 2);
-//! // Not so with the strongest order. `palisade_sync::test` panics if there is anything to report.
+//! // With the strongest order they cannot. `palisade_sync::test` panics if there is anything to report.
 //! palisade_sync::test(both(Ordering::SeqCst));
 //! ```
 //!
-//! - [`test`] and [`Checker`] run a closure under random schedules, by PCT, or once per partial order ([`Exhaustive`]), which for a test that ends is a proof.
-//! - [`sync`], [`thread`] and [`hint`] are what the closure has to use instead of the standard library's. Outside of a run they are the standard library's.
-//! - [`Outcome`] tells violations of sequential consistency by the lines of the source, panics, deadlocks, endless loops and threads that are left over, each with the schedule that leads there.
+//! - [`test`] and [`Checker`] run a closure under random schedules, by PCT, or once per partial order
+//!   ([`Exhaustive`]), which is a proof for a test that terminates.
+//! - The closure has to use [`sync`], [`thread`] and [`hint`] instead of the standard library's modules.
+//!   Outside of a run they behave like the standard library's.
+//! - [`Outcome`] reports violations of sequential consistency by source line, panics, deadlocks, endless
+//!   loops and threads that never end, each with the schedule that leads there.
 //!
-//! What is absent: nothing runs in parallel during a run; what threads do without the types of this crate is not seen.
+//! Threads do not run in parallel during a run. What they do without the types of this crate is not seen.
 
 mod checker;
 pub mod hint;
@@ -39,10 +48,10 @@ pub mod thread;
 
 pub use checker::Schedules::{Exhaustive, Pct, Random};
 pub use checker::{Checker, Schedules};
-pub use outcome::{Coverage, Failed, Failure, Found, Outcome};
+pub use outcome::{Coverage, Failed, Failure, Outcome, ViolationReport};
 pub use palisade_memory::{Interlocked, Model};
 pub use runtime::schedule::Schedule;
-pub use runtime::session::Place;
+pub use runtime::session::CallSite;
 
 /// Runs a test under 1000 random schedules, monitored for TSO.
 ///

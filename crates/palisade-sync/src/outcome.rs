@@ -1,39 +1,40 @@
-//! What a check found, and how a failing test tells it.
+//! The result of a check, and its report for a failing test.
 //!
-//! Lines of the source are quoted if the files are there: compilers write the names of files as they were called from where they ran, which is the package or the workspace.
+//! Source lines are quoted if the files can be read. Compilers record file names relative to where they ran,
+//! which is the package or the workspace.
 
 use crate::runtime::schedule::Schedule;
-use crate::runtime::session::Place;
+use crate::runtime::session::CallSite;
 pub use crate::runtime::state::Failure;
 use palisade_memory::Model;
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The machine whose violations were looked for.
+    /// The memory model whose violations were looked for.
     pub model: Model,
-    /// Executions that were run.
+    /// The number of executions.
     pub executions: u64,
-    /// Different partial orders among them, where they are counted.
+    /// Distinct partial orders among them, if they are counted.
     pub partial_orders: Option<u64>,
     /// Executions that show a violation.
     pub violating: u64,
-    /// Steps of all of them.
+    /// Steps of all executions.
     pub steps: u64,
     /// Events that the monitors saw.
     pub events: u64,
-    /// Executions that were cut.
+    /// Executions cut at the limit on steps.
     pub cut: u64,
     /// What was covered.
     pub coverage: Coverage,
     /// Violations of sequential consistency, in the order in which they were found.
-    pub violations: Vec<Found>,
-    /// What went wrong whatever the memory model. The check ends there.
+    pub violations: Vec<ViolationReport>,
+    /// A failure that does not depend on the memory model. The check ends there.
     pub failed: Option<Failed>,
-    /// Loops that were taken to wait for another thread, each by what it looks at.
-    pub waits: Vec<Place>,
+    /// Loops treated as waiting for another thread, each by the access that it repeats.
+    pub waits: Vec<CallSite>,
 }
 
 /// What was covered.
@@ -43,19 +44,19 @@ pub enum Coverage {
     Sampled,
     /// All partial orders, or all schedules.
     Complete,
-    /// Only these.
+    /// Only this part.
     Bounded(String),
 }
 
 /// A violation of sequential consistency.
 #[derive(Clone, Debug)]
-pub struct Found {
-    /// The store that can still wait in its buffer.
-    pub store: Place,
-    /// What another thread has done last, after that store.
-    pub previous: Place,
-    /// Its access that can come before the store.
-    pub access: Place,
+pub struct ViolationReport {
+    /// The store that can still be buffered.
+    pub store: CallSite,
+    /// The last step of another thread before its access; it happens after the store.
+    pub previous: CallSite,
+    /// The other thread's access, which can come before the store.
+    pub access: CallSite,
     /// Executions that show it.
     pub executions: u64,
     /// The first schedule that showed it.
@@ -64,14 +65,14 @@ pub struct Found {
     pub seed: Option<u64>,
 }
 
-/// A failure and the schedule that led there.
+/// A failure, and the schedule that led there.
 #[derive(Clone, Debug)]
 pub struct Failed {
     /// What went wrong.
     pub failure: Failure,
-    /// The schedule, with as few switches as were found to do.
+    /// The schedule, with as few switches as were found to suffice.
     pub schedule: Schedule,
-    /// The seed of the schedule that was found first.
+    /// The seed of the schedule that failed first.
     pub seed: Option<u64>,
 }
 
@@ -83,7 +84,7 @@ impl Outcome {
 }
 
 impl Failure {
-    /// Whether it is the same, maybe of other threads.
+    /// Whether it is the same failure, perhaps of other threads.
     pub(crate) fn is_like(&self, other: &Failure) -> bool {
         match (self, other) {
             (Failure::Panic { message: a, place: at, .. }, Failure::Panic { message: b, place, .. }) => {
@@ -96,7 +97,7 @@ impl Failure {
 
 impl Display for Failure {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let list = |f: &mut Formatter<'_>, threads: &[(String, Place)]| {
+        let list = |f: &mut Formatter<'_>, threads: &[(String, CallSite)]| {
             threads.iter().try_for_each(|(thread, place)| write!(f, "\n  {thread}: {}", Quoted(place)))
         };
         match self {
@@ -105,30 +106,30 @@ impl Display for Failure {
                 write!(f, "{thread} panicked{place}: {message}")
             }
             Failure::Deadlock(threads) => {
-                write!(f, "deadlock: no thread can go on")?;
+                write!(f, "deadlock: no thread can continue")?;
                 list(f, threads)
             }
             Failure::Spin(threads) => {
-                write!(f, "endless loop: these threads wait for a change that nobody will make")?;
+                write!(f, "endless loop: these threads wait for a change that no thread will make")?;
                 list(f, threads)
             }
             Failure::Leak(threads) => {
-                write!(f, "the test is over, and these threads of it wait for ever")?;
+                write!(f, "the test has ended, but these threads of it wait forever")?;
                 list(f, threads)
             }
             Failure::Silent(thread) => write!(
                 f,
-                "{thread} does not come to its next operation of palisade_sync: it loops without any, or waits for something that the scheduler does not know"
+                "{thread} does not reach its next operation of palisade_sync: it loops without one, or waits for something that the scheduler does not know about"
             ),
             Failure::Long(steps) => {
-                write!(f, "the test does not end within {steps} steps (`Checker::steps` allows for more)")
+                write!(f, "the test does not end within {steps} steps (`Checker::steps` sets the limit)")
             }
         }
     }
 }
 
-/// A place with its line.
-struct Quoted<'a>(&'a Place);
+/// A call site with its source line.
+struct Quoted<'a>(&'a CallSite);
 
 impl Display for Quoted<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -140,8 +141,9 @@ impl Display for Quoted<'_> {
     }
 }
 
-/// The line of a place, if its file is there: as named, or, from a package of a workspace, further up.
-fn line(place: &Place) -> Option<String> {
+/// The source line of a call site, if its file can be found: as named, or, from a package of a workspace,
+/// further up.
+fn line(place: &CallSite) -> Option<String> {
     let file = Path::new(place.file);
     let here = std::env::current_dir().ok()?;
     let text = here.ancestors().take(4).find_map(|folder| std::fs::read_to_string(folder.join(file)).ok())?;
@@ -157,8 +159,8 @@ impl Display for Outcome {
         };
         let runs = match &self.coverage {
             Coverage::Sampled => format!("{} schedules", self.executions),
-            Coverage::Complete => format!("{} executions, which are all partial orders", self.executions),
-            Coverage::Bounded(what) => format!("{} executions; seen is only: {what}", self.executions),
+            Coverage::Complete => format!("{} executions, one for every partial order", self.executions),
+            Coverage::Bounded(bounds) => format!("{} executions, limited to: {bounds}", self.executions),
         };
         match self.violations.len() {
             0 if self.failed.is_some() => writeln!(f, "palisade: a failure after {runs}")?,
@@ -168,33 +170,33 @@ impl Display for Outcome {
         }
         if let Some(failed) = &self.failed {
             writeln!(f, "\n{}", failed.failure)?;
-            told(f, &failed.schedule, failed.seed)?;
+            write_schedule(f, &failed.schedule, failed.seed)?;
         }
-        for found in &self.violations {
+        for violation in &self.violations {
             writeln!(f)?;
             let rows = [
-                (&found.store, "this store may still wait in its buffer"),
-                (&found.previous, "when another thread has got here, after the store,"),
-                (&found.access, "and this access comes before the store"),
+                (&violation.store, "this store can still be buffered"),
+                (&violation.previous, "while another thread, having passed here,"),
+                (&violation.access, "makes this access before the store reaches memory"),
             ];
-            for (place, what) in rows {
-                writeln!(f, "  {}\n      {what}", Quoted(place))?;
+            for (place, text) in rows {
+                writeln!(f, "  {}\n      {text}", Quoted(place))?;
             }
-            writeln!(f, "  in {} of {} executions", found.executions, self.executions)?;
-            told(f, &found.schedule, found.seed)?;
+            writeln!(f, "  in {} of {} executions", violation.executions, self.executions)?;
+            write_schedule(f, &violation.schedule, violation.seed)?;
         }
         if !self.waits.is_empty() {
             let places: Vec<String> = self.waits.iter().map(ToString::to_string).collect();
-            writeln!(f, "\nloops taken to wait for another thread: {}", places.join(", "))?;
+            writeln!(f, "\nloops treated as waiting for another thread: {}", places.join(", "))?;
         }
         Ok(())
     }
 }
 
-/// How to see it again.
-fn told(f: &mut Formatter<'_>, schedule: &Schedule, seed: Option<u64>) -> fmt::Result {
+/// How to repeat a schedule.
+fn write_schedule(f: &mut Formatter<'_>, schedule: &Schedule, seed: Option<u64>) -> fmt::Result {
     if let Some(seed) = seed {
-        writeln!(f, "  again: PALISADE_SEED={seed}")?;
+        writeln!(f, "  to repeat: PALISADE_SEED={seed}")?;
     }
-    writeln!(f, "  again: PALISADE_SCHEDULE=\"{schedule}\"")
+    writeln!(f, "  to repeat: PALISADE_SCHEDULE=\"{schedule}\"")
 }

@@ -1,4 +1,4 @@
-//! As [`std::thread`]: threads that a run knows of.
+//! Like [`std::thread`]: threads that a run schedules.
 
 use crate::runtime::state::{Object as Shared, State, Wait, touching};
 use crate::runtime::{Here, body, here};
@@ -11,23 +11,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use std::thread::{AccessError, LocalKey, Result, ThreadId, available_parallelism, panicking};
 use std::time::Duration;
 
-/// What a thread of a run ends with: nothing if it was unwound because the execution was over.
+/// The result of a thread of a run; `None` as the error if it was unwound because the execution was over.
 type Ended<T> = std::result::Result<T, Option<Box<dyn Any + Send>>>;
 
-/// As [`std::thread::spawn`].
+/// Like [`std::thread::spawn`].
 ///
 /// # Panics
-/// If the operating system has no thread for us.
+/// If the operating system cannot start a thread.
 #[track_caller]
 pub fn spawn<F, T>(f: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    Builder::new().spawn(f).expect("the operating system has threads left")
+    Builder::new().spawn(f).expect("the operating system can start a thread")
 }
 
-/// As [`std::thread::Builder`].
+/// Like [`std::thread::Builder`].
 #[derive(Debug, Default)]
 pub struct Builder {
     name: Option<String>,
@@ -35,12 +35,12 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A thread as others.
+    /// A builder with default settings.
     pub fn new() -> Builder {
         Builder::default()
     }
 
-    /// Its name, which reports tell too.
+    /// The thread's name, which reports show.
     pub fn name(self, name: String) -> Builder {
         Builder { name: Some(name), ..self }
     }
@@ -73,7 +73,7 @@ impl Builder {
     }
 }
 
-/// A new thread of the run, if this is one.
+/// A new thread of the run, if this is in a run.
 fn start(name: Option<String>, location: &'static Location<'static>) -> Option<Here> {
     let here = here()?;
     let instruction = here.instruction(location, "spawn");
@@ -107,7 +107,7 @@ fn result<T>(joined: Result<Ended<T>>) -> Result<T> {
     }
 }
 
-/// As [`std::thread::JoinHandle`].
+/// Like [`std::thread::JoinHandle`].
 #[derive(Debug)]
 pub struct JoinHandle<T>(Handle<T>);
 
@@ -118,7 +118,7 @@ enum Handle<T> {
 }
 
 impl<T> JoinHandle<T> {
-    /// Waits for the thread's end.
+    /// Waits for the end of the thread.
     #[track_caller]
     pub fn join(self) -> Result<T> {
         let location = Location::caller();
@@ -152,7 +152,7 @@ impl<T> JoinHandle<T> {
     }
 }
 
-/// Looks whether a thread has ended.
+/// Checks whether a thread has ended.
 fn ended(here: &Here, thread: usize, location: &'static Location<'static>) -> bool {
     let address = State::end_address(thread);
     let footprint = touching(&[(address, 1, Mode::Read)], false);
@@ -164,7 +164,8 @@ fn ended(here: &Here, thread: usize, location: &'static Location<'static>) -> bo
     ended.unwrap_or(true)
 }
 
-/// As [`std::thread::scope`], except that the scope is handed over by reference without a lifetime of its own: threads that start others in the scope take a clone of it.
+/// Like [`std::thread::scope`], except that the scope is passed by reference without a separate lifetime:
+/// threads that start others in the scope use a clone of it.
 #[track_caller]
 pub fn scope<'env, F, T>(f: F) -> T
 where
@@ -174,7 +175,7 @@ where
     std::thread::scope(|inner| {
         let scope = Scope { inner, started: Arc::default() };
         let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
-        // The scope of the standard library waits for all threads, which the run has to know.
+        // The scope of the standard library waits for all threads, and the run has to know that.
         loop {
             let next = scope.started.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(thread) = next else { break };
@@ -184,11 +185,11 @@ where
     })
 }
 
-/// As [`std::thread::Scope`].
+/// Like [`std::thread::Scope`].
 #[derive(Clone, Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     inner: &'scope std::thread::Scope<'scope, 'env>,
-    /// Threads of a run that nobody has waited for.
+    /// Threads of a run that have not been joined.
     started: Arc<Mutex<Vec<usize>>>,
 }
 
@@ -196,7 +197,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Starts a thread of the scope.
     ///
     /// # Panics
-    /// If the operating system has no thread for us.
+    /// If the operating system cannot start a thread.
     #[track_caller]
     pub fn spawn<F, T>(&self, f: F) -> ScopedJoinHandle<'scope, T>
     where
@@ -213,7 +214,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 }
 
-/// As [`std::thread::ScopedJoinHandle`].
+/// Like [`std::thread::ScopedJoinHandle`].
 #[derive(Debug)]
 pub struct ScopedJoinHandle<'scope, T>(ScopedHandle<'scope, T>);
 
@@ -224,7 +225,7 @@ enum ScopedHandle<'scope, T> {
 }
 
 impl<T> ScopedJoinHandle<'_, T> {
-    /// Waits for the thread's end.
+    /// Waits for the end of the thread.
     #[track_caller]
     pub fn join(self) -> Result<T> {
         let location = Location::caller();
@@ -239,7 +240,7 @@ impl<T> ScopedJoinHandle<'_, T> {
     }
 }
 
-/// As [`std::thread::Thread`].
+/// Like [`std::thread::Thread`].
 #[derive(Clone, Debug)]
 pub struct Thread {
     inner: std::thread::Thread,
@@ -257,7 +258,7 @@ impl Thread {
         self.inner.name()
     }
 
-    /// Lets it go on if it is parked, or will be.
+    /// Wakes the thread if it is parked, or the next time it parks.
     #[track_caller]
     pub fn unpark(&self) {
         let (Some(here), Some(number)) = (here(), self.number) else { return self.inner.unpark() };
@@ -265,12 +266,12 @@ impl Thread {
     }
 }
 
-/// The present thread.
+/// The current thread.
 pub fn current() -> Thread {
     Thread { inner: std::thread::current(), number: here().map(|here| here.thread) }
 }
 
-/// Waits until somebody lets the thread go on.
+/// Waits until the thread is unparked.
 #[track_caller]
 pub fn park() {
     let Some(here) = here() else { return std::thread::park() };
@@ -278,7 +279,7 @@ pub fn park() {
     token(&here, here.thread, "park", Wait::Token(address), false, Location::caller());
 }
 
-/// As [`park`], for some time at most; in a run the time can be over at once.
+/// Like [`park`], but with a time limit; in a run the time can be over at once.
 #[track_caller]
 pub fn park_timeout(timeout: Duration) {
     let Some(here) = here() else { return std::thread::park_timeout(timeout) };
@@ -298,13 +299,13 @@ fn token(
     let footprint = touching(&[(address, 1, Mode::Write)], wait != Wait::No);
     here.step((location, operation), footprint, wait, |state, by| {
         state.objects.insert(address, Shared::Token(there));
-        let bytes = Bytes::new(address, 1).expect("addresses of objects are far from the end");
+        let bytes = Bytes::new(address, 1).expect("addresses of objects are far below the maximum");
         state.event(here.thread, by, Action::Access(Access::Locked, bytes));
         state.progress(here.thread);
     });
 }
 
-/// Lets others go on; in a run a [hint](crate::hint::spin_loop) that the thread waits.
+/// Lets other threads run; in a run, a [hint](crate::hint::spin_loop) that the thread waits.
 #[track_caller]
 pub fn yield_now() {
     crate::hint::waits("yield_now");
@@ -313,7 +314,7 @@ pub fn yield_now() {
     }
 }
 
-/// Waits for some time; in a run only a [hint](crate::hint::spin_loop) that the thread waits.
+/// Waits for some time; in a run, only a [hint](crate::hint::spin_loop) that the thread waits.
 #[track_caller]
 pub fn sleep(duration: Duration) {
     crate::hint::waits("sleep");

@@ -2,21 +2,26 @@
 //!
 //! *Problem.* Given an element, is some stored element below it?
 //!
-//! *Idea.* An element below another has a sub-multiset of its keys (the parts that must be equal: process types and local states). Stored elements hang in
-//! a trie over their sorted keys; a query walks only along branches whose keys it has itself, so that most stored elements are never looked at. Where they hang, they are
-//! grouped by which cells they know and what these hold: of all stored elements that know the same cells, a query needs only those that agree with it, found
-//! by one look-up. Of these, bits for their letters sort out most; what is left is the caller's full test.
+//! *Idea.*
+//! - An element below another has a sub-multiset of its keys (the parts that must be equal: process types and
+//!   local states). Stored elements are in a trie over their sorted keys. A query follows only branches whose
+//!   keys it has itself, so most stored elements are never examined.
+//! - At a node of the trie, elements are grouped by which cells they know and what these cells hold. Of all
+//!   stored elements that know the same cells, a query needs only those that agree with it. One look-up finds
+//!   them.
+//! - Bits for their letters rule out most of these. The caller's full test decides about the rest.
 //!
 //! *Invariants*
-//! 1. Every stored element hangs at the node of its sorted keys.
+//! 1. Every stored element is at the trie node of its sorted keys.
 //!
-//! Elements above a new one are found cheaply only where their keys, their known cells and the content of these are the same ([`Antichain::remove_if`]). The others are found
-//! out when they are looked at: then something else is below them.
+//! Elements above a new one are found cheaply only if their keys, their known cells and the content of these
+//! cells are the same ([`Antichain::remove_if`]). The others are detected later, when they are examined: some
+//! other element is then below them.
 
 use crate::masks::Masks;
 use rustc_hash::FxHashMap;
 
-/// What decides quickly that an element is not below another.
+/// A quick filter: rules out most cases in which an element is not below another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Signature {
     /// Which cells it knows.
@@ -37,7 +42,7 @@ pub struct Antichain<K> {
 #[derive(Clone, Debug)]
 struct Node<K> {
     children: FxHashMap<K, u32>,
-    /// For each set of known cells, the elements by what these hold, with bits for their letters.
+    /// For each set of known cells, the elements by the content of these cells, with bits for their letters.
     by_known: Vec<(u64, FxHashMap<u64, Masks>)>,
 }
 
@@ -47,14 +52,15 @@ impl<K> Node<K> {
     }
 }
 
-/// A query or a new element: its sorted keys, its signature, and a number for what it holds in a set of cells. Elements that hold the same give the same number.
+/// A query or a new element: its sorted keys, its signature, and a number for what it holds in a set of
+/// cells. Elements that hold the same have the same number.
 #[derive(Clone, Copy)]
 pub struct Entry<'q, K> {
-    /// What must be equal.
+    /// The parts that must be equal.
     pub keys: &'q [K],
-    /// What sorts out most.
+    /// The quick filter.
     pub signature: Signature,
-    /// What the element holds in a set of cells that are all available.
+    /// A number for what the element holds in a set of cells, all of which are available.
     pub content: &'q dyn Fn(u64) -> u64,
 }
 
@@ -65,17 +71,17 @@ impl<K: Copy + Ord + std::hash::Hash> Default for Antichain<K> {
 }
 
 impl<K: Copy + Ord + std::hash::Hash> Antichain<K> {
-    /// Nothing.
+    /// An empty antichain.
     pub fn new() -> Self {
         Antichain { nodes: vec![Node::new()], len: 0 }
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -141,7 +147,8 @@ impl<K: Copy + Ord + std::hash::Hash> Antichain<K> {
         })
     }
 
-    /// Removes the elements with exactly the same keys, known cells and content, and at least the same letters, that pass the test.
+    /// Removes the elements that pass the test and have exactly the same keys, known cells and content, and
+    /// at least the same letters.
     pub fn remove_if(&mut self, entry: Entry<'_, K>, mut test: impl FnMut(u32) -> bool) {
         debug_assert!(entry.keys.is_sorted(), "invariant 1: keys are sorted");
         let mut node = 0;
@@ -207,7 +214,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn queries_find_what_is_there(stored in proptest::collection::vec(item(), 0..16), query in item()) {
+        fn differential_queries_find_the_elements_below(stored in proptest::collection::vec(item(), 0..16), query in item()) {
             let mut chain = Antichain::new();
             for (number, item) in stored.iter().enumerate() {
                 let content = |mask| content(item.1, mask);

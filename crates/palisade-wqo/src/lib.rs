@@ -1,9 +1,9 @@
-//! Well-quasi-orders: pure mathematics, no programs.
+//! Well-quasi-orders. This crate is pure mathematics: it does not know what a program is.
 //!
-//! - [`is_subword`] and [`injects`]: the orders on words and multisets that Higman's lemma makes well-quasi-orders;
+//! - [`is_subword`] and [`injects`]: the orders on words and multisets, well-quasi-orders by Higman's lemma;
 //! - [`Antichain`]: the minimal elements of an upward-closed set, with fast subsumption;
-//! - [`Search`]: the generic backward search for well-structured systems (Abdulla, Čerāns, Jonsson and Tsay, LICS 1996; Finkel and Schnoebelen,
-//!   TCS 2001).
+//! - [`Search`]: the generic backward search for well-structured systems (Abdulla, Čerāns, Jonsson and Tsay,
+//!   LICS 1996; Finkel and Schnoebelen, TCS 2001).
 
 mod antichain;
 mod masks;
@@ -12,4 +12,4 @@ mod search;
 
 pub use antichain::{Antichain, Entry, Signature};
 pub use order::{injects, is_subword};
-pub use search::{Backward, Found, NodeId, Search};
+pub use search::{Backward, NodeId, Search, SearchEnd};

@@ -1,15 +1,16 @@
-//! Sets of bits, found by subset and by superset.
+//! Bit sets, searchable by subset and by superset.
 //!
 //! *Problem.* Among thousands of stored masks, which are subsets (or supersets) of a given one?
 //!
-//! *Idea.* A trie over slices of 16 bits. A leaf that grows too long is split by the next slice; a query goes only into branches whose slice is a subset (or superset) of its own.
+//! *Idea.* A trie over slices of 16 bits. A leaf that grows too long is split by the next slice. A query
+//! descends only into branches whose slice is a subset (or superset) of its own.
 //!
 //! *Invariants*
 //! 1. All masks below a branch agree in the slices above it.
-//! 2. Only leaves of the last level are longer than [`MOST`].
+//! 2. Only leaves of the last level are longer than [`MAX_LEAF`].
 
 /// A longer leaf is split.
-const MOST: usize = 32;
+const MAX_LEAF: usize = 32;
 const SLICE: u32 = 16;
 const LEVELS: u32 = u64::BITS / SLICE;
 
@@ -38,7 +39,7 @@ impl Masks {
 
     fn insert_at(&mut self, level: u32, mask: u64, item: u32) {
         match self {
-            Masks::Leaf(items) if items.len() < MOST || level == LEVELS => items.push((mask, item)),
+            Masks::Leaf(items) if items.len() < MAX_LEAF || level == LEVELS => items.push((mask, item)),
             Masks::Leaf(items) => {
                 let items = std::mem::take(items);
                 *self = Masks::Split(Vec::new(), Vec::new());
@@ -77,7 +78,7 @@ impl Masks {
         }
     }
 
-    /// Removes the items whose masks are supersets of the given one and that pass the test; says how many.
+    /// Removes the items whose masks are supersets of the given one and that pass the test. Returns how many.
     pub fn remove_supersets(&mut self, mask: u64, test: &mut impl FnMut(u32) -> bool) -> usize {
         self.remove_supersets_at(0, mask, test)
     }

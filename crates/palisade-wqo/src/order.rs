@@ -2,7 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-/// Whether `a` can be had from `b` by leaving letters out.
+/// Whether `a` results from `b` by leaving letters out.
 pub fn is_subword<L: PartialEq>(a: &[L], b: &[L]) -> bool {
     if a.len() > b.len() {
         return false;
@@ -11,7 +11,8 @@ pub fn is_subword<L: PartialEq>(a: &[L], b: &[L]) -> bool {
     a.iter().all(|letter| rest.any(|other| other == letter))
 }
 
-/// Whether each of `few` items can be given one of `many` places of its own that is above it: a bipartite matching, found by augmenting paths.
+/// Whether each of `few` items can be mapped to a different one of `many` places that is above it. This is a
+/// bipartite matching, found by augmenting paths.
 pub fn injects(few: usize, many: usize, below: impl Fn(usize, usize) -> bool) -> bool {
     if few > many {
         return false;
@@ -20,7 +21,7 @@ pub fn injects(few: usize, many: usize, below: impl Fn(usize, usize) -> bool) ->
     (0..few).all(|item| augment(item, &below, &mut taken_by, &mut small(false, many)))
 }
 
-/// Few things, as a rule.
+/// A vector that rarely has more than a few items.
 fn small<T: Clone>(item: T, count: usize) -> SmallVec<[T; 8]> {
     smallvec![item; count]
 }
@@ -57,13 +58,13 @@ mod tests {
         proptest::collection::vec(0u8..3, 0..8)
     }
 
-    /// All words that can be had by leaving letters out, the slow way.
+    /// All words that result from leaving letters out, by enumeration.
     fn subwords(word: &[u8]) -> Vec<Vec<u8>> {
         let keep = |mask: u32| (0..word.len()).filter(|i| mask >> i & 1 == 1).map(|i| word[i]).collect();
         (0..1u32 << word.len()).map(keep).collect()
     }
 
-    /// Tries all ways to give each item of `a` one of `b`.
+    /// Tries all ways to map the items of `a` to different items of `b`.
     fn injects_slowly(a: &[Vec<u8>], b: &[Vec<u8>]) -> bool {
         let Some((first, rest)) = a.split_first() else { return true };
         (0..b.len()).any(|i| {
@@ -74,7 +75,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn subword_is_what_it_says(a in word(), b in word()) {
+        fn differential_subword_agrees_with_enumeration(a in word(), b in word()) {
             prop_assert_eq!(is_subword(&a, &b), subwords(&b).contains(&a));
         }
 
@@ -86,7 +87,7 @@ mod tests {
         }
 
         #[test]
-        fn injection_is_what_it_says(
+        fn differential_injection_agrees_with_enumeration(
             a in proptest::collection::vec(word(), 0..4),
             b in proptest::collection::vec(word(), 0..5),
         ) {

@@ -2,65 +2,69 @@
 //!
 //! *Problem.* Can a bad element be reached from an initial one?
 //!
-//! *Guarantee.* If predecessors are right (the upward closure of the elements that `predecessors` gives for `e`, together with that of `e`, holds exactly the
-//! one-step predecessors of the upward closure of `e`, or at least enough of them) and the order is a well-quasi-order, the search ends: with an
-//! initial element, or with the minimal elements of a set that is closed under predecessors and holds no initial element.
+//! *Guarantee.* The search terminates if the order is a well-quasi-order and `predecessors` is right: the
+//! upward closure of the elements it returns for `e`, together with that of `e`, contains exactly the
+//! one-step predecessors of the upward closure of `e`, or at least enough of them. The search ends with an
+//! initial element, or with the minimal elements of a set that is closed under predecessors and contains no
+//! initial element.
 //!
-//! *How.* Smallest elements first, so that subsumption removes more. An element that has become subsumed by the time it would be expanded is
-//! not expanded.
+//! *How.* The smallest elements are expanded first, so that subsumption removes more. An element that is
+//! subsumed by the time it would be expanded is not expanded.
 
 use crate::{Antichain, Entry, Signature};
 
-/// A system to be searched backward.
+/// A system for backward search.
 pub trait Backward {
     /// An upward-closed set, given by its least element.
     type Element;
-    /// What must be equal in comparable elements.
+    /// The parts that must be equal in comparable elements.
     type Key: Copy + Ord + std::hash::Hash;
-    /// How a predecessor came about, for witnesses.
+    /// How a predecessor arises, for witnesses.
     type Why;
 
     /// The sorted keys of an element.
     fn keys(&self, element: &Self::Element) -> Vec<Self::Key>;
-    /// Whether `a` is below `b`: its upward closure holds that of `b`.
+    /// Whether `a` is below `b`: its upward closure contains that of `b`.
     fn is_below(&self, a: &Self::Element, b: &Self::Element) -> bool;
-    /// What sorts out most elements before [`Backward::is_below`] is asked. Elements of systems without cells know none.
+    /// A quick filter that rules out most elements before [`Backward::is_below`] is called. Elements of
+    /// systems without cells know no cells.
     fn signature(&self, element: &Self::Element) -> Signature {
         let _ = element;
         Signature::default()
     }
-    /// A number for what the element holds in a set of cells, all of them available in it: the same for elements that hold the same.
+    /// A number for what the element holds in a set of cells, all of them available in it. Elements that hold
+    /// the same have the same number.
     fn content(&self, element: &Self::Element, cells: u64) -> u64 {
         let _ = (element, cells);
         0
     }
     /// How large an element is; smaller ones are expanded first.
     fn weight(&self, element: &Self::Element) -> usize;
-    /// Whether the upward closure holds an initial configuration.
+    /// Whether the upward closure contains an initial configuration.
     fn is_initial(&self, element: &Self::Element) -> bool;
-    /// Gives predecessors.
+    /// Passes each predecessor to `give`.
     fn predecessors(&self, element: &Self::Element, give: &mut dyn FnMut(Self::Element, Self::Why));
-    /// Roughly how much memory an element takes besides its own size.
+    /// Approximate memory of an element beyond its own size.
     fn bytes(&self, element: &Self::Element) -> usize;
 }
 
-/// An element met by the search.
+/// An element seen by the search.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct NodeId(usize);
 
 struct Node<E, W> {
     element: E,
-    /// The element it is a predecessor of, and how.
+    /// The element that this one is a predecessor of, and how.
     successor: Option<(NodeId, W)>,
     subsumed: bool,
 }
 
-/// What a search found.
+/// How a search ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
-    /// An initial element: something bad can be reached.
+pub enum SearchEnd {
+    /// At an initial element: a bad element can be reached.
     Initial(NodeId),
-    /// Nothing: the set of elements is closed under predecessors.
+    /// Without one: the set of elements is closed under predecessors.
     Closed,
 }
 
@@ -69,9 +73,9 @@ pub struct Search<'s, B: Backward> {
     system: &'s B,
     nodes: Vec<Node<B::Element, B::Why>>,
     antichain: Antichain<B::Key>,
-    /// Elements to be expanded, by weight.
+    /// Elements to expand, by weight.
     queue: Vec<std::collections::VecDeque<u32>>,
-    /// The first initial element met.
+    /// The first initial element seen.
     initial: Option<NodeId>,
     generated: u64,
     tests: u64,
@@ -79,7 +83,7 @@ pub struct Search<'s, B: Backward> {
 }
 
 impl<'s, B: Backward> Search<'s, B> {
-    /// A search that has met nothing yet.
+    /// A search without elements yet.
     pub fn new(system: &'s B) -> Self {
         Search {
             system,
@@ -98,16 +102,17 @@ impl<'s, B: Backward> Search<'s, B> {
         self.meet(element, None);
     }
 
-    /// Goes on until something is found or `go_on` says stop (`None`); it can be called again then. `go_on` is asked before each expansion.
-    pub fn run(&mut self, mut go_on: impl FnMut(&Self) -> bool) -> Option<Found> {
+    /// Runs until the search ends, or until `go_on` returns false (`None`); it can then be called again.
+    /// `go_on` is called before each expansion.
+    pub fn run(&mut self, mut go_on: impl FnMut(&Self) -> bool) -> Option<SearchEnd> {
         loop {
             if let Some(initial) = self.initial {
-                return Some(Found::Initial(initial));
+                return Some(SearchEnd::Initial(initial));
             }
             if !go_on(self) {
                 return None;
             }
-            let Some(next) = self.next() else { return Some(Found::Closed) };
+            let Some(next) = self.next() else { return Some(SearchEnd::Closed) };
             let mut found = Vec::new();
             self.system
                 .predecessors(&self.nodes[next].element, &mut |element, why| found.push((element, why)));
@@ -129,7 +134,7 @@ impl<'s, B: Backward> Search<'s, B> {
         None
     }
 
-    /// Whether another element has come below this one since it was met; then it goes.
+    /// Whether an element below this one was added after it was first seen. If so, this one is removed.
     fn became_subsumed(&mut self, index: usize) -> bool {
         let (system, nodes, tests) = (self.system, &mut self.nodes, &mut self.tests);
         let element = &nodes[index].element;
@@ -177,7 +182,7 @@ impl<'s, B: Backward> Search<'s, B> {
             self.initial = Some(NodeId(index));
         }
         let weight = system.weight(&element);
-        // With its place in the antichain and in the queue.
+        // Includes its entries in the antichain and in the queue.
         let places = size_of::<(u64, u32)>() + size_of::<u32>();
         self.bytes += (size_of::<Node<B::Element, B::Why>>() + places + system.bytes(&element)) as u64;
         let short = u32::try_from(index).expect("fewer than 2^32 elements fit into memory");
@@ -189,12 +194,12 @@ impl<'s, B: Backward> Search<'s, B> {
         self.queue[weight].push_back(short);
     }
 
-    /// An element.
+    /// The element of a node.
     pub fn element(&self, node: NodeId) -> &B::Element {
         &self.nodes[node.0].element
     }
 
-    /// The element it is a predecessor of, and how.
+    /// The element that this one is a predecessor of, and how.
     pub fn successor(&self, node: NodeId) -> Option<(NodeId, &B::Why)> {
         self.nodes[node.0].successor.as_ref().map(|(successor, why)| (*successor, why))
     }
@@ -212,7 +217,8 @@ impl<'s, B: Backward> Search<'s, B> {
         self.antichain.iter().filter(minimal).map(|index| &self.nodes[index as usize].element)
     }
 
-    /// After [`Found::Closed`]: elements that hold the given ones and are closed under predecessors by themselves. Minimal elements that became needless on the way are not among them.
+    /// After [`SearchEnd::Closed`]: elements whose upward closure contains the given ones and is closed under
+    /// predecessors by itself. Minimal elements that are no longer needed are left out.
     pub fn needed(&self, bad: impl Iterator<Item = B::Element>) -> Vec<&B::Element> {
         let mut marked = vec![false; self.nodes.len()];
         let mut work: Vec<usize> = Vec::new();
@@ -226,7 +232,7 @@ impl<'s, B: Backward> Search<'s, B> {
         };
         let mut mark = |element: &B::Element, work: &mut Vec<usize>| {
             let mut found = below(element, None).expect("the set is closed");
-            // Down to a minimal one.
+            // Descend to a minimal one.
             while let Some(smaller) = below(&self.nodes[found as usize].element, Some(found)) {
                 found = smaller;
             }
@@ -245,22 +251,22 @@ impl<'s, B: Backward> Search<'s, B> {
         work.into_iter().map(|index| &self.nodes[index].element).collect()
     }
 
-    /// How many elements are kept: the minimal ones, and those not yet found out to be above others.
+    /// The number of elements kept: the minimal ones, and those not yet known to be above others.
     pub fn antichain_len(&self) -> usize {
         self.antichain.len()
     }
 
-    /// How many elements were generated, before subsumption: the papers' count.
+    /// The number of elements generated, before subsumption. This is the count that the papers give.
     pub fn generated(&self) -> u64 {
         self.generated
     }
 
-    /// How many times two elements were compared in full, signatures having said nothing against it.
+    /// How often two elements were compared in full because their signatures did not rule it out.
     pub fn subsumption_tests(&self) -> u64 {
         self.tests
     }
 
-    /// Roughly how much memory the elements take.
+    /// Approximate memory of the elements.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -272,7 +278,8 @@ mod tests {
     use crate::is_subword;
     use proptest::prelude::*;
 
-    /// A lossy stack rewriting system: a configuration is a word, rules replace a suffix, and letters may be lost at any time.
+    /// A lossy stack rewriting system: a configuration is a word, rules replace a suffix, and letters may be
+    /// lost at any time.
     struct Lossy {
         rules: Vec<(Vec<u8>, Vec<u8>)>,
         start: Vec<u8>,
@@ -298,7 +305,7 @@ mod tests {
         }
         fn predecessors(&self, element: &Vec<u8>, give: &mut dyn FnMut(Vec<u8>, usize)) {
             for (number, (from, to)) in self.rules.iter().enumerate() {
-                // The longest suffix of the element that embeds in what the rule writes was written by it.
+                // The rule wrote the longest suffix of the element that embeds in the rule's right side.
                 let mut kept = element.len();
                 while kept > 0 && is_subword(&element[kept - 1..], to) {
                     kept -= 1;
@@ -311,7 +318,7 @@ mod tests {
         }
     }
 
-    /// Words reachable forward, up to a length, without losses except by the final comparison.
+    /// Whether a word above `bad` can be reached by forward search through words up to a length.
     fn reaches(system: &Lossy, bad: &[u8], longest: usize) -> bool {
         let mut seen = std::collections::HashSet::from([system.start.clone()]);
         let mut work = vec![system.start.clone()];
@@ -345,7 +352,7 @@ mod tests {
             let system = Lossy { rules, start };
             let mut search = Search::new(&system);
             search.add(bad.clone());
-            let found = search.run(|_| true).expect("nobody says stop");
+            let found = search.run(|_| true).expect("the search is not stopped");
             let chain: Vec<_> = search.minimal_elements().collect();
             for (i, a) in chain.iter().enumerate() {
                 for (j, b) in chain.iter().enumerate() {
@@ -353,17 +360,17 @@ mod tests {
                 }
             }
             match found {
-                Found::Initial(mut node) => {
+                SearchEnd::Initial(mut node) => {
                     prop_assert!(system.is_initial(search.element(node)));
                     while let Some((next, _)) = search.successor(node) {
                         node = next;
                     }
                     prop_assert_eq!(search.element(node), &bad);
                 }
-                Found::Closed => prop_assert!(!reaches(&system, &bad, 8)),
+                SearchEnd::Closed => prop_assert!(!reaches(&system, &bad, 8)),
             }
             if reaches(&system, &bad, 6) {
-                prop_assert!(matches!(found, Found::Initial(_)));
+                prop_assert!(matches!(found, SearchEnd::Initial(_)));
             }
         }
     }

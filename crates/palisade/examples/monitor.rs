@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (violation, seen) in monitor.violations().sorted() {
         let name = |instruction| reader.instructions().name(instruction);
         println!(
-            "{}, {} times: `{}` may still wait in its buffer when `{}` is done, and `{}` comes before it",
+            "{}, {} times: `{}` can still be buffered while another thread, having passed `{}`, makes the access `{}`",
             violation.model.name().to_uppercase(),
             seen.count,
             name(violation.store),

@@ -25,9 +25,9 @@ fn violations_with_source_lines() {
 violations  run.trace: 1 under TSO, 1 under PSO, 4 events
 
 TSO (once, first at event 4), PSO (once, first at event 4)
-  a.c:1  x = 1; // raise the flag  this store may still wait in its buffer
-  b.c:3                            when another process has got here, after the store,
-  b.c:4                            and this access comes before the store
+  a.c:1  x = 1; // raise the flag  this store can still be buffered
+  b.c:3                            while another thread, having passed here,
+  b.c:4                            makes this access before the store reaches memory
 
 "#]]);
     scratch.run(&["monitor", "-q", "run.trace", "--model", "pso"]).exits(1).prints(str![[r#"

@@ -13,7 +13,7 @@ fn to_promela() {
 /*
  * sb.pal under SC.
  *
- * A violated assertion is an error of the program; processes that wait for ever are none:
+ * A violated assertion is an error of the program; a process that waits forever is not:
  *     spin -run -safety -E -m1000000 FILE
  */
 
@@ -33,7 +33,7 @@ proctype Q() {
     atomic { Q_r = x; running-- };                      /* 10: let r = x; */
 }
 
-/* Bad states: only there can it go on. */
+/* Bad states: it can take a step only there. */
 proctype monitor() {
     if
     :: running == 0 && (!(P_r == 1 || Q_r == 1)) -> assert(false) /* 13: final P.r == 1 || Q.r == 1; */
@@ -135,13 +135,13 @@ fn what_cannot_be_said() {
         .file("large.pal", "shared x;\nprocess P { x = 5_000_000_000; }\n")
         .file("sb.pal", STORE_BUFFERING);
     scratch.run(&["translate", "any.pal", "--as-is", "--to", "c"]).exits(2).prints("").complains(str![[r#"
-error[any-number]: there may be any number of processes `P`
+error[any-number]: the number of processes `P` is not fixed
  --> any.pal:2:1
   |
 2 | process P[*] { x = 1; }
   | ^^^^^^^^^^^^
   |
-  = help: say how many there are to be with --threads N
+  = help: set the number with --threads N
 
 
 "#]]);
@@ -150,7 +150,7 @@ error[any-number]: there may be any number of processes `P`
     assert_eq!(three.stdout.matches("run P();").count(), 3, "{}", three.stdout);
     scratch.run(&["translate", "large.pal", "--as-is", "--to", "promela"]).exits(2).prints("").complains(
         str![[r#"
-error[number-too-large]: 5000000000 does not fit the 32 bits that numbers have in Promela
+error[number-too-large]: 5000000000 does not fit into 32 bits, the size of numbers in Promela
  --> large.pal:2:13
   |
 2 | process P { x = 5_000_000_000; }

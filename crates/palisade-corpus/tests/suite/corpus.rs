@@ -1,4 +1,5 @@
-//! The files of the corpus are what they should be: complete, generated as they say, readable, and never contradicted.
+//! The files of the corpus are complete, readable and up to date with their templates, and no engine
+//! contradicts their expected verdicts.
 
 use palisade::{CheckOptions, Language, Limits, Model, Options, Source, Verdict};
 use palisade_corpus::{Safety, Verdicts, expectations, families, generated, round_expectations};
@@ -11,7 +12,7 @@ fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
 }
 
-/// Every `.pal` file, relative to the corpus.
+/// Every `.pal` file, by its path in the corpus.
 fn files() -> BTreeSet<String> {
     let mut files = BTreeSet::new();
     let mut folders = vec![corpus()];
@@ -21,8 +22,8 @@ fn files() -> BTreeSet<String> {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "pal") {
-                let relative = path.strip_prefix(corpus()).expect("it is below the corpus");
-                files.insert(relative.to_str().expect("names are plain").replace('\\', "/"));
+                let relative = path.strip_prefix(corpus()).expect("the file is below the corpus folder");
+                files.insert(relative.to_str().expect("names are UTF-8").replace('\\', "/"));
             }
         }
     }
@@ -39,9 +40,9 @@ fn every_file_has_an_expectation() {
     let rounds: Vec<&str> = round_expectations().iter().map(|expectation| expectation.file).collect();
     let both = expected.iter().chain(&rounds);
     let sorted: BTreeSet<String> = both.map(|file| (*file).to_owned()).collect();
-    assert_eq!(expected.len() + rounds.len(), sorted.len(), "no file is named twice");
+    assert_eq!(expected.len() + rounds.len(), sorted.len(), "no file is listed twice");
     assert_eq!(sorted, files());
-    assert!(expected.is_sorted() && rounds.is_sorted(), "the files come in alphabetical order");
+    assert!(expected.is_sorted() && rounds.is_sorted(), "the files are listed in alphabetical order");
 }
 
 /// With `PALISADE_BLESS` set, the generated files are written.
@@ -56,13 +57,14 @@ fn generated_files_are_up_to_date() {
 }
 
 #[test]
-fn every_file_says_what_it_is() {
+fn every_file_begins_with_a_comment() {
     for file in files() {
         assert!(read(&file).starts_with("// "), "{file} begins with a comment");
     }
 }
 
-/// Asks the default engine under every model. It may not know; it must not contradict.
+/// Runs the default engine under every model. It may answer `unknown`, but it must not contradict the
+/// expectation.
 #[track_caller]
 fn check(name: &str, text: &str, expected: Verdicts) {
     let input = palisade::read(Source::new(name, text), Language::Pal, None)
@@ -104,7 +106,7 @@ fn verdicts_of_families() {
     }
 }
 
-/// The exact engines know the verdict of every file, and agree with what is expected.
+/// The exact engines decide every file, and agree with the expected verdict.
 #[test]
 fn exact_engines_decide_every_file() {
     for expectation in expectations() {

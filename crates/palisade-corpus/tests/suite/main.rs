@@ -1,4 +1,4 @@
-//! The corpus and its expectations: one program for all tests, linked once.
+//! The corpus and its expectations: one test binary, linked once.
 
 mod corpus;
 mod rmm;

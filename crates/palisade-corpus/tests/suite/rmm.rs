@@ -1,8 +1,9 @@
-//! What `.rmm` programs do: verdicts of small files under SC, TSO and PSO. All of them are decided by explicit search.
+//! The semantics of `.rmm`: verdicts of small programs under SC, TSO and PSO. Explicit search decides all of
+//! them.
 
 use palisade::{CheckOptions, EngineChoice, Language, Model, Source, Verdict};
 
-/// `expected` has a word per model: SC, TSO, PSO.
+/// `expected` has one word per model: SC, TSO, PSO.
 #[track_caller]
 fn check(text: &str, expected: &str) {
     let input = palisade::read(Source::new("test.rmm", text), Language::Rmm, None)
@@ -25,7 +26,7 @@ fn check(text: &str, expected: &str) {
     assert_eq!(found.join(" "), expected, "{text}");
 }
 
-/// Store buffering between two processes; `first` and `second` stand for what each does with its store and its load.
+/// Store buffering between two processes. `first` and `second` are the statements of each.
 #[track_caller]
 fn check_store_buffering(first: &str, second: &str, expected: &str) {
     check(
@@ -39,7 +40,7 @@ fn check_store_buffering(first: &str, second: &str, expected: &str) {
 }
 
 #[test]
-fn what_drains_the_buffer() {
+fn instructions_that_drain_the_buffer() {
     let other = "write: y := 1; fence; read: $r := x";
     check_store_buffering("write: x := 1; read: $r := y", other, "safe unsafe unsafe");
     check_store_buffering("write: x := 1; fence; read: $r := y", other, "safe safe safe");
@@ -55,7 +56,7 @@ fn what_drains_the_buffer() {
         "safe safe safe",
     );
     check_store_buffering("locked{ write: x := 1; nop }; read: $r := y", other, "safe safe safe");
-    // These drain nothing.
+    // These do not drain the buffer.
     check_store_buffering("write: x := 1; ssfence; read: $r := y", other, "safe unsafe unsafe");
     check_store_buffering("write: x := 1; llfence; read: $r := y", other, "safe unsafe unsafe");
     check_store_buffering("slocked write: x := 1; read: $r := y", other, "safe unsafe unsafe");
@@ -64,7 +65,7 @@ fn what_drains_the_buffer() {
 }
 
 #[test]
-fn what_orders_stores() {
+fn instructions_that_order_stores() {
     let check = |writer: &str, expected| {
         check(
             &format!(
@@ -83,7 +84,7 @@ fn what_orders_stores() {
 }
 
 #[test]
-fn what_blocks() {
+fn statements_that_block() {
     let check = |statements: &str, expected| {
         let declared = "data x = 0 : [0:1] process registers $r = 0 : [0:1] $s = 0 : [0:5] text";
         check(&format!("forbidden E {declared} {statements}; E: nop"), expected);
@@ -103,9 +104,9 @@ fn what_blocks() {
     check("while true do nop", "safe safe safe");
 }
 
-/// A read into a register waits for a value that fits.
+/// A read into a register waits for a value in the register's domain.
 #[test]
-fn reads_wait_for_values_that_fit() {
+fn reads_wait_for_values_in_the_domain() {
     check(
         "forbidden E * data x = 5 : [0:5] process registers $r = 0 : [0:1] text read: $r := x; E: nop
          process text write: x := 1",
@@ -118,7 +119,8 @@ fn reads_wait_for_values_that_fit() {
     );
 }
 
-/// `x[0]` is process 1's for process 0, and process 0's for the others; pointers never reach these cells.
+/// `x[0]` means process 1's variable in process 0, and process 0's in the others. Pointers never reach these
+/// cells.
 #[test]
 fn own_and_other_memory() {
     check(
@@ -137,9 +139,9 @@ fn own_and_other_memory() {
     );
 }
 
-/// Programs on which other tools are known to answer wrongly.
+/// Programs on which other tools are known to give wrong answers.
 #[test]
-fn answers_that_others_get_wrong() {
+fn programs_that_other_tools_get_wrong() {
     check(
         "forbidden BAD data x = 0 : [0:1] process registers $r = 0 : [0:1] text
          locked write: x := 1; read: $r := x; read: x = 1; assume: $r = 1; BAD: nop",

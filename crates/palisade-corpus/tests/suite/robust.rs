@@ -1,7 +1,7 @@
-//! Which programs of the literature are robust.
+//! Which programs from the literature are robust.
 //!
-//! The answers for TSO are those that Trencher gives for the same algorithms (Bouajjani, Derevenetc and Meyer, "Checking and enforcing robustness against TSO", ESOP 2013); those for
-//! PSO were found by hand and by brute force.
+//! The answers for TSO are Trencher's for the same algorithms (Bouajjani, Derevenetc and Meyer, "Checking and
+//! enforcing robustness against TSO", ESOP 2013). Those for PSO were found by hand and by brute force.
 
 use palisade::{Language, Limits, Model, RobustOptions, Source};
 use std::path::Path;
@@ -32,7 +32,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn programs_of_the_literature() {
+fn programs_from_the_literature() {
     let mut wrong = Vec::new();
     for (file, tso, pso) in EXPECTED {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(file);

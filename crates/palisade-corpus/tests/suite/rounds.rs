@@ -1,4 +1,5 @@
-//! Recursive programs and programs that start processes without end: `corpus/rounds.tsv` tells what the engines say of them.
+//! Recursive programs, and programs that start processes without bound: the engines agree with
+//! `corpus/rounds.tsv`.
 
 use palisade::{
     Bound, CheckOptions, EngineChoice, Language, Limits, Model, Options, Reason, Source, Verdict,

@@ -76,7 +76,7 @@ use palisade_engine::{
 };
 use palisade_memory::Model;
 use palisade_program::running::{CellId, System};
-use palisade_wqo::{Backward, Found, NodeId, Search, Signature};
+use palisade_wqo::{Backward, NodeId, Search, SearchEnd, Signature};
 use predecessors::Step;
 use rustc_hash::FxHasher;
 use setup::Setup;
@@ -172,14 +172,14 @@ fn check(
         match (found, exhausted) {
             (_, Some(exhausted)) => return Err(Reason::Exhausted(exhausted)),
             (None, None) => {}
-            (Some(Found::Closed), _) => {
+            (Some(SearchEnd::Closed), _) => {
                 if let Some(proof) = proof {
                     let needed = proof::part(None, search.needed(elements.into_iter()));
                     *proof = Some(proof::proof(&setup, &merged, vec![needed]));
                 }
                 return Ok(Verdict::Holds);
             }
-            (Some(Found::Initial(node)), _) => {
+            (Some(SearchEnd::Initial(node)), _) => {
                 let program = Program {
                     automata: &automata,
                     merged: &merged,

@@ -18,7 +18,7 @@ use palisade_automata::Population;
 use palisade_base::Id;
 use palisade_engine::Exhausted;
 use palisade_program::running::CellId;
-use palisade_wqo::{Found, NodeId, Search};
+use palisade_wqo::{NodeId, Search, SearchEnd};
 use std::collections::BTreeMap;
 
 /// More than this many additional processes of a kind with any number of them are not tried.
@@ -97,12 +97,12 @@ impl<'s> Tracked<'s> {
                 match (found, exhausted) {
                     (_, Some(exhausted)) => return Attempt::Exhausted(exhausted),
                     (None, None) => return Attempt::Unfinished,
-                    (Some(Found::Closed), None) => {
+                    (Some(SearchEnd::Closed), None) => {
                         let needed = search.needed(bad.iter().map(|element| setup.simplified(element)));
                         keep(tracked, needed);
                         self.groups[number].proved = true;
                     }
-                    (Some(Found::Initial(node)), None) => {
+                    (Some(SearchEnd::Initial(node)), None) => {
                         let Some(more) = self.to_follow(&setup, &search, node, tracked) else {
                             return Attempt::Hopeless;
                         };
@@ -280,13 +280,13 @@ mod tests {
                     let mut search = Search::new(&setup);
                     elements.into_iter().for_each(|element| search.add(element));
                     let found = search.run(|search| search.generated() < 20_000);
-                    safe += usize::from(found == Some(Found::Closed));
+                    safe += usize::from(found == Some(SearchEnd::Closed));
                     if !matches!(attempt, Attempt::Proved) {
                         continue;
                     }
                     let what = format!("seed {seed}, {profile:?}, {}, {threads:?}", model.name());
                     assert!(
-                        matches!(found, None | Some(Found::Closed)),
+                        matches!(found, None | Some(SearchEnd::Closed)),
                         "{what}: not all processes were followed"
                     );
                     let proof = proof::proof(&setup, &merged, parts);

@@ -96,7 +96,7 @@ use palisade_engine::{
 };
 use palisade_memory::Model;
 use palisade_program::running::System;
-use palisade_wqo::{Backward, Found, NodeId, Search};
+use palisade_wqo::{Backward, NodeId, Search, SearchEnd};
 use setup::{Setup, Sharing};
 use undo::Step;
 use witness::Link;
@@ -173,13 +173,13 @@ fn check(
     count(&search, &automata, stats);
     match found {
         None => Err(Reason::Exhausted(exhausted.unwrap_or(Exhausted::Stopped))),
-        Some(Found::Closed) => {
+        Some(SearchEnd::Closed) => {
             if let Some(proof) = proof {
                 *proof = Some(proof::proof(&setup, search.minimal_elements()));
             }
             Ok(Verdict::Holds)
         }
-        Some(Found::Initial(node)) => {
+        Some(SearchEnd::Initial(node)) => {
             let witness = unfold(analysis, &system, &automata, &setup, &search, &bad, node);
             witness
                 .map(Verdict::Violated)

@@ -1,4 +1,5 @@
-//! One execution per trace: programs whose numbers of traces are known, and random programs against all interleavings.
+//! One execution per trace: programs whose numbers of traces are known, and random programs compared with all
+//! interleavings.
 
 use crate::common::random::{Shape, random_program};
 use crate::common::{self, Instr, Machine, all_traces, trace_of};
@@ -8,7 +9,7 @@ use palisade_dpor::{Limits, Summary, explore};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-/// Explores and makes sure that no trace is seen twice.
+/// Explores a machine and checks that no trace is seen twice.
 fn explored(machine: &mut Machine) -> (BTreeSet<common::Trace>, Summary) {
     let mut seen = BTreeSet::new();
     let summary = explore(machine, Limits::default(), |_, execution| {
@@ -19,7 +20,7 @@ fn explored(machine: &mut Machine) -> (BTreeSet<common::Trace>, Summary) {
     (seen, summary)
 }
 
-/// A program with a known number of traces. Small ones are counted by brute force too.
+/// Checks a program with a known number of traces. Small ones are also counted by brute force.
 fn check(mut machine: Machine, expected: u64, brute: bool) {
     let (seen, summary) = explored(&mut machine);
     assert_eq!((summary.executions, summary.broken_off), (expected, 0));
@@ -28,20 +29,20 @@ fn check(mut machine: Machine, expected: u64, brute: bool) {
     }
 }
 
-/// Of n stores to one address all orders are tried, and all count alike.
+/// For n stores to one address, all orders are tried and have equal weight.
 #[test]
-fn how_much_is_behind() {
+fn progress_grows_to_the_last_order() {
     let store = || Instr::Store(|_| 0, |_| 1);
     for (n, orders) in [(2, 2.0), (3, 6.0), (4, 24.0)] {
-        let mut behind = Vec::new();
+        let mut progress = Vec::new();
         explore(&mut Machine::new(vec![vec![store()]; n], n, 1, 0), Limits::default(), |_, execution| {
-            behind.push(execution.behind());
+            progress.push(execution.progress());
             ControlFlow::Continue(())
         });
-        assert_eq!(behind[0], 0.0, "nothing else is known");
-        assert!(behind.iter().all(|share| (0.0..1.0).contains(share)), "{behind:?}");
-        let last = behind.last().expect("there are executions");
-        assert!((last - (1.0 - 1.0 / orders)).abs() < 1e-9, "all but the last one: {behind:?}");
+        assert_eq!(progress[0], 0.0, "nothing else is known yet");
+        assert!(progress.iter().all(|share| (0.0..1.0).contains(share)), "{progress:?}");
+        let last = progress.last().expect("there are executions");
+        assert!((last - (1.0 - 1.0 / orders)).abs() < 1e-9, "all but the last one: {progress:?}");
     }
 }
 
@@ -55,12 +56,12 @@ macro_rules! at {
 fn litmus_tests() {
     let store = |x: common::Expr| Instr::Store(x, |_| 1);
     let load = |r: usize, x: common::Expr| Instr::Load(r, x);
-    // Store buffering and message passing: of four combinations one is not sequentially consistent.
+    // Store buffering and message passing: one of four combinations is not sequentially consistent.
     let sb = vec![vec![store(at!(0)), load(0, at!(1))], vec![store(at!(1)), load(0, at!(0))]];
     check(Machine::new(sb, 2, 2, 0), 3, true);
     let mp = vec![vec![store(at!(0)), store(at!(1))], vec![load(0, at!(1)), load(1, at!(0))]];
     check(Machine::new(mp, 2, 2, 0), 3, true);
-    // Independent reads of independent writes: of 16 combinations one is not sequentially consistent.
+    // Independent reads of independent writes: one of 16 combinations is not sequentially consistent.
     let iriw = vec![
         vec![store(at!(0))],
         vec![store(at!(1))],
@@ -84,7 +85,8 @@ fn readers() {
     }
 }
 
-/// `lastzero` of Abdulla et al. (POPL 2014, Table 1): 64, 3328 and 147456 traces for n = 5, 10 and 15; (n + 3) · 2ⁿ⁻² in general.
+/// `lastzero` of Abdulla et al. (POPL 2014, Table 1): 64, 3328 and 147456 traces for n = 5, 10 and 15; (n +
+/// 3) · 2ⁿ⁻² in general.
 #[test]
 fn last_zero() {
     for n in 2..=10i64 {
@@ -93,7 +95,7 @@ fn last_zero() {
             Instr::Set(0, |r| if r[1] == 0 { r[0] } else { r[0] - 1 }),
             Instr::Jump(|r| i64::from(r[1] != 0), 0),
         ];
-        // The searcher begins at n: its register is set by a process that knows n.
+        // The searcher starts at n: a process that knows n sets its register.
         let mut code = vec![Instr::Set(0, NUMBERS[n as usize])];
         code.extend(search.into_iter().map(|instr| match instr {
             Instr::Jump(condition, _) => Instr::Jump(condition, 1),
@@ -132,8 +134,8 @@ const NUMBERS: [common::Expr; 20] = [
     |_| 19,
 ];
 
-/// `indexer` of Flanagan and Godefroid (POPL 2005, Figure 1), threads that put messages into a hash table: 8, 64 and 512 traces for 12, 13 and 14 threads (Abdulla et
-/// al., POPL 2014, Table 1).
+/// `indexer` of Flanagan and Godefroid (POPL 2005, Figure 1): threads that put messages into a hash table. It
+/// has 8, 64 and 512 traces for 12, 13 and 14 threads (Abdulla et al., POPL 2014, Table 1).
 #[test]
 fn indexer() {
     for (n, expected) in [(11, 1), (12, 8), (13, 64), (14, 512)] {
@@ -154,8 +156,8 @@ fn indexer() {
     }
 }
 
-/// `filesystem` of Flanagan and Godefroid (POPL 2005, Figure 2), threads that look for free blocks under locks: 2, 8, 32 and 64 traces for 14, 16, 18 and 19 threads (Abdulla
-/// et al., POPL 2014, Table 1).
+/// `filesystem` of Flanagan and Godefroid (POPL 2005, Figure 2): threads that look for free blocks under
+/// locks. It has 2, 8, 32 and 64 traces for 14, 16, 18 and 19 threads (Abdulla et al., POPL 2014, Table 1).
 #[test]
 fn file_system() {
     for (n, expected) in [(13, 1), (14, 2), (16, 8), (18, 32), (19, 64)] {
@@ -182,7 +184,8 @@ fn file_system() {
     }
 }
 
-/// Adding n numbers under a lock: all orders of the critical sections, and nothing else. A deadlock is a trace of its own.
+/// Adding n numbers under a lock: all orders of the critical sections, and nothing else. A deadlock is a
+/// separate trace.
 #[test]
 fn locks() {
     let section = || {
@@ -204,12 +207,12 @@ fn locks() {
         let codes = order.map(|index: usize| codes[index].clone()).to_vec();
         let mut machine = Machine::new(codes, 2, 0, 2);
         let (seen, _) = explored(&mut machine);
-        assert_eq!(seen.len(), 3, "one after the other, the other way round, and the deadlock");
+        assert_eq!(seen.len(), 3, "one order, the other order, and the deadlock");
         assert_eq!(seen, all_traces(&mut machine));
     }
 }
 
-/// Limits cut executions, and say so.
+/// Limits cut executions, and the summary says so.
 #[test]
 fn endless_programs_are_cut() {
     let spin = vec![Instr::Load(0, at!(0)), Instr::Jump(|r| i64::from(r[0] == 0), 0)];
@@ -224,10 +227,11 @@ fn endless_programs_are_cut() {
     assert!(summary.stopped && summary.executions == 1);
 }
 
-/// Trees are as deep as executions are long: that must not use up the stack.
+/// Trees are as deep as executions are long. That must not overflow the stack.
 #[test]
 fn long_executions() {
-    // Each process has memory of its own and touches the shared cell now and then, so that turning a race round takes nearly all of the execution along.
+    // Each process has its own memory and touches the shared cell now and then, so reversing a race moves
+    // nearly all of the execution.
     let spin = |own: common::Expr| {
         vec![
             Instr::Store(own, |_| 1),
@@ -256,7 +260,7 @@ fn check_random(shape: Shape) {
             ControlFlow::Continue(())
         });
         let all = all_traces(&mut machine);
-        assert_eq!(seen.len(), all.len(), "{shape:?}, seed {seed}: traces that were seen, and all");
+        assert_eq!(seen.len(), all.len(), "{shape:?}, seed {seed}: traces seen, and all traces");
         assert_eq!(seen, all, "{shape:?}, seed {seed}");
         broken_off += summary.broken_off;
     }

@@ -1,11 +1,12 @@
-//! Programs that are run again from their start: the same traces as by all interleavings, with about one run per trace; limits; programs that do not do the same again.
+//! Programs that are run again from their start: the same traces as from all interleavings, with about one
+//! run per trace; limits; programs that do not repeat themselves.
 
 use crate::common::random::{Shape, random_program};
 use crate::common::{self, Instr, Machine, Trace, all_traces, trace_of};
 use palisade_conformance::random::Random;
 use palisade_conformance::seeds;
 use palisade_dpor::{
-    Choice, Executions, Foreseen, Limits, Mode, Next, Recording, Request, Subject, Summary, Then,
+    Choice, Executions, Foreseen, Limits, Mode, Next, Preference, Recording, Request, Subject, Summary,
     explore_executions, explore_preemptions,
 };
 use std::collections::BTreeSet;
@@ -14,12 +15,12 @@ use std::ops::ControlFlow;
 /// A machine that is only ever run from its start.
 struct Rerun {
     machine: Machine,
-    /// Whether it tells who waits for locks what it knows, and whether it does not run processes that are asleep.
+    /// Whether it reports which locks were free, and avoids running sleeping processes.
     helpful: bool,
     /// Whether locks have readers.
     readers: bool,
     runs: u64,
-    /// From which run on another program is run instead.
+    /// From this run on, another program is run instead.
     then: Option<(u64, Machine)>,
 }
 
@@ -28,7 +29,7 @@ impl Rerun {
         Rerun { machine, helpful, readers: false, runs: 0, then: None }
     }
 
-    fn tell(&mut self, recording: &mut Recording) {
+    fn announce(&mut self, recording: &mut Recording) {
         for process in 0..self.machine.processes() {
             match self.machine.next(process) {
                 Next::Nothing => recording.ends(process),
@@ -41,12 +42,12 @@ impl Rerun {
         }
     }
 
-    /// Locks: whether the lock that a step touches is free.
+    /// For locks: whether the lock that a step touches is free.
     fn open(&mut self, process: usize) -> Option<(u64, bool)> {
         let Next::Ready(footprint) = self.machine.next(process) else { return None };
         let touch = footprint.touches.first()?;
         let address = touch.address;
-        // With readers it depends on who waits.
+        // With readers it depends on which process waits.
         let known = self.helpful && touch.mode == Mode::Write && !self.readers;
         (known && address >= common::LOCKS).then_some((address, footprint.waits))
     }
@@ -61,7 +62,7 @@ impl Executions for Rerun {
         self.machine.rewind(0);
         let mut recording = Recording::new();
         let mut asleep = request.asleep.to_vec();
-        self.tell(&mut recording);
+        self.announce(&mut recording);
         for at in 0..request.steps {
             let ready = |machine: &mut Machine, process| match machine.next(process) {
                 Next::Ready(footprint) => Some(footprint),
@@ -73,7 +74,7 @@ impl Executions for Rerun {
                     let is_asleep =
                         |process| self.helpful && asleep.iter().any(|sleeper| sleeper.process == process);
                     let last = recording.choices().last().map(|choice| choice.process);
-                    let same = last.filter(|_| request.then == Then::TheSame);
+                    let same = last.filter(|_| request.preference == Preference::SameProcess);
                     let everybody = (0..self.machine.processes()).rev();
                     let mut awake = same.into_iter().chain(everybody).filter(|&process| !is_asleep(process));
                     let Some(process) = awake.find(|&process| ready(&mut self.machine, process).is_some())
@@ -91,7 +92,7 @@ impl Executions for Rerun {
             let open = self.open(choice.process);
             recording.step(choice, outcomes, open);
             self.machine.step(choice.process, choice.outcome);
-            self.tell(&mut recording);
+            self.announce(&mut recording);
         }
         recording
     }
@@ -125,7 +126,7 @@ fn check_random(shape: Shape) {
         }
     }
     println!("{shape:?}: {runs} runs for {executions} executions");
-    // Where it is not known who could have had a lock, runs tell.
+    // If it is not known which process could have taken a lock, additional runs are needed.
     let most = if shape == Shape::Readers { 4 * executions } else { executions + executions / 4 };
     assert!(runs <= most, "{shape:?}: {runs} runs for {executions} executions");
 }
@@ -155,13 +156,13 @@ fn differential_spawns() {
     check_random(Shape::Spawns);
 }
 
-/// So many processes that each write the same place once.
+/// Processes that each write the same cell once.
 fn writers(count: usize) -> Machine {
     Machine::new(vec![vec![Instr::Store(|_| 0, |_| 1)]; count], count, 1, 0)
 }
 
 #[test]
-fn limits_are_said() {
+fn limits_are_reported() {
     let check = |limits: Limits, executions: u64, complete: bool| {
         let (_, summary) = explored(&mut Rerun::new(writers(4), true), limits);
         assert_eq!((summary.executions, summary.is_complete()), (executions, complete), "{limits:?}");
@@ -171,7 +172,7 @@ fn limits_are_said() {
     check(Limits { executions: 23, ..Limits::default() }, 23, false);
 }
 
-/// All schedules with at most so many preemptions, by trying everything: their number and their traces.
+/// All schedules with at most this many preemptions, by brute force: their number and their traces.
 fn all_within(machine: &mut Machine, most: usize) -> (u64, BTreeSet<Trace>) {
     fn go(
         machine: &mut Machine,
@@ -234,17 +235,17 @@ fn differential_preemptions() {
             }
         }
     }
-    assert!(complete > 100 || !seeds.suffice(), "some are complete: {complete}");
+    assert!(complete > 100 || !seeds.suffice(), "some searches are complete: {complete}");
 }
 
 #[test]
-fn what_does_not_repeat_itself_is_told() {
+fn a_program_that_does_not_repeat_itself_is_reported() {
     let elsewhere = Machine::new(vec![vec![Instr::Store(|_| 1, |_| 1)]; 3], 3, 2, 0);
     let mut rerun = Rerun { then: Some((3, elsewhere)), ..Rerun::new(writers(3), true) };
     let (summary, divergence) =
         explore_executions(&mut rerun, Limits::default(), |_, _| ControlFlow::Continue(()));
     assert!(summary.broken && !summary.is_complete(), "{summary:?}");
-    let divergence = divergence.expect("it says where");
+    let divergence = divergence.expect("the divergence is reported");
     let address = |foreseen: &Foreseen| match foreseen {
         Foreseen::Step { footprint, .. } => footprint.touches.first().map(|touch| touch.address),
         Foreseen::Nothing => None,

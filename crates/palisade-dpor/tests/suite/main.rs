@@ -1,4 +1,4 @@
-//! Searches, one execution per partial order: one program for all tests, linked once.
+//! Searches with one execution per partial order: one test binary, linked once.
 
 mod common;
 mod counts;

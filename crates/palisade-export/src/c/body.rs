@@ -1,13 +1,14 @@
 //! One routine as a function.
 
 use super::Model;
-use crate::expression::{Condition, Language, Scope, are_opposite};
+use crate::expression::{Condition, Language, Load, LoadForm, Scope, Term, are_opposite};
 use crate::names::Names;
 use crate::observed::ME;
-use crate::routine::{Kind, Move, Routine, Section};
+use crate::routine::{Move, Routine, RoutineKind, Section};
 use crate::step::{Effect, Plain, plain};
 use crate::structure::Node;
 use crate::text::Text;
+use crate::uses::{Registers, Uses};
 use palisade_base::{Id, IdVec, Span, limits};
 use palisade_program::Value;
 use palisade_program::running::{
@@ -31,11 +32,11 @@ pub(super) fn heading(
 ) -> String {
     let name = &model.functions[index];
     match routine.kind {
-        Kind::Process(_) => match parameters {
+        RoutineKind::Process(_) => match parameters {
             Parameters::Types => format!("static void *{name}(void *)"),
             Parameters::Named(_) => format!("static void *{name}(void *argument)"),
         },
-        Kind::Procedure(_) => {
+        RoutineKind::Procedure(_) => {
             let result = if routine.code.result.is_some() { "value" } else { "void" };
             let first = model.system.privates;
             let params: Vec<String> = (first..first + routine.code.params)
@@ -50,14 +51,14 @@ pub(super) fn heading(
     }
 }
 
-/// A function on its way to text.
+/// A function under construction.
 pub(super) struct Body<'m> {
     model: &'m Model<'m>,
     index: usize,
     routine: &'m Routine<'m>,
-    registers: IdVec<RegId, String>,
+    registers: Registers,
     labels: BTreeMap<Location, String>,
-    /// Labels written before, and those of loops.
+    /// Labels written so far, and labels of loops.
     passed: BTreeSet<Location>,
     headers: BTreeSet<Location>,
     /// Whether the variables `choice` and `result` are needed.
@@ -70,10 +71,10 @@ impl<'m> Body<'m> {
         let routine = &model.routines[index];
         let mut names: Names = model.names.clone();
         let register = |id: RegId, name: &str, names: &mut Names| match routine.kind {
-            Kind::Process(role) if model.observed.registers.contains_key(&(role, id)) => {
+            RoutineKind::Process(role) if model.observed.registers.contains_key(&(role, id)) => {
                 model.observed.own(role, &model.observed.registers[&(role, id)])
             }
-            _ if id.index() < model.system.privates => model.privates[id.index()].clone(),
+            _ if id.index() < model.system.privates => model.privates[id].clone(),
             _ => names.fresh(&name.replace('%', "t")),
         };
         let registers = routine
@@ -102,42 +103,49 @@ impl<'m> Body<'m> {
 
     /// Writes the function.
     pub fn write(mut self, routine: &Routine<'_>, text: &mut Text<'_>) {
-        // The body is written first, to see which variables it needs.
+        // The body is written first, to find out which variables it needs.
         let mut body = text.part();
         body.indent();
-        if let Kind::Procedure(section) = routine.kind
+        if let RoutineKind::Procedure(section) = routine.kind
             && self.model.is_recursive(self.index)
         {
             body.line(turn(section));
         }
         self.nodes(&self.model.structured[self.index].body, &mut body);
-        text.line(&heading(self.model, self.index, routine, Parameters::Named(&self.registers)));
+        text.line(&heading(self.model, self.index, routine, Parameters::Named(self.registers.declared())));
         text.line("{");
         text.indent();
-        let body = body.finish();
-        self.declarations(&body, text);
-        text.paste(&body);
-        // Where control cannot come, compilers do not always see it.
+        self.declarations(text);
+        text.paste(&body.finish());
+        // Compilers do not always see that control cannot get here.
         match routine.kind {
-            Kind::Process(_) => text.line("return NULL;"),
-            Kind::Procedure(_) if routine.code.result.is_some() => text.line("return 0;"),
-            Kind::Procedure(_) => {}
+            RoutineKind::Process(_) => text.line("return NULL;"),
+            RoutineKind::Procedure(_) if routine.code.result.is_some() => text.line("return 0;"),
+            RoutineKind::Procedure(_) => {}
         }
         text.dedent();
         text.line("}");
         text.line("");
     }
 
-    fn declarations(&self, body: &str, text: &mut Text<'_>) {
+    /// Whether a register is a global variable because properties observe it.
+    fn is_observed(&self, register: RegId) -> bool {
+        match self.routine.kind {
+            RoutineKind::Process(role) => self.model.observed.registers.contains_key(&(role, register)),
+            RoutineKind::Procedure(_) => false,
+        }
+    }
+
+    /// Declares the registers that the body mentions, and records the private variables among them.
+    fn declarations(&self, text: &mut Text<'_>) {
         let mut names = Vec::new();
         let mut unread = Vec::new();
         let privates = self.model.system.privates;
-        for (id, name) in self.registers.iter_enumerated().skip(privates) {
-            let seen = match self.routine.kind {
-                Kind::Process(role) => self.model.observed.registers.contains_key(&(role, id)),
-                Kind::Procedure(_) => false,
-            };
-            if seen || !mentions(body, name) {
+        let mentioned = |id: RegId| self.registers.is_mentioned(id) && !self.is_observed(id);
+        let private = self.registers.declared().ids().take(privates);
+        private.filter(|id| mentioned(*id)).for_each(|id| self.model.uses.private(id));
+        for (id, name) in self.registers.declared().iter_enumerated().skip(privates) {
+            if !mentioned(id) {
                 if self.routine.is_parameter(privates, id) {
                     unread.push(format!("(void){name};"));
                 }
@@ -157,8 +165,8 @@ impl<'m> Body<'m> {
             names.push("result = 0".to_owned());
         }
         let mut lines = Vec::new();
-        if let Kind::Process(role) = self.routine.kind {
-            lines.push(if self.model.observed.are_told_apart(role) {
+        if let RoutineKind::Process(role) = self.routine.kind {
+            lines.push(if self.model.observed.are_distinguished(role) {
                 format!("int {ME} = (int)(intptr_t)argument;")
             } else {
                 "(void)argument;".to_owned()
@@ -208,7 +216,7 @@ impl<'m> Body<'m> {
                     text.line("for (;;) {");
                     text.indent();
                     self.headers.insert(*at);
-                    // Every way round takes a turn, so that a run comes to its end.
+                    // Every iteration takes a turn, so that every run ends.
                     if !starts_with_turn(self.routine, body) {
                         text.line(turn(self.routine.section[*at]));
                     }
@@ -237,8 +245,8 @@ impl<'m> Body<'m> {
                 Node::Break => text.line("break;"),
                 Node::Continue => text.line("continue;"),
                 Node::End => text.line(match self.routine.kind {
-                    Kind::Process(_) => "return NULL;",
-                    Kind::Procedure(_) => "return;",
+                    RoutineKind::Process(_) => "return NULL;",
+                    RoutineKind::Procedure(_) => "return;",
                 }),
                 Node::Stuck(at) => text.line(match self.routine.section[*at] {
                     Section::Outside => "STUCK();",
@@ -248,7 +256,7 @@ impl<'m> Body<'m> {
         }
     }
 
-    fn scope<'s>(&'s self, load: Option<(RegId, &'s str)>) -> Scope<'s> {
+    fn scope<'s>(&'s self, load: Option<Load<'s>>) -> Scope<'s> {
         Scope {
             language: Language::C,
             width: self.model.width,
@@ -256,11 +264,12 @@ impl<'m> Body<'m> {
             ranges: self.model.ranges,
             code: self.routine.id,
             registers: &self.registers,
+            uses: &self.model.uses,
             load,
         }
     }
 
-    /// Several steps, of which one is taken.
+    /// Several steps, one of which is taken.
     fn branch(&mut self, at: Location, alternatives: &[Vec<Node>], text: &mut Text<'_>) {
         let moves = &self.routine.moves[at];
         if let [Move { instr: Instr::Assume(yes), .. }, Move { instr: Instr::Assume(no), .. }] = &moves[..]
@@ -296,27 +305,27 @@ impl<'m> Body<'m> {
         let step = self.routine.step(at, 0);
         let section = self.routine.section[at];
         let mut conditions = Vec::new();
-        // Inside of a section a cell may be named; outside it is loaded in a step of its own, at once if it is needed only once.
-        let mut place = None;
+        // Inside of a section a cell can be accessed directly. Outside it is loaded in a separate step, in
+        // place if it is used only once.
+        let mut load = None;
         if let Some((register, address)) = &step.load {
             self.scope(None).check_address(address, &mut conditions);
-            let cell = self.scope(None).place(address);
             let mut uses = 0;
             yes.registers(&mut |other| uses += u32::from(other == *register));
-            let mut checks = Vec::new();
-            self.scope(None).check(yes, &mut checks);
+            let as_load = |form: LoadForm| Some(Load { register: *register, address, form });
             if section == Section::Inside {
-                place = Some((*register, cell));
-            } else if uses == 1 && conditions.is_empty() && checks.is_empty() {
-                place = Some((*register, format!("LOAD({cell})")));
+                load = as_load(LoadForm::Cell);
+            } else if uses == 1 && conditions.is_empty() && !self.may_fault(yes) {
+                load = as_load(LoadForm::Step);
             } else {
+                let cell = self.scope(None).place(address);
                 let mut statements: Vec<String> =
                     conditions.drain(..).map(|condition| assertion(&condition)).collect();
-                statements.push(format!("{} = {cell}", self.registers[*register]));
+                statements.push(format!("{} = {cell}", self.registers.name(*register)));
                 text.commented(&format!("STEP({});", statements.join("; ")), step.span);
             }
         }
-        let scope = self.scope(place.as_ref().map(|(register, place)| (*register, place.as_str())));
+        let scope = self.scope(load);
         scope.check(yes, &mut conditions);
         conditions
             .iter()
@@ -339,6 +348,14 @@ impl<'m> Body<'m> {
         text.line("}");
     }
 
+    /// Whether the evaluation of an expression needs checks. This writes nothing.
+    fn may_fault(&self, e: &Expr) -> bool {
+        let (registers, uses) = (self.registers.clone(), Uses::default());
+        let mut checks = Vec::new();
+        Scope { registers: &registers, uses: &uses, ..self.scope(None) }.check(e, &mut checks);
+        !checks.is_empty()
+    }
+
     fn alternative(&mut self, at: Location, passage: &[String], nodes: &[Node], text: &mut Text<'_>) {
         text.indent();
         if !passage.is_empty() {
@@ -350,18 +367,19 @@ impl<'m> Body<'m> {
         text.dedent();
     }
 
-    /// What changes for properties when a step is taken.
+    /// The effects of a step on what properties observe.
     fn passage(&self, from: Option<Location>, to: Option<Location>) -> Vec<String> {
         match self.routine.kind {
-            Kind::Process(role) => {
+            RoutineKind::Process(role) => {
                 let effects = self.model.observed.passage(self.model.system, role, from, to);
                 effects.iter().map(effect).collect()
             }
-            Kind::Procedure(_) => Vec::new(),
+            RoutineKind::Procedure(_) => Vec::new(),
         }
     }
 
-    /// Has the properties checked if the step changes what they see; not inside of sections.
+    /// Adds a check of the properties if the step changes what they observe. Inside of sections, properties
+    /// are not checked.
     fn look(&self, at: Location, changes: bool, statements: &mut Vec<String>) {
         let outside = self.routine.section[at] == Section::Outside;
         if changes && outside && !self.model.system.properties.is_empty() {
@@ -369,7 +387,7 @@ impl<'m> Body<'m> {
         }
     }
 
-    /// Whether a step changes a register or cell that properties see.
+    /// Whether a step changes a register or cell that properties observe.
     fn is_seen(&self, instr: &Instr) -> bool {
         let watched = &self.model.watched;
         let cells = |address: &Address| match address {
@@ -378,11 +396,11 @@ impl<'m> Body<'m> {
             Address::Pointer(_) => !watched.is_empty(),
         };
         let register = match self.routine.kind {
-            Kind::Process(role) => {
+            RoutineKind::Process(role) => {
                 let written = instr.written_register();
                 written.is_some_and(|written| self.model.observed.registers.contains_key(&(role, written)))
             }
-            Kind::Procedure(_) => false,
+            RoutineKind::Procedure(_) => false,
         };
         register
             || match instr {
@@ -403,7 +421,7 @@ impl<'m> Body<'m> {
             }
             Instr::AtomicEnd => {
                 passage.iter().for_each(|line| text.line(&format!("{line};")));
-                // What changed inside is judged only now.
+                // Changes inside of the section are judged only now.
                 if !self.model.system.properties.is_empty() {
                     text.line("check();");
                 }
@@ -435,11 +453,12 @@ impl<'m> Body<'m> {
                 }
             }
             _ => {
-                let place = step
-                    .load
-                    .as_ref()
-                    .map(|(register, address)| (*register, self.scope(None).place(address)));
-                let load = place.as_ref().map(|(register, place)| (*register, place.as_str()));
+                let load = step.load.as_ref();
+                let load = load.map(|(register, address)| Load {
+                    register: *register,
+                    address,
+                    form: LoadForm::Cell,
+                });
                 let scope = self.scope(load);
                 let Plain { conditions, effects } = plain(&scope, &self.routine.code.registers, &step);
                 let mut statements: Vec<String> = effects.iter().map(effect).collect();
@@ -450,7 +469,7 @@ impl<'m> Body<'m> {
         }
     }
 
-    /// One step with conditions and statements.
+    /// A step with conditions and statements.
     fn emit(
         &self,
         at: Location,
@@ -503,10 +522,11 @@ impl<'m> Body<'m> {
             return (vec![Condition::May("0".to_owned())], Vec::new());
         }
         let scope = self.scope(None);
-        let name = &self.registers[register];
-        let mut statements = vec![format!("{name} = choose({}, {})", scope.number(from), scope.number(to))];
+        let name = Term::word(self.registers.name(register));
+        let (least, most) = (scope.number(from), scope.number(to));
+        let mut statements = vec![format!("{} = choose({least}, {most})", name.text)];
         let range = crate::ranges::Range { lo: from.into(), hi: to.into() };
-        if let Some(condition) = scope.fit(name, range, ty) {
+        if let Some(condition) = scope.fit(&name, range, ty) {
             statements.push(assertion(&condition));
         }
         (Vec::new(), statements)
@@ -563,7 +583,7 @@ impl<'m> Body<'m> {
         let mut conditions = Vec::new();
         for (arg, param) in args.iter().zip(callee.registers.iter().skip(self.model.system.privates)) {
             scope.check(arg, &mut conditions);
-            conditions.extend(scope.fit(&scope.expr(arg), scope.range(arg), param.ty));
+            conditions.extend(scope.fit(&scope.term(arg), scope.range(arg), param.ty));
         }
         let values: Vec<String> = args.iter().map(|arg| scope.expr(arg)).collect();
         let call = format!("{name}({})", values.join(", "));
@@ -579,17 +599,18 @@ impl<'m> Body<'m> {
         };
         let ty: Type = self.routine.code.registers[register].ty;
         let range = self.model.ranges.results[*code];
-        let register_name = self.registers[register].clone();
+        let register_name = self.registers.name(register);
         let seen = self.is_seen(&step.instr);
         if !seen && entering.is_empty() {
             text.commented(&format!("{register_name} = {call};"), step.span);
-            let conditions: Vec<Condition> =
-                self.scope(None).fit(&register_name, range, ty).into_iter().collect();
+            let value = Term::word(register_name);
+            let conditions: Vec<Condition> = self.scope(None).fit(&value, range, ty).into_iter().collect();
             return self.local(at, &conditions, &[], Span::NONE, text);
         }
         self.keeps_result = true;
         text.commented(&format!("result = {call};"), step.span);
-        let conditions: Vec<Condition> = self.scope(None).fit("result", range, ty).into_iter().collect();
+        let conditions: Vec<Condition> =
+            self.scope(None).fit(&Term::word("result"), range, ty).into_iter().collect();
         let mut statements = vec![format!("{register_name} = result")];
         statements.extend(entering);
         self.look(at, true, &mut statements);
@@ -633,9 +654,9 @@ impl<'m> Body<'m> {
         let line = match self.routine.code.result {
             Some(ty) => {
                 let value = value.cloned().unwrap_or(Expr::Const(0));
-                let written = scope.expr(&value);
+                let written = scope.term(&value);
                 conditions.extend(scope.fit(&written, scope.range(&value), ty));
-                format!("return {written};")
+                format!("return {};", written.text)
             }
             None => "return;".to_owned(),
         };
@@ -644,7 +665,7 @@ impl<'m> Body<'m> {
     }
 }
 
-/// A condition that must hold.
+/// A condition as an assertion.
 fn assertion(condition: &Condition) -> String {
     match condition {
         Condition::Must(text, _) | Condition::May(text) => format!("assert({text})"),
@@ -676,7 +697,7 @@ fn turn(section: Section) -> &'static str {
     }
 }
 
-/// Whether text begins with a step that takes a turn, whichever way is taken.
+/// Whether a text begins with a step that takes a turn, on every path.
 fn starts_with_turn(routine: &Routine<'_>, nodes: &[Node]) -> bool {
     let takes_turn = |step: &Move| {
         step.load.is_some()
@@ -700,7 +721,7 @@ fn starts_with_turn(routine: &Routine<'_>, nodes: &[Node]) -> bool {
     }
 }
 
-/// A name for a place: its label, or the line of what is written there.
+/// A name for a location: its label, or its source line.
 fn label(model: &Model<'_>, routine: &Routine<'_>, location: Location) -> String {
     let found = routine.code.labels.iter().find(|(_, at)| *at == location);
     match (found, routine.moves[location].first().and_then(|step| model.line(step.span))) {
@@ -708,14 +729,4 @@ fn label(model: &Model<'_>, routine: &Routine<'_>, location: Location) -> String
         (None, Some(line)) => format!("line_{line}"),
         (None, None) => format!("place_{}", location.index()),
     }
-}
-
-/// Whether a text has a word in it.
-pub(super) fn mentions(text: &str, word: &str) -> bool {
-    let part_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.match_indices(word).any(|(start, _)| {
-        let before = text[..start].chars().next_back();
-        let behind = text[start + word.len()..].chars().next();
-        !before.is_some_and(part_of_word) && !behind.is_some_and(part_of_word)
-    })
 }

@@ -1,14 +1,18 @@
 //! C11 with POSIX threads.
 //!
-//! *How programs look there.* Each process role is a thread function, each procedure a function, each step of the program a `STEP`: an atomic section for verifiers
-//! (`__CPROVER_atomic_begin` and `__VERIFIER_atomic_begin`), and a turn of a scheduler of its own when the program is compiled and run. Local steps need no `STEP`. After every
-//! step that changes something a property sees, `check()` asserts the properties. What the program leaves open comes from `__VERIFIER_nondet_int()`.
+//! *Form of the program.* Each process role is a thread function and each procedure a function. Each step of
+//! the program is a `STEP`: an atomic section for verifiers (`__CPROVER_atomic_begin` and
+//! `__VERIFIER_atomic_begin`), and a turn of a built-in scheduler when the program is compiled and run. Local
+//! steps need no `STEP`. After every step that changes something a property observes, `check()` asserts the
+//! properties. Nondeterministic values come from `__VERIFIER_nondet_int()`.
 //!
-//! *Running.* `runtime.c` is part of every exported file: processes take turns by a seeded random number generator, so that a seed names a run; a run
-//! ends after a number of steps. A run that fails an assertion is a run of the program under SC; that none fails proves nothing.
+//! *Running.* `runtime.c` is part of every exported file. Processes take turns by a seeded random number
+//! generator, so a seed identifies a run. A run ends after a number of steps. A run that fails an assertion
+//! is a run of the program under SC. If no run fails, that proves nothing.
 //!
-//! *Waiting.* A process that waits retries; one that can never go on leaves the run (for verifiers: an assumption fails). Inside an atomic section nobody else can go
-//! on either, so the whole run is over.
+//! *Waiting.* A process that waits tries again. A process that can never continue leaves the run (for
+//! verifiers: an assumption fails). Inside an atomic section no other process can continue either, so the
+//! whole run is over.
 
 mod body;
 mod words;
@@ -19,17 +23,20 @@ use crate::memory::{Memory, Variable};
 use crate::names::{C_WORDS, Names};
 use crate::observed::{Observed, number_among_copies};
 use crate::ranges::Ranges;
-use crate::routine::{Kind, Routine, Section, routines};
+use crate::routine::{Routine, RoutineKind, Section, routines};
 use crate::structure::{Continues, Structured, structure};
 use crate::text::Text;
+use crate::uses::{OLD_VALUE, Uses};
 use crate::watch::Watch;
 use body::Body;
 use palisade_base::{Diagnostic, IdVec, Source, Span, limits};
 use palisade_program::lower;
-use palisade_program::running::{CellId, CodeId, Condition, Instr, Liveness, PropertyKind, RoleId, System};
+use palisade_program::running::{
+    CellId, CodeId, Condition, Instr, Liveness, PropertyKind, RegId, RoleId, System,
+};
 use std::collections::BTreeSet;
 
-/// Spawned processes that a run may have besides those that start initially.
+/// The number of processes that a run may spawn besides the initial ones.
 const SPAWNED: usize = 100;
 
 /// Writes a program in C.
@@ -48,9 +55,9 @@ pub(crate) fn write(export: &Export<'_>) -> Result<String, Vec<Diagnostic>> {
     let functions: Vec<String> = routines
         .iter()
         .map(|routine| match routine.kind {
-            Kind::Process(role) => roles[role].clone(),
-            Kind::Procedure(Section::Outside) => names.fresh(&routine.code.name),
-            Kind::Procedure(Section::Inside) => names.fresh(&format!("{}_inside", routine.code.name)),
+            RoutineKind::Process(role) => roles[role].clone(),
+            RoutineKind::Procedure(Section::Outside) => names.fresh(&routine.code.name),
+            RoutineKind::Procedure(Section::Inside) => names.fresh(&format!("{}_inside", routine.code.name)),
         })
         .collect();
     let structured: Vec<Structured> =
@@ -66,6 +73,7 @@ pub(crate) fn write(export: &Export<'_>) -> Result<String, Vec<Diagnostic>> {
         structured: &structured,
         functions: &functions,
         names,
+        uses: Uses::default(),
         privates,
         source: export.source,
     };
@@ -79,11 +87,11 @@ pub(crate) fn write(export: &Export<'_>) -> Result<String, Vec<Diagnostic>> {
     let body = text.finish();
     let mut text = Text::new(export.source);
     model.heading(export, &mut text);
-    model.declarations(&body, &mut text);
+    model.declarations(&mut text);
     Ok(text.finish() + &body)
 }
 
-/// How wide numbers must be.
+/// The width that numbers need.
 fn width(system: &System, memory: &Memory, observed: &Observed, ranges: &Ranges) -> Width {
     let step = |id: CodeId, instr: &Instr| {
         let mut fits = true;
@@ -105,7 +113,7 @@ fn width(system: &System, memory: &Memory, observed: &Observed, ranges: &Ranges)
     if narrow { Width::Int } else { Width::Long }
 }
 
-/// The cells that properties see.
+/// The cells that properties observe.
 fn watched(system: &System) -> BTreeSet<CellId> {
     fn cells(condition: &Condition, found: &mut BTreeSet<CellId>) {
         match condition {
@@ -126,7 +134,7 @@ fn watched(system: &System) -> BTreeSet<CellId> {
     found
 }
 
-/// All there is to know about a program.
+/// Everything that is known about a program.
 pub(crate) struct Model<'a> {
     pub system: &'a System,
     pub ranges: &'a Ranges,
@@ -136,30 +144,32 @@ pub(crate) struct Model<'a> {
     pub structured: &'a [Structured],
     /// The names of the routines.
     pub functions: &'a [String],
-    /// The names of global things.
+    /// The global names.
     pub names: Names,
+    /// What the text uses.
+    pub uses: Uses,
     /// The names of the private variables.
-    pub privates: Vec<String>,
+    pub privates: IdVec<RegId, String>,
     pub width: Width,
-    /// The cells that must be looked at after every step that changes them.
+    /// The cells that must be checked after every step that changes them.
     pub watched: BTreeSet<CellId>,
     source: &'a Source,
 }
 
 impl Model<'_> {
-    /// The line of the source that a place is in.
+    /// The source line of a span.
     pub fn line(&self, span: Span) -> Option<u32> {
         self.source.position(span).map(|position| position.line)
     }
 
-    /// The function of a procedure that is called.
+    /// The function of a procedure.
     pub fn function(&self, code: CodeId, section: Section) -> &str {
-        let kind = Kind::Procedure(section);
+        let kind = RoutineKind::Procedure(section);
         let found = self.routines.iter().position(|routine| routine.id == code && routine.kind == kind);
         &self.functions[found.expect("every procedure that is called is a routine")]
     }
 
-    /// Whether a routine may call itself, directly or not.
+    /// Whether a routine may call itself, directly or indirectly.
     pub fn is_recursive(&self, index: usize) -> bool {
         let mut seen = vec![false; self.routines.len()];
         let mut open = vec![index];
@@ -170,7 +180,7 @@ impl Model<'_> {
                 for step in moves {
                     limits::go_on();
                     let Instr::Call { code, .. } = step.instr else { continue };
-                    let kind = Kind::Procedure(routine.section[location]);
+                    let kind = RoutineKind::Procedure(routine.section[location]);
                     let callee =
                         self.routines.iter().position(|other| other.id == code && other.kind == kind);
                     let callee = callee.expect("every procedure that is called is a routine");
@@ -186,9 +196,9 @@ impl Model<'_> {
         false
     }
 
-    /// The function of a process that is started.
+    /// The function of a process.
     pub fn process(&self, role: RoleId) -> &str {
-        let kind = Kind::Process(role);
+        let kind = RoutineKind::Process(role);
         let found = self.routines.iter().position(|routine| routine.kind == kind);
         &self.functions[found.expect("every process that is started is a routine")]
     }
@@ -197,7 +207,9 @@ impl Model<'_> {
         text.line("/*");
         export.heading.lines().for_each(|line| text.line(&format!(" * {}", line.replace("*/", "* /"))));
         text.line(" *");
-        text.line(" * A failed assertion is an error of the program. To run it, with a seed, and to have it verified:");
+        text.line(
+            " * A failed assertion is an error of the program. To run it with a seed, and to verify it:",
+        );
         text.line(" *     gcc -pthread FILE -o program && ./program 1");
         text.line(" *     cbmc --unwind 3 FILE");
         text.line(" */");
@@ -220,13 +232,14 @@ impl Model<'_> {
         text.line("");
     }
 
-    fn declarations(&self, body: &str, text: &mut Text<'_>) {
+    /// Declares what the text written so far uses.
+    fn declarations(&self, text: &mut Text<'_>) {
         let (max, min) = match self.width {
             Width::Int => ("2147483647", "(-2147483647 - 1)"),
             Width::Long => ("9223372036854775807LL", "(-9223372036854775807LL - 1)"),
         };
-        let functions: Vec<&str> =
-            words::ARITHMETIC.iter().filter(|(name, _)| body.contains(name)).map(|(_, text)| *text).collect();
+        let used = words::GUARDS.iter().filter(|(guard, _)| self.uses.has_guard(*guard));
+        let functions: Vec<&str> = used.map(|(_, text)| *text).collect();
         if !functions.is_empty() {
             text.line("/* Arithmetic that would wrap around is an error. */");
             for function in functions {
@@ -237,19 +250,18 @@ impl Model<'_> {
         }
         match &self.memory.array {
             None => {
-                // Compilers complain about variables that nobody uses.
-                let used =
-                    self.memory.variables.iter().filter(|variable| body::mentions(body, &variable.name));
+                // Compilers warn about unused variables.
+                let used = self.memory.variables.iter().filter(|variable| variable.is_mentioned());
                 used.for_each(|variable| self.variable(variable, text));
             }
             Some(array) => self.array(array, text),
         }
-        for name in self.privates.iter().filter(|name| body::mentions(body, name)) {
+        for (_, name) in self.privates.iter_enumerated().filter(|(id, _)| self.uses.has_private(*id)) {
             text.line(&format!("static _Thread_local value {name};"));
         }
         self.observed_variables(text);
-        if body.contains(crate::step::OLD) {
-            text.line(&format!("static value {};", crate::step::OLD));
+        if self.uses.has_old_value() {
+            text.line(&format!("static value {OLD_VALUE};"));
         }
         text.line("");
     }
@@ -284,7 +296,7 @@ impl Model<'_> {
         let system = self.system;
         let declare = |role: RoleId, name: &str, start: bool, text: &mut Text<'_>| {
             let copies = self.observed.copies(role) as usize;
-            text.line(&match (self.observed.are_told_apart(role), start) {
+            text.line(&match (self.observed.are_distinguished(role), start) {
                 (true, true) => {
                     format!("static value {name}[{copies}] = {{ {} }};", vec!["1"; copies].join(", "))
                 }
@@ -309,7 +321,7 @@ impl Model<'_> {
         }
     }
 
-    /// The properties, and all functions, so that they can call each other.
+    /// The properties, and prototypes of all functions, so that they can call each other.
     fn prototypes(&self, text: &mut Text<'_>) {
         if !self.system.properties.is_empty() {
             text.line("/* Bad states. */");
@@ -319,7 +331,7 @@ impl Model<'_> {
             text.forget_line();
             for property in &self.system.properties {
                 let seen = self.observed.property(self.system, self.memory, self.ranges, property);
-                let bad = self.observed.bad(Language::C, self.width, self.memory, &seen);
+                let bad = self.observed.bad(Language::C, self.width, self.memory, &self.uses, &seen);
                 let when = match (property.kind, &self.observed.running) {
                     (PropertyKind::Final, Some(running)) => format!("{running} == 0 && ({bad})"),
                     _ => bad,

@@ -49,8 +49,8 @@ static void run(void)
 
 #else
 
-/* For running: processes take turns, a step each, as a random number generator says that is started with the program's argument. The same
- * argument gives the same run. A run ends after STEPS steps, or when every process has ended or waits. */
+/* For running: processes take turns of one step each. A random number generator chooses the order. Its seed is the program's
+ * argument, so the same argument gives the same run. A run ends after STEPS steps, or when every process has ended or waits. */
 #ifndef STEPS
 #define STEPS 10000
 #endif
@@ -59,7 +59,7 @@ static pthread_mutex_t run_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t run_turn_passed = PTHREAD_COND_INITIALIZER;
 static uint64_t run_seed = 1;
 static long run_steps = STEPS;
-static int run_turn = -1;            /* whose turn it is */
+static int run_turn = -1;            /* the process that may run */
 static int run_started = 0;
 static int run_alive[PROCESSES];
 static int run_left = 0;             /* processes that are alive */
@@ -75,7 +75,7 @@ static uint64_t run_random(void)
     return mixed ^ (mixed >> 31);
 }
 
-/* Every other time the process that has the turn keeps it. */
+/* With probability one half the process that has the turn keeps it. */
 static void run_pass(void)
 {
     if (run_self >= 0 && run_alive[run_self] && run_random() % 2 == 0)

@@ -1,5 +1,7 @@
 //! Names that are taken in the exported file, and functions for arithmetic that does not wrap around.
 
+use crate::uses::Guard;
+
 /// Names of `runtime.c` and of this exporter.
 pub(super) const RUNTIME: &str = "\
     value choose start run load check argument instance choice result old_value argc argv run_threads run_started \
@@ -21,24 +23,24 @@ pub(super) const LIBRARY: &str = "\
     strrchr strspn strstr tan tanh tgamma tolower toupper trunc vfprintf vfscanf vprintf vscanf vsnprintf vsprintf \
     vsscanf";
 
-/// Functions by the call that tells whether they are needed.
-pub(super) const ARITHMETIC: &[(&str, &str)] = &[
+/// The functions for guards.
+pub(super) const GUARDS: &[(Guard, &str)] = &[
     (
-        "can_add(",
+        Guard::Add,
         "static int can_add(value a, value b)\n{\n    return b >= 0 ? a <= MAX - b : a >= MIN - b;\n}",
     ),
     (
-        "can_sub(",
+        Guard::Sub,
         "static int can_sub(value a, value b)\n{\n    return b >= 0 ? a >= MIN + b : a <= MAX + b;\n}",
     ),
     (
-        "can_mul(",
+        Guard::Mul,
         "static int can_mul(value a, value b)\n{\n    if (b == 0)\n        return 1;\n    if (b == -1)\n        return a > MIN;\n    \
          return b > 0 ? a <= MAX / b && a >= MIN / b : a >= MAX / b && a <= MIN / b;\n}",
     ),
-    ("can_div(", "static int can_div(value a, value b)\n{\n    return a > MIN || b != -1;\n}"),
+    (Guard::Div, "static int can_div(value a, value b)\n{\n    return a > MIN || b != -1;\n}"),
     (
-        "can_shl(",
+        Guard::Shl,
         "static int can_shl(value a, value b)\n{\n    return b >= 0 && b < (value)sizeof(value) * 8 - 1 && a <= (MAX >> b) && \
          a >= (MIN >> b);\n}",
     ),

@@ -1,11 +1,10 @@
-//! Procedures in a process: where a call notes where to go on, and what is saved while a procedure is called again.
+//! Procedures in a process: how a call records where to return, and what is saved during a recursive call.
 
 use super::process::{Part, Process, find, is_used};
-use super::statement::Statement;
-use crate::expression::Condition;
+use super::statement::{Code, Statement};
+use crate::expression::{Condition, Term};
 use crate::names::Names;
 use crate::routine::Section;
-use crate::step::OLD;
 use crate::text::Text;
 use palisade_base::{Span, limits};
 use palisade_program::running::{CodeId, Expr, Instr, Location, RegId};
@@ -15,13 +14,14 @@ use palisade_program::running::{CodeId, Expr, Instr, Location, RegId};
 pub(super) struct Call {
     /// The label of its start.
     pub start: String,
-    /// Which call it belongs to, if there are several.
+    /// The call it was entered by, if there are several.
     pub site: Option<String>,
-    /// Where each call goes on.
+    /// The labels to return to, by call.
     pub back: Vec<String>,
-    /// What it returns, if anybody wants to know.
+    /// Its result, if it has one.
     pub result: Option<String>,
-    /// Registers that are saved while the procedure is called again, each with its stack; and how many calls are saved.
+    /// Registers that are saved during a recursive call, each with its stack; the stack of call sites; and
+    /// the number of saved calls.
     pub saved: Vec<(RegId, String)>,
     pub saved_site: Option<String>,
     pub depth: Option<String>,
@@ -57,7 +57,7 @@ impl Process<'_> {
         })
     }
 
-    /// Whether one part may call another, directly or not.
+    /// Whether one part may call another, directly or indirectly.
     fn calls(&self, from: usize, to: usize) -> bool {
         let mut seen = vec![false; self.parts.len()];
         let mut open = vec![from];
@@ -94,7 +94,7 @@ impl Process<'_> {
         self.parts.iter().position(|part| part.index == index).expect("all callees are parts")
     }
 
-    /// Calls and returns.
+    /// Writes a call or a return.
     pub fn special(&mut self, number: usize, at: Location, index: usize, text: &mut Text<'_>) {
         let step = self.parts[number].routine.step(at, index).clone();
         match &step.instr {
@@ -110,7 +110,7 @@ impl Process<'_> {
     }
 
     /// The step that enters a procedure.
-    #[expect(clippy::too_many_arguments, reason = "who calls whom, where, with what")]
+    #[expect(clippy::too_many_arguments, reason = "the caller, the callee, the position and the arguments")]
     fn enter(
         &self,
         number: usize,
@@ -133,47 +133,54 @@ impl Process<'_> {
         let privates = self.model.system.privates;
         for (arg, param) in args.iter().zip(routine.code.registers.iter().skip(privates)) {
             scope.check(arg, &mut statement.conditions);
-            statement.conditions.extend(scope.fit(&scope.expr(arg), scope.range(arg), param.ty));
+            statement.conditions.extend(scope.fit(&scope.term(arg), scope.range(arg), param.ty));
         }
         let again = self.calls(callee, number) || callee == number;
         if again {
-            let depth = call.depth.as_ref().expect("a procedure that is called again has a stack");
-            let room = format!("{depth} < STACK");
+            let depth = call.depth.as_ref().expect("a recursive procedure has a stack");
+            let room = format!("{depth} < {}", self.model.uses.stack());
             statement.conditions.push(Condition::Must(room, "stack too small"));
             for (register, stack) in &call.saved {
-                statement.effects.push(format!("{stack}[{depth}] = {}", registers[*register]));
+                let register = registers.name(*register);
+                statement.effects.push(Code::one(format!("{stack}[{depth}] = {register}")));
             }
             if let (Some(site), Some(stack)) = (&call.site, &call.saved_site) {
-                statement.effects.push(format!("{stack}[{depth}] = {site}"));
+                statement.effects.push(Code::one(format!("{stack}[{depth}] = {site}")));
             }
-            statement.effects.push(format!("{depth}++"));
+            statement.effects.push(Code::one(format!("{depth}++")));
         }
-        let params: Vec<(&String, String)> =
-            registers.iter().skip(privates).zip(args.iter().map(|arg| scope.expr(arg))).collect();
+        let params: Vec<(String, String)> = (registers.declared().ids().skip(privates))
+            .zip(args)
+            .map(|(register, arg)| (registers.name(register), scope.expr(arg)))
+            .collect();
         if callee == number && params.len() > 1 {
-            // Own registers are read and written: all are read first.
+            // Registers are both read and written, so all are read first.
             for (i, (_, value)) in params.iter().enumerate() {
-                statement.effects.push(format!("{OLD}s[{i}] = {value}"));
+                let old = self.model.uses.old_argument(i);
+                statement.effects.push(Code::one(format!("{old} = {value}")));
             }
             for (i, (register, _)) in params.iter().enumerate() {
-                statement.effects.push(format!("{register} = {OLD}s[{i}]"));
+                let old = self.model.uses.old_argument(i);
+                statement.effects.push(Code::one(format!("{register} = {old}")));
             }
         } else {
-            statement.effects.extend(params.iter().map(|(register, value)| format!("{register} = {value}")));
+            let set = |(register, value): &(String, String)| Code::one(format!("{register} = {value}"));
+            statement.effects.extend(params.iter().map(set));
         }
         if again {
-            let others = registers.iter_enumerated().skip(privates + args.len());
-            let used = others.filter(|(id, _)| is_used(routine, privates, *id));
-            statement.effects.extend(used.map(|(_, register)| format!("{register} = 0")));
+            let others = registers.declared().ids().skip(privates + args.len());
+            let used = others.filter(|id| is_used(routine, privates, *id));
+            let clear = |id: RegId| Code::one(format!("{} = 0", registers.name(id)));
+            statement.effects.extend(used.map(clear));
         }
         if let Some(variable) = &call.site {
-            statement.effects.push(format!("{variable} = {site}"));
+            statement.effects.push(Code::one(format!("{variable} = {site}")));
         }
         statement.write(span, text);
         text.line(&format!("goto {};", call.start));
     }
 
-    /// The step that comes back.
+    /// The step after the return.
     fn go_on(
         &self,
         number: usize,
@@ -189,28 +196,28 @@ impl Process<'_> {
         let mut statement =
             Statement { conditions: Vec::new(), effects: Vec::new(), extra: None, inside: self.inside };
         let again = self.calls(callee, number) || callee == number;
-        // Registers that nobody needs are 0, so that they tell no states apart.
+        // Registers that are not needed any more are set to 0, so that they do not distinguish states.
         let privates = self.model.system.privates;
-        let own = registers.iter_enumerated().skip(privates);
-        for (id, register) in own.filter(|(id, _)| is_used(routine, privates, *id)) {
+        let own = registers.declared().ids().skip(privates);
+        for id in own.filter(|id| is_used(routine, privates, *id)) {
             let saved = call.saved.iter().find(|(saved, _)| again && *saved == id);
             let value = match (saved, &call.depth) {
                 (Some((_, stack)), Some(depth)) => format!("{stack}[{depth} - 1]"),
                 _ => "0".to_owned(),
             };
-            statement.effects.push(format!("{register} = {value}"));
+            statement.effects.push(Code::one(format!("{} = {value}", registers.name(id))));
         }
         if let Some(variable) = &call.site {
             let value = match (&call.saved_site, &call.depth) {
                 (Some(stack), Some(depth)) if again => format!("{stack}[{depth} - 1]"),
                 _ => "0".to_owned(),
             };
-            statement.effects.push(format!("{variable} = {value}"));
+            statement.effects.push(Code::one(format!("{variable} = {value}")));
         }
         if let (true, Some(depth)) = (again, &call.depth) {
-            statement.effects.push(format!("{depth}--"));
+            statement.effects.push(Code::one(format!("{depth}--")));
             for stack in call.saved.iter().map(|(_, stack)| stack).chain(&call.saved_site) {
-                statement.effects.push(format!("{stack}[{depth}] = 0"));
+                statement.effects.push(Code::one(format!("{stack}[{depth}] = 0")));
             }
         }
         if let Some(variable) = &call.result {
@@ -218,10 +225,12 @@ impl Process<'_> {
                 let part = &self.parts[number];
                 let range = self.model.ranges.results[routine.id];
                 let ty = part.routine.code.registers[register].ty;
-                statement.conditions.extend(self.scope(number, None).fit(variable, range, ty));
-                statement.effects.push(format!("{} = {variable}", part.registers[register]));
+                let value = Term::word(variable.as_str());
+                statement.conditions.extend(self.scope(number, None).fit(&value, range, ty));
+                let register = part.registers.name(register);
+                statement.effects.push(Code::one(format!("{register} = {variable}")));
             }
-            statement.effects.push(format!("{variable} = 0"));
+            statement.effects.push(Code::one(format!("{variable} = 0")));
         }
         statement.effects.extend(self.passage(number, None, Some(target)));
         statement.write(Span::NONE, text);
@@ -237,8 +246,9 @@ impl Process<'_> {
         }
         if let (Some(variable), Some(ty)) = (&call.result, routine.code.result) {
             let value = value.cloned().unwrap_or(Expr::Const(0));
-            statement.conditions.extend(scope.fit(&scope.expr(&value), scope.range(&value), ty));
-            statement.effects.push(format!("{variable} = {}", scope.expr(&value)));
+            let written = scope.term(&value);
+            statement.conditions.extend(scope.fit(&written, scope.range(&value), ty));
+            statement.effects.push(Code::one(format!("{variable} = {}", written.text)));
         }
         if !statement.conditions.is_empty() || !statement.effects.is_empty() {
             statement.write(span, text);

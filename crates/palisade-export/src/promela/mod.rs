@@ -1,19 +1,23 @@
 //! Promela, the language of Spin.
 //!
-//! *How programs look there.* Each process role is a `proctype`, each step of the program one statement or `atomic`; `init` gives memory its first values and starts the
-//! processes. Properties are watched by a process `monitor`, which can take a step only in a bad state. A program is unsafe exactly if Spin finds
-//! a violated assertion; a process that waits for ever is no error (`-E`).
+//! *Form of the model.* Each process role is a `proctype`. Each step of the program is one statement or
+//! `atomic`. `init` initialises memory and starts the processes. A process `monitor` watches the properties:
+//! it can take a step only in a bad state. A program is unsafe exactly if Spin finds a violated assertion. A
+//! process that waits forever is not an error (`-E`).
 //!
-//! *Atomic sections.* Promela's `atomic` lets others go on when a statement inside blocks; here they must not. So a section that may block after its first
-//! step notes its process in `holder`, and every `proctype` is `provided` that nobody else holds a section. A section that blocks at its first step may
-//! as well wait outside: had it been entered, nothing more would happen in that run. Spin does not look for cycles inside `atomic`; sections with loops or calls
-//! are therefore held by `holder` alone.
+//! *Atomic sections.* Promela's `atomic` lets other processes run when a statement inside blocks. Here they
+//! must not. So a section that may block after its first step records its process in `holder`, and every
+//! `proctype` is `provided` that no other process holds a section. A section that blocks at its first step
+//! can wait outside instead: if it had been entered, nothing more would happen in that run. Spin does not
+//! look for cycles inside `atomic`. Sections with loops or calls are therefore held by `holder` alone.
 //!
-//! *Procedures.* Promela has none. Each process has the code of the procedures it calls, once, with registers of their own; a call notes where to go
-//! on and jumps. A procedure that may be called while it runs saves its registers on a stack of `STACK` entries; to outgrow it is a violated assertion, never
-//! silence.
+//! *Procedures.* Promela has none. Each process contains the code of the procedures it calls, once, with
+//! separate registers. A call records where to return, and jumps. A procedure that may be called while it
+//! runs saves its registers on a stack of `STACK` entries. Exceeding the stack is a violated assertion; it
+//! never goes unnoticed.
 //!
-//! *Numbers* have 32 bits there. Larger constants are refused; a result that could be too large is guarded by an assertion.
+//! *Numbers* have 32 bits in Promela. Larger constants are refused, and a result that could be too large is
+//! guarded by an assertion.
 
 mod calls;
 mod process;
@@ -26,18 +30,19 @@ use crate::memory::{Memory, Variable};
 use crate::names::{C_WORDS, Names};
 use crate::observed::{ME, Observed, number_among_copies};
 use crate::ranges::{Range, Ranges};
-use crate::routine::{Kind, Routine, routines};
-use crate::step::OLD;
+use crate::routine::{Routine, RoutineKind, routines};
 use crate::structure::{Continues, Structured, structure};
 use crate::text::Text;
+use crate::uses::{OLD_ARGUMENTS, OLD_VALUE, Uses};
 use crate::watch::Watch;
 use crate::{Export, refuse};
 use palisade_base::{Diagnostic, IdVec, Source, Span, limits};
 use palisade_program::lower;
 use palisade_program::running::{Liveness, PropertyKind, RoleId, System};
 use process::Process;
+use statement::Code;
 
-/// Spin has no more processes than this, `init` and the monitor included.
+/// The maximum number of processes in Spin, including `init` and the monitor.
 const MOST_PROCESSES: usize = 255;
 
 /// Writes a program as a Promela model.
@@ -46,7 +51,7 @@ pub(crate) fn write(export: &Export<'_>) -> Result<String, Vec<Diagnostic>> {
     let mut problems = refuse::numbers(&system);
     if system.instances.len() + 2 > MOST_PROCESSES {
         let message = format!(
-            "Spin has at most {MOST_PROCESSES} processes, and this program has {}",
+            "Spin allows at most {MOST_PROCESSES} processes, two of them for the model itself; this program has {}",
             system.instances.len()
         );
         problems.push(Diagnostic::error("too-many-processes", message));
@@ -64,7 +69,8 @@ pub(crate) fn write(export: &Export<'_>) -> Result<String, Vec<Diagnostic>> {
     let observed = Observed::new(&system, &watch, &roles, &mut names);
     for property in &system.properties {
         if !observed.property(&system, &memory, &ranges, property).of_ints().stays_int() {
-            let message = "the property may need numbers of more than the 32 bits they have in Promela";
+            let message =
+                "the property may need numbers of more than 32 bits, the size of numbers in Promela";
             problems.push(Diagnostic::error("number-too-large", message).at(property.span, ""));
         }
     }
@@ -84,12 +90,13 @@ pub(crate) fn write(export: &Export<'_>) -> Result<String, Vec<Diagnostic>> {
         structured: &structured,
         roles: &roles,
         names,
+        uses: Uses::default(),
         holds: needs_holder(&system, &routines, &structured),
         source: export.source,
     };
     let mut text = Text::new(export.source);
     for (index, routine) in routines.iter().enumerate() {
-        if let Kind::Process(role) = routine.kind {
+        if let RoutineKind::Process(role) = routine.kind {
             Process::new(&model, index, role).write(&mut text);
         }
     }
@@ -98,16 +105,16 @@ pub(crate) fn write(export: &Export<'_>) -> Result<String, Vec<Diagnostic>> {
     let body = text.finish();
     let mut text = Text::new(export.source);
     model.heading(export, &mut text);
-    model.declarations(&body, &mut text);
+    model.declarations(&mut text);
     Ok(text.finish() + &body)
 }
 
-/// Whether some section needs to be held.
+/// Whether a section needs to be held.
 fn needs_holder(system: &System, routines: &[Routine<'_>], structured: &[Structured]) -> bool {
     routines.iter().zip(structured).any(|(routine, text)| sections::holds(system, routine, &text.body))
 }
 
-/// All there is to know about a program.
+/// Everything that is known about a program.
 pub(crate) struct Model<'a> {
     pub system: &'a System,
     pub liveness: &'a Liveness,
@@ -117,15 +124,17 @@ pub(crate) struct Model<'a> {
     pub routines: &'a [Routine<'a>],
     pub structured: &'a [Structured],
     pub roles: &'a IdVec<RoleId, String>,
-    /// The names of global things.
+    /// The global names.
     pub names: Names,
-    /// Whether some section is held by `holder`.
+    /// What the text uses.
+    pub uses: Uses,
+    /// Whether a section is held by `holder`.
     pub holds: bool,
     source: &'a Source,
 }
 
 impl Model<'_> {
-    /// The line of the source that a place is in.
+    /// The source line of a span.
     pub fn line(&self, span: Span) -> Option<u32> {
         self.source.position(span).map(|position| position.line)
     }
@@ -134,29 +143,25 @@ impl Model<'_> {
         text.line("/*");
         export.heading.lines().for_each(|line| text.line(&format!(" * {}", line.replace("*/", "* /"))));
         text.line(" *");
-        text.line(
-            " * A violated assertion is an error of the program; processes that wait for ever are none:",
-        );
+        text.line(" * A violated assertion is an error of the program; a process that waits forever is not:");
         text.line(" *     spin -run -safety -E -m1000000 FILE");
         text.line(" */");
         text.line("");
     }
 
-    fn declarations(&self, body: &str, text: &mut Text<'_>) {
-        let macros: Vec<&str> =
-            words::MACROS.iter().filter(|(name, _)| body.contains(name)).map(|(_, text)| *text).collect();
+    /// Declares what the text written so far uses.
+    fn declarations(&self, text: &mut Text<'_>) {
+        let used = words::GUARDS.iter().filter(|(guard, _)| self.uses.has_guard(*guard));
+        let macros: Vec<&str> = used.map(|(_, text)| *text).collect();
         if !macros.is_empty() {
             text.line("#define MAX 2147483647");
             text.line("#define MIN (-2147483647 - 1)");
             macros.into_iter().for_each(|line| text.line(line));
             text.line("");
         }
-        if body.contains("STACK") {
+        if self.uses.has_stack() {
             text.line("#ifndef STACK");
-            text.line(&format!(
-                "{:<55} /* calls that wait for calls of the same procedure */",
-                "#define STACK 8"
-            ));
+            text.line(&format!("{:<55} /* nested calls of the same procedure */", "#define STACK 8"));
             text.line("#endif");
             text.line("");
         }
@@ -166,14 +171,14 @@ impl Model<'_> {
         }
         self.observed_variables(text);
         if self.holds {
-            text.line(&format!("{:<55} /* whose atomic section is open */", "byte holder;"));
+            text.line(&format!("{:<55} /* the process in an atomic section */", "byte holder;"));
         }
-        if body.contains(&format!("{OLD} ")) {
-            text.line(&format!("hidden int {OLD};"));
+        if self.uses.has_old_value() {
+            text.line(&format!("hidden int {OLD_VALUE};"));
         }
-        if body.contains(&format!("{OLD}s[")) {
+        if self.uses.has_old_arguments() {
             let most = self.routines.iter().map(|routine| routine.code.params).max().unwrap_or(0);
-            text.line(&format!("hidden int {OLD}s[{most}];"));
+            text.line(&format!("hidden int {OLD_ARGUMENTS}[{most}];"));
         }
         text.line("");
     }
@@ -205,7 +210,7 @@ impl Model<'_> {
     fn observed_variables(&self, text: &mut Text<'_>) {
         let system = self.system;
         let copies = |role: RoleId| {
-            if self.observed.are_told_apart(role) {
+            if self.observed.are_distinguished(role) {
                 format!("[{}]", self.observed.copies(role))
             } else {
                 String::new()
@@ -236,14 +241,14 @@ impl Model<'_> {
         if self.system.properties.is_empty() {
             return;
         }
-        text.line("/* Bad states: only there can it go on. */");
+        text.line("/* Bad states: it can take a step only there. */");
         text.line("proctype monitor() {");
         text.indent();
         text.line("if");
         text.forget_line();
         for property in &self.system.properties {
             let seen = self.observed.property(self.system, self.memory, self.ranges, property).of_ints();
-            let bad = self.observed.bad(Language::Promela, Width::Int, self.memory, &seen);
+            let bad = self.observed.bad(Language::Promela, Width::Int, self.memory, &self.uses, &seen);
             let when = match (property.kind, &self.observed.running) {
                 (PropertyKind::Final, Some(running)) => format!("{running} == 0 && ({bad})"),
                 _ if self.holds => format!("holder == 0 && ({bad})"),
@@ -267,7 +272,7 @@ impl Model<'_> {
             self.initial_values(variable, text);
         }
         for (thread, instance) in self.system.instances.iter_enumerated() {
-            let me = if self.observed.are_told_apart(instance.role) {
+            let me = if self.observed.are_distinguished(instance.role) {
                 number_among_copies(self.system, thread).to_string()
             } else {
                 String::new()
@@ -286,7 +291,7 @@ impl Model<'_> {
         text.line("}");
     }
 
-    /// First values that a declaration does not give.
+    /// Initial values that a declaration does not give.
     fn initial_values(&self, variable: &Variable, text: &mut Text<'_>) {
         let inits: Vec<Option<i64>> = variable.cells().map(|cell| self.system.cells[cell].init).collect();
         let same = inits.windows(2).all(|pair| pair[0] == pair[1]);
@@ -301,21 +306,22 @@ impl Model<'_> {
                 None => {
                     let bounds = variable.ty.domain.bounds();
                     let (lo, hi) = bounds.expect("validation: arbitrary values have a domain");
-                    text.commented(&format!("{};", any(&place, lo, hi)), variable.span);
+                    text.commented(&format!("{};", any(&place, lo, hi).text), variable.span);
                 }
             }
         }
     }
 }
 
-/// Any value of a range, in one step if there are few.
-pub(crate) fn any(place: &str, lo: i64, hi: i64) -> String {
+/// Sets a variable to any value of a range. This is one step if the range is small.
+fn any(place: &str, lo: i64, hi: i64) -> Code {
     if hi - lo < 16 {
         let values: Vec<String> = (lo..=hi).map(|value| format!(":: {place} = {value}")).collect();
-        format!("if {} fi", values.join(" "))
+        Code::one(format!("if {} fi", values.join(" ")))
     } else {
         let number = |value| number(Language::Promela, value);
-        format!("{place} = {}; do :: {place} < {} -> {place}++ :: break od", number(lo), number(hi))
+        let (lo, hi) = (number(lo), number(hi));
+        Code::several(format!("{place} = {lo}; do :: {place} < {hi} -> {place}++ :: break od"))
     }
 }
 
@@ -334,5 +340,5 @@ pub(crate) fn type_of(range: Range) -> &'static str {
 
 /// The parameters of a process.
 pub(crate) fn parameters(observed: &Observed, role: RoleId) -> String {
-    if observed.are_told_apart(role) { format!("byte {ME}") } else { String::new() }
+    if observed.are_distinguished(role) { format!("byte {ME}") } else { String::new() }
 }

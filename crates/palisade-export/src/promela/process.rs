@@ -2,34 +2,35 @@
 
 use super::calls::Call;
 use super::sections::blocks_late;
-use super::statement::{Statement, effect};
+use super::statement::{Code, Statement, effect, sequence};
 use super::{Model, any, parameters, type_of};
-use crate::expression::{Language, Scope, Width, are_opposite};
+use crate::expression::{Language, Load, LoadForm, Scope, Width, are_opposite};
 use crate::names::Names;
-use crate::routine::{Kind, Routine, Section};
+use crate::routine::{Routine, RoutineKind, Section};
 use crate::step::{Plain, plain};
 use crate::structure::Node;
 use crate::text::Text;
-use palisade_base::{Id, IdVec, limits};
+use crate::uses::Registers;
+use palisade_base::{Id, limits};
 use palisade_program::running::{CodeId, Expr, Instr, Location, RegId, RoleId, TemplateId};
 use std::collections::BTreeMap;
 
-/// Longer lists of variables are broken.
+/// Longer lists of variables are broken into lines.
 const LONGEST_DECLARATION: usize = 90;
 
-/// A process on its way to text.
+/// A process under construction.
 pub(super) struct Process<'m> {
     pub model: &'m Model<'m>,
     role: RoleId,
-    /// Its own routine and those it calls, directly or not.
+    /// Its own routine, and those it calls directly or indirectly.
     pub parts: Vec<Part<'m>>,
-    /// The number of each call among those of the same procedure, from 1.
+    /// The index of each call among those of the same procedure, from 1.
     pub sites: BTreeMap<(usize, Location, usize), u32>,
-    /// Whether the end of the process is jumped to.
+    /// Whether there is a jump to the end of the process.
     ends_early: bool,
     /// The label of the end.
     end: String,
-    /// Whether what is written now is inside of Promela's `atomic`.
+    /// Whether the current position is inside of Promela's `atomic`.
     pub inside: bool,
 }
 
@@ -37,13 +38,13 @@ pub(super) struct Process<'m> {
 pub(super) struct Part<'m> {
     pub index: usize,
     pub routine: &'m Routine<'m>,
-    pub registers: IdVec<RegId, String>,
+    pub registers: Registers,
     pub labels: BTreeMap<Location, String>,
     /// For procedures.
     pub call: Call,
 }
 
-/// What stands around alternatives.
+/// The construct around alternatives.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Around {
     If,
@@ -97,15 +98,17 @@ impl<'m> Process<'m> {
         let model = self.model;
         let routine = &model.routines[index];
         let prefix = match routine.kind {
-            Kind::Process(_) => String::new(),
-            Kind::Procedure(_) => format!("{}_", routine.code.name),
+            RoutineKind::Process(_) => String::new(),
+            RoutineKind::Procedure(_) => format!("{}_", routine.code.name),
         };
         let register = |id: RegId, name: &str, names: &mut Names| match routine.kind {
-            Kind::Process(role) if model.observed.registers.contains_key(&(role, id)) => {
+            RoutineKind::Process(role) if model.observed.registers.contains_key(&(role, id)) => {
                 model.observed.own(role, &model.observed.registers[&(role, id)])
             }
-            // Private variables are the same in all parts.
-            Kind::Procedure(_) if id.index() < model.system.privates => self.parts[0].registers[id].clone(),
+            // Private variables are shared by all parts.
+            RoutineKind::Procedure(_) if id.index() < model.system.privates => {
+                self.parts[0].registers.name(id)
+            }
             _ => names.fresh(&format!("{prefix}{}", name.replace('%', "t"))),
         };
         let registers = routine
@@ -148,7 +151,7 @@ impl<'m> Process<'m> {
             text.line("");
             text.outdented(&format!("{}:", self.end));
         }
-        // A body, and a label, must be followed by something.
+        // A body and a label need a statement after them.
         if self.ends_early || model.structured[self.parts[0].index].body.is_empty() {
             text.line("skip");
         }
@@ -163,11 +166,11 @@ impl<'m> Process<'m> {
         let privates = model.system.privates;
         for (number, part) in self.parts.iter().enumerate() {
             let range = |register: RegId| model.ranges.register_range(part.routine.id, register);
-            for (id, name) in part.registers.iter_enumerated() {
+            for (id, name) in part.registers.declared().iter_enumerated() {
                 limits::go_on();
                 let seen = match part.routine.kind {
-                    Kind::Process(role) => model.observed.registers.contains_key(&(role, id)),
-                    Kind::Procedure(_) => false,
+                    RoutineKind::Process(role) => model.observed.registers.contains_key(&(role, id)),
+                    RoutineKind::Procedure(_) => false,
                 };
                 let used = match id.index() < privates {
                     true => number == 0 && self.parts.iter().any(|part| is_used(part.routine, privates, id)),
@@ -182,7 +185,7 @@ impl<'m> Process<'m> {
                 let range = model.ranges.results[part.routine.id];
                 declared.entry(type_of(range)).or_default().push(result.clone());
             }
-            let stack = |name: &String| format!("{name}[STACK]");
+            let stack = |name: &String| format!("{name}[{}]", model.uses.stack());
             declared.entry("byte").or_default().extend(call.site.iter().cloned());
             declared.entry("byte").or_default().extend(call.depth.iter().cloned());
             declared.entry("byte").or_default().extend(call.saved_site.iter().map(stack));
@@ -267,19 +270,19 @@ impl<'m> Process<'m> {
         }
     }
 
-    /// Whether a loop is one empty step for ever: its process may as well stop, and Spin refuses such loops.
+    /// Whether a loop only repeats an empty step. Its process can stop instead, and Spin refuses such loops.
     fn goes_nowhere(&self, number: usize, body: &[Node]) -> bool {
         let mut steps = body.iter().filter(|node| !matches!(node, Node::Label(_)));
         match (steps.next(), steps.next()) {
             (None, _) => true,
             (Some(Node::Step(at)), None) => {
-                self.statement(number, *at, 0).is_some_and(|statement| statement.guarded() == "skip")
+                self.statement(number, *at, 0).is_some_and(|statement| statement.is_skip())
             }
             _ => false,
         }
     }
 
-    /// The alternatives of a place, as they stand between `if` and `fi`.
+    /// The alternatives of a location, as they appear between `if` and `fi`.
     fn options(
         &mut self,
         number: usize,
@@ -301,10 +304,8 @@ impl<'m> Process<'m> {
             let span = moves[i].span;
             let arrow = if is_empty(alternative) { "" } else { " ->" };
             match &statements[i] {
-                // Once more round without doing anything: Spin refuses it, and nobody misses it.
-                Some(statement)
-                    if around == Around::Do && arrow.is_empty() && statement.guarded() == "skip" =>
-                {
+                // Another iteration that does nothing: Spin refuses it, and it is not needed.
+                Some(statement) if around == Around::Do && arrow.is_empty() && statement.is_skip() => {
                     text.line(":: false");
                 }
                 Some(_) if otherwise && i == 1 => text.commented(&format!(":: else{arrow}"), span),
@@ -330,7 +331,7 @@ impl<'m> Process<'m> {
         }
     }
 
-    /// The only step of a place.
+    /// The only step of a location.
     fn step(&mut self, number: usize, at: Location, text: &mut Text<'_>) {
         let span = self.parts[number].routine.step(at, 0).span;
         match self.statement(number, at, 0) {
@@ -339,7 +340,7 @@ impl<'m> Process<'m> {
         }
     }
 
-    pub fn scope<'s>(&'s self, number: usize, load: Option<(RegId, &'s str)>) -> Scope<'s> {
+    pub fn scope<'s>(&'s self, number: usize, load: Option<Load<'s>>) -> Scope<'s> {
         let part = &self.parts[number];
         Scope {
             language: Language::Promela,
@@ -348,22 +349,23 @@ impl<'m> Process<'m> {
             ranges: self.model.ranges,
             code: part.routine.id,
             registers: &part.registers,
+            uses: &self.model.uses,
             load,
         }
     }
 
-    /// What changes for properties when a step is taken.
-    pub fn passage(&self, number: usize, from: Option<Location>, to: Option<Location>) -> Vec<String> {
+    /// The effects of a step on what properties observe.
+    pub fn passage(&self, number: usize, from: Option<Location>, to: Option<Location>) -> Vec<Code> {
         match self.parts[number].routine.kind {
-            Kind::Process(role) => {
+            RoutineKind::Process(role) => {
                 let effects = self.model.observed.passage(self.model.system, role, from, to);
                 effects.iter().map(effect).collect()
             }
-            Kind::Procedure(_) => Vec::new(),
+            RoutineKind::Procedure(_) => Vec::new(),
         }
     }
 
-    /// A step as one statement; `None` for calls and returns, which are several.
+    /// A step as one statement; `None` for calls and returns, which take several.
     fn statement(&self, number: usize, at: Location, index: usize) -> Option<Statement> {
         limits::go_on();
         let part = &self.parts[number];
@@ -373,20 +375,22 @@ impl<'m> Process<'m> {
             Statement { conditions: Vec::new(), effects: Vec::new(), extra: None, inside: self.inside };
         match &step.instr {
             Instr::Call { .. } | Instr::Return(_) => return None,
-            Instr::AtomicBegin => statement.effects.push("holder = _pid".to_owned()),
-            Instr::AtomicEnd => statement.effects.push("holder = 0".to_owned()),
+            Instr::AtomicBegin => statement.effects.push(Code::one("holder = _pid")),
+            Instr::AtomicEnd => statement.effects.push(Code::one("holder = 0")),
             Instr::Havoc(register, lo, hi) => {
                 let ty = part.routine.code.registers[*register].ty;
                 let (least, most) = ty.domain.bounds().unwrap_or((*lo, *hi));
                 let wrong = *lo < least || *hi > most;
                 let (from, to) = ((*lo).max(least), (*hi).min(most));
-                let name = &part.registers[*register];
+                let name = part.registers.name(*register);
                 let faults = wrong && ty.outside == palisade_program::running::Outside::Fault;
                 statement.extra = Some(match (from <= to, faults) {
-                    (true, false) => any(name, from, to),
-                    (true, true) => format!("if :: {} :: assert(false) fi", any(name, from, to)),
-                    (false, true) => "assert(false)".to_owned(),
-                    (false, false) => "(false)".to_owned(),
+                    (true, false) => any(&name, from, to),
+                    (true, true) => {
+                        any(&name, from, to).map(|any| format!("if :: {any} :: assert(false) fi"))
+                    }
+                    (false, true) => Code::one("assert(false)"),
+                    (false, false) => Code::one("(false)"),
                 });
             }
             Instr::Spawn(template, args) => {
@@ -394,15 +398,16 @@ impl<'m> Process<'m> {
                 args.iter().for_each(|arg| scope.check(arg, &mut statement.conditions));
                 statement.extra = Some(self.spawn(&scope, *template, args));
                 if let Some(running) = &self.model.observed.running {
-                    statement.effects.push(format!("{running}++"));
+                    statement.effects.push(Code::one(format!("{running}++")));
                 }
             }
             _ => {
-                let place = step
-                    .load
-                    .as_ref()
-                    .map(|(register, address)| (*register, self.scope(number, None).place(address)));
-                let load = place.as_ref().map(|(register, place)| (*register, place.as_str()));
+                let load = step.load.as_ref();
+                let load = load.map(|(register, address)| Load {
+                    register: *register,
+                    address,
+                    form: LoadForm::Cell,
+                });
                 let scope = self.scope(number, load);
                 let Plain { conditions, effects } = plain(&scope, &part.routine.code.registers, step);
                 statement.conditions = conditions;
@@ -414,15 +419,14 @@ impl<'m> Process<'m> {
     }
 
     /// Starts a process.
-    fn spawn(&self, scope: &Scope<'_>, template: TemplateId, args: &[Expr]) -> String {
+    fn spawn(&self, scope: &Scope<'_>, template: TemplateId, args: &[Expr]) -> Code {
         let system = self.model.system;
         let roles = &system.templates[template].roles;
         let start = |role: RoleId| {
             let entry = system.role_code(role).entry;
-            let mut effects: Vec<String> =
-                self.model.observed.passage(system, role, None, Some(entry)).iter().map(effect).collect();
-            effects.insert(0, format!("run {}()", self.model.roles[role]));
-            effects.join("; ")
+            let run = Code::one(format!("run {}()", self.model.roles[role]));
+            let passage = self.model.observed.passage(system, role, None, Some(entry));
+            sequence(std::iter::once(run).chain(passage.iter().map(effect)).collect())
         };
         if args.is_empty() {
             return start(roles[0]);
@@ -434,14 +438,14 @@ impl<'m> Process<'m> {
                 let values = system.roles[role].args.iter();
                 let equal: Vec<String> =
                     tight.iter().zip(values).map(|(arg, value)| format!("{arg} == {value}")).collect();
-                format!(":: {} -> {}", equal.join(" && "), start(role))
+                format!(":: {} -> {}", equal.join(" && "), start(role).text)
             })
             .collect();
         options.push(":: else -> assert(false)".to_owned());
-        format!("if {} fi", options.join(" "))
+        Code::several(format!("if {} fi", options.join(" ")))
     }
 
-    /// A section that Promela's `atomic` takes, held as well if it may block later than at its first step.
+    /// A section that Promela's `atomic` can express. It is also held if it may block after its first step.
     fn atomic(&mut self, number: usize, at: Location, body: &[Node], text: &mut Text<'_>) {
         let part = &self.parts[number];
         let (routine, begin) = (part.routine, part.routine.step(at, 0));
@@ -451,10 +455,10 @@ impl<'m> Process<'m> {
         text.indent();
         self.inside = true;
         if held {
-            entering.insert(0, "holder = _pid".to_owned());
+            entering.insert(0, Code::one("holder = _pid"));
         }
         let (end, inside) = body.split_last().expect("a section has an end");
-        // A section that is not held may wait at its first step, which therefore comes first.
+        // A section that is not held may wait at its first step, so that step comes first.
         let mut rest = inside;
         while !held && !entering.is_empty() {
             let Some((node, others)) = rest.split_first() else { break };
@@ -464,15 +468,15 @@ impl<'m> Process<'m> {
                 break;
             }
         }
-        entering.iter().for_each(|line| text.line(&format!("{line};")));
+        entering.iter().for_each(|code| text.line(&format!("{};", code.text)));
         self.nodes(number, rest, text);
         let Node::Step(end) = end else { unreachable!("a section ends with the step that closes it") };
         let target = routine.step(*end, 0).target;
         let mut leaving = self.passage(number, Some(*end), Some(target));
         if held {
-            leaving.push("holder = 0".to_owned());
+            leaving.push(Code::one("holder = 0"));
         }
-        leaving.iter().for_each(|line| text.line(&format!("{line};")));
+        leaving.iter().for_each(|code| text.line(&format!("{};", code.text)));
         if is_empty(inside) && leaving.is_empty() && entering.is_empty() {
             text.line("skip;");
         }
@@ -487,14 +491,14 @@ fn is_empty(nodes: &[Node]) -> bool {
     nodes.iter().all(|node| matches!(node, Node::Label(_)))
 }
 
-/// The place of a routine among all.
+/// The index of a routine.
 pub(super) fn find(model: &Model<'_>, code: CodeId, section: Section) -> usize {
-    let kind = Kind::Procedure(section);
+    let kind = RoutineKind::Procedure(section);
     let found = model.routines.iter().position(|routine| routine.id == code && routine.kind == kind);
     found.expect("every procedure that is called is a routine")
 }
 
-/// A name for a place: its label, or the line of what is written there.
+/// A name for a location: its label, or its source line.
 fn label(model: &Model<'_>, routine: &Routine<'_>, location: Location) -> String {
     let found = routine.code.labels.iter().find(|(_, at)| *at == location);
     let name = match (found, routine.moves[location].first().and_then(|step| model.line(step.span))) {
@@ -502,7 +506,7 @@ fn label(model: &Model<'_>, routine: &Routine<'_>, location: Location) -> String
         (None, Some(line)) => format!("line_{line}"),
         (None, None) => format!("place_{}", location.index()),
     };
-    // These beginnings mean something to Spin.
+    // These prefixes have a meaning in Spin.
     if ["end", "accept", "progress"].iter().any(|word| name.starts_with(word)) {
         format!("at_{name}")
     } else {
@@ -518,7 +522,7 @@ pub(super) fn is_used(routine: &Routine<'_>, privates: usize, register: RegId) -
         let mut found = step.instr.written_register() == Some(register);
         step.instr.read_registers(&mut |other| found |= other == register);
         let loaded = step.load.as_ref().is_some_and(|(loaded, _)| *loaded == register);
-        // A fused load leaves no trace of its register, unless that is assigned as well.
+        // The register of a fused load does not appear, unless it is also assigned.
         found && (!loaded || step.instr.written_register() == Some(register))
             || step.load.as_ref().is_some_and(|(_, address)| {
                 let mut found = false;

@@ -1,4 +1,4 @@
-//! Which atomic sections can be Promela's `atomic`, and which must be held by `holder`.
+//! Which atomic sections can use Promela's `atomic`, and which must be held by `holder`.
 
 use crate::expression::are_opposite;
 use crate::routine::{Move, Routine};
@@ -44,13 +44,13 @@ fn blocks(system: &System, routine: &Routine<'_>, node: &Node) -> bool {
     }
 }
 
-/// Whether a process may have to wait at a place, judged by the form of its steps.
+/// Whether a process may have to wait at a location, judged by the form of its steps.
 fn may_block(system: &System, routine: &Routine<'_>, at: Location) -> bool {
     let moves = &routine.moves[at];
     !moves.iter().any(|step| !may_wait(system, routine, step)) && !is_total(moves)
 }
 
-/// Whether a step is not possible for some values.
+/// Whether a step is impossible for some values.
 fn may_wait(system: &System, routine: &Routine<'_>, step: &Move) -> bool {
     let blocking = |ty: Type| ty.outside == Outside::Block;
     let register = |register: &RegId| blocking(routine.code.registers[*register].ty);
@@ -71,7 +71,7 @@ fn may_wait(system: &System, routine: &Routine<'_>, step: &Move) -> bool {
     }
 }
 
-/// Whether of two of the steps exactly one is always possible.
+/// Whether, for some pair of the steps, exactly one is always possible.
 fn is_total(moves: &[Move]) -> bool {
     moves.iter().enumerate().any(|(i, a)| {
         moves[i + 1..].iter().any(|b| match (&a.instr, &b.instr) {

@@ -8,18 +8,50 @@ use palisade_base::Span;
 /// Longer statements are written on several lines.
 const LONGEST: usize = 90;
 
-/// A step in full.
+/// A piece of Promela.
+#[derive(Clone)]
+pub(super) struct Code {
+    pub text: String,
+    size: Size,
+}
+
+/// The number of statements in a piece of Promela.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Size {
+    One,
+    Several,
+}
+
+impl Code {
+    /// One statement, which Promela executes as one step.
+    pub fn one(text: impl Into<String>) -> Code {
+        Code { text: text.into(), size: Size::One }
+    }
+
+    /// Several statements.
+    pub fn several(text: String) -> Code {
+        Code { text, size: Size::Several }
+    }
+
+    /// The same piece with other text around it.
+    pub fn map(self, text: impl FnOnce(String) -> String) -> Code {
+        Code { text: text(self.text), size: self.size }
+    }
+}
+
+/// A complete step.
 pub(super) struct Statement {
     pub conditions: Vec<Condition>,
-    pub effects: Vec<String>,
-    /// A statement that comes before the effects.
-    pub extra: Option<String>,
+    pub effects: Vec<Code>,
+    /// A statement before the effects.
+    pub extra: Option<Code>,
     /// Whether Promela's `atomic` is around it.
     pub inside: bool,
 }
 
 impl Statement {
-    /// The condition under which the step faults, if it may also have to wait: waiting must then be told from faulting.
+    /// The condition under which the step faults, if it may also have to wait. Waiting must then be
+    /// distinguished from faulting.
     pub fn fault_before_waiting(&self) -> Option<String> {
         if !self.is_mixed() {
             return None;
@@ -48,12 +80,13 @@ impl Statement {
         self.conditions.iter().any(must) && !self.conditions.iter().all(must)
     }
 
-    /// Whether something is more than one statement of Promela.
+    /// Whether some part is more than one statement of Promela.
     fn is_compound(&self) -> bool {
-        self.effects.iter().chain(&self.extra).any(|part| part.contains("; ") || part.contains("->"))
+        self.effects.iter().chain(&self.extra).any(|part| part.size == Size::Several)
     }
 
-    /// What must hold for the step to be possible, and what it then does. If it cannot wait, faults are assertions in it.
+    /// The condition under which the step is possible, and its parts. If the step cannot wait, faults are
+    /// assertions among the parts.
     fn parts(&self) -> (Option<String>, Vec<String>) {
         let mut parts: Vec<String> = Vec::new();
         let mut guard: Vec<&str> = Vec::new();
@@ -68,15 +101,19 @@ impl Statement {
             [one] => Some((*one).to_owned()),
             many => Some(many.iter().map(|text| format!("({text})")).collect::<Vec<_>>().join(" && ")),
         };
-        parts.extend(self.extra.clone());
-        parts.extend(self.effects.iter().cloned());
+        parts.extend(self.extra.iter().chain(&self.effects).map(|part| part.text.clone()));
         (guard, parts)
     }
 
-    /// Everything in one statement, which can be taken only if nothing faults or waits.
+    /// Whether the step does nothing and is always possible.
+    pub fn is_skip(&self) -> bool {
+        self.conditions.is_empty() && self.extra.is_none() && self.effects.is_empty()
+    }
+
+    /// Everything in one statement, which is possible only if nothing faults or waits.
     pub fn guarded(&self) -> String {
         match self.parts() {
-            (None, parts) if parts.is_empty() => "skip".to_owned(),
+            _ if self.is_skip() => "skip".to_owned(),
             (None, parts) if parts.len() == 1 && !self.is_compound() => parts[0].clone(),
             (Some(guard), parts) if parts.is_empty() => guard,
             (None, parts) if self.inside => parts.join("; "),
@@ -86,7 +123,7 @@ impl Statement {
         }
     }
 
-    /// The step on its own.
+    /// Writes the step as a separate statement.
     pub fn write(&self, span: Span, text: &mut Text<'_>) {
         match self.fault_before_waiting() {
             None => {
@@ -116,15 +153,24 @@ impl Statement {
     }
 }
 
-/// Something a step does.
-pub(super) fn effect(effect: &Effect) -> String {
+/// An effect of a step.
+pub(super) fn effect(effect: &Effect) -> Code {
     match effect {
-        Effect::Set(place, value) => format!("{place} = {value}"),
-        Effect::More(place) => format!("{place}++"),
-        Effect::Less(place) => format!("{place}--"),
+        Effect::Set(place, value) => Code::one(format!("{place} = {value}")),
+        Effect::More(place) => Code::one(format!("{place}++")),
+        Effect::Less(place) => Code::one(format!("{place}--")),
         Effect::If(condition, yes, no) => {
-            let list = |effects: &[Effect]| effects.iter().map(self::effect).collect::<Vec<_>>().join("; ");
-            format!("if :: {condition} -> {} :: else -> {} fi", list(yes), list(no))
+            let list = |effects: &[Effect]| sequence(effects.iter().map(self::effect).collect()).text;
+            Code::several(format!("if :: {condition} -> {} :: else -> {} fi", list(yes), list(no)))
         }
     }
+}
+
+/// Pieces of Promela, one after the other.
+pub(super) fn sequence(parts: Vec<Code>) -> Code {
+    let size = match &parts[..] {
+        [one] => one.size,
+        _ => Size::Several,
+    };
+    Code { text: parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join("; "), size }
 }

@@ -1,6 +1,8 @@
-//! Words that names in Promela must not be, and macros for arithmetic that does not wrap around.
+//! Words that cannot be names in Promela, and macros for arithmetic that does not wrap around.
 
-/// Words of Promela.
+use crate::uses::Guard;
+
+/// Keywords of Promela.
 pub(super) const PROMELA: &str = "\
     active assert atomic bit bool break byte chan d_step D_proctype do else empty enabled eval false fi for full \
     get_priority goto hidden if in init inline int len local ltl mtype nempty never nfull notrace np_ nr_pr od of \
@@ -10,21 +12,21 @@ pub(super) const PROMELA: &str = "\
 /// Names that Spin's verifiers use for macros or that this exporter uses itself.
 pub(super) const SPIN: &str = "\
     rand uchar uint ulong ushort wasnew q_sz pptr qptr getframe grab_state Addproc Index Max Offsetof PanSource \
-    Pclaim Pinit SpinVersion StackSize UnBlock G_int G_long holder monitor instance memory old_value can_add \
-    can_sub can_mul can_div can_shl";
+    Pclaim Pinit SpinVersion StackSize UnBlock G_int G_long holder monitor instance memory old_value old_values \
+    can_add can_sub can_mul can_div can_shl";
 
-/// Macros by the call that tells whether they are needed.
-pub(super) const MACROS: &[(&str, &str)] = &[
-    ("can_add(", "#define can_add(a, b) ((b) >= 0 -> (a) <= MAX - (b) : (a) >= MIN - (b))"),
-    ("can_sub(", "#define can_sub(a, b) ((b) >= 0 -> (a) >= MIN + (b) : (a) <= MAX + (b))"),
+/// The macros for guards.
+pub(super) const GUARDS: &[(Guard, &str)] = &[
+    (Guard::Add, "#define can_add(a, b) ((b) >= 0 -> (a) <= MAX - (b) : (a) >= MIN - (b))"),
+    (Guard::Sub, "#define can_sub(a, b) ((b) >= 0 -> (a) >= MIN + (b) : (a) <= MAX + (b))"),
     (
-        "can_mul(",
+        Guard::Mul,
         "#define can_mul(a, b) ((b) == 0 || ((b) > 0 -> (a) <= MAX / (b) && (a) >= MIN / (b) : \
          ((b) == -1 -> (a) > MIN : (a) >= MAX / (b) && (a) <= MIN / (b))))",
     ),
-    ("can_div(", "#define can_div(a, b) ((a) > MIN || (b) != -1)"),
+    (Guard::Div, "#define can_div(a, b) ((a) > MIN || (b) != -1)"),
     (
-        "can_shl(",
+        Guard::Shl,
         "#define can_shl(a, b) ((b) >= 0 && (b) < 31 && (a) <= (MAX >> (b)) && (a) >= (MIN >> (b)))",
     ),
 ];

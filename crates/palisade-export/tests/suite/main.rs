@@ -1,6 +1,7 @@
-//! Programs for other tools: one program for all tests, linked once.
+//! Exported programs: one test binary, linked once.
 
 mod common;
+mod declared;
 
 /// Tests that start other programs: `./test quick` skips them.
 mod external {

@@ -6,9 +6,9 @@
   const text = get("text");
   const result = get("result");
   let examples = [];
-  // The question that is being answered, if any: how to break it off, and the name to stop it by.
+  // The question that is being answered, if any: how to abort it, and the token to stop it by.
   let current = null;
-  // What was stepped through: the question without choices, and the choices.
+  // Stepping by hand: the question without choices, and the choices so far.
   let walk = null;
 
   function element(tag, className, ...children) {
@@ -18,7 +18,7 @@
     return made;
   }
 
-  // The editor: a transparent text over its coloured copy, which gives both their size.
+  // The editor: a transparent text over its coloured copy. The copy determines the size of both.
   function draw() {
     const lines = text.value.split("\n");
     const colours = get("colours");
@@ -42,7 +42,7 @@
   function remember() {
     try {
       localStorage.setItem("palisade", JSON.stringify({ text: text.value, language: get("language").value, example: get("example").value }));
-    } catch { /* Without storage the text is not kept, that is all. */ }
+    } catch { /* Without storage the text is not remembered. */ }
   }
 
   function remembered() {
@@ -111,11 +111,11 @@
   }
 
   async function begin() {
-    const told = await (await fetch("/examples.json")).json();
-    examples = told.examples;
-    fill(get("language"), told.languages);
-    fill(get("engine"), told.engines);
-    for (const model of told.models) {
+    const menus = await (await fetch("/examples.json")).json();
+    examples = menus.examples;
+    fill(get("language"), menus.languages);
+    fill(get("engine"), menus.engines);
+    for (const model of menus.models) {
       const option = element("option", "", model.toUpperCase());
       option.value = model;
       get("model").append(option);
@@ -180,13 +180,13 @@
     send({ ...walk.question, choices: walk.choices, start: walk.start }, showSteps);
   }
 
-  // Sends a question, follows what the server says, and shows the answer. A new question breaks off the old one.
+  // Sends a question, shows the server's progress reports, and then the answer. A new question aborts the old one.
   async function send(asked, show) {
     if (current) current.abort.abort();
     const mine = { abort: new AbortController(), token: null };
     current = mine;
     markErrors([]);
-    working("asking");
+    working("sending");
     try {
       const response = await fetch("/api/run", {
         method: "POST",
@@ -205,7 +205,7 @@
         else if (event.event === "error") problem(event.message);
         else if (event.event === "done") show(event);
       }
-      if (last !== "done" && last !== "error") throw new Error("the server has gone");
+      if (last !== "done" && last !== "error") throw new Error("the server closed the connection without an answer");
     } catch (error) {
       if (current === mine && error.name !== "AbortError") problem(error.message);
     } finally {
@@ -242,7 +242,7 @@
     result.replaceChildren(element("p", "problem", message));
   }
 
-  // The server has escaped whatever came from the program.
+  // The server has escaped all text that comes from the program.
   function showAnswer(event) {
     result.innerHTML = event.html;
     markErrors(event.errors || []);
@@ -265,7 +265,7 @@
       button.addEventListener("click", () => { walk.choices.push(index); step(); });
       list.append(element("li", "t" + (next.thread % 6), button));
     });
-    if (event.next.length === 0) list.append(element("li", "muted", "Nothing: all processes have ended or are stuck."));
+    if (event.next.length === 0) list.append(element("li", "muted", "No step is possible: all processes have ended or are stuck."));
     get("undo").disabled = walk.choices.length === 0;
     const start = get("start");
     start.replaceChildren();

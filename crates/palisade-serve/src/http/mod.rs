@@ -1,4 +1,5 @@
-//! As much of HTTP/1.1 as a playground needs: one request per connection, no transfer encodings in requests.
+//! The part of HTTP/1.1 that a playground needs: one request per connection, no transfer encodings in
+//! requests.
 
 mod request;
 mod response;
@@ -6,7 +7,7 @@ mod response;
 pub use request::{Method, Parsed, Request, parse};
 pub use response::{Response, Stream};
 
-/// Status codes that are used.
+/// The status codes in use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Status {
     /// 200
@@ -44,7 +45,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The number and the words that go with it.
+    /// The number and its reason phrase.
     pub fn line(self) -> &'static str {
         match self {
             Status::Ok => "200 OK",

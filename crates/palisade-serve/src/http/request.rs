@@ -1,29 +1,29 @@
-//! Requests: bytes in, a request out. A pure function, so that it can be tested with any bytes.
+//! Parsing requests: bytes in, a request out. This is a pure function, so it can be tested with any bytes.
 //!
-//! Strict where it can be: lines end with CR LF, no white space where none belongs, one `Host`, one `Content-Length`, no transfer encodings. What two
-//! programs could read in two ways is refused.
+//! The parser is strict: lines end with CR LF, white space only where it belongs, one `Host`, one
+//! `Content-Length`, no transfer encodings. A request that two programs could read in two ways is refused.
 
 use super::Status;
 
-/// The request line and header fields may take this many bytes.
+/// The largest size of the request line and header fields, in bytes.
 pub const LARGEST_HEAD: usize = 16 << 10;
-/// There may be this many header fields.
+/// The largest number of header fields.
 const MOST_FIELDS: usize = 64;
 
 /// A request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// What to do.
+    /// The method.
     pub method: Method,
-    /// The path, as it was sent, without the query.
+    /// The path as it was sent, without the query.
     pub path: String,
     /// Names in lower case, and values without white space around them.
     fields: Vec<(String, String)>,
-    /// What was sent along.
+    /// The body.
     pub body: Vec<u8>,
 }
 
-/// What a request asks to do.
+/// The method of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Method {
     /// `GET`
@@ -36,14 +36,14 @@ pub enum Method {
     Other,
 }
 
-/// What bytes are.
+/// The result of parsing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Parsed {
-    /// The beginning of a request: there is more to come.
+    /// The beginning of a request; the rest has not arrived yet.
     Incomplete,
     /// A request.
     Complete(Box<Request>),
-    /// Not a request that is answered.
+    /// Not an acceptable request.
     Refused(Status),
 }
 
@@ -54,7 +54,7 @@ impl Request {
     }
 }
 
-/// Reads a request with a body of at most `largest_body` bytes. What follows it is ignored.
+/// Reads a request with a body of at most `largest_body` bytes. Bytes after it are ignored.
 pub fn parse(bytes: &[u8], largest_body: usize) -> Parsed {
     match read(bytes, largest_body) {
         Ok(Some(request)) => Parsed::Complete(Box::new(request)),
@@ -66,7 +66,7 @@ pub fn parse(bytes: &[u8], largest_body: usize) -> Parsed {
 fn read(bytes: &[u8], largest_body: usize) -> Result<Option<Request>, Status> {
     let head = &bytes[..bytes.len().min(LARGEST_HEAD)];
     let Some(end) = head.windows(4).position(|window| window == b"\r\n\r\n") else {
-        // What cannot become a request need not be waited for.
+        // Refuse at once what cannot become a request.
         if head.contains(&0) || head.first().is_some_and(|byte| !byte.is_ascii_uppercase()) {
             return Err(Status::BadRequest);
         }
@@ -152,7 +152,7 @@ fn length(value: &str) -> Result<usize, Status> {
     if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(Status::BadRequest);
     }
-    // More digits than that are too many bytes, whatever they say.
+    // A number that does not fit is too large in any case.
     value.parse().map_err(|_| Status::ContentTooLarge)
 }
 
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// No bytes make it panic, and what is refused stays refused when more comes.
+    /// No bytes make it panic, and a refusal stands when more bytes arrive.
     #[test]
     fn any_bytes() {
         let seeds: [&[u8]; 3] = [

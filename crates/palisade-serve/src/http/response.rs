@@ -1,9 +1,10 @@
-//! Responses: whole ones, and streams of lines.
+//! Responses: complete ones, and streams of lines.
 
 use super::Status;
 use std::io::{self, Write};
 
-/// What every response says: nothing may be loaded from elsewhere, nobody may put the page into a frame, nothing is kept.
+/// Header fields of every response: nothing may be loaded from elsewhere, no other page may embed the page in
+/// a frame, and nothing is cached.
 const FIELDS: &str = "\
 Connection: close\r\n\
 Cache-Control: no-store\r\n\
@@ -13,12 +14,12 @@ Cross-Origin-Resource-Policy: same-origin\r\n\
 Referrer-Policy: no-referrer\r\n\
 X-Content-Type-Options: nosniff\r\n";
 
-/// A whole response.
+/// A complete response.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Response {
-    /// How it went.
+    /// The status.
     pub status: Status,
-    /// What the body is.
+    /// The type of the body.
     pub content_type: &'static str,
     /// The body.
     pub body: Vec<u8>,
@@ -30,13 +31,13 @@ impl Response {
         Response { status: Status::Ok, content_type, body: body.into() }
     }
 
-    /// A refusal, with a sentence for people.
+    /// A refusal, with a message for people.
     pub fn refusal(status: Status, why: &str) -> Response {
         let body = format!("{}: {why}\n", status.line());
         Response { status, content_type: "text/plain; charset=utf-8", body: body.into() }
     }
 
-    /// Writes it; for `HEAD` without the body.
+    /// Writes the response; for `HEAD`, without the body.
     pub fn write(&self, out: &mut dyn Write, head_only: bool) -> io::Result<()> {
         let Response { status, content_type, body } = self;
         let more = match status {
@@ -58,13 +59,13 @@ impl Response {
     }
 }
 
-/// A response that is told line by line, each a JSON value, while it comes into being.
+/// A response that is sent line by line, each line a JSON value.
 pub struct Stream<'a> {
     out: &'a mut dyn Write,
 }
 
 impl<'a> Stream<'a> {
-    /// Begins it.
+    /// Sends the header.
     pub fn begin(out: &'a mut dyn Write) -> io::Result<Stream<'a>> {
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n{FIELDS}\r\n"
@@ -73,14 +74,14 @@ impl<'a> Stream<'a> {
         Ok(Stream { out })
     }
 
-    /// Tells one line.
+    /// Sends one line.
     pub fn line(&mut self, value: &serde_json::Value) -> io::Result<()> {
         let line = value.to_string() + "\n";
         write!(self.out, "{:x}\r\n{line}\r\n", line.len())?;
         self.out.flush()
     }
 
-    /// Ends it.
+    /// Ends the response.
     pub fn end(self) -> io::Result<()> {
         self.out.write_all(b"0\r\n\r\n")?;
         self.out.flush()

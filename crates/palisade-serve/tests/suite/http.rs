@@ -1,4 +1,4 @@
-//! The server at the level of bytes: answers, refusals, limits, and that nothing of a run is left.
+//! The server at the level of bytes: answers, refusals, limits, and that a run leaves nothing behind.
 
 use crate::common::{ENDLESS, Running, STORE_BUFFERING, events, question, small, status};
 use palisade_serve::{Config, Load};
@@ -105,7 +105,7 @@ fn steps_are_taken_by_hand() {
     assert_eq!(first["next"].as_array().map(Vec::len), Some(2), "{first}");
     assert_eq!(first["next"][0]["process"], "P");
     assert_eq!(first["next"][0]["effect"], "store x = 1");
-    // P stores and reads, Q stores and reads, both stores reach memory: the run that breaks the program.
+    // P stores and reads, Q stores and reads, then both stores reach memory: the run that breaks the program.
     let mut choices = Vec::new();
     for (process, effect) in [
         ("P", "store x"),
@@ -115,27 +115,27 @@ fn steps_are_taken_by_hand() {
         ("P", "x = 1 to memory"),
         ("Q", "y = 1 to memory"),
     ] {
-        let told = take(&choices);
-        let next = told["next"].as_array().expect("a list");
+        let answer = take(&choices);
+        let next = answer["next"].as_array().expect("a list");
         let fits = |step: &Value| {
-            step["process"] == process && step["effect"].as_str().is_some_and(|told| told.starts_with(effect))
+            step["process"] == process && step["effect"].as_str().is_some_and(|text| text.starts_with(effect))
         };
-        choices.push(next.iter().position(fits).unwrap_or_else(|| panic!("{effect}: {told}")));
+        choices.push(next.iter().position(fits).unwrap_or_else(|| panic!("{effect}: {answer}")));
     }
     let end = take(&choices);
     assert_eq!(end["word"], "unsafe", "{end}");
     assert_eq!(take(&[99])["event"], "error");
     assert_eq!(take(&[0; 3000])["event"], "error");
 
-    // Values that are chosen, and memory that starts with any value, are offered within bounds.
+    // Chosen values, and memory that starts with any value, are offered within bounds.
     let wide = "shared x: 0..1000000 = *;\nprocess P { let r = any(0..1000000); x = r; }";
-    let told = last(&server.ask(&question("step", wide))).clone();
-    assert!(told["next"].as_array().is_some_and(|next| (1..=32).contains(&next.len())), "{told}");
-    assert!(told["starts"].as_array().is_some_and(|starts| starts.len() <= 64));
+    let answer = last(&server.ask(&question("step", wide))).clone();
+    assert!(answer["next"].as_array().is_some_and(|next| (1..=32).contains(&next.len())), "{answer}");
+    assert!(answer["starts"].as_array().is_some_and(|starts| starts.len() <= 64));
 }
 
 #[test]
-fn what_is_no_request_is_refused() {
+fn malformed_requests_are_refused() {
     let server = Running::start(small());
     let address = server.address();
     let json = "Content-Type: application/json";
@@ -176,7 +176,7 @@ fn what_is_no_request_is_refused() {
     ] {
         assert_eq!(status(&server.send(&request)), expected, "{request:?}");
     }
-    // A body that is sent although it is too large does not keep the refusal from arriving.
+    // The refusal arrives even if the client sends a body that is too large.
     let large = server.post("/api/run", &question("check", &"x".repeat(1 << 20)));
     assert_eq!(status(&large), "413");
     for body in [
@@ -197,7 +197,7 @@ fn what_is_no_request_is_refused() {
 }
 
 #[test]
-fn a_run_is_stopped_by_its_name() {
+fn a_run_is_stopped_by_its_token() {
     let server = Running::start(small());
     let mut asked = question("check", ENDLESS);
     asked["engine"] = "explicit".into();
@@ -205,21 +205,22 @@ fn a_run_is_stopped_by_its_name() {
     let mut heard = String::new();
     let mut piece = [0; 4096];
     while !heard.contains("progress") {
-        let read = connection.read(&mut piece).expect("the server tells progress");
+        let read = connection.read(&mut piece).expect("the server reports progress");
         assert!(read > 0, "{heard}");
         heard.push_str(str::from_utf8(&piece[..read]).expect("text"));
     }
-    let started = heard.split("\r\n").find(|line| line.contains("started")).expect("it says when it starts");
+    let started =
+        heard.split("\r\n").find(|line| line.contains("started")).expect("there is a `started` event");
     let started: Value = serde_json::from_str(started.trim_end()).expect("JSON");
     assert_eq!(status(&server.post("/api/stop", &json!("0123"))), "404");
     assert_eq!(status(&server.post("/api/stop", &Value::Null)), "404");
     assert_eq!(status(&server.post("/api/stop", &started["token"])), "200");
-    connection.read_to_string(&mut heard).expect("the answer comes");
+    connection.read_to_string(&mut heard).expect("the answer arrives");
     let found = events(&heard);
     let last = last(&found);
     assert_eq!(last["word"], "unknown", "{last}");
     assert!(last["html"].as_str().is_some_and(|html| html.contains("stopped")), "{last}");
-    assert_eq!(status(&server.post("/api/stop", &started["token"])), "404", "the name is forgotten");
+    assert_eq!(status(&server.post("/api/stop", &started["token"])), "404", "the token is no longer valid");
     server.wait_for(IDLE);
 }
 
@@ -234,7 +235,7 @@ fn runs_end_within_their_time_and_memory() {
     asked["engine"] = "explicit".into();
     let found = server.ask(&asked);
     assert!(last(&found)["html"].as_str().is_some_and(|html| html.contains("out of memory")), "{found:?}");
-    // Large programs in few words.
+    // Short programs that are very large.
     for program in [
         "shared x[1000000000]: 0..1;\nprocess P { x[0] = 1; }",
         "shared x: 0..1;\nprocess P[1000000000] { x = 1; }",
@@ -260,7 +261,7 @@ fn a_closed_connection_leaves_nothing_behind() {
         let connections: Vec<TcpStream> = (0..5).map(|_| server.begin(&question("check", ENDLESS))).collect();
         server.wait_for(Load { connections: 5, running: 2, waiting: 3 });
         if round == 1 {
-            // Gone without a word, or only half gone.
+            // Closed completely, or only for writing.
             connections.iter().for_each(|connection| {
                 let _ = connection.shutdown(Shutdown::Write);
             });
@@ -268,7 +269,7 @@ fn a_closed_connection_leaves_nothing_behind() {
         drop(connections);
         server.wait_for(IDLE);
     }
-    // Those who never finish their request, or send one byte and go.
+    // Clients that never finish their request, or send one byte and leave.
     let mut half = TcpStream::connect(server.address()).expect("the server listens");
     half.write_all(b"POST /api/run HTTP/1.1\r\nHost:").expect("the server reads");
     drop(half);
@@ -287,18 +288,18 @@ fn too_many_wait_or_are_refused() {
     let third = server.post("/api/run", &question("check", STORE_BUFFERING));
     assert_eq!(status(&third), "429");
     assert!(third.contains("Retry-After"));
-    // The first one goes, the second gets its turn.
+    // The first run ends, and the second gets its turn.
     let mut piece = [0; 512];
     let _ = first.read(&mut piece);
     drop(first);
     let mut answer = String::new();
-    second.read_to_string(&mut answer).expect("the answer comes");
+    second.read_to_string(&mut answer).expect("the answer arrives");
     let found = events(&answer);
     assert!(found.iter().any(|event| event["event"] == "waiting"), "{found:?}");
     assert_eq!(last(&found)["word"], "unsafe");
     server.wait_for(IDLE);
 
-    // More connections than there may be.
+    // More connections than allowed.
     let held: Vec<TcpStream> =
         (0..8).map(|_| TcpStream::connect(server.address()).expect("the server listens")).collect();
     server.wait_for(Load { connections: 8, running: 0, waiting: 0 });
@@ -313,20 +314,23 @@ fn idle_and_slow_connections_make_room_for_others() {
     let server = Running::start(small());
     let mut held: Vec<TcpStream> =
         (0..8).map(|_| TcpStream::connect(server.address()).expect("the server listens")).collect();
-    // One of them sends its request a byte at a time.
+    // One of them sends its request one byte at a time.
     held[0].write_all(b"GET / HT").expect("the server reads");
     server.wait_for(Load { connections: 8, running: 0, waiting: 0 });
     let end = std::time::Instant::now() + Duration::from_secs(9);
     while status(&server.get("/")) != "200" {
-        assert!(std::time::Instant::now() < end, "nobody is answered before all have timed out");
+        assert!(
+            std::time::Instant::now() < end,
+            "a request is answered before the idle connections time out"
+        );
     }
     drop(held);
     server.wait_for(IDLE);
 }
 
-/// Whoever does not take the answer holds a connection, and no place.
+/// A client that does not read its answer holds a connection, but no slot.
 #[test]
-fn a_reader_that_does_not_read_holds_no_place() {
+fn a_client_that_does_not_read_holds_no_slot() {
     let server = Running::start(small());
     let lazy = server.begin(&question("check", STORE_BUFFERING));
     server.wait_for(Load { connections: 1, running: 0, waiting: 0 });
@@ -363,7 +367,7 @@ fn many_clients_at_once() {
 }
 
 #[test]
-fn a_server_that_stops_takes_its_runs_with_it() {
+fn a_server_that_stops_ends_its_runs() {
     let server = Running::start(small());
     let mut connection = server.begin(&question("check", ENDLESS));
     server.wait_for(Load { connections: 1, running: 1, waiting: 0 });

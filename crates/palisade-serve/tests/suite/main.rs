@@ -1,4 +1,4 @@
-//! The playground: one program for all tests, linked once.
+//! The playground: one test binary, linked once.
 
 mod common;
 mod http;

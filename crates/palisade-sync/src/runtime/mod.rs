@@ -1,7 +1,9 @@
-//! Runs a closure with its threads under a scheduler: one thread at a time, with a decision before everything that other threads can see.
+//! Runs a closure with its threads under a scheduler: one thread at a time, with a decision before every
+//! operation that other threads can observe.
 //!
-//! Threads are threads of the operating system that hand a token on. A thread announces what it will do, whoever is chosen does its step, and runs on by itself until its
-//! next one. Outside of a run nothing of this happens: [`here`] says where we are.
+//! Threads are threads of the operating system that pass on a token. A thread announces its next step. When
+//! it is chosen, it takes the step and runs on by itself until its next one. Outside of a run nothing of this
+//! happens: [`here`] says whether the current thread belongs to a run.
 
 pub mod schedule;
 pub mod session;
@@ -11,7 +13,7 @@ pub mod strategy;
 
 use palisade_dpor::Footprint;
 use palisade_monitor::Action;
-use session::{Place, Session};
+use session::{CallSite, Session};
 use state::{End, Failure, Pending, State, Wait};
 use std::any::Any;
 use std::cell::RefCell;
@@ -21,54 +23,56 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 use strategy::Strategy;
 
-/// An execution that is going on.
+/// An execution in progress.
 #[derive(Debug)]
 pub struct Run {
     state: Mutex<State>,
-    /// Told whenever a thread of the operating system ends.
+    /// Notified whenever a thread of the operating system ends.
     over: Condvar,
     pub epoch: u64,
 }
 
-/// Where the present thread is.
+/// The current thread's place in a run.
 #[derive(Clone, Debug)]
 pub struct Here {
     pub run: Arc<Run>,
     pub thread: usize,
 }
 
-/// What threads are unwound with when their execution is over.
-struct Over;
+/// The payload with which threads are unwound when their execution is over.
+struct ExecutionOver;
 
 thread_local! {
     static HERE: RefCell<Option<Here>> = const { RefCell::new(None) };
-    /// The message and place of the last panic of this thread.
+    /// The message and place of this thread's last panic.
     static PANIC: RefCell<Option<(String, Option<String>)>> = const { RefCell::new(None) };
 }
 
-/// Where the present thread is, if it belongs to a run.
+/// The current thread's place in its run, if it belongs to one.
 pub fn here() -> Option<Here> {
     HERE.try_with(|here| here.borrow().clone()).ok().flatten()
 }
 
 impl Run {
-    /// The state. A panic while it is locked would be a bug of ours; the state is not worth protecting then.
+    /// The state. A panic while it is locked would be a bug in this crate, and the state would then not be
+    /// worth protecting.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Here {
-    /// The number of the place of a call.
+    /// The number of a call site.
     pub fn instruction(
         &self,
         location: &'static Location<'static>,
         operation: &'static str,
     ) -> palisade_monitor::Instruction {
-        self.run.state().session.instruction(Place::new(location, operation))
+        self.run.state().session.instruction(CallSite::new(location, operation))
     }
 
-    /// Takes a step: says what it is, waits for its turn, and does it. `None` if the execution is over and the thread is being unwound.
+    /// Takes a step: announces it, waits for its turn, and performs it. `None` if the execution is over and
+    /// the thread is being unwound.
     pub fn step<R>(
         &self,
         (location, operation): (&'static Location<'static>, &'static str),
@@ -81,7 +85,7 @@ impl Here {
             drop(state);
             return self.unwind();
         }
-        let instruction = state.session.instruction(Place::new(location, operation));
+        let instruction = state.session.instruction(CallSite::new(location, operation));
         state.announce(self.thread, Pending { footprint, wait, instruction });
         state.decide();
         match self.turn(state) {
@@ -90,7 +94,8 @@ impl Here {
         }
     }
 
-    /// Hands the token on to whoever was chosen and waits until that is this thread. `None` if the execution is over.
+    /// Passes the token to the chosen thread and waits until that is this thread. `None` if the execution is
+    /// over.
     fn turn<'a>(&'a self, mut state: MutexGuard<'a, State>) -> Option<MutexGuard<'a, State>> {
         if state.running != Some(self.thread) {
             wake(&state);
@@ -107,22 +112,22 @@ impl Here {
         }
     }
 
-    /// Unwinds the thread, or lets it go on unwinding.
+    /// Unwinds the thread, or lets it continue to unwind.
     pub fn unwind<R>(&self) -> Option<R> {
-        if std::thread::panicking() { None } else { panic::resume_unwind(Box::new(Over)) }
+        if std::thread::panicking() { None } else { panic::resume_unwind(Box::new(ExecutionOver)) }
     }
 
-    /// What comes with every step besides memory: a note for the monitors between steps.
+    /// Records an event for the monitors between steps.
     pub fn note(&self, location: &'static Location<'static>, operation: &'static str, action: Action) {
         let mut state = self.run.state();
         if state.end.is_none() {
-            let instruction = state.session.instruction(Place::new(location, operation));
+            let instruction = state.session.instruction(CallSite::new(location, operation));
             state.event(self.thread, instruction, action);
         }
     }
 }
 
-/// Wakes whoever is running, or everybody at the end.
+/// Wakes the running thread, or all threads at the end.
 fn wake(state: &State) {
     match state.running {
         Some(next) => state.thread(next).turn.notify_one(),
@@ -130,7 +135,8 @@ fn wake(state: &State) {
     }
 }
 
-/// Runs the code of a thread from its first turn to its end. `Err` with what it panicked with; or nothing if it was unwound since the execution is over.
+/// Runs the code of a thread from its first turn to its end. `Err` contains the payload of its panic, or
+/// nothing if it was unwound because the execution is over.
 pub fn body<T>(here: Here, code: impl FnOnce() -> T) -> Result<T, Option<Box<dyn Any + Send>>> {
     HERE.with(|place| *place.borrow_mut() = Some(here.clone()));
     let began = {
@@ -139,7 +145,7 @@ pub fn body<T>(here: Here, code: impl FnOnce() -> T) -> Result<T, Option<Box<dyn
     };
     let result = if began { panic::catch_unwind(AssertUnwindSafe(code)).map_err(Some) } else { Err(None) };
     let result = match result {
-        Err(Some(payload)) if payload.is::<Over>() => Err(None),
+        Err(Some(payload)) if payload.is::<ExecutionOver>() => Err(None),
         Err(Some(payload)) => {
             let (message, place) =
                 PANIC.with(|panic| panic.borrow_mut().take()).unwrap_or_else(|| (message(&*payload), None));
@@ -154,7 +160,7 @@ pub fn body<T>(here: Here, code: impl FnOnce() -> T) -> Result<T, Option<Box<dyn
         let ended = panic::catch_unwind(AssertUnwindSafe(|| end(&here)));
         debug_assert!(
             ended.is_ok_and(|ended| ended) || here.run.state().end.is_some(),
-            "a thread ends, or the execution has"
+            "the thread ends, or the execution has ended"
         );
     }
     HERE.with(|place| *place.borrow_mut() = None);
@@ -187,14 +193,14 @@ fn message(payload: &(dyn Any + Send)) -> String {
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }
 
-/// What an execution was.
+/// The result of an execution.
 #[derive(Debug)]
-pub struct Ran {
+pub struct Finished {
     pub end: End,
     pub state: State,
 }
 
-/// Panics in threads of a run are kept for the report and not printed.
+/// Panics in threads of a run are stored for the report and not printed.
 fn keep_panics() {
     static KEEP: Once = Once::new();
     KEEP.call_once(|| {
@@ -209,7 +215,7 @@ fn keep_panics() {
     });
 }
 
-/// Runs a closure once. Threads that do nothing for as long as `watch` are given up.
+/// Runs a closure once. A thread that takes no step for as long as `watch` is abandoned.
 pub fn execute(
     code: &Arc<dyn Fn() + Send + Sync>,
     strategy: Strategy,
@@ -217,13 +223,18 @@ pub fn execute(
     records: bool,
     most_steps: usize,
     watch: Duration,
-) -> Ran {
+) -> Finished {
     static EPOCHS: AtomicU64 = AtomicU64::new(1);
     keep_panics();
     let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed);
     let mut state = State::new(strategy, session, records, most_steps);
-    // The first thread has no instruction to begin with; any will do, since it touches nothing.
-    state.session.instruction(Place { file: file!(), line: line!(), column: column!(), operation: "begin" });
+    // The first thread needs an instruction to begin with; any will do, since it touches nothing.
+    state.session.instruction(CallSite {
+        file: file!(),
+        line: line!(),
+        column: column!(),
+        operation: "begin",
+    });
     state.decide();
     let run = Arc::new(Run { state: Mutex::new(state), over: Condvar::new(), epoch });
     let here = Here { run: run.clone(), thread: 0 };
@@ -247,7 +258,7 @@ pub fn execute(
     }
     let empty = State::new(Strategy::random(0), Session::default(), false, 0);
     let mut finished = std::mem::replace(&mut *state, empty);
-    // Should a silent thread come back, it finds that everything is over.
+    // If a silent thread returns, it finds that the execution is over.
     state.end = Some(End::Stopped);
     state.live = usize::MAX / 2;
     state.threads = Vec::new();
@@ -255,5 +266,5 @@ pub fn execute(
     if !silent {
         main.join().expect("the first thread catches panics");
     }
-    Ran { end: finished.end.take().unwrap_or(End::Complete), state: finished }
+    Finished { end: finished.end.take().unwrap_or(End::Complete), state: finished }
 }

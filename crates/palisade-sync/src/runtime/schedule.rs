@@ -1,6 +1,7 @@
-//! Schedules as text: who took the steps, and with which outcome where there was a choice.
+//! Schedules as text: which threads took the steps, and with which outcome where there was a choice.
 //!
-//! `0x3 1 2.1` is three steps of thread 0, one of thread 1, and one of thread 2 with its second outcome. Threads are numbered in the order in which the first schedule of a session started them.
+//! `0x3 1 2.1` means three steps of thread 0, one of thread 1, and one of thread 2 with its second outcome.
+//! Threads are numbered in the order in which the first schedule of a session started them.
 
 use palisade_dpor::Choice;
 use std::fmt::{self, Display, Formatter};
@@ -33,7 +34,8 @@ impl FromStr for Schedule {
     fn from_str(text: &str) -> Result<Schedule, String> {
         let mut choices = Vec::new();
         for word in text.split_whitespace() {
-            let wrong = || format!("`{word}` is not a step of a schedule, such as 1, 1x4 or 1.2");
+            let wrong =
+                || format!("`{word}` is not a step of a schedule; steps are written like 1, 1x4 or 1.2");
             let number = |text: &str| text.parse::<usize>().map_err(|_| wrong());
             let (step, times) = match word.split_once('x') {
                 Some((step, times)) => (step, number(times)?),
@@ -53,7 +55,7 @@ impl FromStr for Schedule {
 }
 
 impl Schedule {
-    /// How often another thread than the one before takes a step.
+    /// How often a step is taken by another thread than the step before.
     pub fn switches(&self) -> usize {
         self.0.windows(2).filter(|pair| pair[0].process != pair[1].process).count()
     }
@@ -66,7 +68,7 @@ mod tests {
     #[test]
     fn text() {
         for text in ["", "0", "0x3 1 2.1", "4.2x7 0"] {
-            let schedule: Schedule = text.parse().expect("it is a schedule");
+            let schedule: Schedule = text.parse().expect("a well-formed schedule");
             assert_eq!(schedule.to_string(), text);
         }
         for wrong in ["a", "1x", "1.", "x3", "1x99999999999"] {

@@ -1,4 +1,4 @@
-//! What stays the same over the executions of a session: names of instructions and numbers of threads.
+//! What stays the same in all executions of a session: the numbers of instructions and threads.
 
 use palisade_monitor::Instruction;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
 use std::panic::Location;
 
-/// An instruction: a place in the source, and what is done there.
+/// A call site: a position in the source, and the operation there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Place {
-    /// The file, as the compiler was told its name.
+pub struct CallSite {
+    /// The file, as the compiler recorded its name.
     pub file: &'static str,
     /// The line, from 1.
     pub line: u32,
@@ -19,46 +19,46 @@ pub struct Place {
     pub operation: &'static str,
 }
 
-impl Place {
-    /// What is done at a place.
-    pub(crate) fn new(location: &'static Location<'static>, operation: &'static str) -> Place {
-        Place { file: location.file(), line: location.line(), column: location.column(), operation }
+impl CallSite {
+    /// The call site of an operation.
+    pub(crate) fn new(location: &'static Location<'static>, operation: &'static str) -> CallSite {
+        CallSite { file: location.file(), line: location.line(), column: location.column(), operation }
     }
 }
 
-impl Display for Place {
+impl Display for CallSite {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)
     }
 }
 
-/// See the header.
+/// Numbers of instructions and threads, and what is known about loops.
 #[derive(Debug, Default)]
 pub struct Session {
-    places: Vec<Place>,
-    by_place: FxHashMap<Place, Instruction>,
+    places: Vec<CallSite>,
+    by_place: FxHashMap<CallSite, Instruction>,
     threads: FxHashMap<(usize, u32), usize>,
-    /// Loops that were seen to go on by themselves.
-    pub no_waits: FxHashSet<Instruction>,
-    /// Loops that were taken as waits.
+    /// Loops that turned out to end by themselves.
+    pub not_waits: FxHashSet<Instruction>,
+    /// Loops treated as waits.
     pub waits: BTreeSet<Instruction>,
 }
 
 impl Session {
     /// The number of an instruction.
-    pub fn instruction(&mut self, place: Place) -> Instruction {
+    pub fn instruction(&mut self, place: CallSite) -> Instruction {
         *self.by_place.entry(place).or_insert_with(|| {
             self.places.push(place);
             Instruction(self.places.len() as u32 - 1)
         })
     }
 
-    /// Where an instruction is.
-    pub fn place(&self, instruction: Instruction) -> Place {
+    /// The call site of an instruction.
+    pub fn place(&self, instruction: Instruction) -> CallSite {
         self.places[instruction.0 as usize]
     }
 
-    /// The number of the thread that another starts, as which of its children.
+    /// The number of a thread, by its parent and its index among the parent's children.
     pub fn thread(&mut self, parent: usize, child: u32) -> usize {
         let next = self.threads.len() + 1;
         *self.threads.entry((parent, child)).or_insert(next)

@@ -1,48 +1,56 @@
-//! Loops that wait: a thread that goes round and round, looks at memory, and finds the same every time.
+//! Waiting loops: a thread that loops, reads memory, and finds the same every time.
 //!
-//! *Problem.* A schedule that lets such a thread go on while nobody else moves never ends, and to an exhaustive search every further round is a new execution.
+//! *Problem.* A schedule that keeps running such a thread while no other thread moves never ends. For an
+//! exhaustive search, every further iteration is a new execution.
 //!
-//! *How.* A thread's *looks* since it last changed anything are remembered: by which instruction, where, and what was there. If the last round of looks is the same as the rounds before, the thread is
-//! taken to wait for a change of what it looked at. A round that contains a [spin hint](crate::hint::spin_loop) counts after two rounds, others after three.
+//! *How.* A thread's *looks* since its last change are recorded: the instruction, the address, and the value
+//! seen. If the last round of looks is the same as the rounds before, the thread is treated as waiting for a
+//! change of what it looked at. A round that contains a [spin hint](crate::hint::spin_loop) counts after two
+//! equal rounds, others after three.
 //!
-//! *What is assumed.* That the thread has no counter of its own that would lead it out of the loop. This cannot be seen from outside. Loops that were taken as waits are told with the result. If in some
-//! execution nobody else can go on, the thread is made to go on; should it leave its loop, the loop is not taken as a wait again.
+//! *Assumption.* The thread has no local counter that would lead it out of the loop. This cannot be seen from
+//! outside. The result lists the loops that were treated as waits. If no other thread can continue in some
+//! execution, the waiting thread has to continue. If it then leaves its loop, the loop is no longer treated
+//! as a wait.
 //!
-//! *Why searches lose nothing.* In a search the thread ends behind the round. An execution in which it goes on has the same states without the round, and the search has that one too: what the round read races with what
-//! others write. Nor do the monitors lose anything. Suppose that an execution shows a violation in which the round counts: store *e* happens before the round, the round before another thread's store to what it
-//! looked at, and that before `prev`. If what the thread does behind its loop also happens before `prev`, so does *e* without the round. If not, it can be left out, and what remains is a beginning of the execution that ends
-//! with the round.
+//! *Why searches lose nothing.* In a search the thread ends after the round. An execution in which it
+//! continues has the same states without the round, and the search covers that one too: the reads of the
+//! round race with the writes of others. The monitors do not lose anything either. Suppose that an execution
+//! shows a violation in which the round counts: a store *e* happens before the round, the round before
+//! another thread's store to what it looked at, and that store before `prev`. If what the thread does after
+//! its loop also happens before `prev`, so does *e* without the round. If not, it can be left out, and the
+//! rest is a prefix of the execution that ends with the round.
 
 use palisade_monitor::Instruction;
 use std::collections::VecDeque;
 
 /// The longest round, in looks.
 const LONGEST: usize = 48;
-/// Rounds that have to be the same, with and without a hint.
+/// The number of equal rounds required, with and without a hint.
 const ROUNDS_HINTED: usize = 2;
 const ROUNDS: usize = 3;
 
-/// A thread looks at something.
+/// A look of a thread at memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Look {
     pub instruction: Instruction,
-    /// Where and what; nothing for a hint.
+    /// The address and the value; `None` for a hint.
     pub seen: Option<(u64, u64)>,
 }
 
-/// The looks of a thread since it last changed anything.
+/// The looks of a thread since its last change.
 #[derive(Clone, Debug, Default)]
 pub struct Looks {
     looks: VecDeque<Look>,
 }
 
 impl Looks {
-    /// The thread has changed something, or has done something else than look.
+    /// The thread has changed something, or has done anything other than look.
     pub fn forget(&mut self) {
         self.looks.clear();
     }
 
-    /// The thread looks. If that ends a round as before, the round.
+    /// Adds a look. If it completes a round that is the same as before, returns the round.
     pub fn look(&mut self, look: Look) -> Option<Vec<Look>> {
         if self.looks.len() == LONGEST * ROUNDS {
             self.looks.pop_front();
@@ -51,7 +59,7 @@ impl Looks {
         (1..=LONGEST.min(self.looks.len() / ROUNDS_HINTED)).find_map(|length| self.round(length))
     }
 
-    /// The last round of a length, if it is the same as those before.
+    /// The last round of a given length, if it is the same as those before.
     fn round(&self, length: usize) -> Option<Vec<Look>> {
         let looks = &self.looks;
         let end = looks.len();
@@ -72,7 +80,8 @@ impl Looks {
 mod tests {
     use super::*;
 
-    /// Feeds looks as letters: `a` to `y` are instructions that see 0, in upper case 1; `.` is a hint. The answer is the first round found and after how many looks.
+    /// Feeds looks as letters: `a` to `y` are instructions that see 0, in upper case 1; `.` is a hint. The
+    /// result is the first round found and the number of looks before it.
     fn check(looks: &str, expected: Option<(usize, usize)>) {
         let mut seen = Looks::default();
         let mut found = None;

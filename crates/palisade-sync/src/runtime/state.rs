@@ -1,10 +1,12 @@
-//! An execution: which threads there are, what each will do next, and who may.
+//! An execution: its threads, what each will do next, and which of them may.
 //!
-//! *Invariants.* (1) One thread runs at a time: the one in `running`. (2) Every other thread has said what it will do, and waits for its turn. (3) A decision comes before every
-//! step that touches what other threads can touch.
+//! *Invariants*
+//! 1. One thread runs at a time: the one in `running`.
+//! 2. Every other thread has announced its next step and waits for its turn.
+//! 3. There is a decision before every step that touches what other threads can touch.
 
 use super::schedule::Schedule;
-use super::session::{Place, Session};
+use super::session::{CallSite, Session};
 use super::spin::{Look, Looks};
 use super::strategy::{Candidate, Strategy};
 use palisade_dpor::{Choice, Footprint, Mode, Recording, Touch};
@@ -12,10 +14,10 @@ use palisade_monitor::{Action, Event, Instruction, Process};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Condvar};
 
-/// How often threads that wait in loops are let go on when nobody else can.
-const PATIENCE: u32 = 2000;
+/// How often threads in waiting loops may continue when no other thread can.
+const MAX_IDLE_STEPS: u32 = 2000;
 
-/// What a thread is about to do.
+/// What a thread will do next.
 #[derive(Clone, Debug)]
 pub struct Pending {
     pub footprint: Footprint,
@@ -28,17 +30,17 @@ pub struct Pending {
 pub enum Wait {
     /// Nothing.
     No,
-    /// A mutex to be free, or a lock that nobody has.
+    /// A mutex to be free, or a lock that no thread holds.
     Free(u64),
-    /// A lock that nobody has for writing.
+    /// A lock that no thread holds for writing.
     Readable(u64),
     /// To be notified, and the mutex to be free.
     Notified { condvar: u64, mutex: u64 },
     /// The end of a thread.
     End(usize),
-    /// Its own token to be there.
+    /// Its own token to be available.
     Token(u64),
-    /// Somebody else to be done with the first call.
+    /// Another thread to finish the first call.
     Called(u64),
     /// A barrier to open.
     Generation(u64, u64),
@@ -48,24 +50,24 @@ pub enum Wait {
     Room(u64),
 }
 
-/// Things that threads meet at, by address.
+/// Synchronisation objects, by address.
 #[derive(Clone, Debug)]
 pub enum Object {
-    /// A mutex or a read-write lock: how many have it for reading, and whether somebody has it for writing.
+    /// A mutex or a read-write lock: the number of readers, and whether there is a writer.
     Lock { readers: usize, writer: bool },
-    /// Who waits, and whether they were notified.
+    /// The waiting threads, and whether they were notified.
     Condvar { waiters: Vec<(usize, bool)> },
-    /// Whether the token is there.
+    /// Whether the token is available.
     Token(bool),
-    /// Nobody has called, somebody does, somebody did.
+    /// The first call has not begun, is in progress, or is done.
     Once(Progress),
-    /// How many have come, and how often it opened.
+    /// How many threads have arrived, and how often it has opened.
     Barrier { come: usize, generation: u64 },
-    /// Messages, senders, whether there is a receiver, and the most messages.
+    /// Messages, senders, whether there is a receiver, and the maximum number of messages.
     Channel { messages: usize, senders: usize, receiver: bool, most: usize },
 }
 
-/// How far a first call is.
+/// The progress of a first call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     Before,
@@ -85,7 +87,7 @@ pub struct Thread {
     children: u32,
     objects: u64,
     looks: Looks,
-    /// The round in which it waits, if it does.
+    /// The round of its waiting loop, if it is in one.
     round: Option<Vec<Look>>,
     pub turn: Arc<Condvar>,
 }
@@ -93,59 +95,61 @@ pub struct Thread {
 /// How an execution ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum End {
-    /// All threads did.
+    /// All threads have ended.
     Complete,
-    /// After the most steps.
+    /// At the limit on steps.
     Cut,
-    /// Threads wait in loops, but what they looked at has changed since: other executions show what comes.
+    /// Threads are in waiting loops, but what they looked at has changed since. Other executions show what
+    /// follows.
     Waited,
-    /// A loop that was taken for a wait was not one.
-    NoWait,
-    /// Whoever chooses wanted no more.
+    /// A loop that was treated as a wait turned out not to be one.
+    NotAWait,
+    /// The strategy requested no more steps.
     Stopped,
-    /// Something is wrong.
+    /// With a failure.
     Failed(Failure),
 }
 
-/// What went wrong in an execution, whatever the memory model.
+/// A failure in an execution, independent of the memory model.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// A thread panicked: its name, the message, and where.
+    /// A thread panicked.
     Panic {
         /// The thread.
         thread: String,
-        /// What it said.
+        /// The message.
         message: String,
-        /// Where, if known.
+        /// The position in the source, if known.
         place: Option<String>,
     },
-    /// No thread can go on: who waits for what.
-    Deadlock(Vec<(String, Place)>),
-    /// Threads go round in loops for ever: who looks where.
-    Spin(Vec<(String, Place)>),
-    /// The test is over and threads of it wait for ever.
-    Leak(Vec<(String, Place)>),
-    /// A thread runs and does nothing that can be seen.
+    /// No thread can continue: each waiting thread with its call site.
+    Deadlock(Vec<(String, CallSite)>),
+    /// Threads loop forever: each with the call site of its loop.
+    Spin(Vec<(String, CallSite)>),
+    /// The test has ended, but threads of it wait forever.
+    Leak(Vec<(String, CallSite)>),
+    /// A thread runs without any operation of this crate.
     Silent(String),
-    /// So many steps were not enough.
+    /// The execution exceeded this many steps.
     Long(usize),
 }
 
-/// See the header.
+/// The state of an execution.
 #[derive(Debug)]
 pub struct State {
     pub threads: Vec<Option<Thread>>,
     pub objects: FxHashMap<u64, Object>,
-    /// What is where, as far as it was seen.
+    /// The content of memory, as far as it was seen.
     memory: FxHashMap<u64, u64>,
     pub running: Option<usize>,
-    /// Absent only while it decides.
+    /// Absent only during a decision.
     strategy: Option<Strategy>,
-    /// For searches: loops that wait end their thread.
+    /// For searches: a waiting loop ends its thread.
     pub recording: Option<Recording>,
-    /// Whether nobody else can go on and threads in loops are tried.
+    /// Whether no other thread can continue, so that threads in waiting loops are tried.
     probation: bool,
-    /// Whether the present step is one of a thread that waits in a loop, taken because nobody else can go on. Such threads take turns, so that schedules need not tell.
+    /// Whether the current step is one of a thread in a waiting loop, taken because no other thread can
+    /// continue. Such threads take turns, so schedules need not list these steps.
     idling: bool,
     idle: u32,
     pub schedule: Schedule,
@@ -160,7 +164,7 @@ pub struct State {
 }
 
 impl State {
-    /// Before the first step. The only thread is the first one.
+    /// The state before the first step, with only the first thread.
     pub fn new(strategy: Strategy, session: Session, records: bool, most_steps: usize) -> State {
         let mut state = State {
             threads: Vec::new(),
@@ -209,7 +213,7 @@ impl State {
         }
     }
 
-    /// A thread starts another: the number of the new one.
+    /// A thread starts another. Returns the number of the new one.
     pub fn start(&mut self, parent: usize, name: Option<String>, instruction: Instruction) -> usize {
         let me = self.thread_mut(parent);
         me.children += 1;
@@ -229,30 +233,31 @@ impl State {
         self.threads[number].as_mut().expect("the thread exists")
     }
 
-    /// The address of a new object of a thread. It is the same in all executions in which the thread has done the same.
+    /// The address of a new object of a thread. It is the same in all executions in which the thread has done
+    /// the same before.
     pub fn new_address(&mut self, thread: usize) -> u64 {
         let me = self.thread_mut(thread);
         me.objects += 1;
         (thread as u64 + 1) << 40 | me.objects << 7
     }
 
-    /// Where the end of a thread is noted.
+    /// The address that stands for the end of a thread.
     pub fn end_address(thread: usize) -> u64 {
         (thread as u64 + 1) << 40 | 1 << 39
     }
 
-    /// Where the token of a thread is.
+    /// The address of a thread's token.
     pub fn token_address(thread: usize) -> u64 {
         State::end_address(thread) + 64
     }
 
-    /// Notes an event for the monitors.
+    /// Records an event for the monitors.
     pub fn event(&mut self, thread: usize, instruction: Instruction, action: Action) {
         self.thread_mut(thread).last = Some(instruction);
         self.events.push(Event { process: Process(thread as u32), instruction, action });
     }
 
-    /// A thread says what it will do next.
+    /// A thread announces its next step.
     pub fn announce(&mut self, thread: usize, pending: Pending) {
         let waits_in_loop = self.recording.is_some() && self.thread(thread).round.is_some();
         if let Some(recording) = self.recording.as_mut().filter(|_| !waits_in_loop) {
@@ -294,7 +299,7 @@ impl State {
         }
     }
 
-    /// How many outcomes the next step of a thread has: whom a notification reaches.
+    /// How many outcomes the next step of a thread has: the threads that a notification can reach.
     fn outcomes(&self, pending: &Pending) -> usize {
         let [touch] = pending.footprint.touches.as_slice() else { return 1 };
         let notifies_one = self.session.place(pending.instruction).operation == "notify_one";
@@ -306,7 +311,7 @@ impl State {
         }
     }
 
-    /// Decides who is next. Afterwards somebody is running, or the execution has ended.
+    /// Decides which thread is next. Afterwards a thread is running, or the execution has ended.
     pub fn decide(&mut self) {
         self.running = None;
         if self.end.is_some() {
@@ -346,8 +351,8 @@ impl State {
                 self.probation = true;
             }
             self.idle += 1;
-            if self.idle > PATIENCE {
-                let failure = Failure::Spin(self.told(|thread| thread.round.is_some()));
+            if self.idle > MAX_IDLE_STEPS {
+                let failure = Failure::Spin(self.call_sites(|thread| thread.round.is_some()));
                 return self.finish(End::Failed(failure));
             }
             candidates = in_loops;
@@ -356,11 +361,12 @@ impl State {
         if self.schedule.0.len() >= self.most_steps {
             return self.finish(End::Cut);
         }
-        let mut strategy = self.strategy.take().expect("the strategy is here between decisions");
+        let mut strategy = self.strategy.take().expect("the strategy is present between decisions");
         let listed: Vec<Candidate<'_>> = candidates
             .iter()
             .map(|&thread| {
-                let pending = self.thread(thread).pending.as_ref().expect("it has said what it will do");
+                let pending =
+                    self.thread(thread).pending.as_ref().expect("the thread has announced its next step");
                 Candidate { thread, outcomes: self.outcomes(pending), footprint: &pending.footprint }
             })
             .collect();
@@ -382,9 +388,10 @@ impl State {
         }
     }
 
-    /// A thread is the next.
+    /// Makes a thread the next one.
     fn take(&mut self, choice: Choice, outcomes: usize) {
-        let pending = self.thread_mut(choice.process).pending.take().expect("it has said what it will do");
+        let pending =
+            self.thread_mut(choice.process).pending.take().expect("the thread has announced its next step");
         if let Some(recording) = self.recording.as_mut().filter(|_| !self.idling) {
             let open =
                 pending.footprint.touches.iter().find_map(|touch| match self.objects.get(&touch.address) {
@@ -407,12 +414,12 @@ impl State {
         self.running = Some(choice.process);
     }
 
-    /// The outcome that was chosen for the step that is being taken.
+    /// The outcome chosen for the current step.
     pub fn outcome(&self) -> usize {
         if self.idling { 0 } else { self.schedule.0.last().map_or(0, |choice| choice.outcome) }
     }
 
-    /// The execution is over.
+    /// Ends the execution.
     pub fn finish(&mut self, end: End) {
         if self.end.is_none() {
             self.end = Some(end);
@@ -421,20 +428,21 @@ impl State {
     }
 
     fn deadlock(&self) -> End {
-        let waiting = self.told(|thread| thread.pending.is_some() && !thread.ended);
+        let waiting = self.call_sites(|thread| thread.pending.is_some() && !thread.ended);
         let over = self.thread(0).ended;
         End::Failed(if over { Failure::Leak(waiting) } else { Failure::Deadlock(waiting) })
     }
 
-    /// The schedule, with threads numbered in the order in which this execution started them: the same whatever ran before.
-    pub fn told_schedule(&self) -> Schedule {
+    /// The schedule, with threads numbered in the order in which this execution started them. It does not
+    /// depend on earlier executions.
+    pub fn reported_schedule(&self) -> Schedule {
         let number = |thread| self.order.iter().position(|&started| started == thread).unwrap_or(thread);
         let choice = |choice: &Choice| Choice { process: number(choice.process), outcome: choice.outcome };
         Schedule(self.schedule.0.iter().map(choice).collect())
     }
 
-    /// Names of threads and what they are about to do.
-    fn told(&self, which: impl Fn(&Thread) -> bool) -> Vec<(String, Place)> {
+    /// Names of threads, and the call sites of their next steps.
+    fn call_sites(&self, which: impl Fn(&Thread) -> bool) -> Vec<(String, CallSite)> {
         let threads = self.threads.iter().enumerate();
         let threads = threads.filter_map(|(number, thread)| Some((number, thread.as_ref()?)));
         threads
@@ -445,7 +453,7 @@ impl State {
             .collect()
     }
 
-    /// What a thread is called in reports.
+    /// A thread's name in reports.
     pub fn name(&self, number: usize) -> String {
         let thread = self.threads.get(number).and_then(Option::as_ref);
         match thread.map(|thread| (&thread.name, thread.started)) {
@@ -457,14 +465,14 @@ impl State {
         }
     }
 
-    /// Whether what a thread looked at in its round is still there.
+    /// Whether memory still holds what a thread saw in its round.
     fn round_stands(&self, thread: usize) -> bool {
         let round = self.thread(thread).round.as_deref().unwrap_or_default();
         let mut seen = round.iter().filter_map(|look| look.seen);
         seen.all(|(address, value)| self.memory.get(&address).is_none_or(|now| *now == value))
     }
 
-    /// A thread has looked at memory, or given a hint that it waits.
+    /// A thread has read memory, or given a hint that it waits.
     pub fn look(&mut self, thread: usize, instruction: Instruction, seen: Option<(u64, u64)>) {
         if let Some((address, value)) = seen {
             self.memory.insert(address, value);
@@ -477,12 +485,12 @@ impl State {
                 return;
             }
             if probation {
-                return self.no_wait(thread);
+                return self.not_a_wait(thread);
             }
             me.round = None;
         }
         let Some(round) = me.looks.look(look) else { return };
-        if round.iter().any(|look| self.session.no_waits.contains(&look.instruction)) {
+        if round.iter().any(|look| self.session.not_waits.contains(&look.instruction)) {
             return;
         }
         let looked = round.iter().filter(|look| look.seen.is_some()).map(|look| look.instruction);
@@ -493,29 +501,30 @@ impl State {
         }
     }
 
-    /// A thread has done something else than look.
+    /// A thread has done something other than look.
     pub fn progress(&mut self, thread: usize) {
         self.idle = 0;
         if self.probation {
-            return self.no_wait(thread);
+            return self.not_a_wait(thread);
         }
         let me = self.thread_mut(thread);
         me.looks.forget();
         me.round = None;
     }
 
-    /// A thread has left a loop that was taken for a wait, although nobody had changed anything.
-    fn no_wait(&mut self, thread: usize) {
+    /// A thread has left a loop that was treated as a wait, although no other thread had changed anything.
+    fn not_a_wait(&mut self, thread: usize) {
         let round = self.thread_mut(thread).round.take().unwrap_or_default();
         let instructions = round.iter().filter(|look| look.seen.is_some()).map(|look| look.instruction);
         for instruction in instructions {
-            self.session.no_waits.insert(instruction);
+            self.session.not_waits.insert(instruction);
             self.session.waits.remove(&instruction);
         }
-        self.finish(End::NoWait);
+        self.finish(End::NotAWait);
     }
 
-    /// A thread has written a value: those that wait for a change there go on, unless a search has ended them.
+    /// A thread has written a value. Threads that wait for a change there continue, unless a search has ended
+    /// them.
     pub fn wrote(&mut self, thread: usize, address: u64, value: u64) {
         self.progress(thread);
         self.memory.insert(address, value);
@@ -533,7 +542,7 @@ impl State {
     }
 }
 
-/// A footprint of several places.
+/// A footprint of several ranges.
 pub fn touching(touches: &[(u64, u64, Mode)], waits: bool) -> Footprint {
     let touch = |&(address, size, mode): &(u64, u64, Mode)| Touch { address, size, mode };
     Footprint { touches: touches.iter().map(touch).collect(), everything: false, waits }

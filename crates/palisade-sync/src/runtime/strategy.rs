@@ -1,7 +1,8 @@
-//! Who is next.
+//! Which thread is next.
 //!
-//! *Source* of PCT: Burckhardt, Kothari, Musuvathi and Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010: the thread with the highest priority goes on;
-//! priorities are random, and at `depth - 1` random steps the one that is running falls behind all others.
+//! *Source* of PCT: Burckhardt, Kothari, Musuvathi and Nagarakatte, "A randomized scheduler with
+//! probabilistic guarantees of finding bugs", ASPLOS 2010. The thread with the highest priority runs.
+//! Priorities are random, and at `depth - 1` random steps the running thread gets the lowest one.
 
 use palisade_dpor::{Choice, Footprint, Sleeper};
 use rustc_hash::FxHashMap;
@@ -11,7 +12,7 @@ use rustc_hash::FxHashMap;
 pub struct Random(u64);
 
 impl Random {
-    /// From a seed, which may be any number.
+    /// A generator from a seed, which may be any number.
     pub fn new(seed: u64) -> Random {
         // Neighbouring seeds must not give similar numbers (splitmix64).
         let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -28,28 +29,28 @@ impl Random {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    /// A number below another, which is not 0.
+    /// A number below `n`, which is not 0.
     pub fn below(&mut self, n: usize) -> usize {
         (((self.next() >> 32) * n as u64) >> 32) as usize
     }
 }
 
-/// A thread that could be next.
+/// A thread that can be next.
 pub struct Candidate<'a> {
     pub thread: usize,
-    /// How many outcomes its step has.
+    /// The number of outcomes of its step.
     pub outcomes: usize,
     pub footprint: &'a Footprint,
 }
 
-/// What decides.
+/// How decisions are made.
 #[derive(Clone, Debug)]
 pub enum Strategy {
     /// Each thread with the same probability.
     Random(Random),
-    /// By priorities.
+    /// By priority.
     Pct(Pct),
-    /// What a search asks for.
+    /// As a search requests.
     Follow(Follow),
 }
 
@@ -58,16 +59,16 @@ pub enum Strategy {
 pub struct Pct {
     random: Random,
     priorities: FxHashMap<usize, u64>,
-    /// Steps at which the running thread falls behind.
+    /// The steps at which the running thread gets the lowest priority.
     changes: Vec<usize>,
 }
 
-/// First given choices, then on with the thread of the last step, as far as it is not asleep.
+/// First the given choices, then on with the thread of the last step, if it is not asleep.
 #[derive(Clone, Debug)]
 pub struct Follow {
     pub choices: Vec<Choice>,
     pub asleep: Vec<Sleeper>,
-    /// Whether choices that are not possible are left out; or else the execution ends there.
+    /// Whether choices that are not possible are skipped; otherwise the execution ends there.
     pub lenient: bool,
     at: usize,
 }
@@ -83,14 +84,14 @@ impl Strategy {
         Strategy::Random(Random::new(seed))
     }
 
-    /// Priorities, for executions of about so many steps.
+    /// Priorities, for executions of about this many steps.
     pub fn pct(seed: u64, depth: usize, steps: usize) -> Strategy {
         let mut random = Random::new(seed);
         let changes = (1..depth).map(|_| 1 + random.below(steps.max(1))).collect();
         Strategy::Pct(Pct { random, priorities: FxHashMap::default(), changes })
     }
 
-    /// The next step, number `step`, after one of thread `last`. `None` if the execution should end here.
+    /// The next step, with index `step`, after one of thread `last`. `None` if the execution should end here.
     pub fn choose(
         &mut self,
         candidates: &[Candidate<'_>],
@@ -118,7 +119,7 @@ impl Pct {
             self.priorities.insert(last, at as u64);
         }
         let first = candidates.iter().max_by_key(|candidate| self.priorities[&candidate.thread]);
-        let chosen = first.expect("there is somebody to choose");
+        let chosen = first.expect("there is a candidate");
         Choice { process: chosen.thread, outcome: self.random.below(chosen.outcomes) }
     }
 }

@@ -1,6 +1,7 @@
-//! As [`std::sync::atomic`]: atomics whose every operation is a step of its own in a run.
+//! Like [`std::sync::atomic`]: atomics whose every operation is a separate step in a run.
 //!
-//! Which events an operation is for the monitors, by its memory order, says [`palisade_monitor::actions`]. The run itself is sequentially consistent. A weak compare-and-swap fails only if the values differ.
+//! [`palisade_monitor::actions`] defines the events of an operation for the monitors, by its memory order.
+//! The run itself is sequentially consistent. A weak compare-and-swap fails only if the values differ.
 
 use crate::object::Object;
 use crate::runtime::{Here, here};
@@ -11,7 +12,7 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicU64 as Epoch, Ordering as Real};
 pub use std::sync::atomic::{Ordering, compiler_fence};
 
-/// As [`std::sync::atomic::fence`].
+/// Like [`std::sync::atomic::fence`].
 #[track_caller]
 pub fn fence(order: Ordering) {
     if let Some(here) = here() {
@@ -22,8 +23,8 @@ pub fn fence(order: Ordering) {
     std::sync::atomic::fence(order);
 }
 
-/// What an operation did.
-enum Did {
+/// The effect of an operation.
+enum Effect {
     Loaded(u64),
     Stored(u64),
     Modified { before: u64, after: u64 },
@@ -37,29 +38,29 @@ fn access<R>(
     bytes: Bytes,
     mode: Mode,
     orders: [Ordering; 2],
-    perform: impl Fn() -> (R, Did),
+    perform: impl Fn() -> (R, Effect),
 ) -> R {
     let footprint = Footprint::one(bytes.address, u64::from(bytes.size), mode);
     let done =
         here.step((location, operation), footprint, crate::runtime::state::Wait::No, |state, instruction| {
-            let (result, did) = perform();
-            let (operation, order) = match did {
-                Did::Loaded(_) => (Operation::Load(bytes), orders[0]),
-                Did::Stored(_) => (Operation::Store(bytes), orders[0]),
-                Did::Modified { .. } => (Operation::Modify(bytes), orders[0]),
-                Did::Failed(_) => (Operation::Fail(bytes), orders[1]),
+            let (result, effect) = perform();
+            let (operation, order) = match effect {
+                Effect::Loaded(_) => (Operation::Load(bytes), orders[0]),
+                Effect::Stored(_) => (Operation::Store(bytes), orders[0]),
+                Effect::Modified { .. } => (Operation::Modify(bytes), orders[0]),
+                Effect::Failed(_) => (Operation::Fail(bytes), orders[1]),
             };
             for action in actions(operation, order) {
                 state.event(here.thread, instruction, action);
             }
-            match did {
-                Did::Loaded(value) | Did::Failed(value) => {
+            match effect {
+                Effect::Loaded(value) | Effect::Failed(value) => {
                     state.look(here.thread, instruction, Some((bytes.address, value)));
                 }
-                Did::Modified { before, after } if before == after => {
+                Effect::Modified { before, after } if before == after => {
                     state.look(here.thread, instruction, Some((bytes.address, after)));
                 }
-                Did::Stored(value) | Did::Modified { after: value, .. } => {
+                Effect::Stored(value) | Effect::Modified { after: value, .. } => {
                     state.wrote(here.thread, bytes.address, value);
                 }
             }
@@ -68,7 +69,8 @@ fn access<R>(
     done.unwrap_or_else(|| perform().0)
 }
 
-/// Loads must not be `Release` or `AcqRel`, stores not `Acquire` or `AcqRel`; the standard library panics, and so do we, before the step.
+/// Loads must not be `Release` or `AcqRel`, stores not `Acquire` or `AcqRel`. Like the standard library,
+/// these functions panic, and they do so before the step.
 #[track_caller]
 fn check_load(order: Ordering) {
     assert!(
@@ -87,27 +89,28 @@ fn check_store(order: Ordering) {
 
 macro_rules! atomic {
     ($name:ident $(<$generic:ident>)?, $std:path, $value:ty, $bits:expr) => {
-        #[doc = concat!("As [`std::sync::atomic::", stringify!($name), "`].")]
+        #[doc = concat!("Like [`std::sync::atomic::", stringify!($name), "`].")]
         pub struct $name $(<$generic>)? {
             inner: $std,
             object: Object,
-            /// What it was made with, and the last execution that a static was used in.
+            /// The initial value, and the last execution in which a static was used.
             initial: $value,
             epoch: Epoch,
         }
 
         impl $(<$generic>)? $name $(<$generic>)? {
-            /// A new atomic. For statics there is [`const_new`](Self::const_new).
+            /// A new atomic. For statics, use [`const_new`](Self::const_new).
             pub fn new(value: $value) -> Self {
                 Self { inner: <$std>::new(value), object: Object::new(), initial: value, epoch: Epoch::new(0) }
             }
 
-            /// A new atomic for a constant or a static. It has this value again at the start of every execution.
+            /// A new atomic for a constant or a static. It is reset to this value at the start of every
+            /// execution.
             pub const fn const_new(value: $value) -> Self {
                 Self { inner: <$std>::new(value), object: Object::fixed(), initial: value, epoch: Epoch::new(0) }
             }
 
-            /// The value, of which nobody else knows.
+            /// The value, to which the caller has exclusive access.
             pub fn get_mut(&mut self) -> &mut $value {
                 self.inner.get_mut()
             }
@@ -124,10 +127,10 @@ macro_rules! atomic {
                     self.inner.store(self.initial, Real::SeqCst);
                 }
                 let size = std::mem::size_of::<$value>() as u32;
-                Bytes::new(address, size).expect("atomics are small and far from the end")
+                Bytes::new(address, size).expect("atomics are small and far below the maximum address")
             }
 
-            /// Loads.
+            /// Loads the value.
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
                 let Some(here) = here() else { return self.inner.load(order) };
@@ -135,11 +138,11 @@ macro_rules! atomic {
                 let bytes = self.bytes(&here);
                 access(&here, (Location::caller(), "load"), bytes, Mode::Read, [order; 2], || {
                     let value = self.inner.load(Real::SeqCst);
-                    (value, Did::Loaded($bits(value)))
+                    (value, Effect::Loaded($bits(value)))
                 })
             }
 
-            /// Stores.
+            /// Stores a value.
             #[track_caller]
             pub fn store(&self, value: $value, order: Ordering) {
                 let Some(here) = here() else { return self.inner.store(value, order) };
@@ -147,11 +150,11 @@ macro_rules! atomic {
                 let bytes = self.bytes(&here);
                 access(&here, (Location::caller(), "store"), bytes, Mode::Write, [order; 2], || {
                     self.inner.store(value, Real::SeqCst);
-                    ((), Did::Stored($bits(value)))
+                    ((), Effect::Stored($bits(value)))
                 })
             }
 
-            /// Stores and tells what was there.
+            /// Stores a value and returns the previous one.
             #[track_caller]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 let Some(here) = here() else { return self.inner.swap(value, order) };
@@ -169,11 +172,11 @@ macro_rules! atomic {
                 let bytes = self.bytes(here);
                 access(here, place, bytes, Mode::Write, [order; 2], || {
                     let (before, after) = perform(&self.inner);
-                    (before, Did::Modified { before: $bits(before), after: $bits(after) })
+                    (before, Effect::Modified { before: $bits(before), after: $bits(after) })
                 })
             }
 
-            /// Stores if the present value is a certain one.
+            /// Stores a value if the current one is as expected.
             #[track_caller]
             pub fn compare_exchange(
                 &self,
@@ -190,15 +193,15 @@ macro_rules! atomic {
                 let place = (Location::caller(), "compare_exchange");
                 access(&here, place, bytes, Mode::Write, [success, failure], || {
                     let result = self.inner.compare_exchange(current, new, Real::SeqCst, Real::SeqCst);
-                    let did = match result {
-                        Ok(before) => Did::Modified { before: $bits(before), after: $bits(new) },
-                        Err(value) => Did::Failed($bits(value)),
+                    let effect = match result {
+                        Ok(before) => Effect::Modified { before: $bits(before), after: $bits(new) },
+                        Err(value) => Effect::Failed($bits(value)),
                     };
-                    (result, did)
+                    (result, effect)
                 })
             }
 
-            /// As [`compare_exchange`](Self::compare_exchange).
+            /// Like [`compare_exchange`](Self::compare_exchange).
             #[track_caller]
             pub fn compare_exchange_weak(
                 &self,
@@ -210,7 +213,7 @@ macro_rules! atomic {
                 self.compare_exchange(current, new, success, failure)
             }
 
-            /// Loads, and compares and swaps until that succeeds or there is nothing to be stored.
+            /// Loads, then compares and swaps until that succeeds or there is nothing to store.
             #[track_caller]
             pub fn fetch_update(
                 &self,
@@ -310,7 +313,7 @@ impl AtomicBool {
         fetch_xor => |before, by| before ^ by;
     }
 
-    /// Turns the value round and tells what it was.
+    /// Negates the value and returns the previous one.
     #[track_caller]
     pub fn fetch_not(&self, order: Ordering) -> bool {
         self.fetch_xor(true, order)

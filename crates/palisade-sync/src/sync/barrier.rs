@@ -1,4 +1,4 @@
-//! As [`std::sync::Barrier`].
+//! Like [`std::sync::Barrier`].
 
 use super::meet;
 use crate::object::Object;
@@ -7,7 +7,7 @@ use crate::runtime::state::{Object as Shared, Wait, touching};
 use palisade_dpor::Mode;
 use std::panic::Location;
 
-/// As [`std::sync::Barrier`].
+/// Like [`std::sync::Barrier`].
 #[derive(Debug)]
 pub struct Barrier {
     object: Object,
@@ -15,24 +15,24 @@ pub struct Barrier {
     threads: usize,
 }
 
-/// Whether a thread was the last to come.
+/// Whether a thread was the last to arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BarrierWaitResult(bool);
 
 impl BarrierWaitResult {
-    /// Whether it was.
+    /// Whether it was the last.
     pub fn is_leader(&self) -> bool {
         self.0
     }
 }
 
 impl Barrier {
-    /// Opens whenever so many threads have come.
+    /// A barrier that opens whenever this many threads have arrived.
     pub fn new(threads: usize) -> Barrier {
         Barrier { object: Object::new(), inner: std::sync::Barrier::new(threads), threads }
     }
 
-    /// Waits for the others.
+    /// Waits for the other threads.
     #[track_caller]
     pub fn wait(&self) -> BarrierWaitResult {
         let location = Location::caller();

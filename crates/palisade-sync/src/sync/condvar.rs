@@ -1,4 +1,5 @@
-//! As [`std::sync::Condvar`]. In a run nobody wakes up without having been notified, a notification of one can reach anyone who waits, and a wait with a timeout can end at any time.
+//! Like [`std::sync::Condvar`]. In a run there are no spurious wakeups, a notification of one thread can
+//! reach any waiting thread, and a wait with a timeout can end at any time.
 
 use super::{Mutex, MutexGuard, meet};
 use crate::object::Object;
@@ -9,7 +10,7 @@ use std::panic::Location;
 use std::sync::{LockResult, PoisonError};
 use std::time::Duration;
 
-/// As [`std::sync::Condvar`].
+/// Like [`std::sync::Condvar`].
 #[derive(Debug)]
 pub struct Condvar {
     object: Object,
@@ -21,7 +22,7 @@ pub struct Condvar {
 pub struct WaitTimeoutResult(bool);
 
 impl WaitTimeoutResult {
-    /// Whether it did.
+    /// Whether it timed out.
     pub fn timed_out(&self) -> bool {
         self.0
     }
@@ -35,12 +36,12 @@ fn waiters(state: &mut State, address: u64) -> &mut Vec<(usize, bool)> {
 }
 
 impl Condvar {
-    /// A condition variable that nobody waits for.
+    /// A condition variable without waiting threads.
     pub fn new() -> Condvar {
         Condvar { object: Object::new(), inner: std::sync::Condvar::new() }
     }
 
-    /// Gives the mutex back, waits to be notified, and takes the mutex again.
+    /// Releases the mutex, waits for a notification, and takes the mutex again.
     #[track_caller]
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
         if here().is_none() {
@@ -57,7 +58,7 @@ impl Condvar {
         mutex.guarded(Some(location))
     }
 
-    /// Waits as long as a condition holds.
+    /// Waits while a condition holds.
     #[track_caller]
     pub fn wait_while<'a, T>(
         &self,
@@ -71,7 +72,7 @@ impl Condvar {
         Ok(guard)
     }
 
-    /// Waits, but not for ever.
+    /// Waits with a time limit.
     #[track_caller]
     pub fn wait_timeout<'a, T>(
         &self,
@@ -95,7 +96,7 @@ impl Condvar {
         }
     }
 
-    /// Waits as long as a condition holds, but not for ever.
+    /// Waits while a condition holds, with a time limit.
     #[track_caller]
     pub fn wait_timeout_while<'a, T>(
         &self,
@@ -117,14 +118,15 @@ impl Condvar {
         }
     }
 
-    /// The steps of a wait. The answer is the mutex, which is ours again in the run, and whether the time was over.
+    /// The steps of a wait. Returns the mutex, which this thread holds again in the run, and whether the wait
+    /// timed out.
     fn wait_in_run<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
         location: &'static Location<'static>,
         timed: bool,
     ) -> (&'a Mutex<T>, bool) {
-        let here = here().expect("this is a run");
+        let here = here().expect("called in a run");
         let condvar = self.object.address(&here);
         let mutex_address = guard.mutex.address(&here);
         let both = |mode| touching(&[(mutex_address, 1, Mode::Write), (condvar, 1, mode)], false);
@@ -140,11 +142,11 @@ impl Condvar {
         let mutex = match (released.flatten(), guard) {
             (Some(mutex), _) => mutex,
             (None, Some(guard)) => return (guard.release(), true),
-            (None, None) => unreachable!("the guard was given up in the step, or is still there"),
+            (None, None) => unreachable!("the guard was released in the step, or still exists"),
         };
         let wait =
             if timed { Wait::Free(mutex_address) } else { Wait::Notified { condvar, mutex: mutex_address } };
-        // Who times out is no longer there to be notified, so that its order with notifications matters.
+        // A thread that times out can no longer be notified, so its order with notifications matters.
         let mode = if timed { Mode::Write } else { Mode::Read };
         let footprint = palisade_dpor::Footprint { waits: true, ..both(mode) };
         let notified = here.step((location, "wait (again)"), footprint, wait, |state, by| {
@@ -158,7 +160,7 @@ impl Condvar {
         (mutex, timed && notified != Some(true))
     }
 
-    /// Notifies one who waits.
+    /// Notifies one waiting thread.
     #[track_caller]
     pub fn notify_one(&self) {
         let Some(here) = here() else { return self.inner.notify_one() };
@@ -174,7 +176,7 @@ impl Condvar {
         });
     }
 
-    /// Notifies all who wait.
+    /// Notifies all waiting threads.
     #[track_caller]
     pub fn notify_all(&self) {
         let Some(here) = here() else { return self.inner.notify_all() };

@@ -1,4 +1,4 @@
-//! As [`std::sync`].
+//! Like [`std::sync`].
 
 pub mod atomic;
 mod barrier;
@@ -19,9 +19,9 @@ use crate::runtime::Here;
 use crate::runtime::state::State;
 use palisade_monitor::{Access, Action, Bytes, Instruction};
 
-/// What locks and other things that threads meet at are to memory: a locked instruction between two fences.
+/// The memory events of a synchronisation object: a locked instruction between two fences.
 fn meet(state: &mut State, here: &Here, instruction: Instruction, address: u64) {
-    let bytes = Bytes::new(address, 1).expect("addresses of objects are far from the end");
+    let bytes = Bytes::new(address, 1).expect("addresses of objects are far below the maximum");
     for action in [Action::Fence, Action::Access(Access::Locked, bytes), Action::Fence] {
         state.event(here.thread, instruction, action);
     }

@@ -1,4 +1,5 @@
-//! As [`std::sync::mpsc`]. Outside of a run too, channels are ours there: a queue with a mutex and a condition variable.
+//! Like [`std::sync::mpsc`]. Channels are our own outside of a run, too: a queue with a mutex and a condition
+//! variable.
 
 use super::meet;
 use crate::object::Object;
@@ -29,7 +30,8 @@ impl<T> Channel<T> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One step of the channel: waits until `ready`, in a run or outside, and does something to the queue.
+    /// One step of the channel: waits until `ready`, in a run or outside, and then performs an operation on
+    /// the queue.
     #[track_caller]
     fn step<R>(
         &self,
@@ -56,16 +58,16 @@ impl<T> Channel<T> {
                 meet(state, &here, by, address);
                 let mut queue = self.queue();
                 let result = perform.take().map(|perform| perform(&mut queue));
-                tell(state, address, &queue);
+                update(state, address, &queue);
                 result
             });
             if let Some(result) = done.flatten() {
                 return result;
             }
         }
-        let perform = perform.take().expect("what was not done is done now");
+        let perform = perform.take().expect("the operation was not performed yet");
         let mut queue = self.queue();
-        // A thread that is being unwound waits for nobody.
+        // A thread that is being unwound does not wait.
         while !ready(&queue) && !std::thread::panicking() {
             queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
@@ -82,8 +84,8 @@ enum Side {
     Sender,
 }
 
-/// What the scheduler has to know.
-fn tell<T>(state: &mut State, address: u64, queue: &Queue<T>) {
+/// Reports the state of a channel to the scheduler.
+fn update<T>(state: &mut State, address: u64, queue: &Queue<T>) {
     let Queue { ref messages, senders, receiver, most } = *queue;
     state.objects.insert(address, Shared::Channel { messages: messages.len(), senders, receiver, most });
 }
@@ -96,7 +98,7 @@ fn new<T>(most: usize) -> Arc<Channel<T>> {
     };
     if let Some(here) = here().filter(|here| here.run.state().end.is_none()) {
         let address = channel.object.address(&here);
-        tell(&mut here.run.state(), address, &channel.queue());
+        update(&mut here.run.state(), address, &channel.queue());
     }
     Arc::new(channel)
 }
@@ -107,17 +109,17 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     (Sender(End { channel: channel.clone() }), Receiver { channel })
 }
 
-/// A channel with room for so many messages. None at all, where sender and receiver meet, is not to be had here.
+/// A channel with room for this many messages. Rendezvous channels, with a bound of 0, are not supported.
 ///
 /// # Panics
 /// If the bound is 0.
 pub fn sync_channel<T>(bound: usize) -> (SyncSender<T>, Receiver<T>) {
-    assert!(bound > 0, "channels on which sender and receiver meet are not supported");
+    assert!(bound > 0, "rendezvous channels (with a bound of 0) are not supported");
     let channel = new(bound);
     (SyncSender(End { channel: channel.clone() }), Receiver { channel })
 }
 
-/// The end at which messages go in.
+/// The sending end.
 struct End<T> {
     channel: Arc<Channel<T>>,
 }
@@ -142,13 +144,13 @@ impl<T> Drop for End<T> {
     }
 }
 
-/// As [`std::sync::mpsc::Sender`].
+/// Like [`std::sync::mpsc::Sender`].
 pub struct Sender<T>(End<T>);
 
-/// As [`std::sync::mpsc::SyncSender`].
+/// Like [`std::sync::mpsc::SyncSender`].
 pub struct SyncSender<T>(End<T>);
 
-/// As [`std::sync::mpsc::Receiver`].
+/// Like [`std::sync::mpsc::Receiver`].
 pub struct Receiver<T> {
     channel: Arc<Channel<T>>,
 }
@@ -220,12 +222,12 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// Messages until there are no more senders.
+    /// Messages until all senders have been dropped.
     pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
         std::iter::from_fn(|| self.recv().ok())
     }
 
-    /// Messages that are there.
+    /// The messages that are available now.
     pub fn try_iter(&self) -> impl Iterator<Item = T> + '_ {
         std::iter::from_fn(|| self.try_recv().ok())
     }

@@ -1,4 +1,4 @@
-//! As [`std::sync::Mutex`]. In a run, a thread that would have to wait is not chosen.
+//! Like [`std::sync::Mutex`]. In a run, a thread that would have to wait is not chosen.
 
 use super::meet;
 use crate::object::Object;
@@ -10,35 +10,35 @@ use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
-/// As [`std::sync::Mutex`].
+/// Like [`std::sync::Mutex`].
 pub struct Mutex<T: ?Sized> {
     object: Object,
     inner: std::sync::Mutex<T>,
 }
 
-/// As [`std::sync::MutexGuard`].
+/// Like [`std::sync::MutexGuard`].
 pub struct MutexGuard<'a, T: ?Sized> {
     pub(super) mutex: &'a Mutex<T>,
-    /// Absent only while the guard is given up.
+    /// Absent only while the guard is being released.
     inner: Option<std::sync::MutexGuard<'a, T>>,
-    /// Where it was taken, in a run.
+    /// Where it was locked, in a run.
     taken: Option<&'static Location<'static>>,
 }
 
 impl<T> Mutex<T> {
-    /// A mutex that is free.
+    /// An unlocked mutex.
     pub fn new(value: T) -> Mutex<T> {
         Mutex { object: Object::new(), inner: std::sync::Mutex::new(value) }
     }
 
-    /// What is inside.
+    /// Returns the content.
     pub fn into_inner(self) -> LockResult<T> {
         self.inner.into_inner()
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Waits until it is free and takes it.
+    /// Waits until the mutex is free and locks it.
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
         let location = Location::caller();
@@ -58,7 +58,7 @@ impl<T: ?Sized> Mutex<T> {
         self.guarded(None)
     }
 
-    /// Takes it if it is free.
+    /// Locks it if it is free.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
         let location = Location::caller();
@@ -92,17 +92,17 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// What is inside, which nobody else can get at.
+    /// The content, to which the caller has exclusive access.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
         self.inner.get_mut()
     }
 
-    /// Whether a thread panicked while it had the mutex.
+    /// Whether a thread panicked while it held the mutex.
     pub fn is_poisoned(&self) -> bool {
         self.inner.is_poisoned()
     }
 
-    /// Forgets that a thread panicked.
+    /// Clears the poisoned state.
     pub fn clear_poison(&self) {
         self.inner.clear_poison();
     }
@@ -111,7 +111,7 @@ impl<T: ?Sized> Mutex<T> {
         self.object.address(here)
     }
 
-    /// The guard, once it is ours in the run.
+    /// The guard, once this thread holds the mutex in the run.
     pub(super) fn guarded(&self, taken: Option<&'static Location<'static>>) -> LockResult<MutexGuard<'_, T>> {
         match self.inner.lock() {
             Ok(inner) => Ok(MutexGuard { mutex: self, inner: Some(inner), taken }),
@@ -123,7 +123,7 @@ impl<T: ?Sized> Mutex<T> {
 }
 
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
-    /// Gives up the lock of the operating system without a step; the mutex is told.
+    /// Releases the lock of the operating system without a step, and returns the mutex.
     pub(super) fn release(mut self) -> &'a Mutex<T> {
         self.inner = None;
         self.taken = None;
@@ -133,7 +133,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     /// The lock of the operating system, for a wait outside of a run.
     pub(super) fn into_std(mut self) -> (&'a Mutex<T>, std::sync::MutexGuard<'a, T>) {
         self.taken = None;
-        (self.mutex, self.inner.take().expect("a guard has the lock"))
+        (self.mutex, self.inner.take().expect("a guard holds the lock"))
     }
 
     pub(super) fn from_std(mutex: &'a Mutex<T>, inner: std::sync::MutexGuard<'a, T>) -> Self {
@@ -160,13 +160,13 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.inner.as_ref().expect("a guard has the lock")
+        self.inner.as_ref().expect("a guard holds the lock")
     }
 }
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        self.inner.as_mut().expect("a guard has the lock")
+        self.inner.as_mut().expect("a guard holds the lock")
     }
 }
 

@@ -1,4 +1,4 @@
-//! As [`std::sync::Once`], [`std::sync::OnceLock`] and [`std::sync::LazyLock`].
+//! Like [`std::sync::Once`], [`std::sync::OnceLock`] and [`std::sync::LazyLock`].
 
 use super::meet;
 use crate::object::Object;
@@ -10,7 +10,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::ops::Deref;
 use std::panic::Location;
 
-/// As [`std::sync::Once`].
+/// Like [`std::sync::Once`].
 #[derive(Debug)]
 pub struct Once {
     object: Object,
@@ -18,12 +18,12 @@ pub struct Once {
 }
 
 impl Once {
-    /// Nobody has called yet.
+    /// A new `Once` whose function has not been called.
     pub fn new() -> Once {
         Once { object: Object::new(), inner: std::sync::Once::new() }
     }
 
-    /// Calls the function if nobody has; waits for somebody who does.
+    /// Calls the function if no thread has called it yet. If another thread is calling it, waits for that.
     #[track_caller]
     pub fn call_once(&self, f: impl FnOnce()) {
         let location = Location::caller();
@@ -38,7 +38,8 @@ impl Once {
                     *object = Shared::Once(Progress::Running);
                     meet(state, &here, by, address);
                 } else {
-                    let bytes = Bytes::new(address, 1).expect("addresses of objects are far from the end");
+                    let bytes =
+                        Bytes::new(address, 1).expect("addresses of objects are far below the maximum");
                     state.event(here.thread, by, Action::Access(Access::Load, bytes));
                     state.progress(here.thread);
                 }
@@ -50,12 +51,12 @@ impl Once {
                 state.objects.insert(address, Shared::Once(Progress::Done));
                 meet(state, &here, by, address);
             });
-            // For whoever looks after the run.
+            // For code that runs after the run.
             self.inner.call_once(|| {});
         }
     }
 
-    /// Whether somebody has called and that is over.
+    /// Whether the call has been completed.
     #[track_caller]
     pub fn is_completed(&self) -> bool {
         let Some(here) = here() else { return self.inner.is_completed() };
@@ -63,7 +64,7 @@ impl Once {
         let footprint = touching(&[(address, 1, Mode::Read)], false);
         let done = here.step((Location::caller(), "is_completed"), footprint, Wait::No, |state, by| {
             let done = matches!(state.objects.get(&address), Some(Shared::Once(Progress::Done)));
-            let bytes = Bytes::new(address, 1).expect("addresses of objects are far from the end");
+            let bytes = Bytes::new(address, 1).expect("addresses of objects are far below the maximum");
             state.event(here.thread, by, Action::Access(Access::Load, bytes));
             state.look(here.thread, by, Some((address, u64::from(done))));
             done
@@ -78,51 +79,51 @@ impl Default for Once {
     }
 }
 
-/// As [`std::sync::OnceLock`].
+/// Like [`std::sync::OnceLock`].
 pub struct OnceLock<T> {
     once: Once,
     inner: std::sync::OnceLock<T>,
 }
 
 impl<T> OnceLock<T> {
-    /// Nothing is inside.
+    /// An empty cell.
     pub fn new() -> OnceLock<T> {
         OnceLock { once: Once::new(), inner: std::sync::OnceLock::new() }
     }
 
-    /// What is inside.
+    /// The content, if there is any.
     #[track_caller]
     pub fn get(&self) -> Option<&T> {
         if here().is_some() && !self.once.is_completed() { None } else { self.inner.get() }
     }
 
-    /// What is inside, which nobody else can get at.
+    /// The content, to which the caller has exclusive access.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         self.inner.get_mut()
     }
 
-    /// Puts something inside, if nothing is.
+    /// Sets the content, if the cell is empty.
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), T> {
         if here().is_none() {
             return self.inner.set(value);
         }
         let mut value = Some(value);
-        self.get_or_init(|| value.take().expect("it is put inside once"));
+        self.get_or_init(|| value.take().expect("the value is set once"));
         value.map_or(Ok(()), Err)
     }
 
-    /// What is inside, or the result of the function, which is then.
+    /// The content. If the cell is empty, the function's result becomes the content first.
     #[track_caller]
     pub fn get_or_init(&self, f: impl FnOnce() -> T) -> &T {
         if here().is_none() {
             return self.inner.get_or_init(f);
         }
         self.once.call_once(|| drop(self.inner.set(f())));
-        self.inner.get().expect("somebody has called")
+        self.inner.get().expect("the first call is complete")
     }
 
-    /// What is inside.
+    /// Returns the content.
     pub fn into_inner(self) -> Option<T> {
         self.inner.into_inner()
     }
@@ -140,19 +141,19 @@ impl<T: Debug> Debug for OnceLock<T> {
     }
 }
 
-/// As [`std::sync::LazyLock`].
+/// Like [`std::sync::LazyLock`].
 pub struct LazyLock<T, F = fn() -> T> {
     cell: OnceLock<T>,
     init: std::sync::Mutex<Option<F>>,
 }
 
 impl<T, F: FnOnce() -> T> LazyLock<T, F> {
-    /// The function is called by whoever looks first.
+    /// A cell whose content the function computes at the first access.
     pub fn new(f: F) -> LazyLock<T, F> {
         LazyLock { cell: OnceLock::new(), init: std::sync::Mutex::new(Some(f)) }
     }
 
-    /// What is inside.
+    /// The content.
     #[track_caller]
     pub fn force(this: &LazyLock<T, F>) -> &T {
         let take = || this.init.lock().ok().and_then(|mut init| init.take());

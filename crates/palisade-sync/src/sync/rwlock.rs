@@ -1,4 +1,4 @@
-//! As [`std::sync::RwLock`]. Readers do not conflict with each other.
+//! Like [`std::sync::RwLock`]. Readers do not conflict with each other.
 
 use super::meet;
 use crate::object::Object;
@@ -10,27 +10,27 @@ use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
-/// As [`std::sync::RwLock`].
+/// Like [`std::sync::RwLock`].
 pub struct RwLock<T: ?Sized> {
     object: Object,
     inner: std::sync::RwLock<T>,
 }
 
-/// As [`std::sync::RwLockReadGuard`].
+/// Like [`std::sync::RwLockReadGuard`].
 pub struct RwLockReadGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
     inner: Option<std::sync::RwLockReadGuard<'a, T>>,
     taken: Option<&'static Location<'static>>,
 }
 
-/// As [`std::sync::RwLockWriteGuard`].
+/// Like [`std::sync::RwLockWriteGuard`].
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
     inner: Option<std::sync::RwLockWriteGuard<'a, T>>,
     taken: Option<&'static Location<'static>>,
 }
 
-/// How many read and whether somebody writes.
+/// The number of readers, and whether there is a writer.
 fn lock_of(state: &mut State, address: u64) -> (&mut usize, &mut bool) {
     let lock = state.objects.entry(address).or_insert(Shared::Lock { readers: 0, writer: false });
     let Shared::Lock { readers, writer } = lock else { unreachable!("the object at this address is a lock") };
@@ -38,19 +38,19 @@ fn lock_of(state: &mut State, address: u64) -> (&mut usize, &mut bool) {
 }
 
 impl<T> RwLock<T> {
-    /// A lock that nobody has.
+    /// An unlocked lock.
     pub fn new(value: T) -> RwLock<T> {
         RwLock { object: Object::new(), inner: std::sync::RwLock::new(value) }
     }
 
-    /// What is inside.
+    /// Returns the content.
     pub fn into_inner(self) -> LockResult<T> {
         self.inner.into_inner()
     }
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Takes it for reading.
+    /// Locks it for reading.
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
         let location = Location::caller();
@@ -68,7 +68,7 @@ impl<T: ?Sized> RwLock<T> {
         self.inner.read().map(guard).map_err(|error| PoisonError::new(guard(error.into_inner())))
     }
 
-    /// Takes it for writing.
+    /// Locks it for writing.
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
         let location = Location::caller();
@@ -86,7 +86,7 @@ impl<T: ?Sized> RwLock<T> {
         self.inner.write().map(guard).map_err(|error| PoisonError::new(guard(error.into_inner())))
     }
 
-    /// Takes it for reading if nobody writes.
+    /// Locks it for reading if there is no writer.
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
         let location = Location::caller();
@@ -120,7 +120,7 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// Takes it for writing if nobody has it.
+    /// Locks it for writing if no thread holds it.
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
         let location = Location::caller();
@@ -154,18 +154,18 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// What is inside, which nobody else can get at.
+    /// The content, to which the caller has exclusive access.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
         self.inner.get_mut()
     }
 
-    /// Whether a thread panicked while it wrote.
+    /// Whether a thread panicked while it held the lock for writing.
     pub fn is_poisoned(&self) -> bool {
         self.inner.is_poisoned()
     }
 }
 
-/// Gives a lock back: `inner` is dropped with the step.
+/// Releases a lock: `inner` is dropped with the step.
 fn release<G>(object: &Object, taken: Option<&'static Location<'static>>, inner: &mut Option<G>, mode: Mode) {
     let (Some(taken), Some(here)) = (taken, here()) else { return };
     if here.run.state().end.is_some() {
@@ -199,7 +199,7 @@ impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.inner.as_ref().expect("a guard has the lock")
+        self.inner.as_ref().expect("a guard holds the lock")
     }
 }
 
@@ -207,13 +207,13 @@ impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.inner.as_ref().expect("a guard has the lock")
+        self.inner.as_ref().expect("a guard holds the lock")
     }
 }
 
 impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        self.inner.as_mut().expect("a guard has the lock")
+        self.inner.as_mut().expect("a guard holds the lock")
     }
 }
 

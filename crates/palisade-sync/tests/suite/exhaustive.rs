@@ -1,4 +1,5 @@
-//! Searches: one execution per partial order, whatever threads meet at. The numbers are those of trying all schedules.
+//! Searches: one execution per partial order, for all synchronisation objects. The numbers are those of a
+//! search through all schedules.
 
 use palisade_sync::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use palisade_sync::sync::{Arc, Barrier, Condvar, Mutex, Once, OnceLock, RwLock, mpsc};
@@ -18,16 +19,16 @@ fn count(name: &str, code: impl Fn() + Send + Sync + 'static, expected: u64) -> 
     outcome
 }
 
-/// Checks the number of partial orders, against all schedules too.
+/// Checks the number of partial orders, also by trying all schedules.
 fn check(name: &str, code: impl Fn() + Send + Sync + Clone + 'static, expected: u64) -> Outcome {
     let outcome = count(name, code.clone(), expected);
     let all = exhaustive().preemptions(usize::MAX).check(code);
     assert_eq!(all.coverage, Coverage::Complete, "{name}");
-    assert_eq!(outcome.partial_orders, all.partial_orders, "{name}: partial orders, by all schedules");
+    assert_eq!(outcome.partial_orders, all.partial_orders, "{name}: partial orders, from all schedules");
     outcome
 }
 
-/// Runs the closure in so many threads, with a number each, and waits for them.
+/// Runs the closure in this many threads, each with its index, and waits for them.
 fn threads(count: usize, code: impl Fn(usize) + Send + Sync + 'static) {
     let code = Arc::new(code);
     let handles: Vec<_> = (0..count)
@@ -122,7 +123,7 @@ fn deadlock() {
         let outcome = checker.check(code);
         let failed = outcome.failed.expect("there is a deadlock");
         let Failure::Deadlock(threads) = &failed.failure else { panic!("{:?}", failed.failure) };
-        assert_eq!(threads.len(), 3, "both, and who waits for them");
+        assert_eq!(threads.len(), 3, "both threads, and the one that waits for them");
         assert!(
             threads
                 .iter()
@@ -150,7 +151,7 @@ fn condition_variables() {
         });
     };
     check("condition variable", code, 2);
-    // The notification can come before the wait, and is lost then.
+    // The notification can come before the wait and is then lost.
     let lost = || {
         let shared = (Mutex::new(()), Condvar::new());
         threads(2, move |me| match me {
@@ -160,7 +161,7 @@ fn condition_variables() {
     };
     let outcome = exhaustive().check(lost);
     assert!(matches!(outcome.failed.map(|failed| failed.failure), Some(Failure::Deadlock(_))));
-    // One of two that wait is notified, either of them; then the other.
+    // One of two waiting threads is notified, either of them; then the other.
     let one = || {
         let shared = (Mutex::new(0), Condvar::new());
         threads(3, move |me| {
@@ -183,7 +184,7 @@ fn condition_variables() {
     assert_eq!(
         exhaustive().preemptions(2).check(one).partial_orders,
         Some(46),
-        "all show with two preemptions"
+        "two preemptions show all of them"
     );
     let timeout = || {
         let shared = (Mutex::new(false), Condvar::new());
@@ -203,7 +204,7 @@ fn condition_variables() {
 }
 
 #[test]
-fn meeting_places() {
+fn once_barriers_and_channels() {
     let once = || {
         let (once, x) = (Once::new(), AtomicUsize::new(0));
         threads(2, move |_| {
@@ -264,7 +265,7 @@ fn meeting_places() {
 }
 
 #[test]
-fn threads_that_threads_start() {
+fn nested_threads() {
     let nested = || {
         let x = Arc::new(AtomicUsize::new(0));
         let outer = {
@@ -296,7 +297,7 @@ fn threads_that_threads_start() {
 }
 
 #[test]
-fn loops_that_wait() {
+fn waiting_loops() {
     let code = |hint: bool| {
         move || {
             let (flag, data) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
@@ -316,17 +317,17 @@ fn loops_that_wait() {
             reader.join().unwrap();
         }
     };
-    // It looks once, twice, or once more than that before the store.
+    // It looks once, twice, or three times before the store.
     let hinted = check("with a hint", code(true), 3);
     let plain = check("without", code(false), 4);
     for outcome in [hinted, plain] {
         assert_eq!(outcome.waits.len(), 1, "{outcome}");
-        assert!(outcome.to_string().contains("loops taken to wait"), "{outcome}");
+        assert!(outcome.to_string().contains("loops treated as waiting"), "{outcome}");
     }
 }
 
 #[test]
-fn loops_that_end_by_themselves_are_no_waits() {
+fn loops_that_end_by_themselves_are_not_waits() {
     let code = || {
         let x = Arc::new(AtomicUsize::new(0));
         let seen = x.clone();
@@ -336,7 +337,7 @@ fn loops_that_end_by_themselves_are_no_waits() {
     };
     let outcome = check("five looks", code, 1);
     assert!(outcome.waits.is_empty());
-    // With a store at any time: after none of the looks, after one, and so on.
+    // With a store at any time: before the first look, after one look, and so on.
     let racing = || {
         let x = Arc::new(AtomicUsize::new(0));
         let seen = x.clone();
@@ -349,7 +350,7 @@ fn loops_that_end_by_themselves_are_no_waits() {
 }
 
 #[test]
-fn bounds_are_said() {
+fn bounds_are_reported() {
     let code = || {
         let x = AtomicUsize::new(0);
         threads(3, move |me| x.store(me, Relaxed));

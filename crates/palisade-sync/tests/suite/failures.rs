@@ -1,4 +1,4 @@
-//! What goes wrong in tests is told, with a schedule that leads there again, and nothing hangs.
+//! Failures in tests are reported with a schedule that leads there again, and nothing hangs.
 
 use palisade_sync::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*, fence};
 use palisade_sync::sync::{Arc, Mutex, mpsc};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const ALL: [Schedules; 3] = [Random, Pct { depth: 3 }, Exhaustive];
 
-/// Checks with all strategies that the test fails, and fails in the same way when its schedule is run again.
+/// Checks that the test fails with all strategies, and fails in the same way when its schedule is run again.
 fn fails(
     code: impl Fn() + Send + Sync + Clone + 'static,
     expected: impl Fn(&Failure) -> bool,
@@ -48,7 +48,7 @@ fn a_lost_update() {
             if thread == "thread 0 (main)" && message.contains("an update is lost") && place.contains("failures.rs"))
     });
     for outcome in outcomes {
-        // One switch in, one back, and the end of the other thread is waited for.
+        // One switch to the other thread, one back, and one for its end.
         let schedule = &outcome.failed.as_ref().expect("it fails").schedule;
         assert!(schedule.switches() <= 3, "{schedule}");
         assert!(outcome.to_string().contains("PALISADE_SCHEDULE="), "{outcome}");
@@ -87,7 +87,7 @@ fn an_endless_loop() {
 }
 
 #[test]
-fn loops_of_two_threads_for_each_other() {
+fn two_threads_that_wait_for_each_other_in_loops() {
     let code = || {
         let flags = Arc::new([(); 2].map(|()| AtomicBool::new(true)));
         let other = {
@@ -102,7 +102,7 @@ fn loops_of_two_threads_for_each_other() {
 }
 
 #[test]
-fn a_thread_that_is_left_over() {
+fn a_thread_that_outlives_the_test() {
     let code = || {
         let (send, receive) = mpsc::channel::<()>();
         std::mem::forget(send);
@@ -137,7 +137,7 @@ fn too_many_steps() {
 }
 
 #[test]
-fn a_thread_that_does_nothing_that_can_be_seen() {
+fn a_thread_without_operations() {
     let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let seen = stop.clone();
     let checker = Checker::new().patience(Duration::from_millis(200));
@@ -152,7 +152,7 @@ fn a_thread_that_does_nothing_that_can_be_seen() {
 }
 
 #[test]
-fn things_from_outside() {
+fn objects_from_outside_are_refused() {
     let outside = Arc::new(AtomicUsize::new(0));
     let outcome = Checker::new().check(move || {
         outside.load(Relaxed);
@@ -160,11 +160,11 @@ fn things_from_outside() {
     let Some(Failure::Panic { message, .. }) = outcome.failed.map(|failed| failed.failure) else {
         panic!("it fails")
     };
-    assert!(message.contains("make everything that threads share inside the closure"), "{message}");
+    assert!(message.contains("create everything that threads share inside the closure"), "{message}");
 }
 
 #[test]
-fn statics_begin_anew() {
+fn statics_are_reset_for_every_execution() {
     static X: AtomicUsize = AtomicUsize::const_new(3);
     for strategy in ALL {
         Checker::new().strategy(strategy).schedules(50).run(|| {
@@ -225,12 +225,12 @@ fn the_report() {
     palisade_sync::test(code(SeqCst));
     let report = catch_unwind(AssertUnwindSafe(|| palisade_sync::test(code(AcqRel))))
         .expect_err("there is a violation");
-    let report = report.downcast_ref::<String>().expect("panics with a report");
+    let report = report.downcast_ref::<String>().expect("the panic contains the report");
     for part in [
         "palisade: 1 violation of sequential consistency under TSO (1000 schedules)",
-        "cells[me].store(1, Relaxed);\n      this store may still wait in its buffer",
+        "cells[me].store(1, Relaxed);\n      this store can still be buffered",
         "failures.rs:",
-        "cells[1 - me].load(Relaxed)\n      and this access comes before the store",
+        "cells[1 - me].load(Relaxed)\n      makes this access before the store reaches memory",
         "PALISADE_SEED=",
     ] {
         assert!(report.contains(part), "{part:?} in\n{report}");

@@ -1,4 +1,5 @@
-//! Algorithms of the literature: what the monitors find in them, with and without fences, and how many partial orders small tests of them have.
+//! Algorithms from the literature: what the monitors find in them, with and without fences, and how many
+//! partial orders small tests of them have.
 
 use crate::algorithms::{MORE, Program, SEVEN, Variant};
 use palisade_sync::{Checker, Coverage, Exhaustive, Interlocked, Model};
@@ -7,7 +8,7 @@ fn all() -> impl Iterator<Item = (&'static str, Program)> {
     SEVEN.into_iter().chain(MORE)
 }
 
-/// In how many of some random executions the monitors find something.
+/// The number of random executions in which the monitors find a violation.
 fn violating(program: Program, variant: Variant, model: Model, interlocked: Interlocked) -> u64 {
     let checker = Checker::new().schedules(120).model(model).interlocked(interlocked);
     let outcome = checker.check(move || program(variant));
@@ -17,7 +18,7 @@ fn violating(program: Program, variant: Variant, model: Model, interlocked: Inte
 
 #[test]
 fn without_fences() {
-    // Where a load must not overtake a store of its thread.
+    // The algorithms in which a load must not overtake an earlier store of its thread.
     let tso = ["dekker", "bakery", "chase_lev", "treiber", "spsc"];
     for (name, program) in all() {
         for threads in [2, 3] {

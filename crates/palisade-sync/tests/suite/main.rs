@@ -1,4 +1,4 @@
-//! Tests under many schedules: one program for all tests, linked once.
+//! Tests under many schedules: one test binary, linked once.
 
 #[allow(dead_code, reason = "shared with the measurements")]
 mod algorithms;

@@ -93,9 +93,9 @@ fn violations_are_told_and_their_schedule_is_kept() {
 violations  ./t: [..] under TSO, [..] under PSO, 200 schedules, [..] events
 
 TSO (in [..] schedules, first with --seed [..]), PSO (in [..] schedules, first with --seed [..])
-  t.c:[..]  static void *[..]  this store may still wait in its buffer
-  t.c:[..]  static void *[..]  when another process has got here, after the store,
-  t.c:[..]  static void *[..]  and this access comes before the store
+  t.c:[..]  static void *[..]  this store can still be buffered
+  t.c:[..]  static void *[..]  while another thread, having passed here,
+  t.c:[..]  static void *[..]  makes this access before the store reaches memory
 ...
 The schedule is in t.schedule: repeat it with `palisade run --replay t.schedule`.
 

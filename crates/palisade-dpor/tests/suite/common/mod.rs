@@ -1,4 +1,4 @@
-//! A small machine to try the search on, and the slow and obvious way to count traces.
+//! A small machine for testing the search, and counting traces by brute force.
 
 pub mod random;
 
@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 /// An expression over the registers of a process.
 pub type Expr = fn(&[i64]) -> i64;
 
-/// Instructions. Accesses to memory, locks and joins are steps; the rest happens along with the step before.
+/// Instructions. Memory accesses, locks and joins are steps; the others are executed together with the step
+/// before.
 #[derive(Clone)]
 #[allow(dead_code, reason = "not every test uses every instruction")]
 pub enum Instr {
@@ -16,21 +17,21 @@ pub enum Instr {
     Load(usize, Expr),
     /// `memory[a] = v`
     Store(Expr, Expr),
-    /// Compares and swaps; `r` tells whether it did: address, old value, new value.
+    /// Compare-and-swap: address, old value, new value. `r` is 1 if it succeeded.
     Cas(usize, Expr, Expr, Expr),
-    /// Goes to a place if an expression is not 0.
+    /// Jumps to an instruction if an expression is not 0.
     Jump(Expr, usize),
     /// `r = v`
     Set(usize, Expr),
-    /// `r` is any of `0..n`.
+    /// Sets `r` to any of `0..n`.
     Choose(usize, usize),
     /// Takes a lock.
     Lock(Expr),
-    /// Gives it back.
+    /// Releases it.
     Unlock(Expr),
-    /// Takes a lock together with others who only read.
+    /// Takes a lock for reading.
     Share(Expr),
-    /// Gives it back.
+    /// Releases it.
     Unshare(Expr),
     /// Starts a process that runs some code.
     Spawn(usize),
@@ -41,16 +42,16 @@ struct Process {
     code: usize,
     at: usize,
     registers: Vec<i64>,
-    /// How many it has started.
+    /// How many processes it has started.
     children: usize,
 }
 
 #[derive(Clone)]
 struct State {
     memory: Vec<i64>,
-    /// Who has each lock: so many readers, or one writer.
+    /// The holders of each lock: a number of readers, or one writer.
     locks: Vec<i64>,
-    /// By number: processes that do not exist yet are absent.
+    /// By number; `None` for processes that do not exist yet.
     processes: Vec<Option<Process>>,
 }
 
@@ -59,12 +60,12 @@ struct State {
 pub struct Machine {
     codes: Vec<Vec<Instr>>,
     states: Vec<State>,
-    /// Who is which process: (parent, how many-eth child).
+    /// For each process, its parent and its index among the parent's children.
     names: Vec<Option<(usize, usize)>>,
 }
 
 const REGISTERS: usize = 8;
-/// Locks are memory behind this.
+/// Locks have addresses from here on.
 pub const LOCKS: u64 = 1000;
 
 impl Machine {
@@ -78,9 +79,9 @@ impl Machine {
         };
         let mut machine = Machine { codes, states: vec![state], names: vec![None; processes] };
         for process in 0..processes {
-            // Choices before the first step are not supported by this little machine.
+            // This small machine does not support choices before the first step.
             let (mut states, started) = machine.settle(machine.states[0].clone(), process);
-            assert!(states.len() == 1 && started.is_empty(), "no choice and no start before the first step");
+            assert!(states.len() == 1 && started.is_empty(), "no choice and no spawn before the first step");
             machine.states[0] = states.remove(0);
         }
         machine
@@ -95,7 +96,8 @@ impl Machine {
         self.codes[process.code].get(process.at)
     }
 
-    /// Lets a process run on to its next step: all states it can be in then, and who was started.
+    /// Runs a process to its next step. Returns all states it can be in then, and the processes that were
+    /// started.
     fn settle(&mut self, mut state: State, process: usize) -> (Vec<State>, Vec<usize>) {
         let mut started = Vec::new();
         loop {
@@ -117,7 +119,7 @@ impl Machine {
                         me.registers[register] = value as i64;
                         me.at += 1;
                         let (states, more) = self.settle(state, process);
-                        assert!(more.is_empty(), "no start behind a choice");
+                        assert!(more.is_empty(), "no spawn after a choice");
                         all.extend(states);
                     }
                     return (all, started);
@@ -148,7 +150,7 @@ impl Machine {
         }
     }
 
-    /// All states after the next step of a process, and who was started.
+    /// All states after the next step of a process, and the processes that were started.
     fn after(&mut self, process: usize) -> (Vec<State>, Vec<usize>) {
         let mut state = self.now().clone();
         let instr = self.instr(&state, process).expect("it is ready").clone();
@@ -171,7 +173,7 @@ impl Machine {
             Instr::Unlock(lock) => state.locks[lock(&registers) as usize] = 0,
             Instr::Share(lock) => state.locks[lock(&registers) as usize] += 1,
             Instr::Unshare(lock) => state.locks[lock(&registers) as usize] -= 1,
-            _ => unreachable!("it was settled"),
+            _ => unreachable!("the process is at a step"),
         }
         self.settle(state, process)
     }
@@ -208,12 +210,12 @@ impl Subject for Machine {
             Instr::Unlock(lock) => {
                 Next::Ready(Footprint::one(LOCKS + lock(registers) as u64, 1, Mode::Write))
             }
-            _ => unreachable!("it was settled"),
+            _ => unreachable!("the process is at a step"),
         }
     }
 
     fn outcomes(&mut self, process: usize) -> usize {
-        // Counting needs the names of processes, which counting does not change for good.
+        // Counting needs the names of processes, so it works on a copy.
         let mut copy = Machine {
             codes: self.codes.clone(),
             states: vec![self.now().clone()],
@@ -236,10 +238,10 @@ impl Subject for Machine {
 /// More processes than any program here has.
 const LANES: usize = 24;
 
-/// A trace: for every step, by process and number, its outcome and what happens before it.
+/// A trace: for every step, by process and index, its outcome and what happens before it.
 pub type Trace = Vec<(usize, u32, usize, Vec<u32>)>;
 
-/// The trace of an execution, found out from scratch.
+/// The trace of an execution, computed from scratch.
 pub fn trace(steps: &[(usize, usize, Footprint, Vec<usize>)]) -> Trace {
     let mut clocks: Vec<Vec<u32>> = Vec::new();
     let mut trace = Vec::new();
@@ -260,7 +262,7 @@ pub fn trace(steps: &[(usize, usize, Footprint, Vec<usize>)]) -> Trace {
     trace
 }
 
-/// All traces, by running every interleaving.
+/// All traces, from running every interleaving.
 pub fn all_traces(machine: &mut Machine) -> BTreeSet<Trace> {
     let mut found = BTreeSet::new();
     let mut steps = Vec::new();
@@ -290,7 +292,7 @@ fn interleave(
     }
 }
 
-/// The trace that the search says an execution has.
+/// The trace of an execution according to the search.
 pub fn trace_of(steps: &[Step]) -> Trace {
     let widen = |clock: &[u32]| {
         let mut clock = clock.to_vec();

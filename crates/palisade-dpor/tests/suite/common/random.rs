@@ -3,7 +3,7 @@
 use super::{Expr, Instr, Machine};
 use palisade_conformance::random::Random;
 
-/// What random programs may do besides loads and stores.
+/// What random programs may contain besides loads and stores.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Shape {
     Plain,
@@ -34,7 +34,7 @@ pub fn random_program(shape: Shape, random: &mut Random) -> Machine {
             code.push(access);
             match (shape, random.below(4)) {
                 (_, 0) => {
-                    // Over the next step, depending on what was read.
+                    // Skips the next step, depending on what was read.
                     let to = code.len() + 2;
                     code.push(match to {
                         _ if random.below(2) == 0 => Instr::Jump(|r| r[0], to),

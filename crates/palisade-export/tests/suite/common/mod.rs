@@ -1,4 +1,4 @@
-//! Programs to export, and the tools that judge the result.
+//! Programs to export, and the tools that check the result.
 
 use palisade_base::Source;
 use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-/// A program and what it was read from.
+/// A program and the source it was read from.
 pub struct Subject {
     pub name: String,
     pub source: Source,
@@ -31,9 +31,9 @@ impl Subject {
         Subject { name: name.to_owned(), source, program: parsed.program, threads: None }
     }
 
-    /// A program that nobody wrote.
+    /// A generated program.
     pub fn made(name: &str, program: &Program) -> Subject {
-        // It is printed and read again, so that comments have something to tell.
+        // It is printed and read again, so that comments have a source to quote.
         let text = palisade_program::print::print(program);
         Subject::read(name, &text)
     }
@@ -48,13 +48,13 @@ impl Subject {
         self.try_export(target).unwrap_or_else(|problems| panic!("{}: {problems:?}", self.name))
     }
 
-    /// The same, where it may be refused.
+    /// The same, for programs that may be refused.
     pub fn try_export(&self, target: Target) -> Result<String, Vec<palisade_base::Diagnostic>> {
         Export { program: &self.program, source: &self.source, heading: &self.name, threads: self.threads }
             .to(target)
     }
 
-    /// What explicit search says under SC; `None` if it is not sure.
+    /// The verdict of explicit search under SC; `None` if it is unknown.
     pub fn is_safe(&self) -> Option<bool> {
         let threads = self.threads.map_or(Threads::Declared, Threads::Each);
         let task = Task {
@@ -78,7 +78,7 @@ pub fn corpus() -> Vec<Subject> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
     let pal = palisade_corpus::expectations().into_iter().map(|expectation| expectation.file.to_owned());
     let table =
-        std::fs::read_to_string(folder.join("languages.tsv")).expect("the list of other files is there");
+        std::fs::read_to_string(folder.join("languages.tsv")).expect("the list of other files exists");
     let others = table.lines().skip(1).filter_map(|line| line.split('\t').next().map(str::to_owned));
     pal.chain(others)
         .map(|file| {
@@ -96,11 +96,11 @@ pub fn scratch(name: &str) -> PathBuf {
     if folder.exists() {
         std::fs::remove_dir_all(&folder).expect("an old scratch folder can be removed");
     }
-    std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
+    std::fs::create_dir_all(&folder).expect("a scratch folder can be created");
     folder
 }
 
-/// Runs a program that tests need.
+/// Runs an external program that the tests need.
 pub fn run(command: &mut Command, package: &str) -> Output {
     let output = command.output();
     output.unwrap_or_else(|error| {
@@ -109,7 +109,7 @@ pub fn run(command: &mut Command, package: &str) -> Output {
     })
 }
 
-/// What Spin says about a model: whether it is safe, and how many states it stored.
+/// Spin's result for a model: whether it is safe, and the number of stored states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Verified {
     pub safe: bool,
@@ -125,19 +125,19 @@ pub fn spin(folder: &Path, name: &str, model: &str) -> Verified {
     };
     let generated = run(Command::new("spin").args(["-a", "model.pml"]).current_dir(folder), "spin");
     if !generated.status.success() || !generated.stdout.is_empty() {
-        fail("Spin does not take the model", &generated);
+        fail("Spin does not accept the model", &generated);
     }
     let options = ["-O0", "-w", "-DSAFETY", "-DMEMLIM=1500", "-o", "pan", "pan.c"];
     let compiled = run(Command::new("gcc").args(options).current_dir(folder), "gcc");
     if !compiled.status.success() {
-        fail("gcc does not take the verifier", &compiled);
+        fail("gcc does not compile the verifier", &compiled);
     }
-    // -E: processes may wait for ever. -c1: the first error is enough.
+    // -E: processes may wait forever. -c1: stop at the first error.
     let settings = ["-E", "-c1", "-m2000000", "-w20"];
     let verified = run(Command::new(folder.join("pan")).args(settings).current_dir(folder), "spin");
     let text = String::from_utf8_lossy(&verified.stdout);
-    let number = |behind: &str| {
-        let rest = text.split_once(behind)?.1.trim_start();
+    let number = |before: &str| {
+        let rest = text.split_once(before)?.1.trim_start();
         rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok()
     };
     let stored = text.lines().find(|line| line.contains("states, stored"));

@@ -1,4 +1,5 @@
-//! Exported C programs compile without warnings and run; where explicit search says safe, no run fails, and easy errors are found.
+//! Exported C programs compile without warnings and run. If explicit search finds a program safe, no run
+//! fails; easy errors are found.
 
 use crate::common::{Subject, corpus, run, scratch};
 use palisade_conformance::{Profile, generate, seeds};
@@ -6,15 +7,15 @@ use palisade_export::Target;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs of each program.
+/// The number of runs of each program.
 const RUNS: u64 = 4;
 
-/// Steps of each run.
+/// The number of steps of each run.
 const STEPS: &str = "-DSTEPS=1500";
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-std=c11"];
 
-/// Compiles a program; the compiler must not complain.
+/// Compiles a program without warnings.
 fn compile(folder: &Path, subject: &Subject, options: &[&str]) {
     let text = subject.export(Target::C);
     std::fs::write(folder.join("program.c"), &text).expect("the program can be written");
@@ -25,7 +26,7 @@ fn compile(folder: &Path, subject: &Subject, options: &[&str]) {
     assert!(compiled.status.success(), "{}:\\n{complaints}\\n{text}", subject.name);
 }
 
-/// How many of the runs with the first seeds fail an assertion.
+/// The number of runs, with the first seeds, that fail an assertion.
 fn failures(folder: &Path, subject: &Subject, runs: u64) -> u64 {
     compile(folder, subject, &["-O0", "-pthread", STEPS, "-o", "program"]);
     let fails = |seed: &u64| {
@@ -59,7 +60,7 @@ fn the_corpus() {
     }
 }
 
-/// Errors that most schedules run into are found.
+/// Errors that occur under most schedules are found.
 #[test]
 fn easy_errors() {
     let folder = scratch("c-errors");
@@ -85,7 +86,7 @@ fn easy_errors() {
     check("shared a[2]: 0..5; process P { let p = &a[0]; *(p + any(0..2)) = 1; }");
 }
 
-/// Corner cases of arithmetic give in C what they give here.
+/// Corner cases of arithmetic have the same results in C as in Palisade.
 #[test]
 fn corner_cases_of_arithmetic() {
     let folder = scratch("c-arithmetic");
@@ -108,7 +109,7 @@ fn corner_cases_of_arithmetic() {
     check("assert(m / 1 == m && m >> 63 == n);", true);
 }
 
-/// Verifiers read the file with macros of their own.
+/// Verifiers read the file with their own macros.
 #[test]
 fn verifiers() {
     let folder = scratch("c-verifiers");

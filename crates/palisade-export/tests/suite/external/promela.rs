@@ -45,17 +45,17 @@ fn random_programs_with_everything() {
     random(Profile::Full, 15);
 }
 
-/// What the corpus has little of.
+/// Cases that are rare in the corpus.
 #[test]
 fn corners() {
     let folder = scratch("promela-corners");
     let check = |text: &str| check(&folder, &Subject::read("corner.pal", text));
     check(include_str!("../common/privates.pal"));
-    // A process that does nothing for ever, and ones that choose to.
+    // A process that does nothing forever, and ones that choose to.
     check("shared x: 0..1; process P { loop {} } process Q { x = 1; } forbid x == 1;");
     check("shared x: 0..1; process P { loop { choose { x = 1; } or {} } } forbid x == 1;");
     check("shared x: 0..1; process P { here: goto here; } process Q { x = 1; } forbid x == 1 && P@end;");
-    // Whoever is stuck in an atomic block stops everyone.
+    // A process that is stuck in an atomic block stops all others.
     check(
         "shared x, y: 0..1; process P { atomic { y = 1; assume(x == 1); } } process Q { if y == 1 { assert(false); } }",
     );
@@ -72,12 +72,12 @@ fn corners() {
     check(
         "shared x, y: 0..1; process P { atomic { assume(x == 1); y = 1; } } process Q { y = 1; x = 1; } forbid x == 1 && y == 0;",
     );
-    // Properties are not judged inside.
+    // Properties are not checked inside.
     check("shared x: 0..2; process P { atomic { x = 1; x = 2; } } forbid x == 1;");
     check(
         "shared x: 0..2; process P { atomic { x = 1; if x == 1 { x = 2; } else { return; } } l: x = 0; } forbid x == 1 || P@l && x != 2;",
     );
-    // Leaving atomic blocks in all ways.
+    // All ways to leave an atomic block.
     check(
         "shared x: 0..9;
          process P[2] { loop { atomic { if x == 3 { break; } if x == 1 { x = 3; continue; } x = 1; } assert(x != 2); } }
@@ -130,12 +130,12 @@ fn corners() {
     check(
         "process Main { spawn W; spawn W; } process W on spawn { l: skip; m: skip; } forbid count(W@l) == 1 && count(W@m) == 1;",
     );
-    // Several processes of one template, told apart.
+    // Several distinguished processes of one template.
     check(
         "shared x: 0..3; process P[3] { let r = x; x = r + 1; } forbid P[0].r == 2 && P[1].r == 1 && P[2].r == 0;",
     );
     check("shared x: 0..3; process P[3] { l: x = x + 1; } forbid P[0]@l && P[1]@end && P[2]@end && x == 0;");
-    // Names that mean something to Spin or C.
+    // Names with a meaning in Spin or C.
     check(
         "shared init, proctype, now, max, SAFETY, int_, len[2]: 0..1;
          process run_ { init = 1; end_: proctype = 1; accept: len[1] = 1; progress: now = 1; let r = SAFETY + max + int_; }

@@ -1,4 +1,5 @@
-//! Translations from TSO to SC, handed to other tools: Spin finds an error exactly if explicit search does, and running the C program breaks nothing that is safe.
+//! Translations from TSO to SC, exported for other tools: Spin finds an error exactly if explicit search
+//! does, and no run of the C program fails if the program is safe.
 
 use crate::common::{Subject, run, scratch, spin};
 use palisade_bounded::{translate_age, translate_rounds};
@@ -6,7 +7,7 @@ use palisade_export::Target;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A bound on what TSO may do.
+/// A bound on TSO.
 #[derive(Clone, Copy, Debug)]
 enum Bound {
     Rounds(u32),
@@ -26,7 +27,7 @@ fn translated(file: &str, bound: Bound) -> Subject {
     Subject { name: format!("{file}, {bound:?}"), program, ..original }
 }
 
-/// Whether a program is unsafe within a bound, by our own search and by Spin.
+/// Checks whether a program is unsafe within a bound, by explicit search and by Spin.
 #[track_caller]
 fn check(folder: &Path, file: &str, bound: Bound, expected: bool) {
     let subject = translated(file, bound);
@@ -84,7 +85,7 @@ fn runs_of_translated_programs() {
             let subject = translated(file, bound);
             assert_eq!(first_failure(&folder, &subject, 5), None, "{}", subject.name);
         }
-        // What only store buffers break, and what is easily found.
+        // Errors that only store buffers cause and that are easily found.
         for file in ["litmus/sb.pal", "figures/lazy_fig1_simplified_dekker.pal"] {
             let subject = translated(file, bound);
             assert!(first_failure(&folder, &subject, 1000).is_some(), "{}", subject.name);

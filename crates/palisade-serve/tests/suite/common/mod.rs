@@ -17,7 +17,7 @@ process Q { y = 1; let r = x; }
 final P.r == 1 || Q.r == 1;
 ";
 
-/// Far too many states for a test, and none of them bad.
+/// Far too many states for a test, none of them bad.
 pub const ENDLESS: &str = "\
 shared x[8]: 0..99;
 process P(i: 0..7) { loop { x[i] = (x[(i + 1) % 8] + x[i] + 1) % 100; } }
@@ -31,7 +31,7 @@ pub struct Running {
     thread: Option<JoinHandle<()>>,
 }
 
-/// One run at a time, one that waits, little of everything.
+/// One active run, one waiting run, and small limits.
 pub fn small() -> Config {
     Config {
         listen: "127.0.0.1:0".parse().expect("an address"),
@@ -61,10 +61,10 @@ impl Running {
         self.server.address()
     }
 
-    /// Sends bytes and reads all that comes back.
+    /// Sends bytes and reads everything that comes back.
     pub fn send(&self, bytes: impl AsRef<[u8]>) -> String {
         let mut connection = TcpStream::connect(self.address()).expect("the server listens");
-        // A server that has heard enough may hang up before all is sent.
+        // A server that refuses early may close the connection before everything is sent.
         let _ = connection.write_all(bytes.as_ref());
         let mut answer = Vec::new();
         let _ = connection.read_to_end(&mut answer);
@@ -101,7 +101,7 @@ impl Running {
         connection
     }
 
-    /// Waits until the server has just this to do.
+    /// Waits until the server has exactly this load.
     pub fn wait_for(&self, load: Load) {
         let end = Instant::now() + Duration::from_secs(30);
         while self.server.load() != load {
@@ -123,7 +123,7 @@ pub fn status(answer: &str) -> &str {
     answer.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.split(' ').next()).unwrap_or("none")
 }
 
-/// The lines of a stream's chunks.
+/// The lines in the chunks of a stream.
 pub fn events(answer: &str) -> Vec<Value> {
     assert_eq!(status(answer), "200", "{answer}");
     let (_, chunks) = answer.split_once("\r\n\r\n").expect("there is a body");

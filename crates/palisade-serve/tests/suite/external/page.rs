@@ -1,4 +1,4 @@
-//! The playground in a real Chromium: every control used.
+//! The playground in a real Chromium. Every control is used.
 
 use crate::common::{ENDLESS, Running, STORE_BUFFERING, small};
 use palisade_conformance::browser::{Browser, Page, Shown};
@@ -15,12 +15,12 @@ fn open(page: &mut Page<'_>, server: &Running) {
     page.wait_until("document.body.dataset.ready !== undefined");
 }
 
-/// Chooses from a list, as a user does.
+/// Chooses from a list as a user would.
 fn choose(page: &mut Page<'_>, id: &str, value: &str) {
     let done = page.eval(&format!(
         "(() => {{ const e = document.getElementById('{id}'); e.value = '{value}'; e.dispatchEvent(new Event('change')); return e.value; }})()"
     ));
-    assert_eq!(done, value, "{id} offers it");
+    assert_eq!(done, value, "{id} offers this value");
 }
 
 /// Replaces the program.
@@ -37,14 +37,14 @@ fn ask(page: &mut Page<'_>, command: &str, word: &str) {
 }
 
 #[test]
-fn a_program_is_chosen_checked_and_mended() {
+fn a_program_is_chosen_checked_and_fixed() {
     let server = playground();
     let mut browser = Browser::start();
     let mut page = browser.page(1300, 900);
     open(&mut page, &server);
     assert!(
         page.text("document.getElementById('text').value").contains("Peterson"),
-        "there is something to begin with"
+        "an example is loaded at the start"
     );
     assert!(page.eval("document.querySelectorAll('#colours .h-keyword').length").as_u64() > Some(5));
     assert!(page.eval("document.querySelectorAll('#example option').length").as_u64() > Some(80));
@@ -62,7 +62,7 @@ fn a_program_is_chosen_checked_and_mended() {
     assert_eq!(page.eval("document.querySelectorAll('#result .cycle svg').length"), 1);
     choose(&mut page, "model", "tso");
 
-    // Other languages, engines, numbers of threads.
+    // Other languages, engines and numbers of threads.
     choose(&mut page, "example", "trencher/store_buffering.trencher");
     assert_eq!(page.text("document.getElementById('language').value"), "trencher");
     ask(&mut page, "check", "unsafe");
@@ -77,7 +77,11 @@ fn a_program_is_chosen_checked_and_mended() {
     // Fences, with all their options.
     write(&mut page, STORE_BUFFERING);
     choose(&mut page, "language", "pal");
-    assert_eq!(page.text("document.getElementById('example').value"), "", "it is no example any more");
+    assert_eq!(
+        page.text("document.getElementById('example').value"),
+        "",
+        "an edited program is no longer an example"
+    );
     ask(&mut page, "fences", "safe");
     assert_eq!(page.eval("document.querySelectorAll('#result ins').length"), 2);
     page.click(".more > summary");
@@ -86,7 +90,7 @@ fn a_program_is_chosen_checked_and_mended() {
     page.click("#all");
     ask(&mut page, "fences", "robust");
 
-    // The address names the example.
+    // The URL names the example.
     let url = format!("{}#mutex/dekker.fenced.pal", server.server.url());
     page.eval(&format!("location.href = '{url}'"));
     page.wait_until("document.getElementById('example').value === 'mutex/dekker.fenced.pal'");
@@ -123,7 +127,7 @@ fn errors_are_shown_where_they_are() {
         page.eval("document.activeElement.id === 'text' && document.activeElement.selectionStart > 90"),
         true
     );
-    // The mark goes when the text changes. Tab indents; Escape, then Tab, leaves.
+    // The mark disappears when the text changes. Tab indents; Escape, then Tab, leaves the editor.
     page.press("Tab", false);
     assert_eq!(page.eval("document.querySelectorAll('#gutter .wrong').length"), 0);
     assert!(page.text("document.getElementById('text').value").contains("        z = 1;"));
@@ -131,7 +135,7 @@ fn errors_are_shown_where_they_are() {
     page.press("Tab", false);
     assert_eq!(page.eval("document.activeElement.id === 'text'"), false);
     assert_eq!(page.text("typeof window.broken"), "undefined");
-    // The text is still there after the page is loaded again.
+    // The text is still there after the page is reloaded.
     let before = page.text("document.getElementById('text').value");
     open(&mut page, &server);
     assert_eq!(page.text("document.getElementById('text').value"), before);
@@ -166,7 +170,7 @@ fn steps_are_taken_by_hand() {
 }
 
 #[test]
-fn long_runs_tell_progress_and_can_be_stopped() {
+fn long_runs_report_progress_and_can_be_stopped() {
     let server = playground();
     let mut browser = Browser::start();
     let mut page = browser.page(1300, 900);
@@ -180,7 +184,7 @@ fn long_runs_tell_progress_and_can_be_stopped() {
     assert!(page.text("document.querySelector('#result .why').textContent").contains("stopped"));
     assert_eq!(page.eval("document.getElementById('working').hidden"), true);
 
-    // A new question breaks off the old one; leaving the page ends what it asked for.
+    // A new question aborts the old one. Leaving the page ends its run.
     page.click("[data-ask=check]");
     page.wait_until("document.getElementById('status').textContent.includes(' s')");
     write(&mut page, STORE_BUFFERING);
@@ -195,7 +199,7 @@ fn long_runs_tell_progress_and_can_be_stopped() {
 }
 
 #[test]
-fn readable_on_a_phone_and_in_the_dark() {
+fn readable_on_a_phone_and_in_dark_mode() {
     let server = playground();
     let mut browser = Browser::start();
     for (width, height) in [(375, 740), (1300, 900)] {

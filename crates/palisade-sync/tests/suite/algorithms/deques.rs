@@ -1,16 +1,17 @@
-//! Deques: Snark, with its compare-and-swap of two words made with a lock, and the work-stealing deque of Chase and Lev.
+//! Deques: Snark, with its two-word compare-and-swap implemented by a lock, and the work-stealing deque of
+//! Chase and Lev.
 
 use super::{Spinlock, Variant, Word, words};
 
-/// The dummy.
+/// The dummy node.
 const DUMMY: usize = 0;
 
-/// An end of the deque; everything is the same at both ends, with left and right changed.
+/// The Snark deque. Both ends work the same, with left and right exchanged.
 struct Snark {
     variant: Variant,
     /// The outermost node, by end.
     hats: [Word; 2],
-    /// The node next to each, by direction.
+    /// The node next to each node, by direction.
     links: [Vec<Word>; 2],
     value: Vec<Word>,
     lock: Spinlock,
@@ -106,7 +107,7 @@ pub fn snark(variant: Variant) {
 pub fn chase_lev(variant: Variant) {
     const SIZE: usize = 8;
     let (tasks, done) = (words(SIZE), words(1 + variant.ops));
-    // One more than in the paper, so that nothing is below 0.
+    // One more than in the paper, so that no index is negative.
     let (top, bottom) = (Word::new(1), Word::new(1));
     let take = move |tasks: &[Word], top: &Word, bottom: &Word| {
         let b = bottom.load() - 1;

@@ -9,7 +9,7 @@ const TAIL: usize = 1;
 struct List {
     variant: Variant,
     key: Vec<Word>,
-    /// Harris: twice the node, and 1 more if this node is deleted. Lazy: the node.
+    /// Harris: twice the node, plus 1 if this node is deleted. Lazy list: the node.
     next: Vec<Word>,
     marked: Vec<Word>,
     lock: Vec<Spinlock>,
@@ -30,7 +30,7 @@ impl List {
     }
 }
 
-/// In the end the set holds what was inserted more often than erased.
+/// At the end the set contains the keys that were inserted more often than erased.
 fn exercise(
     list: List,
     insert: fn(&List, usize, usize) -> bool,
@@ -65,7 +65,7 @@ fn exercise(
 }
 
 pub fn harris(variant: Variant) {
-    /// The node before, and the first node with at least this key; marked nodes between them are taken out.
+    /// The first node with at least this key, and the node before it; marked nodes between them are removed.
     fn search(list: &List, key: usize) -> (usize, usize) {
         loop {
             let (mut left, mut left_next) = (HEAD, list.next[HEAD].load());
@@ -134,7 +134,8 @@ pub fn lazylist(variant: Variant) {
         }
         (left, right)
     }
-    /// Does something with the place of a key while it is locked, until that place is right.
+    /// Locks the nodes around a key and applies a change, and repeats this until the nodes are adjacent and
+    /// not deleted.
     fn change(list: &List, key: usize, change: impl Fn(usize, usize) -> bool) -> bool {
         loop {
             let (left, right) = locate(list, key);

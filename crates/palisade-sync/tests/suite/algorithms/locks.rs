@@ -3,10 +3,10 @@
 use super::{Variant, Word, words};
 use palisade_sync::hint::spin_loop;
 
-/// Nobody else is inside.
+/// Checks that no other thread is inside.
 fn inside(word: &Word, me: usize) {
     word.store(me + 1);
-    assert_eq!(word.load(), me + 1, "somebody else is inside");
+    assert_eq!(word.load(), me + 1, "another thread is inside");
 }
 
 pub fn dekker(variant: Variant) {

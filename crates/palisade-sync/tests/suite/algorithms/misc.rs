@@ -26,14 +26,14 @@ pub fn seqlock(variant: Variant) {
                         break seen;
                     }
                 };
-                assert_eq!(a, b, "half of a write is seen");
+                assert_eq!(a, b, "a partial write is visible");
             }
         }
     });
 }
 
 pub fn treiber(variant: Variant) {
-    // Nodes from 1 on.
+    // Node numbers start at 1.
     let (value, next) = (words(1 + variant.threads), words(1 + variant.threads));
     let (top, hazard) = (Word::new(0), words(variant.threads));
     variant.run(move |me| {
@@ -90,7 +90,11 @@ pub fn double_checked(variant: Variant) {
                 }
                 lock.release(variant);
             }
-            assert_eq!((a[found].load(), b[found].load()), (1, 2), "half of a thing is seen");
+            assert_eq!(
+                (a[found].load(), b[found].load()),
+                (1, 2),
+                "a partially initialised object is visible"
+            );
         }
     });
 }

@@ -1,7 +1,10 @@
-//! Concurrent algorithms of the literature, each with a small test: the same as the C programs in `bench/programs/run`, which name the sources.
+//! Concurrent algorithms from the literature, each with a small test. They are the same as the C programs in
+//! `bench/programs/run`, which name the sources.
 //!
-//! Without fences there are no more of them than in the published algorithms: stores are relaxed, and loads and read-modify-writes acquire. Fenced, stores that others wait for are
-//! releases, and full fences stand where a load must not overtake a store. Nodes are numbers, and 0 is none; nodes are never used again, except in the stack with hazard pointers.
+//! Without fences, the tests have only the fences of the published algorithms: stores are relaxed, and loads
+//! and read-modify-writes acquire. With fences, stores that others wait for are releases, and there is a full
+//! fence where a load must not overtake a store. Nodes are numbers, and 0 means no node. Nodes are never
+//! reused, except in the stack with hazard pointers.
 
 mod deques;
 mod lists;
@@ -14,12 +17,12 @@ use palisade_sync::sync::Arc;
 use palisade_sync::sync::atomic::{AtomicUsize, Ordering, fence};
 use palisade_sync::thread;
 
-/// How big a test is, and whether it has fences.
+/// The size of a test, and whether it has fences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Variant {
-    /// At most 3; some algorithms are for 2 only.
+    /// At most 3; some algorithms are for 2 threads only.
     pub threads: usize,
-    /// Operations of each thread.
+    /// The number of operations of each thread.
     pub ops: usize,
     /// Whether it has fences.
     pub fenced: bool,
@@ -36,7 +39,7 @@ impl Variant {
         if self.fenced { Ordering::AcqRel } else { Ordering::Acquire }
     }
 
-    /// A full fence, or none.
+    /// A full fence, if the variant has fences.
     #[track_caller]
     fn fence(self) {
         if self.fenced {
@@ -101,7 +104,7 @@ fn words(count: usize) -> Vec<Word> {
     (0..count).map(|_| Word::default()).collect()
 }
 
-/// A lock that is taken by an exchange and given back by a plain store, as locks on x86 are.
+/// A lock that is taken by an exchange and released by a plain store, as is usual on x86.
 #[derive(Debug, Default)]
 struct Spinlock(Word);
 
@@ -133,7 +136,7 @@ pub const SEVEN: [(&str, Program); 7] = [
     ("snark", deques::snark),
 ];
 
-/// Others that people meet.
+/// Other well-known algorithms.
 pub const MORE: [(&str, Program); 7] = [
     ("chase_lev", deques::chase_lev),
     ("seqlock", misc::seqlock),

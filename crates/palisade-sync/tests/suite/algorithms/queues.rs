@@ -1,4 +1,5 @@
-//! Queues: the non-blocking and the two-lock queue of Michael and Scott, and a ring for one producer and one consumer.
+//! Queues: the non-blocking and the two-lock queue of Michael and Scott, and a ring for one producer and one
+//! consumer.
 
 use super::{Spinlock, Variant, Word, words};
 use palisade_sync::hint::spin_loop;
