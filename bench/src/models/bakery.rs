@@ -5,10 +5,10 @@
 use super::{each, others, pal_threads, promela_section, promela_threads};
 
 /// The highest ticket.
-const MOST: usize = 5;
+const MAX_TICKET: usize = 5;
 
 pub(super) fn pal(n: usize) -> String {
-    let shared = format!("shared choosing[{n}]: bool;\nshared number[{n}]: 0..{MOST};");
+    let shared = format!("shared choosing[{n}]: bool;\nshared number[{n}]: 0..{MAX_TICKET};");
     pal_threads(&shared, n, |i| {
         let mut others_numbers = others(i, n);
         let first = others_numbers.next().expect("there are two threads");
@@ -24,9 +24,9 @@ loop {{ let t{j} = number[{j}]; if t{j} == 0 || t{j} {later} most + 1 {{ break; 
         });
         format!(
             "choosing[{i}] = true;
-let most: 0..{MOST} = number[{first}];
+let most: 0..{MAX_TICKET} = number[{first}];
 {highest}
-assume(most < {MOST});
+assume(most < {MAX_TICKET});
 number[{i}] = most + 1;
 choosing[{i}] = false;
 {turns}
@@ -52,7 +52,7 @@ pub(super) fn promela(n: usize) -> String {
             "choosing[{i}] = 1;
 most = number[{first}];
 {highest}
-d_step {{ most < {MOST} -> number[{i}] = most + 1 }};
+d_step {{ most < {MAX_TICKET} -> number[{i}] = most + 1 }};
 choosing[{i}] = 0;
 {turns}
 {section}"

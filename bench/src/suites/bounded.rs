@@ -25,7 +25,7 @@ const ROUNDS: usize = 3;
 /// The greatest bound at which runs must be found.
 const BOUND: u32 = 2;
 /// Seconds for each of the table's eight rows.
-const MOST_SECONDS: f64 = 1.0;
+const MAX_SECONDS: f64 = 1.0;
 
 /// The paper's rows, with the seconds of Poirot and ESBMC without fences, and with fences (for the greatest bounds they tried).
 const TABLE_1: [(&str, &str, &str, &str); 4] = [
@@ -108,7 +108,7 @@ fn table_1(limit: Duration) -> Result<()> {
             let clean = measure(&fenced, engine, BOUND, limit)?;
             let least = found.as_ref().map_or("none".to_owned(), |(bound, _)| bound.to_string());
             let without = found.map(|(_, measured)| measured);
-            let fast = |measured: &Measured| measured.seconds < MOST_SECONDS;
+            let fast = |measured: &Measured| measured.seconds < MAX_SECONDS;
             let ok = without.as_ref().is_some_and(fast)
                 && clean.verdict != "unsafe"
                 && !clean.exhausted

@@ -20,11 +20,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// More values than this of a cell without a declared domain count as growth without bound.
-pub const MOST_VALUES: usize = 1 << 7;
+pub const MAX_VALUES: usize = 1 << 7;
 /// More values than this are too many even for a declared domain: users of the automata count values with fifteen bits.
-pub const MOST_DECLARED: usize = 1 << 14;
+pub const MAX_DECLARED: usize = 1 << 14;
 /// More thread states of one role than this, too.
-pub const MOST_STATES: usize = 1 << 18;
+pub const MAX_STATES: usize = 1 << 18;
 
 /// Why there are no explicit automata for a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -188,7 +188,7 @@ impl Builder<'_> {
         let id = known.list.push(value);
         known.ids.insert(value, id);
         let declared = self.machine.machine.system.cells[cell].ty.domain.bounds().is_some();
-        if known.list.len() > if declared { MOST_DECLARED } else { MOST_VALUES } {
+        if known.list.len() > if declared { MAX_DECLARED } else { MAX_VALUES } {
             return Err(Trouble::Values(cell));
         }
         let mut readers: Vec<_> = self.readers[cell].iter().copied().collect();
@@ -229,7 +229,7 @@ impl Builder<'_> {
 
     fn settle(&self, source: Option<&Local>, after: After) -> Result<Vec<Stop>, Trouble> {
         let runs = run_on(&self.machine, &self.observer, source, after);
-        if runs.too_deep { Err(Trouble::CallDepth(crate::MOST_CALLS)) } else { Ok(runs.stops) }
+        if runs.too_deep { Err(Trouble::CallDepth(crate::MAX_CALLS)) } else { Ok(runs.stops) }
     }
 
     fn state(&mut self, role: usize, local: Local) -> Result<StateId, Trouble> {
@@ -240,7 +240,7 @@ impl Builder<'_> {
         let growing = &mut self.roles[role];
         let id = growing.automaton.states.push(local.clone());
         growing.ids.insert(local, id);
-        if growing.automaton.states.len() > MOST_STATES {
+        if growing.automaton.states.len() > MAX_STATES {
             return Err(Trouble::States(growing.automaton.role));
         }
         self.look_at(role, id);

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 /// A collapsed step stops at the latest after this much work, counted in registers and pending stores of the thread states met. Stopping early is
 /// always right.
-const MOST_WORK: usize = 1 << 18;
+const MAX_WORK: usize = 1 << 18;
 
 /// Where a thread can be after running on, each with the local steps that lead there.
 pub struct Runs {
@@ -67,10 +67,10 @@ impl Schedule {
 }
 
 /// Unfinished calls a thread may have.
-pub const MOST_CALLS: usize = 256;
+pub const MAX_CALLS: usize = 256;
 
 /// Frames a thread may have: one for each of its calls, and that of its own code.
-pub const MOST_FRAMES: usize = MOST_CALLS + 1;
+pub const MAX_FRAMES: usize = MAX_CALLS + 1;
 
 /// Runs a thread on from `after`, a step of `source` (`None` at the start).
 pub fn run_on(
@@ -184,8 +184,8 @@ impl Search<'_, '_> {
         if local.fault.is_some() || ended {
             return Ahead::Waits;
         }
-        let enough = self.work > MOST_WORK;
-        if local.thread.frames.len() > MOST_FRAMES && !enough {
+        let enough = self.work > MAX_WORK;
+        if local.thread.frames.len() > MAX_FRAMES && !enough {
             self.runs.too_deep = true;
             return Ahead::Steps(Vec::new());
         }

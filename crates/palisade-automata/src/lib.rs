@@ -22,8 +22,8 @@ mod refine;
 mod stores;
 mod varied;
 
-pub use build::{MOST_DECLARED, MOST_STATES, MOST_VALUES, Trouble};
-pub use collapse::{MOST_CALLS, MOST_FRAMES, Runs, Schedule, Stop, run_on};
+pub use build::{MAX_DECLARED, MAX_STATES, MAX_VALUES, Trouble};
+pub use collapse::{MAX_CALLS, MAX_FRAMES, Runs, Schedule, Stop, run_on};
 pub use explicit::{Automata, Automaton, Edge, Letter, Population, StateId, ValueId};
 pub use local::{After, Fences, Hold, Kind, Local, ThreadMachine};
 pub use merge::Merged;

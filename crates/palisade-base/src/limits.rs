@@ -77,7 +77,7 @@ pub struct Pace {
 
 impl Pace {
     /// The most calls between two readings of the clock: later calls may be further apart in time.
-    const MOST_SKIPPED: u16 = 64;
+    const MAX_SKIPPED: u16 = 64;
     const SHORT: Duration = Duration::from_micros(100);
     const LONG: Duration = Duration::from_millis(2);
     const BETWEEN: Duration = Duration::from_micros(500);
@@ -102,7 +102,7 @@ impl Pace {
     fn look(&mut self) -> bool {
         let now = Instant::now();
         match now - self.looked {
-            short if short < Pace::SHORT => self.every = (self.every * 2 + 1).min(Pace::MOST_SKIPPED),
+            short if short < Pace::SHORT => self.every = (self.every * 2 + 1).min(Pace::MAX_SKIPPED),
             long if long > Pace::LONG => self.every /= 8,
             _ => {}
         }

@@ -14,7 +14,7 @@ use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
 /// States that the search may look at.
-const MOST_STATES: usize = 300_000;
+const MAX_STATES: usize = 300_000;
 
 /// A point of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,7 +169,7 @@ impl Search<'_> {
             }
             for (step, state, done) in self.moves(&nodes[at]) {
                 limits::go_on();
-                if nodes.len() >= MOST_STATES {
+                if nodes.len() >= MAX_STATES {
                     return None;
                 }
                 if known.insert((state.clone(), done)) {

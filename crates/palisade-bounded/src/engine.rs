@@ -14,7 +14,7 @@ use palisade_program::lower;
 use palisade_program::running::System;
 
 /// The greatest bound that is tried when it grows.
-const MOST: u32 = 64;
+const MAX_BOUND: u32 = 64;
 
 /// Bounded rounds.
 #[derive(Clone, Copy)]
@@ -127,7 +127,7 @@ impl Series<'_> {
                 let needed = enough.map_or(bound, |enough| bound.min(enough));
                 (needed, needed)
             }
-            Bound::Auto => (least.min(enough.unwrap_or(least)), enough.unwrap_or(MOST).min(MOST)),
+            Bound::Auto => (least.min(enough.unwrap_or(least)), enough.unwrap_or(MAX_BOUND).min(MAX_BOUND)),
         };
         let mut reached = None;
         for bound in first..=last {

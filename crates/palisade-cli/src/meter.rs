@@ -19,13 +19,13 @@ const BETWEEN_LINES: Duration = Duration::from_secs(10);
 /// A rate on a terminal is that of about so long.
 const RATED: Duration = Duration::from_secs(1);
 /// Nothing is said about the speed of less than this.
-const LEAST_RATED: Duration = Duration::from_millis(500);
+const MIN_RATED: Duration = Duration::from_millis(500);
 /// At most this many counters of an engine.
-const MOST_COUNTERS: usize = 2;
+const MAX_COUNTERS: usize = 2;
 /// At most this many characters of what no engine does, where there is little room.
-const MOST_DOING: usize = 24;
+const MAX_DOING: usize = 24;
 /// At most this many engines are told apart.
-const MOST_LANES: usize = 16;
+const MAX_LANES: usize = 16;
 
 /// Shows what engines are doing until it is dropped.
 pub struct Meter {
@@ -35,7 +35,7 @@ pub struct Meter {
 
 struct Shared {
     /// For each engine, whether the next call of `tell` should say something.
-    asked: [AtomicBool; MOST_LANES],
+    asked: [AtomicBool; MAX_LANES],
     state: Mutex<State>,
     wake: Condvar,
 }
@@ -141,7 +141,7 @@ impl Progress for Shared {
     }
 
     fn ended(&self, lane: usize) {
-        let lane = lane.min(MOST_LANES - 1);
+        let lane = lane.min(MAX_LANES - 1);
         *self.lock().lane(lane) = Lane::default();
         // Whoever comes next in this place is heard at once.
         self.asked[lane].store(true, Ordering::Relaxed);
@@ -152,7 +152,7 @@ impl Progress for Shared {
     }
 
     fn report_lane(&self, lane: usize, engine: &str, doing: &str, stats: &Stats) {
-        let lane = lane.min(MOST_LANES - 1);
+        let lane = lane.min(MAX_LANES - 1);
         if !self.asked[lane].load(Ordering::Relaxed) {
             return;
         }
@@ -168,7 +168,7 @@ impl Lane {
         engine.clone_into(&mut self.engine);
         doing.clone_into(&mut self.doing);
         self.counters.clear();
-        self.counters.extend(stats.iter().take(MOST_COUNTERS));
+        self.counters.extend(stats.iter().take(MAX_COUNTERS));
         self.told = Some(told);
         let first = self.counters.first();
         match (first, self.before) {
@@ -190,7 +190,7 @@ impl Lane {
         };
         if now.saturating_duration_since(told) > interval {
             self.rate = None;
-        } else if told.saturating_duration_since(then) >= LEAST_RATED {
+        } else if told.saturating_duration_since(then) >= MIN_RATED {
             self.rate = Some((count - before) as f64 / (told - then).as_secs_f64());
             self.before = Some((told, name, count));
         }
@@ -205,10 +205,10 @@ impl Lane {
         });
         let mut parts = Vec::new();
         if words <= Words::OneCounter || self.engine.is_empty() || self.counters.is_empty() {
-            let most = if words == Words::Least && self.engine.is_empty() { MOST_DOING } else { usize::MAX };
+            let most = if words == Words::Least && self.engine.is_empty() { MAX_DOING } else { usize::MAX };
             parts.push(self.doing.chars().take(most).collect());
         }
-        let counters = if words == Words::All { MOST_COUNTERS } else { 1 };
+        let counters = if words == Words::All { MAX_COUNTERS } else { 1 };
         for (index, &(name, value)) in self.counters.iter().enumerate().take(counters) {
             let number = brief(value as f64);
             let mut part = match words {

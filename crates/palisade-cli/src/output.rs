@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// At most this many diagnostics are printed per file, unless more are asked for.
-const MOST_DIAGNOSTICS: usize = 50;
+const MAX_DIAGNOSTICS: usize = 50;
 
 /// Where output goes and how it looks.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl Output {
 
     /// Diagnostics as they go to standard error.
     pub fn diagnostics(&self, source: &Source, diagnostics: &[Diagnostic]) -> String {
-        let limit = if self.detail == Detail::Verbose { usize::MAX } else { MOST_DIAGNOSTICS };
+        let limit = if self.detail == Detail::Verbose { usize::MAX } else { MAX_DIAGNOSTICS };
         report::diagnostics(source, diagnostics, limit, self.colour_of_errors)
     }
 

@@ -19,7 +19,7 @@ use palisade::{Diagnostic, Input};
 use serde_json::json;
 
 /// Witness files that ask for more instances than this are refused: nobody would have found them.
-const MOST_INSTANCES: u32 = 4096;
+const MAX_INSTANCES: u32 = 4096;
 
 /// Runs the command.
 pub fn run(args: &ReplayArgs, common: &Common, output: &Output) -> Exit {
@@ -140,8 +140,8 @@ fn tell(
 fn recorded(witness: &WitnessFile) -> Result<Recorded<'_>, Diagnostic> {
     let instantiation = witness.instantiation();
     let instances = instantiation.any.max(instantiation.every.unwrap_or(0));
-    if instances > MOST_INSTANCES {
-        let many = format!("{instances} instances of a process are more than the {MOST_INSTANCES} allowed");
+    if instances > MAX_INSTANCES {
+        let many = format!("{instances} instances of a process are more than the {MAX_INSTANCES} allowed");
         return Err(Diagnostic::error("bad-witness", many));
     }
     Ok(Recorded {

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// A session is ended when so many executions could not be followed to their end: the others will not be better.
-const MOST_INCONCLUSIVE: u64 = 3;
+const MAX_INCONCLUSIVE: u64 = 3;
 
 /// Runs the command.
 pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
@@ -376,7 +376,7 @@ fn worth_going_on(findings: &Findings) -> bool {
         .filter(|found| found.what.is_inconclusive || matches!(found.what.name, "stalled" | "blocked"))
         .map(|found| found.executions)
         .sum();
-    lost < MOST_INCONCLUSIVE || lost * 2 < findings.executions
+    lost < MAX_INCONCLUSIVE || lost * 2 < findings.executions
 }
 
 fn tell(meter: &Meter, findings: &Findings) {

@@ -24,7 +24,7 @@ use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
 /// Instances tried of templates that may have any number.
-const MOST_INSTANCES: u32 = 3;
+const MAX_INSTANCES: u32 = 3;
 
 /// What the engine may look at: little, so that it says what it has found out by then, or more.
 const WORK: [u64; 2] = [300, 4_000];
@@ -94,7 +94,7 @@ fn examine(
         }
     };
     let most =
-        if task.is_parameterized() { claimed.instances.unwrap_or(u32::MAX).min(MOST_INSTANCES) } else { 1 };
+        if task.is_parameterized() { claimed.instances.unwrap_or(u32::MAX).min(MAX_INSTANCES) } else { 1 };
     for any in 1..=most {
         let system = task.lower(any);
         if let Some(run) = claimed.refute(task.machine(&system), subject.config.limits.states) {

@@ -19,7 +19,7 @@ use palisade_program::written::Program;
 use palisade_trace::replay;
 
 /// The largest number of threads of each kind that brute force tries.
-pub const MOST_THREADS: u32 = 4;
+pub const MAX_THREADS: u32 = 4;
 
 /// Tests an engine with random programs for any number of threads. The profiles of the configuration are not used.
 ///
@@ -84,7 +84,7 @@ fn examine(subject: &Subject<'_>, program: &Program, model: Model, tally: &mut T
             }
         }
     }
-    for threads in 1..=MOST_THREADS {
+    for threads in 1..=MAX_THREADS {
         let fixed = Task { threads: Threads::Each(threads), ..any.clone() };
         let system = fixed.lower(threads);
         let answer = brute::check(fixed.machine(&system), subject.config.limits);

@@ -73,7 +73,7 @@ impl Timeline {
         chosen: &mut Vec<ThreadId>,
         tries: &mut usize,
     ) -> Option<Run> {
-        const MOST_TRIES: usize = 10_000;
+        const MAX_TRIES: usize = 10_000;
         let Some(&role) = self.roles.get(chosen.len()) else {
             *tries += 1;
             let run = until_bad(machine, self.with_threads(machine, order, chosen)?);
@@ -81,7 +81,7 @@ impl Timeline {
         };
         let instances = machine.system.instances.iter_enumerated();
         for thread in instances.filter(|(_, instance)| instance.role == role).map(|(thread, _)| thread) {
-            if !chosen.contains(&thread) && *tries < MOST_TRIES {
+            if !chosen.contains(&thread) && *tries < MAX_TRIES {
                 chosen.push(thread);
                 if let Some(run) = self.choose_threads(machine, order, chosen, tries) {
                     return Some(run);

@@ -7,7 +7,7 @@
 //! time may both compute; the first result is kept, and it is the same.
 
 use crate::{Limits, Reason, Task};
-use palisade_automata::{Automata, MOST_DECLARED, MOST_STATES, MOST_VALUES, Merged, Trouble};
+use palisade_automata::{Automata, MAX_DECLARED, MAX_STATES, MAX_VALUES, Merged, Trouble};
 use palisade_memory::{Machine, Model};
 use palisade_program::Instantiation;
 use palisade_program::running::{Liveness, System};
@@ -188,15 +188,15 @@ fn explain(system: &System, trouble: Trouble) -> Reason {
         Trouble::Stopped => unreachable!("the limits say so first"),
         Trouble::Values(cell) if system.cells[cell].ty.domain.bounds().is_some() => {
             let name = &system.cells[cell].name;
-            Reason::Unsupported(format!("`{name}` can hold more than {MOST_DECLARED} values"))
+            Reason::Unsupported(format!("`{name}` can hold more than {MAX_DECLARED} values"))
         }
         Trouble::Values(cell) => {
-            Reason::Growing { name: system.cells[cell].name.clone(), values: MOST_VALUES + 1 }
+            Reason::Growing { name: system.cells[cell].name.clone(), values: MAX_VALUES + 1 }
         }
         Trouble::States(role) => {
             let name = &system.roles[role].name;
             Reason::Unsupported(format!(
-                "process {name} may have more than {MOST_STATES} states of its own; declare the domains of its registers, or bound all integers with --int-range LO..HI"
+                "process {name} may have more than {MAX_STATES} states of its own; declare the domains of its registers, or bound all integers with --int-range LO..HI"
             ))
         }
     }

@@ -12,14 +12,14 @@ use crate::footprint::{Footprint, Footprints, Reach, only};
 use palisade_automata::on_demand::{
     self, Access, Arrival, Birth, Identity, LocalId, Offer, OneWay, Policy, Reached, ThreadAutomaton,
 };
-use palisade_automata::{After, Hold, Kind, Local, MOST_FRAMES, Observer, Runs, Stop, ThreadMachine};
+use palisade_automata::{After, Hold, Kind, Local, MAX_FRAMES, Observer, Runs, Stop, ThreadMachine};
 use palisade_automata::{View, most_varied_register, run_on};
 use palisade_base::Id;
 use palisade_memory::Action;
 use palisade_program::running::{CellId, RoleId};
 
 /// Values of a cell that are tried to find out whether a thread is stuck.
-const MOST_VALUES: u64 = 16;
+const MAX_VALUES: u64 = 16;
 
 /// Thread states and moves found so far.
 pub(crate) type Automaton<'a> = ThreadAutomaton<'a, Exploring>;
@@ -154,7 +154,7 @@ impl Policy for Exploring {
         info.updates = offers.len() as u32;
         // A thread that called too deep after it had changed something is there for what it changed: its pending
         // stores reach memory, and it does nothing else.
-        let too_deep = local.thread.frames.len() > MOST_FRAMES;
+        let too_deep = local.thread.frames.len() > MAX_FRAMES;
         for edge in machine.edges(local).filter(|_| !too_deep) {
             let kind = machine.kind(local, edge);
             let loads = machine.is_load(local, edge);
@@ -197,7 +197,7 @@ impl Policy for Exploring {
             let Runs { stops, too_deep } = run_on(machine, &self.observer, source, after);
             self.too_deep |= too_deep;
             stops
-        } else if after.local.thread.frames.len() > MOST_FRAMES {
+        } else if after.local.thread.frames.len() > MAX_FRAMES {
             self.too_deep = true;
             Vec::new()
         } else {
@@ -270,7 +270,7 @@ fn is_stuck(machine: &ThreadMachine<'_>, local: &Local) -> bool {
             Kind::Local => blocked(None),
             Kind::Reads(cell) if !machine.is_load(local, edge) => {
                 let bounds = machine.machine.system.cells[cell].ty.domain.bounds();
-                let few = bounds.filter(|(lo, hi)| hi.abs_diff(*lo) < MOST_VALUES);
+                let few = bounds.filter(|(lo, hi)| hi.abs_diff(*lo) < MAX_VALUES);
                 few.is_some_and(|(lo, hi)| (lo..=hi).all(|value| blocked(Some((cell, value)))))
             }
             _ => false,

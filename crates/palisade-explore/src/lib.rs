@@ -35,7 +35,7 @@ use automaton::{Automaton, automaton, varied_register};
 use expand::Crowd;
 use judge::Judge;
 use layout::Layout;
-use palisade_automata::{MOST_CALLS, ThreadMachine};
+use palisade_automata::{MAX_CALLS, ThreadMachine};
 use palisade_engine::{
     Analysis, Engine, Exhausted, Limits, Options, Outcome, Proof, Proofs, Reachability, Reached, Reason,
     Reduction, Stats, Suitability, Verdict, Witness,
@@ -52,13 +52,13 @@ use std::sync::Arc;
 pub struct Explicit;
 
 /// Instances tried of templates that may have any number.
-const MOST_INSTANCES: u32 = 4;
+const MAX_INSTANCES: u32 = 4;
 /// The longest buffer tried with such templates, if it may grow without bound.
 const BUFFER_OF_MANY: usize = 2;
 /// Started threads at once. Where there may be more, [`CAPS`] are tried.
-const MOST_SPAWNED: usize = 32;
+const MAX_SPAWNED: usize = 32;
 /// How many started threads are followed where they have no end, one number after the other.
-const CAPS: [usize; 6] = [1, 2, 4, 8, 16, MOST_SPAWNED];
+const CAPS: [usize; 6] = [1, 2, 4, 8, 16, MAX_SPAWNED];
 /// States that may be looked at for each of these numbers: more threads lead to more and more of them, and in the end prove nothing.
 const STATES_PER_CAP: u64 = 1 << 19;
 
@@ -137,7 +137,7 @@ impl Check<'_> {
         // What the searches kept to besides the number of instances.
         let mut besides = None;
         let mut reached = None;
-        for any in 1..=MOST_INSTANCES {
+        for any in 1..=MAX_INSTANCES {
             match self.fixed(any, self.analysis.task.options.max_buffer.min(BUFFER_OF_MANY)) {
                 found @ Verdict::Violated(_) => return found,
                 Verdict::Holds => {}
@@ -206,7 +206,7 @@ impl<'c> Searches<'c> {
         loop {
             let end = self.search(&mut automaton, room, Crowd::Grows, self.limits);
             match end {
-                End::TooManyThreads if room < MOST_SPAWNED => room *= 2,
+                End::TooManyThreads if room < MAX_SPAWNED => room *= 2,
                 End::TooManyThreads => break,
                 end => return self.answer(&mut automaton, end, room),
             }
@@ -331,7 +331,7 @@ impl Cuts {
     /// The bounds that the search kept to; nothing if it is exact.
     fn reason(self, buffer: usize) -> Option<Reason> {
         let buffers = self.buffers.then_some(Reason::BufferBound(buffer));
-        let calls = self.calls.then_some(Reason::CallDepth(MOST_CALLS));
+        let calls = self.calls.then_some(Reason::CallDepth(MAX_CALLS));
         Reason::within(buffers.into_iter().chain(calls).chain(self.spawned.map(Reason::Spawned)))
     }
 }

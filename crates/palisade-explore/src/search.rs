@@ -18,7 +18,7 @@ const BATCH: usize = 1 << 14;
 /// More different values than this in a cell without a declared domain count as growth without bound.
 const GROWING: u64 = 1024;
 /// More thread states than this count as growth without bound.
-const MOST_LOCALS: usize = 1 << 20;
+const MAX_LOCALS: usize = 1 << 20;
 
 /// How a search ended.
 pub(crate) enum End {
@@ -247,7 +247,7 @@ impl Expand for Search<'_, '_> {
         if let Some(cell) = self.automaton.values.most_varied(GROWING + 1) {
             return Err(Halt::CellGrows(cell));
         }
-        if self.automaton.numbers() > MOST_LOCALS {
+        if self.automaton.numbers() > MAX_LOCALS {
             return Err(Halt::ThreadStatesGrow);
         }
         if self.layout.fits(self.automaton) { Ok(()) } else { Err(Halt::Outgrown) }

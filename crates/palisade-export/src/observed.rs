@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub(crate) const ME: &str = "instance";
 
 /// No run of an exported program has more processes than this.
-const MOST_PROCESSES: i128 = 1_000_000;
+const MAX_PROCESSES: i128 = 1_000_000;
 
 /// A property as an expression over the variables that it observes.
 pub(crate) struct ObservedProperty {
@@ -253,7 +253,7 @@ impl Observed {
             Condition::Count(places) => {
                 let (_, name) =
                     self.counts.iter().find(|(other, _)| other == places).expect("all counts are watched");
-                leaf(name.clone(), Range { lo: 0, hi: MOST_PROCESSES })
+                leaf(name.clone(), Range { lo: 0, hi: MAX_PROCESSES })
             }
             Condition::Unary(op, a) => {
                 Expr::Unary(*op, Box::new(self.leaves(system, memory, ranges, a, leaves)))

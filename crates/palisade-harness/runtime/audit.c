@@ -28,15 +28,15 @@ enum { BY_OWNER = 1, BY_OTHERS = 2 };
 #define GENERAL __attribute__((target("general-regs-only")))
 
 /* What can only be read. */
-enum { MOST_RANGES = 512 };
+enum { MAX_RANGES = 512 };
 static struct {
     uint64_t low, high;
-} constant[MOST_RANGES];
+} constant[MAX_RANGES];
 static int constants;
 
 static int add_constants(struct dl_phdr_info *module, size_t size, void *nothing)
 {
-    for (int i = 0; i < module->dlpi_phnum && constants < MOST_RANGES; i++) {
+    for (int i = 0; i < module->dlpi_phnum && constants < MAX_RANGES; i++) {
         const ElfW(Phdr) *part = &module->dlpi_phdr[i];
         if ((part->p_type == PT_LOAD && !(part->p_flags & PF_W)) || part->p_type == PT_GNU_RELRO) {
             constant[constants].low = module->dlpi_addr + part->p_vaddr;
@@ -64,7 +64,7 @@ GENERAL static int is_constant(uint64_t address, uint64_t size)
 
 GENERAL static int is_announced(struct thread *self, uint64_t address, uint64_t size, enum kind kind)
 {
-    unsigned count = self->announced_count < MOST_ANNOUNCED ? self->announced_count : MOST_ANNOUNCED;
+    unsigned count = self->announced_count < MAX_ANNOUNCED ? self->announced_count : MAX_ANNOUNCED;
     for (unsigned i = 0; i < count; i++) {
         struct announced *announced = &self->announced[i];
         uint64_t at = address - announced->address;
@@ -109,7 +109,7 @@ GENERAL static int judge(struct thread *self, uint64_t address, uint64_t size, e
     if (is_announced(self, address, size, kind)) {
         return V_FINE;
     }
-    if (address - STACKS < STACK_RANGE * MOST_THREADS && address >= (uint64_t)self->stack_low && address + size <= (uint64_t)self->stack_end) {
+    if (address - STACKS < STACK_RANGE * MAX_THREADS && address >= (uint64_t)self->stack_low && address + size <= (uint64_t)self->stack_end) {
         return mark_own(self, address, size);
     }
     if (kind == K_LOAD && is_constant(address, size)) {
@@ -234,7 +234,7 @@ static void log_part(uint64_t address, uint64_t size, enum kind kind, uint64_t s
             pal_log(first, second | F_CHOSEN);
             *is_first = 0;
         } else {
-            if (unlikely(address + at - STACKS < STACK_RANGE * MOST_THREADS)) {
+            if (unlikely(address + at - STACKS < STACK_RANGE * MAX_THREADS)) {
                 pal_touches_stack(first, second);
             }
             pal_log(first, second);

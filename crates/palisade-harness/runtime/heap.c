@@ -30,9 +30,9 @@ struct arena {
 #define ARENA_BYTES (1ull << 32)
 #define LARGE_ARENAS 0x500000000000ull
 #define LARGE_ARENA_BYTES (1ull << 36)
-enum { MOST_LARGE = 64 };
+enum { MAX_LARGE = 64 };
 
-static struct arena arenas[MOST_THREADS];
+static struct arena arenas[MAX_THREADS];
 
 static struct arena *arena(void)
 {
@@ -40,7 +40,7 @@ static struct arena *arena(void)
     uint32_t number = self->number;
     struct arena *arena = &arenas[number];
     if (unlikely(!arena->next)) {
-        int is_large = number < MOST_LARGE;
+        int is_large = number < MAX_LARGE;
         uint64_t bytes = is_large ? LARGE_ARENA_BYTES : ARENA_BYTES;
         arena->next = arena->end = (char *)((is_large ? LARGE_ARENAS : ARENAS) + number * bytes);
         arena->limit = arena->next + bytes;

@@ -30,9 +30,9 @@
 
 enum {
     PAGE = 4096,
-    LEAST_STACK = 8 << 20, /* unless the program asks for less */
+    MIN_STACK = 8 << 20, /* unless the program asks for less */
     BESIDES = 128 << 10,   /* thread-local storage and our own frames are on the stack as well */
-    MOST_TRIES = 64
+    MAX_TRIES = 64
 };
 /* With an unlimited stack. */
 #define LARGE_STACK (1ull << 30)
@@ -42,7 +42,7 @@ enum {
 
 struct slot {
     struct thread thread;
-    struct look looks[MOST_LOOKS];
+    struct look looks[MAX_LOOKS];
 };
 
 int pal_map(uint64_t address, size_t size, int flags)
@@ -121,7 +121,7 @@ size_t pal_stack_size(size_t asked)
         pthread_attr_destroy(&attributes);
     }
     size_t size = asked ? asked : usual;
-    size = size == usual && size < LEAST_STACK ? LEAST_STACK : size;
+    size = size == usual && size < MIN_STACK ? MIN_STACK : size;
     return size == usual && size > LARGE_STACK ? LARGE_STACK : size;
 }
 
@@ -166,12 +166,12 @@ EXPORT int __libc_start_main(int (*main)(int, char **, char **), int count, char
                              void (*rtld_fini)(void), void *stack_end)
 {
     start_fn *next = (start_fn *)dlsym(RTLD_NEXT, "__libc_start_main");
-    struct rlimit limit = {LEAST_STACK, LEAST_STACK};
+    struct rlimit limit = {MIN_STACK, MIN_STACK};
     pal_syscall(SYS_getrlimit, RLIMIT_STACK, (long)&limit, 0, 0, 0, 0);
     uint64_t size = limit.rlim_cur > LARGE_STACK ? LARGE_STACK : whole_pages(limit.rlim_cur);
-    size = size < LEAST_STACK ? LEAST_STACK : size;
+    size = size < MIN_STACK ? MIN_STACK : size;
     uint64_t top = STACK_TOP(0);
-    for (; size >= LEAST_STACK; size /= 2) {
+    for (; size >= MIN_STACK; size /= 2) {
         if (!pal_map(top - size, size, MAP_PRIVATE | MAP_NORESERVE | MAP_STACK)) {
             first_low = top - size;
             first_top = top;
@@ -192,7 +192,7 @@ void pal_first_stack(struct thread *thread, char **arguments)
         thread->stack_end = (char *)first_top;
         return;
     }
-    struct rlimit limit = {LEAST_STACK, LEAST_STACK};
+    struct rlimit limit = {MIN_STACK, MIN_STACK};
     pal_syscall(SYS_getrlimit, RLIMIT_STACK, (long)&limit, 0, 0, 0, 0);
     thread->stack_end = (char *)arguments;
     thread->stack_low = thread->stack_end - (limit.rlim_cur > LARGE_STACK ? LARGE_STACK : limit.rlim_cur);
@@ -220,7 +220,7 @@ EXPORT int pthread_getattr_np(pthread_t pthread, pthread_attr_t *attributes)
 
 /* What the program maps itself. */
 
-static uint64_t mapped[MOST_THREADS];
+static uint64_t mapped[MAX_THREADS];
 
 static long map_somewhere(size_t size, int protection, int flags, int fd, off_t offset)
 {
@@ -229,7 +229,7 @@ static long map_somewhere(size_t size, int protection, int flags, int fd, off_t 
     size_t bytes = whole_pages(size) + PAGE;
     if (size && bytes > size && bytes < MAPPING_RANGE) {
         *next = *next ? *next : from;
-        for (int tries = 0; tries < MOST_TRIES; tries++) {
+        for (int tries = 0; tries < MAX_TRIES; tries++) {
             if (end - *next < bytes) {
                 *next = from;
             }

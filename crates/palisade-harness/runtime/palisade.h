@@ -30,7 +30,7 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define CALLER ((uint64_t)__builtin_return_address(0))
 
-enum { MOST_THREADS = 4096, MOST_CHANGES = 64, MOST_LOOKS = 512 };
+enum { MAX_THREADS = 4096, MAX_CHANGES = 64, MAX_LOOKS = 512 };
 
 struct thread;
 typedef int ready_fn(struct thread *);
@@ -53,7 +53,7 @@ struct announced {
     uint64_t address, size, left;
     enum kind kind;
 };
-enum { MOST_ANNOUNCED = 4 };
+enum { MAX_ANNOUNCED = 4 };
 
 struct thread {
     /* For switch.c. */
@@ -97,7 +97,7 @@ struct thread {
     int has_written;
     int spins, asleep;
     /* For audit.c: what was announced and whether any of it has come; what is to be done about an access that was not; whether the marks of its stack are there, and the lowest. */
-    struct announced announced[MOST_ANNOUNCED];
+    struct announced announced[MAX_ANNOUNCED];
     unsigned announced_count;
     int announced_used;
     unsigned char audit_load, audit_store;
@@ -130,10 +130,10 @@ struct shared {
     volatile uint32_t late;           /* the execution is to end as soon as its log is written */
     volatile uint32_t replaced;       /* another program was started in the place of this one */
     volatile uint32_t forked_threads; /* a process that it forked wanted to start threads */
-    unsigned char shares_stack[MOST_THREADS];  /* whose stacks others have touched, in any execution */
-    unsigned char trusts_stack[MOST_THREADS];  /* whose writes to their own stacks were taken for nobody else's business, in any execution */
+    unsigned char shares_stack[MAX_THREADS];  /* whose stacks others have touched, in any execution */
+    unsigned char trusts_stack[MAX_THREADS];  /* whose writes to their own stacks were taken for nobody else's business, in any execution */
     uint32_t names;                           /* threads that have a number */
-    uint32_t parents[MOST_THREADS], siblings[MOST_THREADS];
+    uint32_t parents[MAX_THREADS], siblings[MAX_THREADS];
 };
 
 enum strategy { S_RANDOM, S_PCT, S_STAY, S_ROUND };
@@ -175,8 +175,8 @@ struct runtime {
     struct command command;
     struct choice *choices;
     uint64_t choice_at, choice_used;
-    struct thread *threads[MOST_THREADS];
-    struct thread *ready[MOST_THREADS];
+    struct thread *threads[MAX_THREADS];
+    struct thread *ready[MAX_THREADS];
     int thread_count, live;
     int token_mode;
     int log_fd;
@@ -185,7 +185,7 @@ struct runtime {
     uint32_t streak;
     struct thread *last;
     int lowest;
-    uint64_t changes[MOST_CHANGES];
+    uint64_t changes[MAX_CHANGES];
     int change_at, change_count;
     int diverged;
     uint64_t chosen;
@@ -309,7 +309,7 @@ static inline __attribute__((always_inline)) void pal_announce(uint64_t address,
         self->announced_used = 0;
         self->announced_count = 0;
     }
-    struct announced *to = &self->announced[self->announced_count % MOST_ANNOUNCED];
+    struct announced *to = &self->announced[self->announced_count % MAX_ANNOUNCED];
     self->announced_count++;
     to->address = address;
     to->size = size;
@@ -375,7 +375,7 @@ static inline __attribute__((always_inline)) uint64_t pal_next_random(void)
 /* The calling thread is about to do this. Returns when it has been chosen; what happens then is for the caller to log. */
 static inline __attribute__((always_inline)) void pal_decide(uint64_t first, uint64_t second)
 {
-    if (unlikely((first & ADDRESS_BITS) - STACKS < STACK_RANGE * MOST_THREADS)) {
+    if (unlikely((first & ADDRESS_BITS) - STACKS < STACK_RANGE * MAX_THREADS)) {
         pal_touches_stack(first, second);
     }
     if (unlikely(++pal.steps >= pal.next_check)) {
@@ -411,7 +411,7 @@ static inline void pal_also(uint64_t address, uint64_t head, uint64_t place)
 {
     if (likely(!pal.quiet)) {
         uint64_t first = (address & ADDRESS_BITS) | head, second = place | pal.self->tag;
-        if (unlikely(address - STACKS < STACK_RANGE * MOST_THREADS)) {
+        if (unlikely(address - STACKS < STACK_RANGE * MAX_THREADS)) {
             pal_touches_stack(first, second);
         }
         pal_log(first, second);

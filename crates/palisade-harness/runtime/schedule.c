@@ -13,8 +13,8 @@
 struct runtime pal = {.quiet = 1, .next_check = UINT64_MAX};
 
 enum {
-    MOST_IDLE = 64,      /* events without a write, then others have a turn */
-    MOST_STREAK = 20000, /* events at all */
+    MAX_IDLE = 64,      /* events without a write, then others have a turn */
+    MAX_STREAK = 20000, /* events at all */
     NANOSECONDS = 1000   /* that a step takes */
 };
 
@@ -63,7 +63,7 @@ void pal_begin_schedule(void)
     pal.strategy = (enum strategy)pal.command.strategy;
     pal.careful = pal.strategy != S_RANDOM || pal.command.choices || pal.command.flags;
     uint64_t length = pal.command.length ? pal.command.length : 1000;
-    uint64_t depth = pal.command.depth < MOST_CHANGES ? pal.command.depth : MOST_CHANGES;
+    uint64_t depth = pal.command.depth < MAX_CHANGES ? pal.command.depth : MAX_CHANGES;
     pal.change_count = depth > 1 ? (int)depth - 1 : 0;
     for (int i = 0; i < pal.change_count; i++) {
         pal.changes[i] = 1 + pal_next_random() % length;
@@ -76,7 +76,7 @@ void pal_begin_schedule(void)
             pal.changes[j - 1] = swap;
         }
     }
-    pal.lowest = -MOST_CHANGES;
+    pal.lowest = -MAX_CHANGES;
     pal_check();
 }
 
@@ -243,7 +243,7 @@ static struct thread *highest(void)
 /* Whether a thread has had its turn: it has looked around for long, or has run for very long. */
 static int had_its_turn(struct thread *thread)
 {
-    return thread->idle > MOST_IDLE || pal.streak > MOST_STREAK;
+    return thread->idle > MAX_IDLE || pal.streak > MAX_STREAK;
 }
 
 /* It is the turn of a thread that cannot go on: says why. */
@@ -442,7 +442,7 @@ __asm__(".text\n"
 
 void pal_yield(void)
 {
-    pal.self->idle = MOST_IDLE + 1;
+    pal.self->idle = MAX_IDLE + 1;
 }
 
 /* The calling thread does something for which it may have to wait. Returns when it was chosen, and can do it. */

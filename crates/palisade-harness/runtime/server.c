@@ -323,7 +323,7 @@ static void tell_unfollowed(void)
 static void tell_end(int status)
 {
     struct shared *shared = pal.shared;
-    uint64_t fields[10 + 2 * MOST_THREADS];
+    uint64_t fields[10 + 2 * MAX_THREADS];
     size_t at = 0;
     fields[at++] = (uint64_t)(uint32_t)status;
     fields[at++] = shared->reason;
@@ -529,7 +529,7 @@ __attribute__((constructor(101))) static void begin(int count, char **arguments,
         unsetenv("LD_BIND_NOW");
     }
     (void)environment;
-    static struct look looks[MOST_LOOKS];
+    static struct look looks[MAX_LOOKS];
     main_thread.looks = looks;
     pal_first_stack(&main_thread, arguments);
     main_thread.pthread = pthread_self();

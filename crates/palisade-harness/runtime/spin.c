@@ -74,7 +74,7 @@ int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack)
         note_sharing(self, first & ADDRESS_BITS);
     }
     pal_note_writes(self);
-    if (self->has_written || self->look_count == MOST_LOOKS) {
+    if (self->has_written || self->look_count == MAX_LOOKS) {
         self->look_count = 0;
     }
     if (self->look_count && self->looks[self->look_count - 1].is_new) {

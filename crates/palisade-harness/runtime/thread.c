@@ -11,9 +11,9 @@
 #include <unistd.h>
 #include <unwind.h>
 
-enum { MOST_KEYS = 1024, DESTRUCTOR_ROUNDS = 4 };
+enum { MAX_KEYS = 1024, DESTRUCTOR_ROUNDS = 4 };
 
-static void (*key_destructors[MOST_KEYS])(void *);
+static void (*key_destructors[MAX_KEYS])(void *);
 
 struct thread *pal_thread_of(pthread_t pthread)
 {
@@ -36,7 +36,7 @@ static int number_of_child(struct thread *parent)
             return (int)i;
         }
     }
-    if (shared->names >= MOST_THREADS || pal.thread_count >= MOST_THREADS) {
+    if (shared->names >= MAX_THREADS || pal.thread_count >= MAX_THREADS) {
         pal_stop(R_UNSUPPORTED, "the program starts more than 4095 threads");
     }
     shared->parents[shared->names] = parent->number;
@@ -139,7 +139,7 @@ static void destroy_locals(struct thread *thread)
     }
     for (int round = 0, again = 1; again && round < DESTRUCTOR_ROUNDS; round++) {
         again = 0;
-        for (unsigned key = 0; key < MOST_KEYS; key++) {
+        for (unsigned key = 0; key < MAX_KEYS; key++) {
             void *value = key_destructors[key] ? pthread_getspecific(key) : NULL;
             if (value) {
                 pthread_setspecific(key, NULL);
@@ -170,7 +170,7 @@ static int has_ended(struct thread *self)
  * order that is always the same, whether they have ended already or not. */
 static __attribute__((noreturn)) void end_first(uint64_t place)
 {
-    static struct thread *known[MOST_THREADS];
+    static struct thread *known[MAX_THREADS];
     struct thread *self = pal.self;
     int count = 0;
     self->ended = 1;
@@ -346,7 +346,7 @@ static __attribute__((noreturn)) void leave_thread(void *result, uint64_t place)
         _longjmp((struct __jmp_buf_tag *)(void *)buffer->__cancel_jmp_buf, 1);
     }
     /* The stack of the first thread ends in the C library, where there is nothing to destroy. */
-    static struct exit_state states[MOST_THREADS];
+    static struct exit_state states[MAX_THREADS];
     struct exit_state *state = &states[self->number];
     state->result = result;
     state->place = place;
@@ -408,7 +408,7 @@ EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
         create = pal_next("pthread_key_create");
     }
     int error = create(key, NULL);
-    if (!error && *key < MOST_KEYS) {
+    if (!error && *key < MAX_KEYS) {
         key_destructors[*key] = destructor;
     }
     return error;
@@ -425,7 +425,7 @@ EXPORT int pthread_key_delete(pthread_key_t key)
     if (!delete) {
         delete = pal_next("pthread_key_delete");
     }
-    if (key < MOST_KEYS) {
+    if (key < MAX_KEYS) {
         key_destructors[key] = NULL;
     }
     return delete(key);

@@ -21,7 +21,7 @@ struct ticket {
     uint64_t number;
 };
 
-static struct ticket tickets[MOST_THREADS];
+static struct ticket tickets[MAX_THREADS];
 static int ticket_count;
 
 static int ticket_for(const struct thread *thread)

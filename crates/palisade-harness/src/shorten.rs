@@ -8,7 +8,7 @@ use crate::schedule::{Strategy, Turns};
 use crate::session::Session;
 
 /// At most so many executions are tried.
-const MOST_TRIES: usize = 400;
+const MAX_TRIES: usize = 400;
 
 /// Shortens a schedule of a fresh session. `shows` says whether an execution has the finding.
 pub fn shorten(
@@ -29,7 +29,7 @@ pub fn shorten(
     };
     // Only the beginning, halved again and again.
     let mut length = best.turns.len() / 2;
-    let mut budget = MOST_TRIES;
+    let mut budget = MAX_TRIES;
     while length > 0 && budget > 0 {
         budget -= 1;
         let candidate = Turns { turns: best.turns[..length.min(best.turns.len())].to_vec() };

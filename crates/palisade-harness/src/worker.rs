@@ -16,7 +16,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Schedules of more turns are not kept: their seed is.
-const MOST_TURNS: usize = 1 << 18;
+const MAX_TURNS: usize = 1 << 18;
 /// So many executions are asked of a worker ahead of time.
 const AHEAD: usize = 4;
 /// So many executions per worker may be run before one that is still missing.
@@ -69,7 +69,7 @@ impl Worker {
 
     /// Reads the next execution that was asked for.
     fn read(&mut self, mut also: impl FnMut(&Record)) -> Result<Execution, Cut> {
-        let mut recorder = Recorder::new(&mut self.places, self.interlocked, MOST_TURNS, self.room);
+        let mut recorder = Recorder::new(&mut self.places, self.interlocked, MAX_TURNS, self.room);
         let (full, allowance) = (recorder.full(), &self.allowance);
         let mut messages = Vec::new();
         let read = self.server.read(

@@ -3,7 +3,7 @@
 use palisade_base::define_id;
 
 define_id!(
-    /// A process (thread) of the execution, by any small number that whoever records it likes. See [`MOST_PROCESSES`].
+    /// A process (thread) of the execution, by any small number that whoever records it likes. See [`MAX_PROCESSES`].
     Process
 );
 define_id!(
@@ -12,7 +12,7 @@ define_id!(
 );
 
 /// Process numbers are below this.
-pub const MOST_PROCESSES: u32 = 4096;
+pub const MAX_PROCESSES: u32 = 4096;
 
 /// The largest access, in bytes: that of the widest vector instructions. Larger copies are not atomic on any machine and are several events.
 pub const LARGEST_ACCESS: u32 = 64;

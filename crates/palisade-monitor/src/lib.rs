@@ -19,7 +19,7 @@ mod shadow;
 mod violations;
 mod words;
 
-pub use event::{Access, Action, Bytes, Event, Instruction, LARGEST_ACCESS, MOST_PROCESSES, Process};
+pub use event::{Access, Action, Bytes, Event, Instruction, LARGEST_ACCESS, MAX_PROCESSES, Process};
 pub use format::{BinaryWriter, Ending, Instructions, TextWriter, TraceError, TraceReader};
 pub use model::ByMonitors;
 pub use monitor::Monitor;

@@ -29,7 +29,7 @@
 //! *Cost.* O(processes) per event, as Theorem 7 says, and O(processes) memory per address in use.
 
 use crate::clocks::{Bank, LANE_STEP, LATEST, Moment, VECTORS, copy, join};
-use crate::event::{Access, Action, Bytes, Event, Instruction, MOST_PROCESSES, Process};
+use crate::event::{Access, Action, Bytes, Event, Instruction, MAX_PROCESSES, Process};
 use crate::shadow::{NONE, Piece, Shadow, Stored, View};
 use crate::violations::Violations;
 use palisade_memory::Interlocked;
@@ -114,7 +114,7 @@ impl Monitor {
     /// Takes in the next event, whatever memory it takes.
     ///
     /// # Panics
-    /// If a process number is not below [`MOST_PROCESSES`]. Readers of traces see to it.
+    /// If a process number is not below [`MAX_PROCESSES`]. Readers of traces see to it.
     #[inline]
     pub fn take(&mut self, event: &Event) {
         let slot = self.slot(event.process);
@@ -215,7 +215,7 @@ impl Monitor {
 
     #[cold]
     fn new_slot(&mut self, process: Process) -> usize {
-        assert!(process.0 < MOST_PROCESSES, "process numbers are below {MOST_PROCESSES}");
+        assert!(process.0 < MAX_PROCESSES, "process numbers are below {MAX_PROCESSES}");
         let slot = self.threads.len();
         self.threads.push(Thread { previous: Instruction(0), barrier: 0 });
         if slot >= self.lanes {

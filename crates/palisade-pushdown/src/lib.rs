@@ -44,9 +44,9 @@ use witness::NoRun;
 pub struct Pushdown;
 
 /// Threads that may be started in a run with stacks.
-const MOST_STARTED: usize = 8;
+const MAX_STARTED: usize = 8;
 /// Threads in one thread state that are told apart before the answer is `unknown`. Where that can be decided, a few are enough.
-const MOST_IN_ONE_PLACE: u32 = 32;
+const MAX_IN_ONE_PLACE: u32 = 32;
 
 impl Engine for Pushdown {
     fn name(&self) -> &'static str {
@@ -132,7 +132,7 @@ fn by_numbers(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) 
         limits.report(&doing, &stats);
     };
     let mut population = Population::new(machine, analysis.liveness(1), limits, &tell);
-    let found = population.search(MOST_IN_ONE_PLACE, prove);
+    let found = population.search(MAX_IN_ONE_PLACE, prove);
     stats.set("states", population.counters.states);
     stats.set("in_one_place", population.counters.bound.into());
     stats.set("thread_states", population.tokens.len() as u64);
@@ -173,7 +173,7 @@ fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
     let mut contexts = Contexts::new(
         machine,
         analysis.liveness(1),
-        MOST_STARTED,
+        MAX_STARTED,
         analysis.task.options.reduction,
         limits,
         &tell,
@@ -214,7 +214,7 @@ fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
 
 /// Runs that start more processes were left out.
 fn started(rounds: Option<u32>) -> Reason {
-    Reason::Started { processes: MOST_STARTED, rounds }
+    Reason::Started { processes: MAX_STARTED, rounds }
 }
 
 fn reason(interrupted: Interrupted, reached: Option<Reason>) -> Reason {

@@ -12,7 +12,7 @@ use palisade_program::running::ThreadId;
 use palisade_trace::{Run, until_bad};
 
 /// A run with more steps than this is not written down.
-pub(crate) const MOST_STEPS: u64 = 1 << 22;
+pub(crate) const MAX_STEPS: u64 = 1 << 22;
 
 /// Why there is no run.
 pub(crate) enum NoRun {
@@ -58,7 +58,7 @@ pub(crate) fn run(contexts: &mut Contexts<'_, '_>, last: usize, target: &Target)
         let (edge, action) = saturation.fault.expect("the search found a fault here");
         let path = saturation.path_from(edge);
         total = total.saturating_add(saturation.cost(&path));
-        if total > MOST_STEPS {
+        if total > MAX_STEPS {
             return Err(NoRun::TooLong(total));
         }
         let (mut actions, word) = saturation.unwind(&path);
@@ -84,7 +84,7 @@ pub(crate) fn run(contexts: &mut Contexts<'_, '_>, last: usize, target: &Target)
         let saturation = contexts.saturate(stack_set, memory)?;
         let path = saturation.path(control, &word);
         total = total.saturating_add(saturation.cost(&path));
-        if total > MOST_STEPS {
+        if total > MAX_STEPS {
             return Err(NoRun::TooLong(total));
         }
         let (actions, word) = saturation.unwind(&path);

@@ -34,7 +34,7 @@ const WIDEST_BUFFER: usize = 40;
 /// Effects and buffers are cut to this many characters if nothing else helps.
 const NARROW_CELL: usize = 36;
 /// At most this many notes below the table.
-const MOST_NOTES: usize = 12;
+const MAX_NOTES: usize = 12;
 
 /// The run as a table, with notes below it about steps that overtook stores.
 pub fn witness(evidence: &Evidence<'_>, local: LocalSteps, width: usize, colour: Colour) -> String {
@@ -64,12 +64,12 @@ pub fn witness(evidence: &Evidence<'_>, local: LocalSteps, width: usize, colour:
     if !notes.is_empty() {
         text.push('\n');
     }
-    for note in notes.iter().take(MOST_NOTES) {
+    for note in notes.iter().take(MAX_NOTES) {
         text.push_str(&colour.paint("33", note));
         text.push('\n');
     }
-    if notes.len() > MOST_NOTES {
-        text.push_str(&format!("  and {} more\n", notes.len() - MOST_NOTES));
+    if notes.len() > MAX_NOTES {
+        text.push_str(&format!("  and {} more\n", notes.len() - MAX_NOTES));
     }
     if shown.len() < steps {
         let hidden = steps - shown.len();

@@ -6,7 +6,7 @@
 use crate::discard::Candidates;
 use crate::expand::Question;
 use crate::search::{Effort, Found, Search};
-use crate::state::{Layout, MOST_CELLS, MOST_THREADS};
+use crate::state::{Layout, MAX_CELLS, MAX_THREADS};
 use crate::threads::{Threads, Trouble};
 use crate::witness::unfold;
 use palisade_engine::{
@@ -22,7 +22,7 @@ use palisade_trace::Run;
 pub struct Attacks;
 
 /// Instances tried of templates that may have any number.
-const MOST_INSTANCES: u32 = 3;
+const MAX_INSTANCES: u32 = 3;
 /// Room for started threads at first; doubled when it does not suffice.
 const STARTED: usize = 4;
 
@@ -63,7 +63,7 @@ fn any_number(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Ve
         Ok(_) => {}
     }
     let mut reached = None;
-    for any in 1..=MOST_INSTANCES {
+    for any in 1..=MAX_INSTANCES {
         let found = limits.within(|| fixed(analysis, any, limits, stats));
         match found.unwrap_or_else(|what| Verdict::Unknown(Reason::Exhausted(what))) {
             found @ Verdict::Violated(_) => return found,
@@ -76,7 +76,7 @@ fn any_number(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Ve
             }
         }
     }
-    Verdict::Unknown(told(MOST_INSTANCES))
+    Verdict::Unknown(told(MAX_INSTANCES))
 }
 
 /// With this many instances where any number is meant.
@@ -125,7 +125,7 @@ pub(crate) fn find<'s, T>(
 ) -> Result<Option<T>, Reason> {
     let Machine { system, model, interlocked } = machine;
     let instances = system.instances.len();
-    if system.cells.len() >= MOST_CELLS || instances > MOST_THREADS || system.roles.is_empty() {
+    if system.cells.len() >= MAX_CELLS || instances > MAX_THREADS || system.roles.is_empty() {
         let nothing = system.roles.is_empty();
         let why = "the program has too many variables or processes for this engine";
         return if nothing { Ok(None) } else { Err(Reason::Unsupported(why.to_owned())) };
@@ -142,14 +142,14 @@ pub(crate) fn find<'s, T>(
     let mut room = if may_start { STARTED } else { 0 };
     loop {
         let threads = Threads::new(system, model, interlocked);
-        let layout = Layout { cells: system.cells.len(), threads: (instances + room).min(MOST_THREADS) };
+        let layout = Layout { cells: system.cells.len(), threads: (instances + room).min(MAX_THREADS) };
         let mut search = Search::new(question, threads, layout, model, candidates.clone());
         let found = search.run(machine, effort, stats, &mut wanted);
         if cfg!(debug_assertions) {
             search.threads.automaton.check_invariants();
         }
         match found {
-            Found::ThreadCount if layout.threads < MOST_THREADS => {
+            Found::ThreadCount if layout.threads < MAX_THREADS => {
                 room *= 2;
                 continue;
             }
@@ -171,10 +171,10 @@ fn reason(search: &Search<'_>, machine: Machine<'_>, found: Found) -> Reason {
             Some(cell) => growing(search, machine, cell),
             None => Reason::Exhausted(what),
         },
-        Found::ThreadCount => Reason::Unsupported(format!("there are more than {MOST_THREADS} processes")),
+        Found::ThreadCount => Reason::Unsupported(format!("there are more than {MAX_THREADS} processes")),
         Found::Trouble(Trouble::Values(cell)) => growing(search, machine, cell),
         Found::Trouble(Trouble::Calls) => {
-            let most = palisade_automata::MOST_CALLS;
+            let most = palisade_automata::MAX_CALLS;
             Reason::Unsupported(format!("there are more than {most} nested calls"))
         }
         Found::Trouble(Trouble::Section) => {

@@ -2,14 +2,14 @@
 
 use crate::threads::{ByEvents, Letter, Move, Need, Way};
 use palisade_automata::on_demand::{LocalId, ThreadAutomaton};
-use palisade_automata::{After, Hold, Local, MOST_FRAMES};
+use palisade_automata::{After, Hold, Local, MAX_FRAMES};
 use palisade_base::{Id, limits};
 use palisade_memory::Action;
 use palisade_program::running::{CellId, Instr, RoleId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A section is given up after so many steps.
-const MOST_STEPS: usize = 1 << 14;
+const MAX_STEPS: usize = 1 << 14;
 
 /// What an atomic section does as a whole.
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ impl Passing<'_, '_> {
             if !seen.insert(at.clone()) {
                 continue;
             }
-            if seen.len() > MOST_STEPS || at.local.thread.frames.len() > MOST_FRAMES {
+            if seen.len() > MAX_STEPS || at.local.thread.frames.len() > MAX_FRAMES {
                 return false;
             }
             if at.local.fault.is_none() {

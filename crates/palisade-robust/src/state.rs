@@ -14,9 +14,9 @@ use palisade_base::Id;
 use palisade_program::running::CellId;
 
 /// More threads than this cannot be told apart.
-pub(crate) const MOST_THREADS: usize = 200;
+pub(crate) const MAX_THREADS: usize = 200;
 /// More cells than this cannot be told apart.
-pub(crate) const MOST_CELLS: usize = 1 << 16;
+pub(crate) const MAX_CELLS: usize = 1 << 16;
 
 const CODE: u32 = (1 << 15) - 1;
 const LOADED: u32 = 1 << 30;

@@ -11,7 +11,7 @@ use crate::sections::{Passage, Sections};
 use palisade_automata::on_demand::{
     self, Arrival, Birth, Identity, LocalId, Offer, Policy, Reached, ThreadAutomaton,
 };
-use palisade_automata::{After, Local, MOST_FRAMES, ThreadMachine};
+use palisade_automata::{After, Local, MAX_FRAMES, ThreadMachine};
 use palisade_base::limits;
 use palisade_memory::{Action, Interlocked, Machine, Model};
 use palisade_program::Value;
@@ -97,11 +97,11 @@ pub(crate) enum Trouble {
 }
 
 /// More values than this in a cell without a declared domain count as growth without bound.
-const MOST_VALUES: u64 = 4096;
+const MAX_VALUES: u64 = 4096;
 /// Codes are below this.
 pub(crate) const CODES: u32 = (1 << 15) - 1;
 /// Collapsing stops at the latest after so many thread states. Stopping early is always right.
-const MOST_COLLAPSED: usize = 1 << 12;
+const MAX_COLLAPSED: usize = 1 << 12;
 
 /// Thread states, moves and sections found so far.
 pub(crate) struct Threads<'a> {
@@ -139,7 +139,7 @@ impl<'a> Threads<'a> {
     /// Why a search with these tables is not exact, if it is not.
     pub fn trouble(&self) -> Option<Trouble> {
         let values = &self.automaton.values;
-        let cell = values.with_more_than(u64::from(CODES)).or_else(|| values.most_varied(MOST_VALUES + 1));
+        let cell = values.with_more_than(u64::from(CODES)).or_else(|| values.most_varied(MAX_VALUES + 1));
         let calls = self.automaton.policy.too_deep.then_some(Trouble::Calls);
         let section = self.sections.too_long.then_some(Trouble::Section);
         cell.map(Trouble::Values).or(calls).or(section)
@@ -245,7 +245,7 @@ impl ByEvents {
             if !seen.insert(local.clone()) {
                 continue;
             }
-            if local.thread.frames.len() > MOST_FRAMES {
+            if local.thread.frames.len() > MAX_FRAMES {
                 self.too_deep = true;
                 continue;
             }
@@ -264,7 +264,7 @@ impl ByEvents {
             }
             let actions = self.actions(machine, &local, way);
             let waits = actions.iter().any(|(_, letter)| *letter != Letter::Local);
-            if waits || seen.len() > MOST_COLLAPSED {
+            if waits || seen.len() > MAX_COLLAPSED {
                 arrivals.push(Arrival::at(local, steps, Ending::Waits));
                 continue;
             }

@@ -8,7 +8,7 @@ use palisade::{
 use serde::{Deserialize, Serialize};
 
 /// The most instances of every process; more are not practical in a playground.
-const MOST_THREADS: u32 = 64;
+const MAX_THREADS: u32 = 64;
 /// Longer names are truncated.
 const LONGEST_NAME: usize = 200;
 
@@ -99,10 +99,10 @@ impl Question {
             None | Some("" | "declared") => Ok(Threads::Declared),
             Some("any") => Ok(Threads::Any),
             Some(number) => {
-                let number = number.parse().ok().filter(|number| (1..=MOST_THREADS).contains(number));
+                let number = number.parse().ok().filter(|number| (1..=MAX_THREADS).contains(number));
                 number
                     .map(Threads::Each)
-                    .ok_or_else(|| format!("expected a number of threads from 1 to {MOST_THREADS}, or `any`"))
+                    .ok_or_else(|| format!("expected a number of threads from 1 to {MAX_THREADS}, or `any`"))
             }
         }
     }

@@ -29,7 +29,7 @@ const STACK: usize = 16 << 20;
 /// The message if an answer failed unexpectedly.
 const FAILED: &str = "Palisade failed without an answer. This is a bug; please report it with the program";
 /// At most this many counters of a search are reported.
-const MOST_COUNTERS: usize = 3;
+const MAX_COUNTERS: usize = 3;
 
 /// Answers a question over a connection. An error of the connection ends the run.
 pub(crate) fn run(shared: &Arc<Shared>, question: Question, connection: &TcpStream) -> io::Result<()> {
@@ -248,7 +248,7 @@ impl Progress for News {
             self.heard.fetch_or(bit(lane), Ordering::Relaxed);
             let mut text = if engine.is_empty() { String::new() } else { format!("{engine}: ") };
             text.push_str(doing);
-            for (name, value) in stats.iter().take(MOST_COUNTERS) {
+            for (name, value) in stats.iter().take(MAX_COUNTERS) {
                 text.push_str(&format!(", {}", report::counter(name, value, &value.to_string())));
             }
             news.insert(lane, text);

@@ -14,26 +14,26 @@ use palisade::trace::{Replay, Run, process_name, take};
 use serde_json::{Value, json};
 
 /// The longest run that can be stepped through by hand.
-const MOST_STEPS: usize = 2000;
+const MAX_STEPS: usize = 2000;
 /// The most values offered where a value is chosen.
-const MOST_VALUES: i64 = 32;
+const MAX_VALUES: i64 = 32;
 /// The most initial states offered.
-const MOST_STARTS: usize = 64;
+const MAX_STARTS: usize = 64;
 /// Programs with more threads or cells than this are too large to display.
-const MOST_THREADS: usize = 64;
-const MOST_CELLS: usize = 10_000;
+const MAX_THREADS: usize = 64;
+const MAX_CELLS: usize = 10_000;
 
 /// The run so far, and the possible next steps.
 pub(crate) fn steps(question: &Question, input: &Input) -> Result<Value, String> {
-    if question.choices.len() > MOST_STEPS {
-        return Err(format!("a run of more than {MOST_STEPS} steps is too long to step through"));
+    if question.choices.len() > MAX_STEPS {
+        return Err(format!("a run of more than {MAX_STEPS} steps is too long to step through"));
     }
     let system = lower(&input.program, question.instantiation()?);
-    if system.instances.len() > MOST_THREADS || system.cells.len() > MOST_CELLS {
+    if system.instances.len() > MAX_THREADS || system.cells.len() > MAX_CELLS {
         return Err("the program is too large to step through".to_owned());
     }
     let machine = Machine { system: &system, model: question.model()?, interlocked: Interlocked::default() };
-    let starts: Vec<State> = machine.initial_states().take(MOST_STARTS).collect();
+    let starts: Vec<State> = machine.initial_states().take(MAX_STARTS).collect();
     let start = starts.get(question.start).ok_or("no such initial state")?;
     let mut run = Run { memory: start.memory.as_slice().to_vec(), steps: Vec::new() };
     let mut state = start.clone();
@@ -75,7 +75,7 @@ fn possible(machine: Machine<'_>, state: &State) -> Vec<Step> {
         let code = &machine.system.codes[t.top().code];
         for edge in code.edges_from(t.top().location).map(EdgeId) {
             match code.edges()[edge].instr {
-                Instr::Havoc(_, lo, hi) => (lo..=hi.min(lo.saturating_add(MOST_VALUES - 1)))
+                Instr::Havoc(_, lo, hi) => (lo..=hi.min(lo.saturating_add(MAX_VALUES - 1)))
                     .for_each(|value| offer(Action::Execute { edge, choice: Some(value) })),
                 _ => offer(Action::Execute { edge, choice: None }),
             }

@@ -62,7 +62,7 @@ impl Default for Checker {
 /// How often to try a failing schedule with fewer switches.
 const TRIES_TO_SHORTEN: usize = 60;
 /// How often to restart a search because a loop turned out not to be a wait.
-const MOST_RESTARTS: usize = 20;
+const MAX_RESTARTS: usize = 20;
 
 impl Checker {
     /// 1000 random schedules, monitored for TSO.
@@ -189,7 +189,7 @@ impl Checker {
             let limits = Limits { steps: self.steps, executions: self.schedules };
             let coverage = runner.explore(&mut tally, limits, self.preemptions);
             session = runner.session;
-            if runner.not_a_wait && restarts < MOST_RESTARTS {
+            if runner.not_a_wait && restarts < MAX_RESTARTS {
                 restarts += 1;
                 session.waits.clear();
                 continue;

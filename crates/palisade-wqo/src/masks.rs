@@ -105,7 +105,7 @@ impl Masks {
         match self {
             Masks::Leaf(items) => {
                 assert!(
-                    items.len() <= MOST || level == LEVELS,
+                    items.len() <= MAX_LEAF || level == LEVELS,
                     "invariant 2: a leaf of level {level} is short"
                 );
                 for &(mask, _) in items {

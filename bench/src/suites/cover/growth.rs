@@ -52,8 +52,8 @@ const ALGORITHMS: [Algorithm; 6] = [
 ];
 
 /// The aim for speed and memory on large searches.
-const LEAST_SPEED: f64 = 500_000.0;
-const MOST_BYTES: u64 = 200;
+const MIN_SPEED: f64 = 500_000.0;
+const MAX_BYTES: u64 = 200;
 
 /// The runs of a family, by size.
 type Curve = (String, Vec<(u32, Run)>);
@@ -79,13 +79,13 @@ pub fn run(limit: Duration, plots: Option<&Path>) -> Result<()> {
     let (name, run) = largest.context("there are algorithms")?;
     let speed = run.speed().unwrap_or(0.0);
     say!(
-        "\nThe largest search, {name}: {} configurations, {} per second (aim {})  {}; {} bytes each (aim {MOST_BYTES})  {}",
+        "\nThe largest search, {name}: {} configurations, {} per second (aim {})  {}; {} bytes each (aim {MAX_BYTES})  {}",
         thousands(run.configurations),
         thousands(speed as u64),
-        thousands(LEAST_SPEED as u64),
-        judged(speed >= LEAST_SPEED),
+        thousands(MIN_SPEED as u64),
+        judged(speed >= MIN_SPEED),
         run.bytes_each(),
-        judged(run.bytes_each() <= MOST_BYTES)
+        judged(run.bytes_each() <= MAX_BYTES)
     );
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! files with the fences that are known for them, and Trencher's files with the fences for robustness that are known ([`folder`]).
 //!
 //! *How.* Fences stand behind stores (for robustness in front of loads, as in Trencher) and are counted per process, as in the paper. Seconds are on the clock, on one core, and also given without the engines: that is what finding places, demands and
-//! hitting sets takes. Algorithm 2 is given up after [`MOST_QUESTIONS`] questions.
+//! hitting sets takes. Algorithm 2 is given up after [`MAX_QUESTIONS`] questions.
 
 mod algorithm2;
 pub mod corpus;
@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Algorithm 2 may ask this often.
-const MOST_QUESTIONS: usize = 2_000;
+const MAX_QUESTIONS: usize = 2_000;
 
 /// Runs the suite: the folders, if there are any, else the paper's table and the corpus.
 pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
@@ -135,7 +135,7 @@ impl Run {
         let one = find(&places, Which::Cheapest, &|_| 1, &oracle, &limits())?;
         let calls = |findings: &Findings| findings.stats.get("engine_calls").unwrap_or(0);
         let printed = if compare && goal == Goal::Safety && !matches!(findings.end, End::Unknown(_)) {
-            algorithm2::run(&places, &oracle, MOST_QUESTIONS)
+            algorithm2::run(&places, &oracle, MAX_QUESTIONS)
         } else {
             None
         };

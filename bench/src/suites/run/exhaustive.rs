@@ -10,7 +10,7 @@ use palisade_sync::{Checker, Coverage, Exhaustive};
 use std::time::Instant;
 
 /// More executions are not run.
-const MOST: u64 = 200_000;
+const MAX_EXECUTIONS: u64 = 200_000;
 
 pub fn run(folder: &Folder) -> Result<()> {
     say!("All partial orders: two threads with two operations each, without fences");
@@ -31,9 +31,9 @@ pub fn run(folder: &Folder) -> Result<()> {
     for (name, program) in SEVEN.into_iter().chain(MORE) {
         measuring(&format!("{name}, all partial orders"))?;
         let path = folder.compile(name, Settings { threads: 2, ops: 2, fenced: false })?;
-        let mut session = session(&path, Interlocked::OwnAddress, MOST)?;
+        let mut session = session(&path, Interlocked::OwnAddress, MAX_EXECUTIONS)?;
         let start = Instant::now();
-        let searched = session.explore(None, MOST, |_| true);
+        let searched = session.explore(None, MAX_EXECUTIONS, |_| true);
         let c_seconds = start.elapsed().as_secs_f64();
         let findings = &session.findings;
         let distinct = |model| findings.violations.iter().filter(|found| found.what.model == model).count();
@@ -48,8 +48,10 @@ pub fn run(folder: &Folder) -> Result<()> {
             judged(fine),
         ];
         let variant = Variant { threads: 2, ops: 2, fenced: false };
-        let checker =
-            Checker::new().strategy(Exhaustive).schedules(MOST).interlocked(Interlocked::OwnAddress);
+        let checker = Checker::new()
+            .strategy(Exhaustive)
+            .schedules(MAX_EXECUTIONS)
+            .interlocked(Interlocked::OwnAddress);
         let start = Instant::now();
         let [tso, pso] = [Model::Tso, Model::Pso]
             .map(|model| checker.clone().model(model).check(move || program(variant)));

@@ -12,9 +12,9 @@ use palisade_program::{Instantiation, lower};
 use std::sync::Arc;
 
 /// Thread states that are looked at.
-const MOST_STATES: usize = 300;
+const MAX_STATES: usize = 300;
 /// Values that are read from a cell.
-const MOST_VALUES: u64 = 4;
+const MAX_VALUES: u64 = 4;
 
 /// A thread waits after every step. Threads that have ended are no threads.
 struct EveryStep;
@@ -82,13 +82,13 @@ fn outcomes_are_steps_of_the_machine() {
             let machine = machine();
             system.roles.ids().for_each(|role| _ = automaton.starts(role));
             let mut next = 1;
-            while next < automaton.numbers().min(MOST_STATES) {
+            while next < automaton.numbers().min(MAX_STATES) {
                 let id = LocalId::from_index(next);
                 assert!(automaton.moves(id, OneWay).is_none(), "nobody has asked");
                 let local = automaton.local(id).clone();
                 for mv in automaton.work_out_moves(id, OneWay).to_vec() {
                     let read = mv.letter.reads();
-                    let codes = read.map_or(1, |cell| automaton.values.size(cell).clamp(1, MOST_VALUES));
+                    let codes = read.map_or(1, |cell| automaton.values.size(cell).clamp(1, MAX_VALUES));
                     for code in 0..codes as u32 {
                         let known = read.is_none_or(|cell| u64::from(code) < automaton.values.size(cell));
                         if !known {

@@ -97,7 +97,7 @@ pub(crate) enum Role {
 }
 
 /// Cells times queues that a translation may have.
-const MOST_QUEUES: u64 = 1 << 20;
+const MAX_QUEUES: u64 = 1 << 20;
 
 /// The translation for runs in which every process has at most so many rounds. The program is valid, and so is the result.
 pub fn translate_rounds(program: &Program, rounds: u32) -> Result<Program, Vec<Diagnostic>> {
@@ -112,7 +112,7 @@ pub fn translate_age(program: &Program, age: u32) -> Result<Program, Vec<Diagnos
 /// Translates a valid program.
 pub fn translate(program: &Program, bounded: Bounded) -> Result<Translation, Vec<Diagnostic>> {
     let cells: u64 = program.shared.iter().map(|variable| u64::from(variable.len.unwrap_or(1))).sum();
-    if cells.saturating_mul(bounded.queues().into()) > MOST_QUEUES {
+    if cells.saturating_mul(bounded.queues().into()) > MAX_QUEUES {
         let message = format!("{} queues for each of {cells} cells are too many", bounded.queues());
         let at = program.shared.first().map_or(Span::NONE, |variable| variable.name.span());
         return Err(vec![Diagnostic::error("too-large", message).at(at, "").help("choose a smaller bound")]);

@@ -14,9 +14,9 @@ use palisade_program::running::{
 };
 
 /// Deeper stacks, and more sections inside each other, are not looked at.
-const MOST_DEEP: usize = 1 << 12;
+const MAX_DEEP: usize = 1 << 12;
 /// More thread states than this are not passed through at once.
-const MOST_PASSED: usize = 1 << 14;
+const MAX_PASSED: usize = 1 << 14;
 
 const ALONE: ThreadId = ThreadId(0);
 
@@ -94,7 +94,7 @@ impl<'a> Alone<'a> {
         memory: &[Value],
         passes: impl Fn(&Instr) -> bool,
     ) -> Result<Vec<Does>, Refusal> {
-        if body.thread.frames.len() > MOST_DEEP || body.depth as usize > MOST_DEEP {
+        if body.thread.frames.len() > MAX_DEEP || body.depth as usize > MAX_DEEP {
             return unfit("a stack is too high");
         }
         let state = State {
@@ -215,7 +215,7 @@ impl<'a> Alone<'a> {
                 }),
             }
             at += 1;
-            if found.len() > MOST_PASSED {
+            if found.len() > MAX_PASSED {
                 return Err(Refusal::NotInductive("local steps without end".into()));
             }
         }

@@ -11,7 +11,7 @@ use palisade_program::running::{
 };
 
 /// How often numbers are split for one condition.
-const MOST_SPLITS: u32 = 1 << 13;
+const MAX_SPLITS: u32 = 1 << 13;
 
 /// No greatest number.
 pub(super) const ANY: u32 = u32::MAX;
@@ -54,7 +54,7 @@ fn may_hold(condition: &Condition, situation: Situation<'_>) -> bool {
         });
         let Some(open) = open else { return true };
         splits += 1;
-        if splits > MOST_SPLITS {
+        if splits > MAX_SPLITS {
             return true;
         }
         let (thread, least, most) = situation.started[open];

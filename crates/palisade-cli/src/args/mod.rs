@@ -244,21 +244,21 @@ fn languages() -> impl TypedValueParser<Value = Language> {
 }
 
 /// More instances of a process than this are a slip of the finger.
-const MOST_INSTANCES: u32 = 4096;
+const MAX_INSTANCES: u32 = 4096;
 /// More threads than this no host has cores for.
-const MOST_JOBS: u32 = 1024;
+const MAX_JOBS: u32 = 1024;
 
 fn threads(text: &str) -> Result<Threads, String> {
     match text {
         "any" => Ok(Threads::Any),
         _ => {
-            up_to(MOST_INSTANCES, text).map(Threads::Each).map_err(|expected| format!("{expected}, or `any`"))
+            up_to(MAX_INSTANCES, text).map(Threads::Each).map_err(|expected| format!("{expected}, or `any`"))
         }
     }
 }
 
 fn jobs(text: &str) -> Result<u32, String> {
-    up_to(MOST_JOBS, text)
+    up_to(MAX_JOBS, text)
 }
 
 fn buffer(text: &str) -> Result<usize, String> {
@@ -266,14 +266,14 @@ fn buffer(text: &str) -> Result<usize, String> {
 }
 
 /// More rounds than this are a slip of the finger.
-const MOST_ROUNDS: u32 = 255;
+const MAX_ROUNDS: u32 = 255;
 
 fn bound(text: &str) -> Result<Bound, String> {
     match text {
         "auto" => Ok(Bound::Auto),
         _ => {
-            let number = text.parse().ok().filter(|number| *number <= MOST_ROUNDS).map(Bound::Fixed);
-            number.ok_or_else(|| format!("expected a number from 0 to {MOST_ROUNDS}, or `auto`"))
+            let number = text.parse().ok().filter(|number| *number <= MAX_ROUNDS).map(Bound::Fixed);
+            number.ok_or_else(|| format!("expected a number from 0 to {MAX_ROUNDS}, or `auto`"))
         }
     }
 }

@@ -60,10 +60,10 @@ pub enum TargetArg {
 }
 
 fn rounds(text: &str) -> Result<u32, String> {
-    let number = text.parse().ok().filter(|number| *number <= MOST_ROUNDS);
-    number.ok_or_else(|| format!("expected a number from 0 to {MOST_ROUNDS}"))
+    let number = text.parse().ok().filter(|number| *number <= MAX_ROUNDS);
+    number.ok_or_else(|| format!("expected a number from 0 to {MAX_ROUNDS}"))
 }
 
 fn instances(text: &str) -> Result<u32, String> {
-    up_to(MOST_INSTANCES, text)
+    up_to(MAX_INSTANCES, text)
 }

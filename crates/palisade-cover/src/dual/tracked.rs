@@ -22,7 +22,7 @@ use palisade_wqo::{NodeId, Search, SearchEnd};
 use std::collections::BTreeMap;
 
 /// More than this many additional processes of a kind with any number of them are not tried.
-const MOST_MORE: u32 = 2;
+const MAX_MORE: u32 = 2;
 
 /// What an attempt came to.
 pub(crate) enum Attempt {
@@ -165,7 +165,7 @@ impl<'s> Tracked<'s> {
                     };
                     group.bad.iter().map(of_kind).max().unwrap_or(0)
                 });
-                tracked[*kind] < named as u32 + MOST_MORE
+                tracked[*kind] < named as u32 + MAX_MORE
             }
         };
         let candidates = (0..tracked.len()).filter(room);

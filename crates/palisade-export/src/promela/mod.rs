@@ -43,15 +43,15 @@ use process::Process;
 use statement::Code;
 
 /// The maximum number of processes in Spin, including `init` and the monitor.
-const MOST_PROCESSES: usize = 255;
+const MAX_PROCESSES: usize = 255;
 
 /// Writes a program as a Promela model.
 pub(crate) fn write(export: &Export<'_>) -> Result<String, Vec<Diagnostic>> {
     let system = lower(export.program, export.instantiation());
     let mut problems = refuse::numbers(&system);
-    if system.instances.len() + 2 > MOST_PROCESSES {
+    if system.instances.len() + 2 > MAX_PROCESSES {
         let message = format!(
-            "Spin allows at most {MOST_PROCESSES} processes, two of them for the model itself; this program has {}",
+            "Spin allows at most {MAX_PROCESSES} processes, two of them for the model itself; this program has {}",
             system.instances.len()
         );
         problems.push(Diagnostic::error("too-many-processes", message));

@@ -5,7 +5,7 @@
 //! event takes about five bytes. The last record holds the number of events, so that a trace that was cut off is recognised.
 
 use super::{Instructions, TraceError};
-use crate::event::{Access, Action, Bytes, Event, Instruction, MOST_PROCESSES, Process};
+use crate::event::{Access, Action, Bytes, Event, Instruction, MAX_PROCESSES, Process};
 use std::io::{self, Read, Write};
 
 /// How a binary trace begins: a name and a version.
@@ -317,9 +317,9 @@ impl Cursor<'_> {
     #[inline(always)]
     fn process(&mut self) -> Result<Process, Bad> {
         match self.number()? {
-            number if number < MOST_PROCESSES.into() => Ok(Process(number as u32)),
+            number if number < MAX_PROCESSES.into() => Ok(Process(number as u32)),
             number => {
-                Err(Bad::Wrong(format!("process {number}: numbers of processes are below {MOST_PROCESSES}")))
+                Err(Bad::Wrong(format!("process {number}: numbers of processes are below {MAX_PROCESSES}")))
             }
         }
     }

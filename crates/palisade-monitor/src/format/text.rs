@@ -6,7 +6,7 @@
 //! reader says that too.
 
 use super::{Ending, Instructions, TraceError};
-use crate::event::{Access, Action, Bytes, Event, MOST_PROCESSES, Process};
+use crate::event::{Access, Action, Bytes, Event, MAX_PROCESSES, Process};
 use rustc_hash::FxHashMap;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read, Write};
 
@@ -184,8 +184,8 @@ impl<R: Read> Lines<R> {
         if let Some(&known) = self.processes.get(name) {
             return Ok(known);
         }
-        if self.processes.len() >= MOST_PROCESSES as usize {
-            return Err(format!("there are more than {MOST_PROCESSES} processes"));
+        if self.processes.len() >= MAX_PROCESSES as usize {
+            return Err(format!("there are more than {MAX_PROCESSES} processes"));
         }
         let new = Process(self.processes.len() as u32);
         self.processes.insert(name.to_owned(), new);

@@ -17,7 +17,7 @@
 mod subject;
 mod witness;
 
-use crate::event::{Access, Action, Bytes, Event, Instruction, MOST_PROCESSES, Process};
+use crate::event::{Access, Action, Bytes, Event, Instruction, MAX_PROCESSES, Process};
 use crate::monitor::Monitor;
 use crate::violations::Violation;
 use palisade_base::{Id, limits};
@@ -175,7 +175,7 @@ impl Search<'_> {
         let mut positions: Vec<usize> = Vec::new();
         for (position, step) in taken.iter().enumerate() {
             limits::go_on();
-            if step.process >= MOST_PROCESSES as usize {
+            if step.process >= MAX_PROCESSES as usize {
                 self.cut = true;
                 return None;
             }

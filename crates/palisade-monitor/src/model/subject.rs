@@ -23,7 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
 /// More local states between two accesses, or inside an atomic section, than this are not followed.
-const MOST_LOCAL: usize = 20_000;
+const MAX_LOCAL: usize = 20_000;
 /// So many local steps between two looks at the limits.
 const LOOK_EVERY: usize = 64;
 
@@ -193,7 +193,7 @@ impl<'a> Model<'a> {
                 continue;
             }
             let ran_out = known.len().is_multiple_of(LOOK_EVERY) && self.limits.check(0).is_err();
-            if known.len() > MOST_LOCAL || ran_out {
+            if known.len() > MAX_LOCAL || ran_out {
                 self.bounded = true;
                 goes_round = true;
                 break;

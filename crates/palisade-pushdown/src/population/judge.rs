@@ -15,10 +15,10 @@ use rustc_hash::FxHashSet;
 const MOST: usize = 1 << 20;
 
 /// Combinations of numbers of threads that are tried where any number is possible.
-const MOST_COMBINATIONS: u64 = 1 << 12;
+const MAX_COMBINATIONS: u64 = 1 << 12;
 
 /// More threads than this in one thread state are not written out to judge a state.
-const MOST_THREADS: u64 = 200;
+const MAX_THREADS: u64 = 200;
 
 impl Population<'_, '_> {
     /// Whether the marking, or one of those it stands for, is bad.
@@ -61,14 +61,14 @@ impl Population<'_, '_> {
         let enough = machine.system.properties.iter().map(|property| size(&property.bad, &state)).max();
         let enough = enough.unwrap_or(0).saturating_add(1);
         // Where the numbers cannot be told, anything may be.
-        if !open.is_empty() && (enough > MOST_THREADS || !(self.monotone || self.simple)) {
+        if !open.is_empty() && (enough > MAX_THREADS || !(self.monotone || self.simple)) {
             return true;
         }
         if self.monotone {
             return with(&vec![enough as u32; open.len()]);
         }
         let choices = enough + 1;
-        if choices.checked_pow(open.len() as u32).is_none_or(|all| all > MOST_COMBINATIONS) {
+        if choices.checked_pow(open.len() as u32).is_none_or(|all| all > MAX_COMBINATIONS) {
             return true;
         }
         let mut numbers = vec![0usize; open.len()];

@@ -14,9 +14,9 @@ use palisade_trace::Evidence;
 use std::fmt::Write;
 
 /// Pictures of runs with more rows than this help nobody.
-const MOST_ROWS: usize = 300;
+const MAX_ROWS: usize = 300;
 /// Nor do those with more lanes than this.
-const MOST_LANES: usize = 12;
+const MAX_LANES: usize = 12;
 
 const ROW: usize = 34;
 const TOP: usize = 52;
@@ -45,7 +45,7 @@ pub(super) fn timeline(evidence: &Evidence<'_>, story: &Story<'_>) -> Option<Str
     let steps = evidence.run.steps.len();
     let shown: Vec<usize> = (0..steps).filter(|&step| step + 1 == steps || !story.is_local(step)).collect();
     let lanes = evidence.last_state().threads.len();
-    if shown.is_empty() || shown.len() > MOST_ROWS || lanes > MOST_LANES {
+    if shown.is_empty() || shown.len() > MAX_ROWS || lanes > MAX_LANES {
         return None;
     }
     let mut row_of = vec![0; steps];

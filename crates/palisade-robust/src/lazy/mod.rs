@@ -46,11 +46,11 @@ pub struct Lazy {
 /// States that all searches under SC but the last get at first.
 const SHARE: u64 = 1 << 17;
 /// How often a program with loops is extended as it is.
-const MOST_EXTENSIONS: usize = 4;
+const MAX_EXTENSIONS: usize = 4;
 /// How often a program without loops is extended. Those that were tried needed a few dozen times at most.
-const MOST_DELETIONS: usize = 10_000;
+const MAX_DELETIONS: usize = 10_000;
 /// At most so many sequences per extension.
-const MOST_SEQUENCES: usize = 16;
+const MAX_SEQUENCES: usize = 16;
 
 impl Engine for Lazy {
     fn name(&self) -> &'static str {
@@ -104,13 +104,13 @@ impl Lazy {
         let run = Series { lazy: self, analysis, original, effort };
         let found = |run| Verdict::Violated(Witness { instantiation: analysis.instantiation(1), run });
         if !unroll::is_cyclic(&system) {
-            return match run.extend(None, Variant::Deleting, MOST_DELETIONS, stats) {
+            return match run.extend(None, Variant::Deleting, MAX_DELETIONS, stats) {
                 End::Bad(run) => found(run),
                 End::Safe => Verdict::Holds,
                 End::Open(reason) => Verdict::Unknown(reason),
             };
         }
-        let mut reached = match run.extend(None, Variant::Superset, MOST_EXTENSIONS, stats) {
+        let mut reached = match run.extend(None, Variant::Superset, MAX_EXTENSIONS, stats) {
             End::Bad(run) => return found(run),
             End::Safe => return Verdict::Holds,
             End::Open(reason) if reason.what_ran_out().is_some() || reason.bug().is_some() => {
@@ -119,7 +119,7 @@ impl Lazy {
             End::Open(reason) => reason,
         };
         for rounds in 1..=analysis.task.options.unroll {
-            match run.extend(Some(rounds), Variant::Deleting, MOST_DELETIONS, stats) {
+            match run.extend(Some(rounds), Variant::Deleting, MAX_DELETIONS, stats) {
                 End::Bad(run) => return found(run),
                 // Safe up to these rounds.
                 End::Safe => {
@@ -189,7 +189,7 @@ impl Series<'_> {
                 Variant::Deleting => &found[..found.len().min(1)],
             };
             let mut extended = false;
-            for sequence in sequences.iter().take(MOST_SEQUENCES) {
+            for sequence in sequences.iter().take(MAX_SEQUENCES) {
                 let path = numbers(&built, sequence);
                 let told = tell(&draft, &built, sequence.code, &path);
                 if extend(&mut draft, sequence.code, &path, variant) {

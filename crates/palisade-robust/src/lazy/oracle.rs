@@ -26,7 +26,7 @@ pub(crate) struct Sequence {
 }
 
 /// A walk is given up after so many steps of search.
-const MOST_STEPS: usize = 50_000;
+const MAX_STEPS: usize = 50_000;
 /// Walks are not longer than this.
 const LONGEST: usize = 4_096;
 /// A thread state comes at most this often on a walk.
@@ -36,7 +36,7 @@ const OFTEN: u8 = 2;
 pub(crate) fn sequences(search: &mut Search<'_>, cycles: &[StateId]) -> Vec<Sequence> {
     // Per attacker, store and load: where the store was held back, and the steps from there.
     let mut best: Vec<(Attacked, StateId, Vec<Kept>)> = Vec::new();
-    for &last in cycles.iter().take(MOST_CYCLES) {
+    for &last in cycles.iter().take(MAX_CYCLES) {
         let (path, kept) = steps(search, last);
         let Some(start) = kept.iter().position(|kept| kept.held) else { continue };
         let attacker = kept[start].thread;
@@ -73,7 +73,7 @@ pub(crate) fn sequences(search: &mut Search<'_>, cycles: &[StateId]) -> Vec<Sequ
 }
 
 /// At most so many cycles are looked at.
-const MOST_CYCLES: usize = 512;
+const MAX_CYCLES: usize = 512;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Attacked {
@@ -144,7 +144,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         while let Some(open) = choices.last_mut() {
             limits::go_on();
             self.steps += 1;
-            if self.steps > MOST_STEPS {
+            if self.steps > MAX_STEPS {
                 return None;
             }
             let Some(next) = open.pop() else {

@@ -8,7 +8,7 @@ use super::Status;
 /// The largest size of the request line and header fields, in bytes.
 pub const LARGEST_HEAD: usize = 16 << 10;
 /// The largest number of header fields.
-const MOST_FIELDS: usize = 64;
+const MAX_FIELDS: usize = 64;
 
 /// A request.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,7 +80,7 @@ fn read(bytes: &[u8], largest_body: usize) -> Result<Option<Request>, Status> {
     let (method, path) = request_line(lines.next().unwrap_or(""))?;
     let mut fields: Vec<(String, String)> = Vec::new();
     for line in lines {
-        if fields.len() == MOST_FIELDS {
+        if fields.len() == MAX_FIELDS {
             return Err(Status::HeaderFieldsTooLarge);
         }
         fields.push(field(line)?);
@@ -203,7 +203,7 @@ mod tests {
         use Status::*;
         let with = |fields: &str| format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
         let long = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}", "x".repeat(LARGEST_HEAD));
-        let many = with(&"X: y\r\n".repeat(MOST_FIELDS + 1));
+        let many = with(&"X: y\r\n".repeat(MAX_FIELDS + 1));
         for (bytes, status) in [
             ("\u{16}\u{3}", BadRequest),
             ("GET /\0", BadRequest),

@@ -123,7 +123,7 @@ const PATIENCE: usize = 3;
 
 /// Without loops each instruction runs at most once, so a value passes through at most as many instructions
 /// as there are. After that many walks all values are known. Larger tests are treated as if they had loops.
-const MOST_WALKS: usize = 64;
+const MAX_WALKS: usize = 64;
 
 impl Translation<'_, '_> {
     fn program(self, banks: &[Bank], question: question::Question<'_>, report: &mut Report) -> Program {
@@ -138,7 +138,7 @@ impl Translation<'_, '_> {
             };
             code.iter().enumerate().any(back)
         });
-        let patience = if has_loops || length > MOST_WALKS { PATIENCE } else { usize::MAX };
+        let patience = if has_loops || length > MAX_WALKS { PATIENCE } else { usize::MAX };
         for walks in 0.. {
             let before = (walks >= patience).then(|| knowledge.snapshot());
             knowledge.grown = false;

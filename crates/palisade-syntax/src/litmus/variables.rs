@@ -59,7 +59,7 @@ pub(super) struct Variables<'a> {
 }
 
 /// How many undeclared variables are reported individually.
-const MOST_WARNINGS: usize = 20;
+const MAX_WARNINGS: usize = 20;
 
 impl<'a> Variables<'a> {
     /// Collects the variables that the initial state and the code mention, in the order of the text.
@@ -106,7 +106,7 @@ impl<'a> Variables<'a> {
                     {
                         variables.all[id].address_taken = true;
                     }
-                    if !known && declares && undeclared < MOST_WARNINGS {
+                    if !known && declares && undeclared < MAX_WARNINGS {
                         undeclared += 1;
                         report.push(variables.undeclared(name));
                     }

@@ -5,11 +5,11 @@
 //!
 //! *Method.* A fixpoint over finite sets of values: one set per register and state, and one per address. Only
 //! registers whose values can reach an address are tracked, and memory only if loads set such a register. A
-//! set with more than [`MOST_VALUES`] values becomes "anything". A `check` keeps the values for which it can
+//! set with more than [`MAX_VALUES`] values becomes "anything". A `check` keeps the values for which it can
 //! hold. Loads return values that were stored at some time, so every value that can occur in a run under any
 //! memory model is in its set. So every address is found, except where a set became "anything".
 //!
-//! *Cost.* At most [`MOST_WORK`] evaluations. After that, every address that is not a constant counts as
+//! *Cost.* At most [`MAX_WORK`] evaluations. After that, every address that is not a constant counts as
 //! unknown.
 
 use super::file::{File, Instruction, RegisterId, StateId, Term, TermKind, Thread};
@@ -21,10 +21,10 @@ use palisade_program::running;
 use palisade_program::written::{BinaryOp, UnaryOp};
 use std::collections::BTreeMap;
 
-const MOST_VALUES: usize = 32;
-const MOST_WORK: usize = 4_000_000;
+const MAX_VALUES: usize = 32;
+const MAX_WORK: usize = 4_000_000;
 /// An expression is evaluated for at most this many combinations of register values.
-const MOST_COMBINATIONS: usize = 1024;
+const MAX_COMBINATIONS: usize = 1024;
 /// The number of cells if the addresses are not known.
 const DEFAULT_CELLS: u32 = 64;
 
@@ -153,7 +153,7 @@ impl AddressRange {
 /// A set of values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Values {
-    /// These values, sorted; at most [`MOST_VALUES`].
+    /// These values, sorted; at most [`MAX_VALUES`].
     Known(Vec<Value>),
     /// Any value.
     Any,
@@ -164,7 +164,7 @@ impl Values {
         let mut values: Vec<Value> = values.into_iter().collect();
         values.sort_unstable();
         values.dedup();
-        if values.len() > MOST_VALUES { Values::Any } else { Values::Known(values) }
+        if values.len() > MAX_VALUES { Values::Any } else { Values::Known(values) }
     }
 
     /// Adds the other set's values. Returns whether any of them were new.
@@ -272,7 +272,7 @@ impl<'f, 'a> Analysis<'f, 'a> {
         let mut stored = false;
         for &position in &thread.states[state].out {
             self.work += 1 + registers.len();
-            if self.work > MOST_WORK {
+            if self.work > MAX_WORK {
                 return None;
             }
             let transition = &thread.transitions[position];
@@ -424,7 +424,7 @@ fn rough(term: &Term, registers: &Registers, work: &mut usize) -> Values {
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => Values::Any,
             BinaryOp::BitAnd => {
                 let mask = [left, right].into_iter().find_map(|side| match side.kind {
-                    TermKind::Int(mask) if (0..MOST_VALUES as Value).contains(&mask) => Some(mask),
+                    TermKind::Int(mask) if (0..MAX_VALUES as Value).contains(&mask) => Some(mask),
                     _ => None,
                 });
                 mask.map_or(Values::Any, |mask| {
@@ -475,7 +475,7 @@ fn combinations(term: &Term, registers: &Registers) -> Option<Vec<(RegisterId, V
     for register in mentioned {
         let Values::Known(values) = values_of(register, registers) else { return None };
         count *= values.len();
-        if count > MOST_COMBINATIONS {
+        if count > MAX_COMBINATIONS {
             return None;
         }
         choices.push((register, values));

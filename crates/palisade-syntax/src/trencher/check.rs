@@ -13,7 +13,7 @@ use palisade_base::{Diagnostic, Id, IdVec, Span, limits};
 use rustc_hash::FxHashMap;
 
 /// Suggestions are chosen from at most this many names.
-const MOST_CANDIDATES: usize = 500;
+const MAX_CANDIDATES: usize = 500;
 
 /// The parts of a thread that run with the lock held.
 pub(super) struct Sections {
@@ -69,7 +69,7 @@ fn registers(thread: &Thread<'_>, report: &mut Report) {
         let message =
             format!("register `{}` is never set in thread `{}`", shown(name), shown(thread.name.text));
         let known = thread.registers.iter_enumerated().filter(|&(register, _)| set[register]);
-        let known = known.map(|(_, word)| word.text).take(MOST_CANDIDATES);
+        let known = known.map(|(_, word)| word.text).take(MAX_CANDIDATES);
         let near = report.has_room().then(|| nearest(name, known)).flatten();
         if name.contains(|c: char| OPERATORS.contains(c)) {
             let help = "write the operator first, and separate everything with spaces: `== r 1`";
@@ -104,7 +104,7 @@ fn states(thread: &Thread<'_>, report: &mut Report) {
             format!("no transition leads to state `{}`, and it is not the initial state", shown(name));
         let dead_ends =
             thread.states.iter_enumerated().filter(|(other, s)| entered[*other] && s.out.is_empty());
-        let dead_ends = dead_ends.map(|(_, s)| s.name.text).take(MOST_CANDIDATES);
+        let dead_ends = dead_ends.map(|(_, s)| s.name.text).take(MAX_CANDIDATES);
         let near = report.has_room().then(|| nearest(name, dead_ends)).flatten();
         let help = near.map_or_else(
             || "remove its transitions, or add a transition to it".to_owned(),
@@ -144,7 +144,7 @@ fn unknown_final(thread: &Thread<'_>, state: StateId, report: &mut Report) {
     let message = format!("no transition leads to the final state `{}`", shown(word.text));
     let others = thread.states.iter().map(|other| other.name.text).filter(|name| *name != word.text);
     let mut diagnostic = Diagnostic::warning("unreachable-state", message).at(word.span, "");
-    if let Some(near) = nearest(word.text, others.take(MOST_CANDIDATES)) {
+    if let Some(near) = nearest(word.text, others.take(MAX_CANDIDATES)) {
         diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
     }
     report.push(diagnostic);
@@ -152,7 +152,7 @@ fn unknown_final(thread: &Thread<'_>, state: StateId, report: &mut Report) {
 
 /// Follows the lock through the thread. The sections of a thread can overlap. Together they can have at most
 /// this many states, so that the program stays about as large as its text.
-const MOST_COPIES: usize = 1_000_000;
+const MAX_COPIES: usize = 1_000_000;
 
 fn sections(thread: &Thread<'_>, report: &mut Report) -> Sections {
     let mut outside: IdVec<StateId, bool> = thread.states.iter().map(|_| false).collect();
@@ -208,7 +208,7 @@ fn sections(thread: &Thread<'_>, report: &mut Report) -> Sections {
                             }
                         }
                     }
-                    if copies > MOST_COPIES.max(4 * thread.states.len()) {
+                    if copies > MAX_COPIES.max(4 * thread.states.len()) {
                         let message = format!(
                             "the locked parts of thread `{}` overlap too much",
                             shown(thread.name.text)

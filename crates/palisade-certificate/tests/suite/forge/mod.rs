@@ -22,7 +22,7 @@ use palisade_conformance::random::Random;
 use palisade_conformance::{Profile, generate};
 use palisade_cover::{Dual, Single};
 use palisade_engine::proof::{Message, SingleBuffer};
-use palisade_engine::{Bound, Limits, Engine, Options, Proof, Task, Threads, Verdict};
+use palisade_engine::{Bound, Engine, Limits, Options, Proof, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::print;
 use palisade_program::running::System;
