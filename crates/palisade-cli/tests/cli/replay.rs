@@ -110,7 +110,7 @@ fn damaged_witnesses() {
         w["steps"].as_array_mut().expect("steps").truncate(steps - 1);
     });
     check(1, "no variable `q`", &|w| w["memory"]["q"] = 0.into());
-    check(1, "no memory model `arm`", &|w| w["model"] = "arm".into());
+    check(1, "unknown memory model `arm`", &|w| w["model"] = "arm".into());
     check(2, "bad-witness", &|w| w["schema_version"] = 99.into());
     check(2, "bad-witness", &|w| w["instantiation"]["any"] = 4_000_000_000u32.into());
     check(2, "bad-witness", &|w| w["program"]["language"] = "cobol".into());
