@@ -35,8 +35,8 @@ const GROUP_BITS: u32 = 0o070;
 /// The set-user-ID and set-group-ID bits.
 const SET_ID_BITS: u32 = 0o6000;
 
-/// How long the reader of a named pipe may take to open it. This is enough for a reader that is started together
-/// with Palisade.
+/// How long the reader of a named pipe may take to open it. This is enough for a reader that is started
+/// together with Palisade.
 const WAIT_FOR_READER: Duration = Duration::from_millis(200);
 
 /// Writes a file. If this fails, a file that existed before is unchanged.
@@ -64,7 +64,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(&fs::canonicalize(path)?, Some(&old), bytes)
 }
 
-/// Writes to a named pipe, if some process reads it. Opening it the usual way would wait for a reader forever.
+/// Writes to a named pipe, if some process reads it. Opening it the usual way would wait for a reader
+/// forever.
 fn write_to_pipe(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let start = Instant::now();
     let mut options = OpenOptions::new();
