@@ -168,7 +168,7 @@ mod tests {
         check(0, &[step(0), step(1), step(2)], Ok(3));
         check(1, &[step(0), step(1), step(2)], Err("does not start in an initial state"));
         check(0, &[step(1)], Err("step 1 is not possible"));
-        check(0, &[step(0), step(1)], Err("nothing is wrong"));
-        check(0, &[], Err("nothing is wrong"));
+        check(0, &[step(0), step(1)], Err("violates nothing"));
+        check(0, &[], Err("violates nothing"));
     }
 }
