@@ -26,7 +26,7 @@ pub enum WriteError {
     NoRoom(Vec<Diagnostic>),
     /// The new text cannot be read.
     NotReadable(Refused),
-    /// The program in the new text is not correct, though it was correct with the fences in its place. This
+    /// The program in the new text is not correct, though the program with the same fences inserted was. This
     /// is a bug in Palisade.
     NotRight,
     /// It could not be confirmed again that the program is correct.

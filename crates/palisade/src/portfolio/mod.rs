@@ -2,8 +2,9 @@
 //!
 //! *How.*
 //!
-//! 1. Most questions are small. So every engine made for such programs first probes the question, one engine
-//!    after the other. Which engine answers a small question then does not depend on timing.
+//! 1. Most questions are small. So every engine that is made for programs like this one first probes the
+//!    question, one engine after the other. Which engine answers a small question then does not depend on
+//!    timing.
 //! 2. Larger questions go to all engines side by side ([`Race`]). The first engine that knows the answer
 //!    stops the others.
 //! 3. An engine that had to give up its memory for others tries once more when it has the memory to itself.
