@@ -1,4 +1,4 @@
-//! What has been worked out about a question. Everything is computed once.
+//! What has been worked out about a question, so that nothing has to be computed again.
 //!
 //! An [`Analysis`] belongs to one [`Task`]. It owns the running forms, what can be seen from their structure,
 //! and the explicit automata of the processes. All of it is computed on demand and kept for every engine that
