@@ -1,4 +1,4 @@
-//! `palisade bench`: the suites print their tables themselves; here is who waits for them.
+//! `palisade bench`: the suites print their tables themselves. This file shows their progress meanwhile.
 
 use crate::args::{self, Common, Format};
 use crate::exit::Exit;
@@ -37,7 +37,7 @@ pub fn run(args: &BenchArgs, common: &Common, output: &Output) -> Exit {
     }
 }
 
-/// One of [`args::NOT_OF_BENCH`] that was given.
+/// An option of [`args::NOT_OF_BENCH`] that was given.
 fn refused(common: &Common) -> Option<&'static str> {
     let given = [
         common.timeout.is_some(),
@@ -51,7 +51,7 @@ fn refused(common: &Common) -> Option<&'static str> {
 
 /// Shows which row is being measured.
 struct Waiting {
-    /// As long as somebody waits.
+    /// Exists as long as the command is waiting.
     meter: Weak<Meter>,
     stop: Arc<AtomicBool>,
     format: Format,

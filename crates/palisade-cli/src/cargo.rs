@@ -1,7 +1,8 @@
-//! `palisade cargo`: cargo, building programs that `palisade run` can run.
+//! `palisade cargo`: runs cargo to build programs that `palisade run` can run.
 //!
-//! Exit codes: those of `palisade run` where cargo runs a program, 0 where it only builds one, and 2 if it cannot. Cargo hands on the code of what it runs, and has the same codes for problems of its own; so
-//! `palisade run` leaves a note that it was there.
+//! Exit codes: those of `palisade run` if cargo runs a program, 0 if it only builds one, and 2 if it cannot.
+//! Cargo passes on the exit code of the program it runs, and uses the same codes for problems of its own. So
+//! `palisade run` leaves a note that it was started.
 
 use crate::args::CargoArgs;
 use crate::cc;
@@ -30,28 +31,28 @@ pub fn run(args: &CargoArgs, output: &Output) -> Exit {
     }
 }
 
-/// The variable that names the file in which `palisade run` notes that cargo has started it.
+/// The variable that names the file in which `palisade run` notes that cargo started it.
 const NOTE: &str = palisade::harness::process::CARGO_NOTE;
 
-/// Notes that this is `palisade run`, if it was started by way of `palisade cargo`.
+/// Notes that this is `palisade run`, if it was started through `palisade cargo`.
 pub fn note_run() {
     if let Some(path) = std::env::var_os(NOTE) {
-        // Without the note the code is taken for cargo's own, which is an error in any case.
+        // Without the note, the code is taken for cargo's own, which is an error in any case.
         let _ = std::fs::write(path, "");
     }
 }
 
-/// What a code of cargo means.
+/// The meaning of cargo's exit code.
 fn exit(code: Option<i32>, has_run: bool) -> Exit {
     let all = [Exit::Fine, Exit::Violated, Exit::Unknown, Exit::Failed, Exit::Races];
     let known = if has_run { &all[..] } else { &all[..1] };
     known.iter().copied().find(|exit| Some(i32::from(exit.code())) == code).unwrap_or(Exit::Error)
 }
 
-/// The exit code of cargo, and whether it is that of `palisade run`.
+/// The exit code of cargo, and whether it comes from `palisade run`.
 fn cargo(args: &CargoArgs, cache: &Cache) -> Result<(Option<i32>, bool), String> {
     let palisade = std::env::current_exe().map_err(|error| error.to_string())?;
-    // As cargo does, the encoded flags before the plain ones.
+    // As in cargo, the encoded flags take precedence over the plain ones.
     let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").ok().or_else(|| {
         let plain = std::env::var("RUSTFLAGS").ok()?;
         Some(plain.split_whitespace().collect::<Vec<_>>().join("\x1f"))

@@ -1,6 +1,6 @@
-//! `palisade cc` and `palisade c++`: a compiler whose programs `palisade run` can run.
+//! `palisade cc` and `palisade c++`: a compiler for programs that `palisade run` can run.
 //!
-//! Exit codes: 0 if the compiler was content, 2 if not.
+//! Exit codes: 0 if the compiler succeeded, 2 if not.
 
 use crate::args::CcArgs;
 use crate::exit::Exit;
@@ -10,7 +10,7 @@ use palisade::harness::cache::Cache;
 use palisade::harness::driver;
 use std::process::Command;
 
-/// Which language.
+/// The language to compile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compiles {
     /// C.
@@ -20,7 +20,7 @@ pub enum Compiles {
 }
 
 impl Compiles {
-    /// The compiler that the user asks for, or the first that is there.
+    /// The compiler that the user requests, or the first one that is available.
     pub fn compiler(self, asked: Option<&str>) -> String {
         let (variable, usual) = match self {
             Compiles::C => ("CC", ["gcc", "clang"]),
@@ -36,7 +36,7 @@ impl Compiles {
     }
 }
 
-/// The user's cache. One that others can write to is not used, with a warning.
+/// The user's cache. If others can write to it, it is not used, and a warning is printed.
 pub fn user_cache(output: &Output) -> Result<Cache, Exit> {
     match Cache::of_user(|name| std::env::var_os(name)) {
         Ok(cache) => {

@@ -1,7 +1,10 @@
 //! `palisade certify`: does a certificate prove its program safe?
 //!
-//! No engine takes part: only the parser, the lowering, the automata and the checker of `palisade-certificate`. Exit codes: 0 if the proof convinces, 1 if it does
-//! not, 2 if the file or the program cannot be read, 3 if time or memory ran out.
+//! No engine takes part: only the parser, the lowering, the automata and the checker of
+//! `palisade-certificate`.
+//!
+//! Exit codes: 0 if the proof is accepted, 1 if it is not, 2 if the file or the program cannot be read, 3 if
+//! time or memory ran out.
 
 use crate::args::{CertifyArgs, Common, Format};
 use crate::exit::Exit;
@@ -86,7 +89,7 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
     exit
 }
 
-/// What the certificate was asked: model, threads, integers, locked instructions.
+/// The question that the certificate answers: model, threads, integers, locked instructions.
 fn question(certificate: &Certificate, program: &Program) -> String {
     let mut question = format!("under {}", certificate.model.name().to_uppercase());
     let any = |count: Count, start: Start| count == Count::Any && start == Start::Initially;
@@ -116,7 +119,7 @@ fn interlocked(certificate: &Certificate) -> Interlocked {
     }
 }
 
-/// How it is proved, and what was looked at to see it.
+/// The kind of the proof, and what was visited to check it.
 fn by(proof: &Proof, summary: &Summary) -> String {
     let Summary { elements, predecessors } = summary;
     match proof {

@@ -2,16 +2,16 @@
 
 use palisade::Verdict;
 
-/// How a command or one file of it ended.
+/// How a command, or its work on one file, ended.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Exit {
     /// Safe, or done: 0.
     Fine,
     /// Unknown: 3.
     Unknown,
-    /// A real program that was run has data races, and nothing worse: 5.
+    /// A real program has data races, and nothing worse: 5.
     Races,
-    /// A real program that was run fails by itself: 4.
+    /// A real program fails by itself: 4.
     Failed,
     /// Unsafe, not as expected, or not a witness: 1.
     Violated,

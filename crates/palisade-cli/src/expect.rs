@@ -1,9 +1,13 @@
 //! Tables of expected verdicts.
 //!
-//! Columns are separated by tabs. Without a heading there are two: file and verdict. A heading names them: `file`, and
-//! `sc`, `tso`, `pso` for the models (or `verdict` for whichever is asked); other columns are ignored. Verdicts are `safe`, `unsafe`,
-//! `unknown`, or in the words of litmus tests `unreachable` (safe) and `reachable` (unsafe); an empty cell, `-` and `?` expect nothing. Lines that
-//! begin with `#` are comments.
+//! - Columns are separated by tabs.
+//! - Without a heading there are two columns: file and verdict.
+//! - A heading names the columns: `file`, and `sc`, `tso`, `pso` for the models (or `verdict` for the model
+//!   in question). Other columns are ignored.
+//! - Verdicts are `safe`, `unsafe` and `unknown`. The words of litmus tests are also accepted: `unreachable`
+//!   (safe) and `reachable` (unsafe).
+//! - An empty cell, `-` or `?` means that nothing is expected.
+//! - Lines that begin with `#` are comments.
 
 use palisade::{Diagnostic, Model, Source, Span};
 use std::collections::BTreeMap;
@@ -15,7 +19,7 @@ pub struct Expectations {
 }
 
 impl Expectations {
-    /// Reads a table, taking the column of a model.
+    /// Reads a table, using the column of a model.
     pub fn parse(source: &Source, model: Model) -> Result<Expectations, Vec<Diagnostic>> {
         let mut columns = Columns { file: 0, verdict: 1 };
         let mut expectations = Expectations::default();
@@ -55,7 +59,7 @@ impl Expectations {
         if problems.is_empty() { Ok(expectations) } else { Err(problems) }
     }
 
-    /// What is expected of a file.
+    /// The expected verdict of a file.
     pub fn of(&self, file: &str) -> Option<&'static str> {
         self.verdicts.get(file).copied()
     }
@@ -66,7 +70,7 @@ impl Expectations {
     }
 }
 
-/// Which columns matter.
+/// The columns that matter.
 struct Columns {
     file: usize,
     verdict: usize,

@@ -1,4 +1,5 @@
-//! `palisade fences`: which fences make a program safe or robust, why each is needed, and the program with them.
+//! `palisade fences`: which fences make a program safe or robust, why each is needed, and the program with
+//! them.
 
 use crate::args::{Common, FencesArgs, GoalArg, PerArg, PlacementArg};
 use crate::exit::Exit;
@@ -52,7 +53,7 @@ pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
     })
 }
 
-/// What is wrong if the engine is there, but for another goal.
+/// What is wrong if the engine exists, but is for the other goal.
 fn engine_of_other_goal(args: &FencesArgs) -> Option<Diagnostic> {
     let of_safety = palisade::engines().iter().any(|engine| engine.name() == args.engine);
     let of_robustness =
@@ -127,7 +128,7 @@ fn file(
     });
     let answer = catch_unwind(ask);
     drop(meter);
-    // Printing takes as long as its readers need. Writing a program asks the limits itself.
+    // Printing takes as long as its readers need. Writing a program checks the limits itself.
     drop(backstop);
     let answer = match answer {
         Ok(Ok(answer)) => answer,

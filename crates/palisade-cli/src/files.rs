@@ -1,4 +1,4 @@
-//! Files: finding them, reading and writing them, and saying what is wrong with them.
+//! Files: finding them, reading and writing them, and reporting what is wrong with them.
 
 use crate::waiting::Waiting;
 use palisade::{Diagnostic, Input, IntRange, Language, Refused, Source};
@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// Larger files are refused before they are read.
+/// Larger files are refused without being read.
 const LARGEST_FILE: u64 = 256 << 20;
 
 /// A file to read.
@@ -16,33 +16,34 @@ const LARGEST_FILE: u64 = 256 << 20;
 pub struct Found {
     /// Where it is.
     pub path: PathBuf,
-    /// What it is called in tables of expectations: relative to the folder given, with `/`.
+    /// Its name in tables of expectations: relative to the given folder, with `/`.
     pub key: String,
-    /// Named on the command line, or found in a folder.
+    /// Whether it was named on the command line or found in a folder.
     pub named: Named,
 }
 
-/// How a file came to be looked at.
+/// Where the name of a file comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Named {
-    /// The user named it: whatever is wrong with it is an error.
+    /// The user named it. Whatever is wrong with it is an error.
     ByUser,
-    /// It was found in a folder: a `.txt` that is not Trencher's is none of our business.
+    /// It was found in a folder. A `.txt` that is not a Trencher file is ignored.
     InFolder,
 }
 
-/// What a file was read into.
+/// The result of reading a file.
 pub enum Reading {
     /// A program.
     Program(Box<Input>),
-    /// No program; why.
+    /// Not a valid program, and the reasons.
     Refused(Refused),
     /// Not meant to be a program.
     Skipped,
 }
 
-/// The files named, and all files with known extensions below the folders named, each folder's in the order of their names.
-/// With a language, only files in that language are taken from folders.
+/// The files named by the user, and all files with known extensions in the folders named by the user. The
+/// files of each folder are in the order of their names. If a language is given, only files in that language
+/// are taken from folders.
 pub fn find(paths: &[PathBuf], input: Option<Language>) -> Result<Vec<Found>, Vec<(String, Diagnostic)>> {
     let mut found = Vec::new();
     let mut problems = Vec::new();
@@ -63,8 +64,8 @@ pub fn find(paths: &[PathBuf], input: Option<Language>) -> Result<Vec<Found>, Ve
     if problems.is_empty() { Ok(found) } else { Err(problems) }
 }
 
-/// Collects the programs below a folder. Hidden entries and links to folders are not followed; a link that leads nowhere is a
-/// file that cannot be read.
+/// Collects the programs in a folder and its subfolders. Hidden entries and links to folders are not
+/// followed. A broken link is a file that cannot be read.
 fn walk(
     root: &Path,
     folder: &Path,
@@ -111,7 +112,7 @@ pub fn read(found: &Found, input: Option<Language>, int_range: Option<IntRange>)
         Reading::Refused(Refused { source: Source::new(name.as_str(), ""), diagnostics: vec![error] })
     };
     let Some(language) = input.or_else(|| language_of(&found.path)) else {
-        // A file that is not there has worse problems than its name.
+        // If the file cannot be read, that is reported instead of its unknown extension.
         return refuse(match text(&found.path) {
             Err(error) => error,
             Ok(_) => Diagnostic::error("unknown-language", "the file's name does not tell its language")
@@ -140,7 +141,7 @@ pub fn text(path: &Path) -> Result<String, Diagnostic> {
         Diagnostic::error("too-large", message)
     };
     let mut bytes = Vec::new();
-    // Standard input and pipes may keep us waiting for ever.
+    // Standard input and pipes may block forever.
     let waiting = if path == Path::new("-") {
         Some(Waiting::new(|| Ok(io::stdin())))
     } else {
@@ -186,7 +187,7 @@ pub fn unreadable(error: &io::Error) -> Diagnostic {
     }
 }
 
-/// Writes a file. One that cannot be written stays as it was.
+/// Writes a file. If it cannot be written, the old file stays unchanged.
 pub fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
     palisade_files::write(path, text.as_bytes())
         .map_err(|error| Diagnostic::error("unwritable-file", format!("cannot be written: {error}")))
@@ -200,7 +201,7 @@ fn extensions_help() -> String {
     )
 }
 
-/// A program as a witness or a certificate names it.
+/// A program as recorded in a witness or a certificate.
 pub struct Recorded<'a> {
     /// Its file.
     pub file: &'a str,
@@ -210,7 +211,8 @@ pub struct Recorded<'a> {
     pub int_range: Option<(i64, i64)>,
 }
 
-/// A warning that the program is not the one that something was found for: the user gave another, or it was changed since.
+/// A warning that the program is not the one that the result was found for: the user gave another one, or it
+/// has changed since.
 pub fn another_program(input: &Input, given: Option<&Path>, what: &str) -> Diagnostic {
     let name = input.source.name();
     match given {
@@ -225,7 +227,7 @@ pub fn another_program(input: &Input, given: Option<&Path>, what: &str) -> Diagn
 }
 
 impl Recorded<'_> {
-    /// Reads it.
+    /// Reads the program.
     pub fn read(&self, path: PathBuf) -> Result<Reading, String> {
         let language = Language::from_name(self.language)
             .ok_or_else(|| format!("there is no input language `{}`", self.language))?;
@@ -238,9 +240,11 @@ impl Recorded<'_> {
         Ok(read(&found, Some(language), int_range))
     }
 
-    /// Where it is: where the user says, or where it was, or beside the file that names it.
+    /// The path of the program: the one the user gives, or else the recorded one, or else one next to the
+    /// file that names it.
     ///
-    /// Names that are not text are recorded with a replacement character for what is not. If several files fit, the one with the recorded text is meant.
+    /// In names that are not valid text, the invalid parts are recorded as a replacement character. If
+    /// several files match, the one with the recorded text is used.
     pub fn path(&self, by: &Path, given: Option<&Path>, has_text: impl Fn(&str) -> bool) -> PathBuf {
         if let Some(given) = given {
             return given.to_owned();
@@ -254,7 +258,7 @@ impl Recorded<'_> {
     }
 }
 
-/// The file that is shown like this path, if there is one and it is clear which.
+/// The file whose name is displayed like this path, if there is exactly one candidate.
 fn recorded_as(path: &Path, has_text: impl Fn(&str) -> bool) -> Option<PathBuf> {
     if path.exists() {
         return Some(path.to_owned());
@@ -278,7 +282,7 @@ fn recorded_as(path: &Path, has_text: impl Fn(&str) -> bool) -> Option<PathBuf> 
     }
 }
 
-/// The entries of a folder whose names are shown like this one, in order.
+/// The entries of a folder whose names are displayed like this one, in order.
 fn shown_as(folder: &Path, name: &OsStr) -> Vec<PathBuf> {
     let listed = if folder == Path::new("") { Path::new(".") } else { folder };
     let entries = fs::read_dir(listed).into_iter().flatten().flatten();

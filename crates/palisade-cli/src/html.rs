@@ -6,24 +6,24 @@ use palisade::report::html::{self, Entry, Subject};
 use palisade::{Diagnostic, Input, Source, report};
 use std::path::Path;
 
-/// What a page says about a program.
+/// The program, as a page shows it.
 pub fn subject(input: &Input) -> Subject<'_> {
     Subject { source: &input.source, language: input.language.name() }
 }
 
-/// The page that is being made, if one was asked for.
+/// The page to be written, if one was requested.
 pub struct Page<'a> {
     file: Option<&'a Path>,
     entries: Vec<Entry>,
 }
 
 impl<'a> Page<'a> {
-    /// A page that goes to this file.
+    /// A page that will be written to this file.
     pub fn new(file: Option<&'a Path>) -> Page<'a> {
         Page { file, entries: Vec::new() }
     }
 
-    /// Adds an entry, given the number that tells it apart from others, if there is a page to add it to.
+    /// Adds an entry, if there is a page. The entry is given a number of its own.
     pub fn add(&mut self, entry: impl FnOnce(usize) -> Entry) {
         if self.file.is_some() {
             self.entries.push(entry(self.entries.len()));
@@ -35,7 +35,7 @@ impl<'a> Page<'a> {
         self.add(|_| html::refused(Subject { source, language: "" }, diagnostics));
     }
 
-    /// Writes it. False if that cannot be done.
+    /// Writes the page. Returns false if that fails.
     pub fn write(&self, output: &Output) -> bool {
         let Some(file) = self.file else { return true };
         let asked: Vec<String> =

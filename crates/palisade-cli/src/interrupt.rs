@@ -1,18 +1,19 @@
-//! Signals. The first one that asks us to end (Ctrl-C, SIGTERM, SIGHUP) asks the engine to stop and print what it has; the second one ends the process.
+//! Signals. The first request to end (Ctrl-C, SIGTERM, SIGHUP) asks the engine to stop and print what it has.
+//! The second one ends the process.
 //!
-//! A file that grows beyond the size limit is an error that is reported: SIGXFSZ does not end the process.
+//! A file that grows beyond the size limit is an error that is reported. SIGXFSZ does not end the process.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Once};
 
-/// Added to the number of a signal, this is the exit code of a process that it ended, as shells know it.
+/// The exit code of a process that was ended by a signal is this plus the number of the signal, as in shells.
 const ENDED_BY_SIGNAL: i32 = 128;
 
 static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Whether somebody asked us to end since the flag was asked for.
+/// Whether we were asked to end after the flag was first requested.
 pub fn is_stopped() -> bool {
     STOP.load(Ordering::Relaxed)
 }
@@ -21,12 +22,12 @@ pub fn is_stopped() -> bool {
 pub fn stop_flag() -> Arc<AtomicBool> {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        // SIGINT comes last: whoever sees it caught knows that the others are.
+        // SIGINT comes last. If it is seen to be caught, the others are caught too.
         let mut wanted = vec![SIGTERM, SIGINT];
         if !is_ignored(SIGHUP) {
             wanted.insert(0, SIGHUP);
         }
-        // Without a handler these signals end the process as usual: nothing is lost but the partial answer.
+        // Without a handler, these signals end the process as usual. Only the partial answer is lost.
         let Ok(mut signals) = Signals::new(wanted) else { return };
         let wait = move || {
             for signal in signals.forever() {
@@ -40,9 +41,10 @@ pub fn stop_flag() -> Arc<AtomicBool> {
     STOP.clone()
 }
 
-/// From now on a write beyond the size limit fails instead of ending the process. Programs that are started later have the usual SIGXFSZ.
+/// From now on, a write beyond the size limit fails instead of ending the process. Programs that are started
+/// later have the default SIGXFSZ.
 pub fn report_size_limit() {
-    // Without a handler the process ends as usual; files that are replaced stay as they were.
+    // Without a handler, the process ends as usual. Files that are being replaced stay unchanged.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 

@@ -1,4 +1,4 @@
-//! What may be used: as the user says, or else all cores and most of the memory.
+//! The limits: those that the user sets, or else all cores and most of the memory.
 
 use crate::args::Common;
 use crate::interrupt;
@@ -9,22 +9,22 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What may be used.
+/// The limits of a command.
 pub struct UserLimits {
     /// The time for one file.
     pub timeout: Option<Duration>,
     /// The memory of the process, in bytes.
     pub memory: u64,
-    /// The same, as it is measured.
+    /// The same limit, as it is measured.
     pub process: Arc<Process>,
     /// How many threads.
     pub jobs: usize,
-    /// Set when the user says stop.
+    /// Set when the user asks to stop.
     pub stop: Arc<AtomicBool>,
 }
 
 impl UserLimits {
-    /// As the user says.
+    /// The limits that the user sets.
     pub fn new(common: &Common) -> UserLimits {
         let memory = common.memory.unwrap_or_else(default_memory);
         UserLimits {
@@ -36,7 +36,7 @@ impl UserLimits {
         }
     }
 
-    /// The limits of one file when this many are dealt with at a time. Its time starts now.
+    /// The limits for one file if this many are processed at a time. Its time starts now.
     pub fn per_file(&self, at_a_time: usize) -> Limits {
         let limits = Limits::unlimited(self.jobs / at_a_time)
             .with_memory(self.memory / at_a_time as u64)
@@ -49,14 +49,14 @@ impl UserLimits {
     }
 }
 
-/// As many as the user says, or one per core that this process may use.
+/// The number that the user sets, or one per core that this process may use.
 pub fn jobs(common: &Common) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     common.jobs.map_or_else(cores, |jobs| jobs as usize)
 }
 
-/// Three quarters of the memory that is free now, counting the limits of control groups; without a limit where the host
-/// does not tell.
+/// Three quarters of the memory that is free now, taking the limits of control groups into account. Without a
+/// limit if the host does not report it.
 fn default_memory() -> u64 {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let host = read(Path::new("/proc/meminfo")).and_then(|text| available(&text));
@@ -80,8 +80,8 @@ fn available(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// Files with limit and use of every control group that this process is in, from the inmost outwards, given
-/// `/proc/self/cgroup`. Versions 1 and 2 differ in their names.
+/// The files with the limit and the usage of every control group of this process, from the innermost
+/// outwards, given `/proc/self/cgroup`. Versions 1 and 2 use different names.
 fn group_files(groups: &str) -> Vec<(PathBuf, PathBuf)> {
     let mut files = Vec::new();
     for line in groups.lines() {

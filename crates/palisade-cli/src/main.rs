@@ -1,6 +1,6 @@
 //! The `palisade` command. The only crate that reads files, prints and exits.
 //!
-//! Each command has its file; [`args`] says what can be typed, [`exit`] what the exit codes mean.
+//! Each command has a file of its own. [`args`] defines the command line, [`exit`] the exit codes.
 
 mod args;
 mod bench;

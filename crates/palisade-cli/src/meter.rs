@@ -1,7 +1,10 @@
-//! Progress on standard error: a line refreshed in place on a terminal, now and then a plain line elsewhere.
+//! Progress on standard error. On a terminal it is a line refreshed in place. Elsewhere it is a plain line
+//! now and then.
 //!
-//! A line says how long it has taken, the memory in use, and for each engine at work what it is doing, its counters, and how fast the first of them grows. Where a terminal is too
-//! narrow for that, all engines say less, so that each of them is there. Engines tell often, so [`Meter`] looks at one flag and returns unless the ticker has asked for news.
+//! A line shows the elapsed time, the memory in use, and for each running engine what it is doing, its
+//! counters, and how fast the first counter grows. If a terminal is too narrow for that, less is shown of
+//! every engine, so that all of them still appear. Engines report often, so [`Meter`] checks one flag and
+//! returns unless the ticker has asked for news.
 
 use palisade::{Note, Progress, Stats, report};
 use std::io::{self, IsTerminal, Write};
@@ -16,15 +19,15 @@ const TICK: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between lines elsewhere.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
-/// A rate on a terminal is that of about so long.
+/// A rate on a terminal is measured over about this time.
 const RATED: Duration = Duration::from_secs(1);
-/// Nothing is said about the speed of less than this.
+/// No rate is shown for less time than this.
 const MIN_RATED: Duration = Duration::from_millis(500);
-/// At most this many counters of an engine.
+/// At most this many counters are shown per engine.
 const MAX_COUNTERS: usize = 2;
-/// At most this many characters of what no engine does, where there is little room.
+/// If there is little room, at most this many characters are shown of an activity that belongs to no engine.
 const MAX_DOING: usize = 24;
-/// At most this many engines are told apart.
+/// At most this many engines are distinguished.
 const MAX_LANES: usize = 16;
 
 /// Shows what engines are doing until it is dropped.
@@ -34,7 +37,7 @@ pub struct Meter {
 }
 
 struct Shared {
-    /// For each engine, whether the next call of `tell` should say something.
+    /// For each engine, whether its next report should be recorded.
     asked: [AtomicBool; MAX_LANES],
     state: Mutex<State>,
     wake: Condvar,
@@ -45,7 +48,7 @@ struct State {
     notes: Vec<Note>,
     files: Option<(usize, usize)>,
     ended: bool,
-    /// Whether a line stands on the terminal that must be wiped before anything else is printed.
+    /// Whether there is a line on the terminal that must be wiped before anything else is printed.
     shown: bool,
 }
 
@@ -55,15 +58,15 @@ struct Lane {
     engine: String,
     doing: String,
     counters: Vec<(&'static str, u64)>,
-    /// When this was told.
+    /// When this was reported.
     told: Option<Instant>,
-    /// The first counter some time ago.
+    /// The first counter at an earlier time.
     before: Option<(Instant, &'static str, u64)>,
-    /// What the first counter gained per second since then.
+    /// The increase of the first counter per second since then.
     rate: Option<f64>,
 }
 
-/// How much is said of an engine.
+/// How much is shown of an engine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Words {
     /// `explicit: searching, 12.3k states (1.2k/s), depth 7`
@@ -76,7 +79,7 @@ enum Words {
     Numbers,
     /// `explicit 12.3k`
     Number,
-    /// `explicit 12k`, and no word about memory
+    /// `explicit 12k`, and nothing about memory
     Least,
 }
 
@@ -90,7 +93,7 @@ impl Words {
 }
 
 impl Meter {
-    /// Starts to watch. A quiet one never shows anything.
+    /// Starts to watch. A quiet meter never shows anything.
     pub fn new(quiet: bool) -> Meter {
         let state = State { lanes: Vec::new(), notes: Vec::new(), files: None, ended: false, shown: false };
         let shared = Arc::new(Shared {
@@ -110,17 +113,17 @@ impl Meter {
         self.shared.clone()
     }
 
-    /// Says how many files are done.
+    /// Records how many files are done.
     pub fn files(&self, done: usize, all: usize) {
         self.shared.lock().files = Some((done, all));
     }
 
-    /// What the engine noted on its way.
+    /// The notes of the engines.
     pub fn notes(&self) -> Vec<Note> {
         self.shared.lock().notes.clone()
     }
 
-    /// Says what is being done, where that is told so rarely that nothing of it is to be missed.
+    /// Records what is being done. Meant for rare reports, none of which should be missed.
     pub fn say(&self, doing: &str, stats: &Stats) {
         self.shared.lock().lane(0).tell("", doing, stats, Instant::now());
     }
@@ -134,7 +137,7 @@ impl Meter {
 impl Progress for Shared {
     fn note(&self, note: &Note) {
         let notes = &mut self.lock().notes;
-        // An engine that is asked again does the same again.
+        // An engine that is asked again takes the same notes again.
         if !notes.contains(note) {
             notes.push(note.clone());
         }
@@ -143,7 +146,7 @@ impl Progress for Shared {
     fn ended(&self, lane: usize) {
         let lane = lane.min(MAX_LANES - 1);
         *self.lock().lane(lane) = Lane::default();
-        // Whoever comes next in this place is heard at once.
+        // The next engine in this lane is shown at once.
         self.asked[lane].store(true, Ordering::Relaxed);
     }
 
@@ -173,7 +176,7 @@ impl Lane {
         let first = self.counters.first();
         match (first, self.before) {
             (Some((name, now)), Some((_, known, before))) if *name == known && *now >= before => {}
-            // It starts, or has started anew.
+            // It is starting, or has restarted.
             _ => {
                 self.before = first.map(|&(name, now)| (told, name, now));
                 self.rate = None;
@@ -181,7 +184,7 @@ impl Lane {
         }
     }
 
-    /// Finds out how fast it is. A rate of longer ago than the interval is none.
+    /// Measures the rate. A rate that is older than the interval is dropped.
     fn rate(&mut self, now: Instant, interval: Duration) {
         let (Some(told), Some(&(name, count)), Some((then, _, before))) =
             (self.told, self.counters.first(), self.before)
@@ -254,7 +257,7 @@ impl Drop for Meter {
         self.shared.lock().ended = true;
         self.shared.wake.notify_all();
         if let Some(ticker) = self.ticker.take() {
-            // A ticker that panicked has shown less than it should; the answer is not its business.
+            // If the ticker panicked, less progress was shown than usual. The answer is not affected.
             let _ = ticker.join();
         }
         self.wipe();
@@ -291,7 +294,7 @@ impl State {
         &mut self.lanes[number]
     }
 
-    /// A line of at most so many characters, if that can be had without leaving out engines.
+    /// A line of at most this many characters, if that is possible without leaving out engines.
     fn line(&self, elapsed: Duration, memory: Option<u64>, width: usize) -> String {
         let lines = Words::ALL.map(|words| self.line_of(elapsed, memory, words));
         let [.., shortest] = &lines;
@@ -331,7 +334,7 @@ impl State {
         } else {
             writeln!(stderr, "{line}")
         };
-        // Progress that cannot be shown is no reason to stop.
+        // If progress cannot be shown, that is no reason to stop.
         let _ = written.and_then(|()| stderr.flush());
     }
 
@@ -342,7 +345,7 @@ impl State {
     }
 }
 
-/// The memory that this process has resident now, if the host tells.
+/// The resident memory of this process, if the host reports it.
 fn memory_in_use() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
@@ -404,7 +407,7 @@ mod tests {
         meter.progress().ended(0);
         meter.progress().ended(2);
         check(&meter, None, WIDE, "3 s");
-        // Asked again, it is heard at once.
+        // When it is asked again, it is shown at once.
         meter.progress().report_lane(1, "dual", "starting", &Stats::new());
         check(&meter, None, WIDE, "3 s: dual: starting");
     }
@@ -446,10 +449,10 @@ mod tests {
         show(Some((1, 1000)), 1, "searching, 1000 states");
         show(Some((3, 5000)), 3, "searching, 5000 states (2000/s)");
         show(None, 5, "searching, 5000 states (2000/s)");
-        // Of another interval than the last.
+        // The last report is older than the interval.
         show(None, 6, "searching, 5000 states");
         show(Some((7, 9000)), 7, "searching, 9000 states (1000/s)");
-        // It has started anew.
+        // It has restarted.
         show(Some((8, 100)), 8, "searching, 100 states");
         show(Some((9, 3_000_100)), 9, "searching, 3.0M states (3.0M/s)");
         show(Some((11, 3_000_101)), 11, "searching, 3.0M states (0.5/s)");

@@ -1,7 +1,12 @@
-//! `palisade monitor`: reads a recorded execution, or one that is still running, and tells which violations of sequential consistency TSO and PSO could have added.
+//! `palisade monitor`: reads a recorded execution, or one that is still running. Reports which violations of
+//! sequential consistency TSO and PSO could have added.
 //!
-//! Exit codes: 0 if there is none in a trace with its end mark, 1 if there are some, 2 if the trace is cut off or malformed (what could be read is reported all the same), 3 if the
-//! reading was stopped, or there is no violation and no end mark.
+//! Exit codes:
+//!
+//! - 0 if there are none in a trace with an end mark;
+//! - 1 if there are some;
+//! - 2 if the trace is cut off or malformed (what could be read is still reported);
+//! - 3 if the reading was stopped, or there is no violation and no end mark.
 
 use crate::args::{Common, MonitorArgs};
 use crate::exit::Exit;
@@ -22,10 +27,10 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Why a trace without violations need not be clean.
+/// Why a trace without violations is not necessarily clean.
 const UNMARKED: &str = "the trace has no end mark, so events may be missing";
 
-/// After so many events the limits are looked at.
+/// The limits are checked after this many events.
 const CHECKED: usize = 1 << 10;
 
 /// Runs the command.
@@ -84,7 +89,7 @@ pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
             memory as f64 / (1u64 << 30) as f64
         )),
         _ if stopped => Some("the reading was stopped".to_owned()),
-        // What was found is there, whatever follows.
+        // A violation that was found counts, whatever follows in the trace.
         Ok(Ending::Unmarked) if violations.is_empty() => Some(UNMARKED.to_owned()),
         Ok(_) => None,
         Err(error) => Some(error.to_string()),
@@ -137,7 +142,7 @@ pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
     exit
 }
 
-/// Opens the trace: reading begins at once, and ends on Ctrl-C or when the time is up.
+/// Opens the trace. Reading begins at once, and ends on Ctrl-C or when the time is up.
 fn open(path: &Path) -> Result<Waiting, Diagnostic> {
     if path == Path::new("-") {
         return Ok(Waiting::new(|| Ok(io::stdin())));
@@ -152,7 +157,7 @@ fn open(path: &Path) -> Result<Waiting, Diagnostic> {
     Ok(Waiting::new(|| File::open(path)))
 }
 
-/// The source texts that the violations are in, as far as they are there.
+/// The available source texts for the violations.
 fn sources<R: Read>(violations: &[(Violation, Seen)], reader: &TraceReader<R>) -> BTreeMap<String, Source> {
     let mut sources = BTreeMap::new();
     for (violation, _) in violations {

@@ -1,7 +1,9 @@
-//! Standard output and error: who reads them, and what happens when nobody does any more.
+//! Standard output and standard error, and what happens when they cannot be written.
 //!
-//! A reader who has gone away (`| head`) has seen enough: the rest is not written, and the exit code is that of the answer. Whatever else keeps standard output
-//! from being written (a full disk) is told, and the exit code is 2: [`Output`] remembers it, and `main` asks at the end.
+//! - If the reader of standard output has gone away (`| head`), the rest is not written, and the exit code is
+//!   that of the answer.
+//! - If standard output cannot be written for another reason (a full disk), this is reported, and the exit
+//!   code is 2. [`Output`] remembers it, and `main` asks at the end.
 
 use crate::args::{Format, Palisade};
 use crate::exit::Exit;
@@ -14,30 +16,30 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// At most this many diagnostics are printed per file, unless more are asked for.
+/// At most this many diagnostics are printed per file, unless more are requested.
 const MAX_DIAGNOSTICS: usize = 50;
 
-/// Where output goes and how it looks.
+/// Where output goes, and how it looks.
 #[derive(Debug)]
 pub struct Output {
-    /// The command, as it is typed.
+    /// The command, as typed.
     command: &'static str,
     /// Text or JSON.
     pub format: Format,
-    /// How much to tell.
+    /// How much to print.
     pub detail: Detail,
     /// Colour on standard output.
     pub colour: Colour,
-    /// Columns of standard output; without a limit if it is no terminal.
+    /// Columns of standard output. Without a limit if it is not a terminal.
     pub width: usize,
     colour_of_errors: Colour,
     /// Nothing more can be printed.
     closed: AtomicBool,
-    /// Something was not printed, for another reason than that nobody reads it.
+    /// Something could not be printed, for a reason other than a reader that has gone away.
     failed: AtomicBool,
 }
 
-/// The width of tables on a terminal that does not tell its own.
+/// The width of tables on a terminal that does not report its own.
 const USUAL_WIDTH: usize = 120;
 
 impl Output {
@@ -93,7 +95,7 @@ impl Output {
         Layout { detail: self.detail, width: self.width, colour: self.colour }
     }
 
-    /// A report in the format asked for.
+    /// A report in the requested format.
     pub fn rendered(&self, report: &impl Report) -> String {
         match self.format {
             Format::Json => report.json() + "\n",
@@ -101,7 +103,7 @@ impl Output {
         }
     }
 
-    /// What is said about a file if time or memory runs out before there is an answer.
+    /// What is printed about a file if time or memory runs out before there is an answer.
     pub fn last_words(&self, file: &std::path::Path, question: Question) -> LastWords {
         LastWords {
             file: file.display().to_string(),
@@ -112,28 +114,28 @@ impl Output {
         }
     }
 
-    /// Whether nothing more can be printed, e.g. behind `| head`.
+    /// Whether nothing more can be printed, e.g. because of `| head`.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// How the command ends: an answer that could not be written is none.
+    /// The exit of the command. An answer that could not be written does not count as one.
     pub fn ended(&self, exit: Exit) -> Exit {
         if self.failed.load(Ordering::Relaxed) { Exit::Error } else { exit }
     }
 
-    /// Prints to standard error; if that is closed, there is nobody left to tell.
+    /// Prints to standard error. If that is closed, nothing can be done about it.
     pub fn complain(&self, text: &str) {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
-    /// Diagnostics as they go to standard error.
+    /// Diagnostics as printed to standard error.
     pub fn diagnostics(&self, source: &Source, diagnostics: &[Diagnostic]) -> String {
         let limit = if self.detail == Detail::Verbose { usize::MAX } else { MAX_DIAGNOSTICS };
         report::diagnostics(source, diagnostics, limit, self.colour_of_errors)
     }
 
-    /// Says why there is no answer about a file; in JSON on standard output as well.
+    /// Reports why there is no answer for a file. With JSON, also on standard output.
     pub fn refuse(&self, refused: &Refused) -> Exit {
         self.complain(&self.diagnostics(&refused.source, &refused.diagnostics));
         self.print(&self.refused(&refused.source, &refused.diagnostics));
@@ -155,7 +157,7 @@ impl Output {
         Exit::Error
     }
 
-    /// What standard output says about a file without an answer: nothing, or an object in JSON.
+    /// What is printed to standard output for a file without an answer: nothing, or a JSON object.
     pub fn refused(&self, source: &Source, diagnostics: &[Diagnostic]) -> String {
         match self.format {
             Format::Text => String::new(),
@@ -163,14 +165,14 @@ impl Output {
         }
     }
 
-    /// Prints warnings about a program that was taken.
+    /// Prints warnings about a program that was accepted.
     pub fn warn(&self, input: &Input) {
         if !input.warnings.is_empty() && self.detail != Detail::Quiet {
             self.complain(&self.diagnostics(&input.source, &input.warnings));
         }
     }
 
-    /// Complains about something that is not in a source text.
+    /// Reports a problem that is not in a source text.
     pub fn complain_about(&self, name: &str, diagnostic: Diagnostic) {
         self.complain(&report::diagnostic(&Source::new(name, ""), &diagnostic, self.colour_of_errors));
     }
@@ -178,19 +180,20 @@ impl Output {
 
 const STANDARD_OUTPUT: &str = "standard output";
 
-/// Why standard output was not written, unless it is that nobody reads it.
+/// Why standard output could not be written. `None` if its reader has gone away.
 fn unwritten(error: &io::Error) -> Option<Diagnostic> {
     let is_failure = error.kind() != io::ErrorKind::BrokenPipe;
     is_failure.then(|| Diagnostic::error("unwritable-file", format!("cannot be written: {error}")))
 }
 
-/// Prints what is said instead of running a command: help, the version, or what is wrong with the command line. The answer is the exit code.
+/// Prints the text that replaces running a command: help, the version, or what is wrong with the command
+/// line. Returns the exit code.
 pub fn told(message: &clap::Error) -> u8 {
     let printed = message.print().and_then(|()| io::stdout().flush());
     match printed.err().and_then(|error| unwritten(&error)) {
         Some(problem) => {
             let problem = report::diagnostic(&Source::new(STANDARD_OUTPUT, ""), &problem, Colour::Never);
-            // If standard error cannot be written either, the exit code says it all.
+            // If standard error cannot be written either, only the exit code remains.
             let _ = io::stderr().lock().write_all(problem.as_bytes());
             Exit::Error.code()
         }

@@ -1,4 +1,5 @@
-//! What a command reads and what it writes are different files: nothing is lost because a name was typed twice.
+//! The files that a command reads and those that it writes must differ, so that a name typed twice destroys
+//! nothing.
 
 use crate::exit::Exit;
 use crate::output::Output;
@@ -6,10 +7,10 @@ use palisade::Diagnostic;
 use palisade_files::Identity;
 use std::path::Path;
 
-/// The option that may name a file that is read: the program with its fences may take the place of the program.
+/// The option that may name a file that is also read: the program with fences may replace the program.
 const IN_PLACE: &str = "--write";
 
-/// Refuses outputs that are inputs, and two outputs to one file. Outputs come with their options.
+/// Refuses outputs that are also inputs, and two outputs to the same file. Outputs come with their options.
 pub fn keep_apart<'a>(
     inputs: impl IntoIterator<Item = &'a Path>,
     outputs: &[(&'static str, Option<&Path>)],
@@ -21,7 +22,7 @@ pub fn keep_apart<'a>(
     }
 }
 
-/// An output that is an input or another output, and what is wrong with that.
+/// An output that is also an input or another output, and what is wrong with that.
 pub fn clash<'a>(
     inputs: impl IntoIterator<Item = &'a Path>,
     outputs: &[(&'static str, Option<&Path>)],
@@ -44,7 +45,7 @@ pub fn clash<'a>(
     for input in inputs {
         let standard = input == Path::new("-");
         let read = if standard { Identity::of_standard_input() } else { Some(Identity::of(input)) };
-        // Terminals and pipes can be read and written: nothing is replaced.
+        // Terminals and pipes can be both read and written, because nothing is replaced.
         let is_stream = !standard && input.metadata().is_ok_and(|metadata| !metadata.is_file());
         let Some(read) = read.filter(|_| !is_stream) else { continue };
         let same = written.iter().find(|(option, _, identity)| *identity == read && *option != IN_PLACE);

@@ -1,7 +1,8 @@
-//! Answers of commands that run out of time or memory before there is anything to say about a file.
+//! Answers of commands that run out of time or memory before anything can be said about a file.
 //!
-//! The work asks its limits whether to go on, in every phase ([`palisade::engine::Limits::within`]), and what it has found out by then becomes part of the answer. A [`Backstop`] is
-//! beneath that, for work that does not ask often enough: it ends the process with the same words. It is not used where several files are looked at.
+//! In every phase, the work asks its limits whether to go on ([`palisade::engine::Limits::within`]). What it
+//! has found by then becomes part of the answer. A [`Backstop`] handles work that does not ask often enough:
+//! it ends the process with the same words. It is not used if there are several files.
 
 use crate::args::Format;
 use crate::exit::Exit;
@@ -19,22 +20,22 @@ use std::time::{Duration, Instant};
 /// The engine in answers that no engine gave.
 const NOBODY: &str = "none";
 
-/// What a command says about a file when it has run out.
+/// What a command reports about a file when it has run out of time or memory.
 #[derive(Clone, Debug)]
 pub struct LastWords {
-    /// The file, as the user called it.
+    /// The file, as the user named it.
     pub file: String,
     /// Text or JSON.
     pub format: Format,
     /// Colour on standard output.
     pub colour: Colour,
-    /// What was asked.
+    /// The question.
     pub question: Question,
     /// When it was asked.
     pub start: Instant,
 }
 
-/// What was asked.
+/// A question.
 #[derive(Clone, Debug)]
 pub enum Question {
     /// Whether a program is safe.
@@ -49,7 +50,7 @@ pub enum Question {
         model: Model,
         /// `safety` or `robustness`.
         goal: &'static str,
-        /// Whether all minimal sets were asked for.
+        /// Whether all minimal sets were requested.
         all: bool,
     },
     /// Something else, by the name of the command.
@@ -123,16 +124,16 @@ impl LastWords {
     }
 }
 
-/// How often the backstop looks.
+/// How often the backstop checks.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long after the time is up the work may still come to an answer by itself, at least.
+/// The minimum time that the work has after its deadline to finish with an answer of its own.
 const LATE: Duration = Duration::from_millis(180);
-/// How long after Ctrl-C.
+/// The time that it has after Ctrl-C.
 const STOPPING: Duration = Duration::from_secs(1);
-/// How much memory it may take above the limit, at least.
+/// The minimum amount of memory that it may use above the limit.
 const SPARE: u64 = 14 << 20;
 
-/// Ends the process if its work does not: with an answer, and soon after its time or memory has run out.
+/// Ends the process, with an answer, if the work does not end soon after its time or memory has run out.
 pub struct Backstop {
     shared: Arc<(Mutex<Armed>, Condvar)>,
 }
@@ -145,7 +146,7 @@ enum Armed {
 }
 
 impl Backstop {
-    /// Watches over the work until dropped.
+    /// Watches the work until dropped.
     pub fn new(limits: &UserLimits, last_words: LastWords) -> Backstop {
         let shared = Arc::new((Mutex::new(Armed::Yes), Condvar::new()));
         let watch = Watch {
@@ -165,7 +166,7 @@ impl Backstop {
 impl Drop for Backstop {
     fn drop(&mut self) {
         let (armed, changed) = &*self.shared;
-        // Waits for good if the process is being ended.
+        // Blocks forever if the process is already being ended.
         *armed.lock().unwrap_or_else(PoisonError::into_inner) = Armed::No;
         changed.notify_all();
     }
@@ -201,7 +202,7 @@ impl Watch {
                 _ if self.process.measured_now() > most => Exhausted::Memory(self.memory),
                 _ => continue,
             };
-            // If this cannot be written, the exit code is all there is.
+            // If this cannot be written, only the exit code remains.
             let mut stdout = io::stdout().lock();
             let words = self.last_words.say(what);
             let words = match self.last_words.format {

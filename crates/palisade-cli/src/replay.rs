@@ -1,7 +1,10 @@
-//! `palisade replay`: does a witness file hold a run of its program that ends in a bad state?
+//! `palisade replay`: does a witness file contain a run of its program that ends in a bad state?
 //!
-//! Only the trusted parts take part: the parser, the lowering, the machine of `palisade-memory` and the checker of `palisade-trace`. Exit codes:
-//! 0 if the run is a witness, 1 if it is not, 2 if the file or the program cannot be read, 3 if time or memory ran out.
+//! Only the trusted parts take part: the parser, the lowering, the machine of `palisade-memory` and the
+//! checker of `palisade-trace`.
+//!
+//! Exit codes: 0 if the run is a witness, 1 if it is not, 2 if the file or the program cannot be read, 3 if
+//! time or memory ran out.
 
 use crate::args::{Common, Format, ReplayArgs};
 use crate::exit::Exit;
@@ -18,7 +21,7 @@ use palisade::trace::{WitnessError, WitnessFile, text_hash};
 use palisade::{Diagnostic, Input};
 use serde_json::json;
 
-/// Witness files that ask for more instances than this are refused: nobody would have found them.
+/// Witness files with more instances than this are refused. No search would have found them.
 const MAX_INSTANCES: u32 = 4096;
 
 /// Runs the command.
@@ -73,7 +76,7 @@ fn judge(args: &ReplayArgs, common: &Common, backstop: Backstop, output: &Output
     told.exit
 }
 
-/// What replaying came to.
+/// The result of a replay.
 struct Told {
     text: String,
     exit: Exit,

@@ -1,4 +1,4 @@
-//! `palisade robust`: does the memory model add any behaviour at all? If so, a run that shows it, and its cycle.
+//! `palisade robust`: does the memory model add any behaviour at all? If so, shows a run and its cycle.
 
 use crate::args::{Common, Format, RobustArgs};
 use crate::exit::Exit;
@@ -59,7 +59,7 @@ pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
     if page.write(output) { worst } else { Exit::Error }
 }
 
-/// Asks about one file. What there is to show goes to the page.
+/// Asks about one file. The result is also added to the page.
 fn file(
     found: &Found,
     args: &RobustArgs,
@@ -111,13 +111,13 @@ fn file(
     })
 }
 
-/// What was asked and answered.
+/// The question and its answer.
 enum Answered {
     Robust(Answer<Robustness>),
     Races(Answer<TriangularRaces>),
 }
 
-/// Prints the answer about one file. A page gets it, too.
+/// Prints the answer for one file, and adds it to the page.
 fn print<Q: Ask>(
     input: &Input,
     answer: &Answer<Q>,
@@ -137,7 +137,7 @@ fn print<Q: Ask>(
     Exit::of(&answer.outcome.verdict)
 }
 
-/// Prints the answer about the robustness of one file, and writes the files that were asked for.
+/// Prints the answer about the robustness of one file, and writes the requested files.
 fn print_and_keep(
     input: &Input,
     answer: &Answer<Robustness>,

@@ -1,6 +1,7 @@
-//! `palisade run`: runs an instrumented program under many schedules and tells what the monitors saw.
+//! `palisade run`: runs an instrumented program under many schedules and reports what the monitors saw.
 //!
-//! Exit codes: 0 clean, 1 violations, 2 the program cannot be run, 3 unknown, 4 the program fails by itself, 5 data races only.
+//! Exit codes: 0 clean, 1 violations, 2 the program cannot be run, 3 unknown, 4 the program fails by itself,
+//! 5 data races only.
 
 use crate::args::{Common, RunArgs, SchedulingArg, StrategyArg};
 use crate::exit::Exit;
@@ -22,7 +23,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// A session is ended when so many executions could not be followed to their end: the others will not be better.
+/// A session ends when this many executions could not be followed to their end, because the others will not
+/// go better.
 const MAX_INCONCLUSIVE: u64 = 3;
 
 /// Runs the command.
@@ -163,7 +165,7 @@ fn schedule_of(path: &Path) -> Result<Schedule, (String, Diagnostic)> {
     Schedule::parse(&text).map_err(|error| (name, Diagnostic::error("malformed-schedule", error.to_string())))
 }
 
-/// What is to be run, and how.
+/// What to run, and how.
 struct Job<'a> {
     args: &'a RunArgs,
     program: Program,
@@ -178,7 +180,7 @@ impl Job<'_> {
         Session::start(&self.program, &self.options, &self.folder, &self.stop, self.deadline)
     }
 
-    /// The answer if there was not even time to start the program.
+    /// The answer if there was no time even to start the program.
     fn stopped_early(&self, name: &str, start: Instant, output: &Output) -> Exit {
         let findings = Findings { stopped: true, ..Findings::default() };
         let problem = self.problem(&findings, None);
@@ -197,14 +199,14 @@ impl Job<'_> {
         Exit::Unknown
     }
 
-    /// Takes the turns of a schedule again, or, if they were too many to be kept, its seed.
+    /// Replays the turns of a schedule. If there were too many turns to store, replays its seed.
     fn replay(&self, session: &mut Session, schedule: &Schedule) {
         let strategy = if schedule.turns.turns.is_empty() { schedule.strategy } else { Strategy::Stay };
         let command = session.command(strategy, schedule.seed, 0, schedule.turns.clone());
         session.execute(&command);
     }
 
-    /// Runs all partial orders. The answer is whether these were all, and how many.
+    /// Runs all partial orders. Returns whether these were all, and how many.
     fn explore(&self, session: &mut Session, meter: &Meter) -> Searched {
         let most = self.args.schedules.unwrap_or(u64::MAX);
         session.explore(self.args.preemptions, most, |findings| {
@@ -213,7 +215,7 @@ impl Job<'_> {
         })
     }
 
-    /// Why the answer is not all that was asked for.
+    /// Why the answer is less than what was requested.
     fn problem(&self, findings: &Findings, searched: Option<Searched>) -> Option<String> {
         let done = findings.executions;
         let schedules = format!("{done} schedule{}", if done == 1 { "" } else { "s" });
@@ -274,7 +276,7 @@ impl Job<'_> {
             .then(|| format!("No event was seen in {schedules}: there is nothing to judge the program by."))
     }
 
-    /// Where the schedule of the most important finding is kept, if it is.
+    /// Where the schedule of the most important finding is stored, if it is.
     fn schedule_file(&self, is_replay: bool) -> Option<PathBuf> {
         if self.args.no_save || (is_replay && self.args.save.is_none() && !self.args.shorten) {
             return None;
@@ -286,7 +288,7 @@ impl Job<'_> {
         }))
     }
 
-    /// Keeps the schedule of the most important finding.
+    /// Stores the schedule of the most important finding.
     fn save(
         &self,
         session: &mut Session,
@@ -333,7 +335,7 @@ impl Job<'_> {
         failures(false).or(violation).or_else(race).or_else(|| failures(true))
     }
 
-    /// The turns with fewer switches that show the same, tried in a session of their own.
+    /// A sequence of turns with fewer switches that shows the same, searched for in a separate session.
     fn shortened(
         &self,
         session: &Session,
@@ -368,7 +370,7 @@ const MADE_WITH: &str = "Either the program was built anew since the schedule wa
 const NOT_THE_SAME: &str = "The program did not do the same again when its threads took the same turns.";
 const WHAT_TO_DO: &str = "It depends on something that the scheduler does not decide or see: the process id, a file, the network, or code that was compiled without Palisade and changes memory that threads share. Make it the same in every run, or use random schedules.";
 
-/// Whether more executions can tell more.
+/// Whether more executions can show more.
 fn worth_going_on(findings: &Findings) -> bool {
     let lost: u64 = findings
         .failures
@@ -387,7 +389,7 @@ fn tell(meter: &Meter, findings: &Findings) {
     meter.say(&doing(findings), &stats);
 }
 
-/// How far it is; the share is of what is known so far to be tried.
+/// The progress. The percentage refers to what is known so far to be tried.
 fn doing(findings: &Findings) -> String {
     match findings.searched {
         Some(share) => format!("about {:.0}% of all done", share * 100.0),
@@ -395,7 +397,7 @@ fn doing(findings: &Findings) -> String {
     }
 }
 
-/// The source texts that the findings are in, as far as they are there.
+/// The available source texts for the findings.
 fn sources(findings: &Findings) -> BTreeMap<String, Source> {
     let mut sources = BTreeMap::new();
     let mut add = |name: &str| {

@@ -1,4 +1,4 @@
-//! `palisade serve`: the playground. Prints where it is and serves it until Ctrl-C.
+//! `palisade serve`: the playground. Prints its address and serves it until Ctrl-C.
 
 use crate::args::{Common, Format, ServeArgs};
 use crate::exit::Exit;
@@ -10,13 +10,13 @@ use serde_json::json;
 use std::io;
 use std::time::Duration;
 
-/// The time of a run, if none is given.
+/// The time limit of a run, if none is given.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The most memory of a run, if none is given.
+/// The memory limit of a run, if none is given.
 const MEMORY: u64 = 2 << 30;
-/// Programs larger than this are not typed into a web page.
+/// Larger programs are refused. Nobody types them into a web page.
 const LARGEST: usize = 512 << 10;
-/// Connections at a time.
+/// The maximum number of connections at a time.
 const CONNECTIONS: usize = 256;
 
 /// Runs the command.
@@ -38,7 +38,7 @@ pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
         largest: LARGEST,
         version: concat!("Palisade ", env!("PALISADE_VERSION")).to_owned(),
     };
-    // Without a path to ourselves, threads answer.
+    // If the path of this executable is unknown, threads answer.
     let worker =
         std::env::current_exe().map(|program| vec![program.into(), "serve".into(), "--answer".into()]);
     let server = match Server::bind(config) {
@@ -72,7 +72,7 @@ pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
 
 /// Answers one question for a server that started this process.
 fn answer() -> Exit {
-    // A server that has gone wants no answer.
+    // If the server is gone, no answer is needed.
     let hung_up = || std::process::exit(Exit::Unknown.code().into());
     match palisade_serve::answer_one(io::stdin(), &mut io::stdout(), hung_up) {
         Ok(()) => Exit::Fine,

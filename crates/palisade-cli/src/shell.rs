@@ -1,4 +1,4 @@
-//! `palisade completions` and `palisade man`: made from the same definitions as the help.
+//! `palisade completions` and `palisade man`: generated from the same definitions as the help.
 
 use crate::args::{self, CompletionsArgs, ManArgs};
 use crate::exit::Exit;
@@ -44,9 +44,10 @@ pub fn man(args: &ManArgs, output: &Output) -> Exit {
     }
 }
 
-/// The manual page of a command. What stands behind the options in its help gets sections of its own.
+/// The manual page of a command. The text after the options in its help becomes sections of the page.
 fn page(command: &clap::Command) -> String {
-    // Manual pages leave out what the short help hides, and refer to pages of `palisade help`, which has none.
+    // Manual pages leave out what the short help hides. They also refer to a page for `palisade help`, which
+    // does not exist.
     let mut command = command.clone().mut_args(|arg| arg.hide_short_help(false));
     if command.find_subcommand(HELP).is_some() {
         command = command.mut_subcommand(HELP, |help| help.hide(true));
@@ -67,7 +68,7 @@ fn page(command: &clap::Command) -> String {
     String::from_utf8_lossy(&text).into_owned() + &sections(&after)
 }
 
-/// Examples (indented), notes and exit codes as sections in which lines stay as they are.
+/// Examples (indented), notes and exit codes, as sections in which line breaks are kept.
 fn sections(after: &str) -> String {
     const EXAMPLES: &str = "EXAMPLES";
     const EXIT_STATUS: &str = "EXIT STATUS";
@@ -92,7 +93,7 @@ fn sections(after: &str) -> String {
     if text.is_empty() { text } else { text + ".fi\n" }
 }
 
-/// A line of text that means nothing to the formatter.
+/// A line of text, escaped for the formatter.
 fn roff(line: &str) -> String {
     let line = line.replace('\\', "\\e").replace('-', "\\-");
     if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }
@@ -102,14 +103,14 @@ fn is_hidden(command: &clap::Command) -> bool {
     command.is_hide_set() || command.get_name() == HELP
 }
 
-/// A command and those below it.
+/// A command and its subcommands.
 fn all(command: &clap::Command) -> Vec<&clap::Command> {
     let below = command.get_subcommands().filter(|sub| !is_hidden(sub)).flat_map(all);
     std::iter::once(command).chain(below).collect()
 }
 
 fn write_pages(command: &clap::Command, folder: &Path) -> Result<usize, (String, Diagnostic)> {
-    // A folder that cannot be made is one that cannot be written to.
+    // If the folder cannot be created, writing to it fails below.
     let _ = std::fs::create_dir_all(folder);
     let pages = all(command);
     for command in &pages {

@@ -11,7 +11,8 @@ use palisade::program::{Instantiation, dot, lower, print};
 use palisade::{Refused, report};
 use serde_json::json;
 
-/// Instances of a template that may have any number of them: the drawing shows each role once anyway.
+/// The number of instances of a template whose number of instances is not fixed. The drawing shows each role
+/// only once anyway.
 const ANY: u32 = 1;
 
 /// Runs the command.

@@ -1,4 +1,5 @@
-//! `palisade translate`: a program for SC that does what a program does under TSO within a bound, in a language of another tool.
+//! `palisade translate`: writes a program for SC that does what the given program does under TSO within a
+//! bound, in the language of another tool.
 
 use crate::args::{Common, Format, TargetArg, TranslateArgs};
 use crate::exit::Exit;
@@ -81,7 +82,7 @@ fn translate(args: &TranslateArgs, input: &Input) -> Result<String, Vec<Diagnost
     Export { program: &translated, source: &input.source, heading: &heading, threads }.to(target)
 }
 
-/// What the first comment says.
+/// The text of the first comment.
 fn heading(args: &TranslateArgs, input: &Input) -> String {
     // A line break in a name would end the comment.
     let name = report::visible(input.source.name());

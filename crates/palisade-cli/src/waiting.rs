@@ -1,7 +1,8 @@
 //! Input that may keep us waiting: pipes, terminals, standard input.
 //!
-//! Opening and reading such a thing blocks until somebody writes to it, and neither Ctrl-C nor a deadline ends that. So both are done on a thread of their own, and we wait for what it
-//! hands over no longer than we may. The thread is left behind when the process ends.
+//! Opening or reading such an input blocks until something is written to it, and neither Ctrl-C nor a
+//! deadline ends that. So both happen on a separate thread, and we wait for its results only as long as we
+//! may. The thread is abandoned when the process ends.
 
 use crate::interrupt;
 use std::io::{self, Read};
@@ -10,24 +11,24 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// So much is read at a time.
+/// The size of a chunk.
 const CHUNK: usize = 64 << 10;
-/// So many chunks are read in advance.
+/// How many chunks are read in advance.
 const AHEAD: usize = 4;
-/// How often we look whether somebody said stop.
+/// How often we check whether we should stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The time that the user gives.
+/// The timeout that the user set.
 static TIMEOUT: OnceLock<Duration> = OnceLock::new();
 
-/// Says how long input may take from when it is opened on; without this, for ever.
+/// Sets how long input may take, counted from when it is opened. Without this call there is no limit.
 pub fn give_up_after(timeout: Option<Duration>) {
     if let Some(timeout) = timeout {
         TIMEOUT.get_or_init(|| timeout);
     }
 }
 
-/// Input that ends when somebody asks for it or the time is up.
+/// Input that ends when a stop is requested or the time is up.
 pub struct Waiting {
     chunks: Receiver<io::Result<Vec<u8>>>,
     chunk: Vec<u8>,
@@ -37,10 +38,10 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Opens the input and begins to read it.
+    /// Opens the input and starts to read it.
     pub fn new<R: Read>(open: impl FnOnce() -> io::Result<R> + Send + 'static) -> Waiting {
         let (sender, chunks) = sync_channel(AHEAD);
-        // Whoever no longer receives is no longer interested.
+        // The thread ends when the receiver is gone.
         std::thread::spawn(move || {
             let mut input = match open() {
                 Ok(input) => input,
@@ -71,7 +72,8 @@ impl Waiting {
         Waiting { chunks, chunk: Vec::new(), used: 0, deadline, gave_up: Arc::default() }
     }
 
-    /// A flag that is set when the input ends because somebody asked for it or the time was up. Whoever sets it ends the input.
+    /// A flag that is set when the input ends because of a stop request or a timeout. Setting it ends the
+    /// input.
     pub fn gave_up(&self) -> Arc<AtomicBool> {
         self.gave_up.clone()
     }

@@ -1,10 +1,13 @@
-//! What has been worked out about a question, each thing once.
+//! What has been worked out about a question, so that nothing has to be computed again.
 //!
-//! An [`Analysis`] belongs to one [`Task`]. It owns the running forms, what can be seen from their structure, and the explicit automata of the processes. All of it is computed on
-//! demand and kept for every engine that asks later. Nothing computed depends on the memory model, so the [same program under SC](Analysis::under) shares it.
+//! An [`Analysis`] belongs to one [`Task`]. It owns the running forms, what can be seen from their structure,
+//! and the explicit automata of the processes. All of it is computed on demand and kept for every engine that
+//! asks later. Nothing computed depends on the memory model, so the [same program under SC](Analysis::under)
+//! shares it.
 //!
-//! *Invariant.* No lock is held while something is computed: an engine that waits for its turn would otherwise keep others waiting that have theirs. Two engines that ask at the same
-//! time may both compute; the first result is kept, and it is the same.
+//! *Invariant.* No lock is held during a computation. Otherwise an engine that waits for its turn would block
+//! engines that have theirs. Two engines that ask at the same time may both compute a result. The first
+//! result is kept, and the second is the same.
 
 use crate::{Limits, Reason, Task};
 use palisade_automata::{Automata, MAX_DECLARED, MAX_STATES, MAX_VALUES, Merged, Trouble};
@@ -26,7 +29,7 @@ pub struct Analysis<'p> {
     facts: Arc<Facts>,
 }
 
-/// What does not depend on the memory model.
+/// The part that does not depend on the memory model.
 #[derive(Debug, Default)]
 struct Computed {
     systems: ByInstances<System>,
@@ -36,7 +39,7 @@ struct Computed {
     merged: OnceLock<Arc<Merged>>,
 }
 
-/// Something that depends on the number of instances where any number is meant.
+/// Something that depends on how many instances stand for "any number".
 type ByInstances<T> = Mutex<BTreeMap<u32, Arc<T>>>;
 
 fn once<T>(known: &ByInstances<T>, any: u32, compute: impl FnOnce() -> T) -> Arc<T> {
@@ -51,19 +54,20 @@ fn once<T>(known: &ByInstances<T>, any: u32, compute: impl FnOnce() -> T) -> Arc
 /// What engines learn for each other while they work on a question.
 #[derive(Debug, Default)]
 pub struct Facts {
-    /// Set once the program is known to be robust, if that replaces the question by the one under SC.
+    /// Set once the program is known to be robust, if the question under SC then replaces this one.
     robust: Arc<AtomicBool>,
     uses_robustness: bool,
     bounds: Mutex<Vec<(&'static str, Reason)>>,
 }
 
 impl<'p> Analysis<'p> {
-    /// Nothing is known yet.
+    /// An analysis in which nothing is known yet.
     pub fn new(task: Task<'p>) -> Analysis<'p> {
         Analysis { task, computed: Arc::default(), facts: Arc::default() }
     }
 
-    /// The same, for engines side by side that drop the question once the program is known to be robust: it is then asked under SC instead.
+    /// The same, for engines that run side by side and drop the question once the program is known to be
+    /// robust. The question is then asked under SC instead.
     pub fn using_robustness(self) -> Analysis<'p> {
         Analysis { facts: Arc::new(Facts { uses_robustness: true, ..Facts::default() }), ..self }
     }
@@ -79,7 +83,7 @@ impl<'p> Analysis<'p> {
         &self.facts
     }
 
-    /// The running form, with `any` instances where any number is meant.
+    /// The running form, with `any` instances of each template whose number of instances is not fixed.
     pub fn system(&self, any: u32) -> Arc<System> {
         once(&self.computed.systems, any, || self.task.lower(any))
     }
@@ -89,7 +93,7 @@ impl<'p> Analysis<'p> {
         self.task.machine(system)
     }
 
-    /// The instantiation in which a template with any number of instances has `any` of them.
+    /// The instantiation with `any` instances of each template whose number of instances is not fixed.
     pub fn instantiation(&self, any: u32) -> Instantiation {
         self.task.instantiation(any)
     }
@@ -105,12 +109,13 @@ impl<'p> Analysis<'p> {
         }
     }
 
-    /// Which registers are read again, in the running form with `any` instances where any number is meant.
+    /// Which registers are read again, in the running form with `any` instances of each template whose number
+    /// of instances is not fixed.
     pub fn liveness(&self, any: u32) -> Arc<Liveness> {
         once(&self.computed.liveness, any, || Liveness::new(&self.system(any)))
     }
 
-    /// The explicit automata of all processes, or why there are none.
+    /// The explicit automata of all processes, or why they do not exist.
     pub fn automata(&self, limits: &Limits) -> Result<Arc<Automata>, Reason> {
         if let Some(known) = self.computed.automata.get() {
             return known.clone();
@@ -145,7 +150,8 @@ impl<'p> Analysis<'p> {
 }
 
 impl Facts {
-    /// The program is robust under its memory model: whatever is reachable is reachable under SC. Returns whether the question is dropped for the one under SC.
+    /// Records that the program is robust under its memory model: whatever is reachable is reachable under
+    /// SC. Returns whether the question is dropped for the one under SC.
     pub fn learn_robust(&self) -> bool {
         if self.uses_robustness {
             self.robust.store(true, Ordering::Relaxed);
@@ -158,12 +164,12 @@ impl Facts {
         self.robust.load(Ordering::Relaxed)
     }
 
-    /// The flag behind [`is_robust`](Facts::is_robust), for those that stop when it is set.
+    /// The flag that [`is_robust`](Facts::is_robust) reads, for code that stops when it is set.
     pub fn robust_flag(&self) -> Arc<AtomicBool> {
         self.robust.clone()
     }
 
-    /// An engine has established a bound up to which nothing bad happens.
+    /// Records that an engine has established a bound up to which nothing bad happens.
     pub fn learn_bound(&self, engine: &'static str, bound: Reason) {
         debug_assert!(bound.is_bound(), "only bounds are kept: {bound:?}");
         let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
@@ -171,7 +177,7 @@ impl Facts {
         bounds.push((engine, bound));
     }
 
-    /// The last bound that an engine has established.
+    /// The most recent bound that an engine has established.
     pub fn bound_of(&self, engine: &str) -> Option<Reason> {
         let bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
         bounds.iter().find(|(other, _)| *other == engine).map(|(_, bound)| bound.clone())
@@ -232,7 +238,7 @@ mod tests {
         let analysis = Analysis::new(task(&program));
         let stopped = Limits::unlimited(1);
         stopped.stop();
-        // Without processes nothing asks the limits: whatever the answer, the next one is right.
+        // Without processes nothing checks the limits. Whatever this call returns, the next result is right.
         let _ = analysis.automata(&stopped);
         assert!(analysis.automata(&Limits::unlimited(1)).is_ok());
     }

@@ -7,13 +7,14 @@ pub trait Engine<Q: Question = Safety>: Send + Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
 
-    /// Whether it is worth trying, and how sure it is to decide the question.
+    /// Whether it is worth trying, and how certain it is to decide the question.
     fn suits(&self, analysis: &Analysis<'_>) -> Suitability;
 
-    /// Answers within the limits. Every violation comes with the witness that the [question](Question) asks for, whatever semantics the engine searches.
+    /// Answers within the limits. Every violation comes with the witness that the [question](Question)
+    /// requires, whatever semantics the engine searches.
     fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome<Q>;
 
-    /// Whether it can prove to others that the property holds.
+    /// Which proofs it can give that the property holds.
     fn proofs(&self) -> Proofs {
         Proofs::None
     }
@@ -29,9 +30,9 @@ pub trait Engine<Q: Question = Safety>: Send + Sync {
 pub enum Proofs {
     /// Nothing.
     None,
-    /// That visiting all states is enough: the checker visits them again, without reductions.
+    /// That visiting all states is enough. The checker visits them again, without reductions.
     ByVisitingAll,
-    /// An argument that is checked piece by piece.
+    /// An argument that is checked step by step.
     Argued,
 }
 
@@ -40,10 +41,10 @@ pub enum Proofs {
 pub enum Suitability {
     /// It cannot even try.
     No,
-    /// It can, but other engines are made for such programs: `auto` asks it last, and gives it less time.
+    /// It can, but other engines are made for such programs. `auto` asks it last, and gives it less time.
     Reluctant,
-    /// It may find a violation, or decide with luck.
+    /// It may find a violation, and it may decide the question.
     Tries,
-    /// It decides, given time and memory.
+    /// It decides the question, given enough time and memory.
     Decides,
 }

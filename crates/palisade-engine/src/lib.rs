@@ -1,7 +1,12 @@
 //! What every engine shares: the question, the analysis, the limits and the answer.
 //!
-//! An engine is a value that implements [`Engine`] for a kind of [`Question`]. It gets an [`Analysis`] (a valid program on a machine, and what has been worked out about it), works within
-//! [`Limits`], which also carry its reports, and answers with an [`Outcome`]. An engine never prints, never panics on a valid program, and stops soon after its limits are reached.
+//! An engine is a value that implements [`Engine`] for a kind of [`Question`].
+//!
+//! - Its input is an [`Analysis`]: a valid program on a machine, and what has been worked out about it.
+//! - It works within [`Limits`], which also carry its reports.
+//! - It answers with an [`Outcome`].
+//!
+//! An engine never prints, never panics on a valid program, and stops soon after its limits are reached.
 //!
 //! What is absent: front ends, text, and any particular engine.
 

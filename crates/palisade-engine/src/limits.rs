@@ -1,4 +1,5 @@
-//! What one engine may use, and where it reports: time, memory, work, cores, a way to stop it, and its [`Progress`].
+//! What one engine may use, and where it reports: time, memory, work, cores, a way to stop it, and its
+//! [`Progress`].
 
 use crate::memory::{Pressure, Process, Share};
 use crate::race::{Room, Seat};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 pub use palisade_base::limits::Exhausted;
 
-/// The least extra time for turning something found in time into an answer.
+/// The minimum extra time for turning something that was found in time into an answer.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// Limits. Clones share the stop flag and the progress.
@@ -23,7 +24,7 @@ pub struct Limits {
     work: u64,
     jobs: usize,
     stop: Arc<AtomicBool>,
-    /// The place among the engines that share these limits.
+    /// The seat among the engines that share these limits.
     seat: Option<Seat>,
     /// The part of the process's memory, if that is limited.
     share: Option<Share>,
@@ -31,7 +32,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// No limits but this many jobs, and nobody watching.
+    /// No limits except this many jobs, and no observer.
     pub fn unlimited(jobs: usize) -> Limits {
         Limits {
             deadline: None,
@@ -57,12 +58,13 @@ impl Limits {
         &self.progress
     }
 
-    /// Reports what is being tried and what the counters say now. Cheap: may be called often.
+    /// Reports what is being tried, and the current values of the counters. This is cheap and may be called
+    /// often.
     pub fn report(&self, doing: &str, stats: &Stats) {
         self.progress.report(doing, stats);
     }
 
-    /// Passes on something worth keeping.
+    /// Passes on a note worth keeping.
     pub fn note(&self, note: &Note) {
         self.progress.note(note);
     }
@@ -80,19 +82,21 @@ impl Limits {
         self
     }
 
-    /// Limits the memory of the whole process as well, as the host measures it. Limits that are given the same process are in force side by side.
+    /// Also limits the memory of the whole process, as measured by the host. Limits that are given the same
+    /// process apply at the same time.
     pub fn with_process(mut self, process: &Arc<Process>) -> Limits {
         self.share = Some(process.share());
         self
     }
 
-    /// Limits the work, in states for engines that search forwards and configurations for those that search backwards. Unlike time, it is the same on every machine.
+    /// Limits the work: states for engines that search forwards, configurations for engines that search
+    /// backwards. Unlike time, work is the same on every machine.
     pub fn with_work(mut self, work: u64) -> Limits {
         self.work = work;
         self
     }
 
-    /// Limits the work to this, if it was not less before.
+    /// Limits the work to this, unless it was already limited to less.
     pub fn at_most_work(mut self, work: u64) -> Limits {
         self.work = self.work.min(work);
         self
@@ -104,7 +108,7 @@ impl Limits {
         self
     }
 
-    /// Limits the time to this from now on, if it was not less before.
+    /// Limits the time to this from now on, unless it was already limited to less.
     pub fn at_most(self, timeout: Duration) -> Limits {
         match self.deadline {
             Some(deadline) if deadline <= Instant::now() + timeout => self,
@@ -112,7 +116,8 @@ impl Limits {
         }
     }
 
-    /// The same with a little more time: for what makes an answer of something that was found in time. Answers still come within a tenth or 0.3 s of the time given.
+    /// The same with a little more time, for turning something that was found in time into an answer. Answers
+    /// still come within a tenth of the given time, or 0.3 s, after it.
     pub fn with_grace(mut self) -> Limits {
         if let (Some(deadline), Some(timeout)) = (self.deadline, self.timeout) {
             self.deadline = deadline.checked_add((timeout / 20).max(GRACE));
@@ -120,7 +125,7 @@ impl Limits {
         self
     }
 
-    /// Uses so many threads of the host.
+    /// Uses this many threads of the host.
     pub fn with_jobs(mut self, jobs: usize) -> Limits {
         self.jobs = jobs;
         self
@@ -152,12 +157,13 @@ impl Limits {
         if done > self.work { Err(Exhausted::Work(self.work)) } else { Ok(()) }
     }
 
-    /// Whether to go on, given the bytes in use. Cheap enough to be asked every few hundred microseconds; see [`Pace`] for loops that are faster.
+    /// Whether to go on, given the bytes in use. Cheap enough to be called every few hundred microseconds.
+    /// See [`Pace`] for faster loops.
     pub fn check(&self, bytes_in_use: u64) -> Result<(), Exhausted> {
         self.check_room(bytes_in_use, 0)
     }
 
-    /// Whether to go on, given the bytes in use and those that are about to be taken at once.
+    /// Whether to go on, given the bytes in use and those that are about to be allocated at once.
     pub fn check_room(&self, bytes_in_use: u64, more: u64) -> Result<(), Exhausted> {
         self.check_all(Some(bytes_in_use), more)
     }
@@ -172,7 +178,7 @@ impl Limits {
             Some(seat) => {
                 let deadline = self.deadline;
                 seat.check(bytes, Room { more, most: self.memory, share, deadline })?;
-                // It may have been others' turn for a while.
+                // Other engines may have had their turn for a while.
                 self.check_time()
             }
             None => {
@@ -184,7 +190,8 @@ impl Limits {
         }
     }
 
-    /// Whether to go on, asked so often that the clock is not looked at each time. `bytes_in_use` is computed only when it is.
+    /// Whether to go on, for calls so frequent that the clock is not read each time. `bytes_in_use` is
+    /// computed only when the clock is read.
     #[inline]
     pub fn check_often(&self, pace: &mut Pace, bytes_in_use: impl FnOnce() -> u64) -> Result<(), Exhausted> {
         if pace.is_due() { self.check(bytes_in_use()) } else { Ok(()) }
@@ -197,7 +204,8 @@ impl Limits {
         }
     }
 
-    /// Does work that cannot give a partial answer within these limits, on this thread; see [`palisade_base::limits`].
+    /// Does work on this thread, within these limits, that cannot give a partial answer. See
+    /// [`palisade_base::limits`].
     pub fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, Exhausted> {
         limits::within(Rc::new(self.clone()), work)
     }
@@ -205,7 +213,7 @@ impl Limits {
 
 impl Limited for Limits {
     fn allows(&self, more_bytes: u64) -> Result<(), Exhausted> {
-        // What such work holds is measured, not counted.
+        // The memory of such work is measured, not counted.
         self.check_all(None, more_bytes)
     }
 }

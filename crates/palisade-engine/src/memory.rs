@@ -1,13 +1,17 @@
 //! The memory of the whole process, measured.
 //!
-//! *Problem.* Engines know how large their tables are, but not what the allocator adds, what is on its way between tables, and what is taken before and after the search.
+//! *Problem.* Engines know how large their tables are. They do not know what the allocator adds, what is in
+//! transit between tables, and what is allocated before and after the search.
 //!
-//! *How.* The host is asked about once per millisecond how much private memory the process has ([`in_use`]). Where the host does not report it, only the sizes of the engines' tables are known.
-//! Several questions may be answered at a time. Each has a [`Share`] in which it reports its tables. When the process exceeds the limit, the question with the largest tables gives up; above
-//! [`Process::emergency`] every question that asks does.
+//! *How.* About once per millisecond, the host is asked how much private memory the process has ([`in_use`]).
+//! If the host does not report it, only the sizes of the engines' tables are known. Several questions may be
+//! answered at a time. Each has a [`Share`], in which it reports the size of its tables. When the process
+//! exceeds the limit, the question with the largest tables gives up. Above [`Process::emergency`], every
+//! question that checks its limits gives up.
 //!
-//! *Why not only what is in use.* Allocators keep freed memory. So that the next file of many is not refused what the last one has freed, the limit gives way by what the
-//! allocator still holds, at most a fifth of the limit or [`KEPT`].
+//! *Why the limit can stretch.* Allocators keep freed memory. The next of many files must not be refused
+//! memory that the previous file has freed. So the limit is raised by what the allocator still holds, at most
+//! by a fifth of the limit or by [`KEPT`], whichever is larger.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -19,9 +23,9 @@ pub struct Process {
     limit: u64,
     measure: fn() -> Option<u64>,
     last: Mutex<Option<(Instant, u64)>>,
-    /// The last measurement; 0 before the first one, and where the host does not report it.
+    /// The last measurement. It is 0 before the first one, and if the host does not report it.
     now: AtomicU64,
-    /// What the process may take now: the limit, or a little more if the allocator keeps freed memory.
+    /// What the process may use now: the limit, or a little more if the allocator keeps freed memory.
     allowed: AtomicU64,
     shares: Mutex<Vec<Weak<AtomicU64>>>,
 }
@@ -33,7 +37,7 @@ pub(crate) struct Share {
     bytes: Arc<AtomicU64>,
 }
 
-/// How much has gone wrong.
+/// How short of memory the process is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Pressure {
     /// There is room.
@@ -44,13 +48,13 @@ pub(crate) enum Pressure {
     Emergency,
 }
 
-/// What the allocator may keep beyond the limit when it has to give way.
+/// What the allocator may keep beyond the limit when the limit is raised.
 const KEPT: u64 = 24 << 20;
 /// Time between two measurements.
 const BETWEEN: Duration = Duration::from_millis(1);
 
 impl Process {
-    /// A limit in bytes on what this process takes.
+    /// A limit in bytes on the memory of this process.
     pub fn new(limit: u64) -> Arc<Process> {
         Process::measured_by(limit, in_use)
     }
@@ -78,9 +82,9 @@ impl Process {
         Share { process: self.clone(), bytes }
     }
 
-    /// What the process takes, at most a millisecond ago; 0 if the host does not report it.
+    /// The memory of the process, measured at most a millisecond ago. It is 0 if the host does not report it.
     pub fn measured_now(&self) -> u64 {
-        // Another thread is measuring: the last result will do.
+        // Another thread is measuring. The last result is good enough.
         if let Ok(mut last) = self.last.try_lock()
             && last.is_none_or(|(when, _)| when.elapsed() >= BETWEEN)
         {
@@ -91,7 +95,7 @@ impl Process {
         self.now.load(Ordering::Relaxed)
     }
 
-    /// What the process took when it was measured last.
+    /// The memory of the process at the last measurement.
     pub(crate) fn measured(&self) -> u64 {
         self.now.load(Ordering::Relaxed)
     }
@@ -101,7 +105,7 @@ impl Process {
         self.limit.saturating_add(self.limit / 10).max(allowed.saturating_add(self.limit / 64))
     }
 
-    /// Called after memory was freed: what the allocator still keeps may be used again.
+    /// Called after memory was freed: the memory that the allocator still keeps may be used again.
     pub(crate) fn give_way(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let kept = self.measured_now();
@@ -116,12 +120,12 @@ impl Share {
         &self.process
     }
 
-    /// Whether there is room, given what this question holds and so many bytes that it is about to take.
+    /// Whether there is room, given what this question holds and how many bytes it is about to allocate.
     pub(crate) fn check(&self, bytes: u64, more: u64) -> Pressure {
         self.bytes.store(bytes, Ordering::Relaxed);
         let process = &self.process;
         let now = process.measured_now();
-        // Where the host does not report it, only the share is known.
+        // If the host does not report it, only the share is known.
         let wanted = now.max(bytes).saturating_add(more);
         if wanted <= process.allowed.load(Ordering::Relaxed) {
             Pressure::None
@@ -138,14 +142,15 @@ impl Share {
     }
 }
 
-/// The private memory that this process has resident, if the host reports it: without the pages of its files, which the host can drop at any time.
+/// The private resident memory of this process, if the host reports it. Pages of its files are not included,
+/// because the host can drop them at any time.
 #[cfg(target_os = "linux")]
 pub fn in_use() -> Option<u64> {
     use std::fs::File;
     use std::os::unix::fs::FileExt;
     use std::sync::OnceLock;
 
-    /// Kept open: it is read often. The host counts in pages without giving their size.
+    /// Kept open because it is read often. The host counts in pages without reporting their size.
     static STATM: OnceLock<Option<(File, u64)>> = OnceLock::new();
     let (statm, page) = STATM
         .get_or_init(|| {
@@ -161,7 +166,7 @@ pub fn in_use() -> Option<u64> {
     Some(resident.saturating_sub(of_files) * page)
 }
 
-/// The private memory that this process has resident, if the host reports it.
+/// The private resident memory of this process, if the host reports it.
 #[cfg(not(target_os = "linux"))]
 pub fn in_use() -> Option<u64> {
     None
@@ -186,7 +191,7 @@ mod tests {
         let before = in_use().expect("Linux reports it");
         let taken = vec![1u8; 256 << 20];
         let after = in_use().expect("Linux reports it");
-        // Other tests may free memory at the same time, but not so much.
+        // Other tests may free memory at the same time, but not this much.
         assert!(
             after >= before + (128 << 20),
             "{before} to {after} with {}",

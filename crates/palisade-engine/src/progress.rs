@@ -3,12 +3,13 @@
 use crate::Stats;
 use std::fmt;
 
-/// An observer of engines at work. Called often: implementations must be cheap and may drop reports.
+/// An observer of running engines. It is called often, so implementations must be cheap. They may drop
+/// reports.
 pub trait Progress: Send + Sync {
-    /// What is being tried and what the counters say now.
+    /// Reports what is being tried, and the current values of the counters.
     fn report(&self, doing: &str, stats: &Stats);
 
-    /// The same where several engines work side by side: the engine's index and its name come first.
+    /// The same if several engines run side by side. The engine's index and its name come first.
     fn report_lane(&self, _lane: usize, _engine: &str, doing: &str, stats: &Stats) {
         self.report(doing, stats);
     }
@@ -16,7 +17,7 @@ pub trait Progress: Send + Sync {
     /// The engine with this index has finished. It may be asked again later.
     fn ended(&self, _lane: usize) {}
 
-    /// Something worth keeping for people who want to know how the answer was found.
+    /// Records something worth keeping for users who want to know how the answer was found.
     fn note(&self, _note: &Note) {}
 }
 
@@ -26,12 +27,12 @@ impl fmt::Debug for dyn Progress {
     }
 }
 
-/// Something an engine did on its way.
+/// Something that an engine did during its work.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
-    /// What, in words.
+    /// A description in words.
     pub text: String,
-    /// The places in the source it is about.
+    /// The places in the source that it is about.
     pub places: Vec<palisade_base::Span>,
 }
 

@@ -1,7 +1,8 @@
-//! Proofs: what an engine can hand over together with `safe`, so that somebody else can check the answer.
+//! Proofs: what an engine can return together with `safe`, so that the answer can be checked independently.
 //!
-//! Pure data, made of numbers: states, cells and values are those of the program's explicit automata, which everybody builds alike. What a proof means and why it
-//! convinces is said by the crate that checks it (`palisade-certificate`).
+//! A proof is pure data, made of numbers. States, cells and values are those of the program's explicit
+//! automata, which every user of a proof builds in the same way. The crate that checks proofs
+//! (`palisade-certificate`) documents what a proof means and why it convinces.
 
 use palisade_program::Value;
 
@@ -12,16 +13,16 @@ pub enum Proof {
     LoadBuffers(LoadBuffers),
     /// A set of single-buffer configurations with queues, closed under predecessors.
     SingleBuffer(SingleBuffer),
-    /// There are finitely many states: whoever visits them all sees that none is bad.
+    /// There are finitely many states. Visiting all of them shows that none is bad.
     AllStates,
     /// Numbers of threads in thread states, closed under steps.
     Crowds(Crowds),
-    /// Sets of stacks, closed under what one thread does while the others wait.
+    /// Sets of stacks, closed under the steps of one thread while the others wait.
     Stacks(Stacks),
 }
 
 impl Proof {
-    /// What kind of proof it is.
+    /// The kind of this proof.
     pub fn kind(&self) -> ProofKind {
         match self {
             Proof::LoadBuffers(_) => ProofKind::LoadBuffers,
@@ -75,7 +76,7 @@ impl ProofKind {
 pub struct Certified {
     /// The engine that gave the proof.
     pub engine: &'static str,
-    /// What kind of proof it is.
+    /// The kind of the proof.
     pub kind: ProofKind,
     /// How many elements or states were looked at.
     pub elements: u64,
@@ -83,14 +84,15 @@ pub struct Certified {
     pub seconds: f64,
 }
 
-/// A proof by a single buffer, for PSO: a set that holds the bad states, is closed under predecessors, and misses the initial states.
+/// A proof with a single buffer, for PSO. It is a set that contains the bad states, is closed under
+/// predecessors, and contains no initial state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SingleBuffer {
-    /// The least elements of the set.
+    /// The minimal elements of the set.
     pub elements: Vec<Snapshot>,
 }
 
-/// All configurations with at least this.
+/// All configurations that contain at least this.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Snapshot {
     /// What the end of the buffer holds.
@@ -110,44 +112,46 @@ pub struct Cell {
     pub settled: bool,
 }
 
-/// A process, the positions in the buffer that it asks for, and its queues.
+/// A process, the positions in the buffer that it requires, and its queues.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Viewer {
     /// The automaton.
     pub kind: u32,
-    /// The state; `None` for any.
+    /// The state, or `None` for any state.
     pub state: Option<u32>,
-    /// The letters asked for, oldest first.
+    /// The required letters, oldest first.
     pub word: Vec<Message>,
-    /// The queues of which something is asked, by cell.
+    /// The queues with requirements, by cell.
     pub queues: Vec<Queue>,
 }
 
-/// What is asked of a queue.
+/// What is required of a queue.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Queue {
     /// The cell.
     pub cell: u32,
-    /// Whether the last value is the newest entry, or the queue is empty.
+    /// Whether the last value is the newest entry. If there are no values: whether the queue is empty.
     pub closed: bool,
-    /// Values that are among the entries, oldest first.
+    /// Values that must be among the entries, oldest first.
     pub values: Vec<u32>,
 }
 
-/// A proof by load buffers: an invariant, and sets that hold the bad states, are closed under predecessors where the invariant holds, and miss the initial states.
+/// A proof with load buffers: an invariant, and sets of configurations. The sets contain the bad states, are
+/// closed under predecessors where the invariant holds, and contain no initial state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct LoadBuffers {
-    /// For each automaton the class of each of its states; states of one class are not told apart.
+    /// For each automaton, the class of each of its states. States of one class are not distinguished.
     pub classes: Vec<Vec<u32>>,
     /// Which own stores can be the newest pending ones of their cell, and where.
     pub pending: Vec<Pending>,
-    /// What cells hold in memory at the states of their only writers.
+    /// What cells hold in memory, by the state of their only writer.
     pub held: Vec<Held>,
     /// The sets. Every bad state is in one of them.
     pub parts: Vec<Part>,
 }
 
-/// A process of this automaton, at this class of states, may have this value as its newest pending store to the cell.
+/// A process of this automaton, in this class of states, may have this value as its newest pending store to
+/// the cell.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Pending {
     /// The automaton.
@@ -174,16 +178,17 @@ pub struct Held {
 /// A set of configurations, closed under predecessors.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Part {
-    /// For each automaton, how many of its processes are followed; the others may write whatever they ever write, at any time. `None`: all are followed.
+    /// For each automaton, how many of its processes are tracked. The others may write any value that they
+    /// ever write, at any time. `None` means that all are tracked.
     pub tracked: Option<Vec<u32>>,
-    /// The least elements of the set.
+    /// The minimal elements of the set.
     pub elements: Vec<Element>,
 }
 
-/// All configurations with at least this.
+/// All configurations that contain at least this.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Element {
-    /// Cells and what they hold.
+    /// Cells and their values.
     pub memory: Vec<(u32, u32)>,
     /// Processes.
     pub processes: Vec<Process>,
@@ -196,7 +201,7 @@ pub struct Process {
     pub kind: u32,
     /// The class of states.
     pub state: u32,
-    /// The letters asked for, newest first.
+    /// The required letters, newest first.
     pub word: Vec<Message>,
 }
 
@@ -211,10 +216,11 @@ pub struct Message {
     pub value: u32,
 }
 
-/// A proof by numbers of threads, for programs under SC whose threads start threads: a set of states that holds the initial ones, is closed under steps, and holds no bad state.
+/// A proof with numbers of threads, for programs under SC whose threads start threads. It is a set of states
+/// that contains the initial states, is closed under steps, and contains no bad state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Crowds {
-    /// For each code, the locations that are never passed over.
+    /// For each code, the locations that are never skipped.
     pub stops: Vec<Vec<u32>>,
     /// Contents of memory, by cell.
     pub memories: Vec<Vec<Value>>,
@@ -224,34 +230,34 @@ pub struct Crowds {
     pub elements: Vec<Crowd>,
 }
 
-/// All states with this memory, these threads from the start, and started threads in these numbers.
+/// All states with this memory, these initial threads, and started threads in these numbers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Crowd {
-    /// Which contents of memory.
+    /// The contents of memory, by index.
     pub memory: u32,
-    /// The thread states of the threads that are there from the start.
+    /// The thread states of the threads that exist from the start.
     pub named: Vec<u32>,
-    /// How many started threads are in which thread state; none in others.
+    /// How many started threads are in which thread state. There are none in other thread states.
     pub started: Vec<Number>,
 }
 
 /// How many threads are in a thread state.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Number {
-    /// Which thread state.
+    /// The thread state, by index.
     pub thread: u32,
-    /// At least so many.
+    /// The smallest number.
     pub least: u32,
-    /// At most so many; `None` for any number.
+    /// The largest number, or `None` if there is no limit.
     pub most: Option<u32>,
 }
 
-/// What there is to know about a thread under SC.
+/// The state of a thread under SC.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ThreadState {
     /// The role it runs.
     pub role: u32,
-    /// Its frames, that of the process body first.
+    /// Its frames, starting with that of the process body.
     pub frames: Vec<Activation>,
     /// How many atomic sections it has open.
     pub depth: u32,
@@ -260,9 +266,9 @@ pub struct ThreadState {
 /// A frame: an activation of a process body or procedure.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Activation {
-    /// What it runs.
+    /// The code it runs.
     pub code: u32,
-    /// Where it is.
+    /// Its current location.
     pub location: u32,
     /// What its registers hold.
     pub registers: Vec<Value>,
@@ -270,10 +276,14 @@ pub struct Activation {
     pub result: Option<u32>,
 }
 
-/// A proof by sets of stacks, for recursive programs under SC: pieces that hold the initial states and no bad state, such that what a thread makes of a piece while the others wait is in a piece.
+/// A proof with sets of stacks, for recursive programs under SC. It consists of pieces:
+///
+/// - Every initial state is in a piece.
+/// - No piece contains a bad state.
+/// - When one thread runs from a piece while the others wait, the result is in a piece.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Stacks {
-    /// For each code, the locations that are never passed over.
+    /// For each code, the locations that are never skipped.
     pub stops: Vec<Vec<u32>>,
     /// Contents of memory, by cell.
     pub memories: Vec<Vec<Value>>,
@@ -290,13 +300,14 @@ pub struct Stacks {
 pub struct StackFrame {
     /// The frame.
     pub frame: Activation,
-    /// Whether a frame below has an atomic section open.
+    /// Whether a frame below has an open atomic section.
     pub inherited: bool,
     /// How many sections it has opened itself.
     pub opened: u32,
 }
 
-/// A set of stacks, as an automaton that reads the top first: for each state its edges, a frame and the next state or `None` for the end. The first state is the start.
+/// A set of stacks, as an automaton that reads the top first. Each state has edges. An edge is a frame and
+/// the next state, or `None` for the end. The first state is the start.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct StackSet {
     /// The edges.
@@ -306,14 +317,14 @@ pub struct StackSet {
 /// All states with this memory in which the stack of each thread is in its set.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Piece {
-    /// Which contents of memory.
+    /// The contents of memory, by index.
     pub memory: u32,
-    /// The threads in the order of their creation: role, and set of stacks.
+    /// The threads in the order of their creation, each with its role and its set of stacks.
     pub threads: Vec<(u32, u32)>,
 }
 
 impl Proof {
-    /// How many elements are listed in it.
+    /// How many elements it lists.
     pub fn len(&self) -> usize {
         match self {
             Proof::LoadBuffers(proof) => proof.parts.iter().map(|part| part.elements.len()).sum(),
@@ -324,7 +335,7 @@ impl Proof {
         }
     }
 
-    /// Whether no elements are listed.
+    /// Whether it lists no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,4 +1,4 @@
-//! What can be asked about a program.
+//! The questions that can be asked about a program.
 
 use crate::Verdict;
 
@@ -30,10 +30,12 @@ impl Question for Safety {
 
 /// Does the memory model add any behaviour at all?
 ///
-/// A program is robust under a model if every run has a happens-before (program order, reads-from, coherence, from-read) that some sequentially consistent run has too;
-/// see `palisade_trace::HappensBefore` for the definition. A robust program that is safe under SC is safe.
+/// A program is robust under a model if every run has a happens-before relation (program order, reads-from,
+/// coherence, from-read) that some sequentially consistent run has too. See `palisade_trace::HappensBefore`
+/// for the definition. A robust program that is safe under SC is safe.
 ///
-/// The witness is a run of the task's memory model whose happens-before has a cycle. It need not be complete, and nothing needs to be bad about its end.
+/// The witness is a run of the task's memory model whose happens-before relation has a cycle. The run need
+/// not be complete, and its last state need not be bad.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Robustness;
 
@@ -42,7 +44,8 @@ impl Question for Robustness {
     const VIOLATED: &'static str = "not-robust";
 }
 
-/// Are there triangular races? Without them a program is robust under TSO. The witness is a run under SC that ends with one.
+/// Are there triangular races? A program without them is robust under TSO. The witness is a run under SC that
+/// ends with one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TriangularRaces;
 

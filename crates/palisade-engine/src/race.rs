@@ -2,11 +2,14 @@
 //!
 //! A [`Race`] has a seat for each engine, the most promising first.
 //!
-//! - *Time.* Engines take turns on as many host threads as there are jobs. The engine that has computed least, relative to its weight, goes next. So with n seats of equal weight on j
-//!   threads no engine runs slower than at j/n of its own pace.
-//! - *Memory.* Engines share the memory limit. When it is reached, the last seat that holds more than half of its share gives up its memory. It may try again when it has the memory to itself.
+//! - *Time.* Engines take turns on as many host threads as there are jobs. The engine that has computed
+//!   least, relative to its weight, goes next. So with n seats of equal weight on j threads, every engine
+//!   runs at no less than j/n of its own pace.
+//! - *Memory.* Engines share the memory limit. When it is reached, the last seat that holds more than half of
+//!   its share gives up its memory. It may try again when it has the memory to itself.
 //!
-//! Engines notice nothing of this: they ask their [`Limits`] whether to go on, and may wait for the answer.
+//! Engines are not aware of this. They ask their [`Limits`] whether to go on, and may have to wait for the
+//! answer.
 
 use crate::memory::{Pressure, Share};
 use crate::{Exhausted, Limits};
@@ -15,9 +18,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long an engine computes before somebody else has a turn.
+/// How long an engine computes before another one has a turn.
 const TURN: Duration = Duration::from_millis(5);
-/// How long the others wait at a time for an engine that is to give up its memory.
+/// How long the others wait at a time for an engine that has to give up its memory.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Engines side by side.
@@ -29,9 +32,9 @@ pub struct Race {
 /// What all seats may use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room<'b> {
-    /// The bytes that are about to be taken at once.
+    /// The bytes that are about to be allocated at once.
     pub(crate) more: u64,
-    /// The most that all tables may take.
+    /// The limit for all tables together.
     pub(crate) most: u64,
     /// The part of the process's memory, if that is limited.
     pub(crate) share: Option<&'b Share>,
@@ -39,13 +42,13 @@ pub(crate) struct Room<'b> {
     pub(crate) deadline: Option<Instant>,
 }
 
-/// Whether seats that were asked to give up their memory are still there.
+/// Whether seats that were asked to give up their memory are still active.
 enum Leaving {
-    /// No seat was asked to, or all have left before.
+    /// No seat was asked to, or all of them had already left.
     Nobody,
-    /// They have left just now, or another seat is to leave.
+    /// They have just left, or another seat has to leave.
     Left,
-    /// They are still there.
+    /// They are still active.
     Stays,
 }
 
@@ -57,7 +60,7 @@ pub(crate) struct Seat {
 }
 
 struct Shared {
-    /// Set when somebody knows the answer.
+    /// Set when an engine knows the answer.
     over: AtomicBool,
     /// The bytes that each seat holds.
     bytes: Vec<AtomicU64>,
@@ -65,13 +68,13 @@ struct Shared {
     evicted: Vec<AtomicBool>,
     turns: Mutex<Turns>,
     changed: Condvar,
-    /// Set when another question is to be asked instead.
+    /// Set when another question replaces this one.
     replaced: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
 struct Turns {
-    /// How many may compute at a time.
+    /// How many seats may compute at a time.
     most: usize,
     /// What each seat does, and how long it has computed, divided by its weight.
     seats: Vec<(Place, Duration)>,
@@ -83,9 +86,9 @@ struct Turns {
 enum Place {
     /// Nothing yet, or nothing any more.
     Away,
-    /// It would go on if it were its turn.
+    /// It is waiting for its turn.
     Waits,
-    /// It computes, since then.
+    /// It has been computing since then.
     Computes(Instant),
 }
 
@@ -96,7 +99,8 @@ impl fmt::Debug for Shared {
 }
 
 impl Race {
-    /// A race with a seat for each of these weights on so many host threads. All seats stop when `replaced` is set: another question is then asked instead.
+    /// A race with a seat for each of these weights, on this many host threads. All seats stop when
+    /// `replaced` is set: another question is then asked instead.
     pub fn new(weights: &[u32], jobs: usize, replaced: Arc<AtomicBool>) -> Race {
         let seats = weights.len();
         let turns = Turns {
@@ -115,9 +119,10 @@ impl Race {
         Race { shared: Arc::new(shared) }
     }
 
-    /// The limits of a seat: the whole limits, shared with the others. An engine that uses it must be [let in](Race::enter).
+    /// The limits of a seat: the whole limits, shared with the others. An engine that uses them must be [let
+    /// in](Race::enter).
     pub fn limits(&self, seat: usize, limits: &Limits) -> Limits {
-        // Where there are more threads than seats, an engine that can use several may.
+        // If there are more threads than seats, an engine that can use several threads may do so.
         let jobs = (limits.jobs() + 1).saturating_sub(self.shared.bytes.len()).max(1);
         limits.clone().with_jobs(jobs).with_seat(Seat { shared: self.shared.clone(), index: seat })
     }
@@ -131,7 +136,7 @@ impl Race {
         Entered { race: self, seat }
     }
 
-    /// Somebody knows the answer: all others are to stop.
+    /// An engine knows the answer: all others have to stop.
     pub fn finish(&self) {
         let _turns = self.shared.lock();
         self.shared.over.store(true, Ordering::Relaxed);
@@ -144,7 +149,7 @@ impl Race {
     }
 }
 
-/// A seat that is taken.
+/// A seat in use.
 #[derive(Debug)]
 pub struct Entered<'r> {
     race: &'r Race,
@@ -166,7 +171,8 @@ impl Shared {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it is the seat's turn, the race is over, the seat is to give up its memory, or the time is up.
+    /// Waits until one of these holds: it is the seat's turn, the race is over, the seat has to give up its
+    /// memory, or the time is up.
     fn wait<'t>(
         &self,
         mut turns: MutexGuard<'t, Turns>,
@@ -189,7 +195,7 @@ impl Shared {
 }
 
 impl Turns {
-    /// The seat stops computing, and others may.
+    /// The seat stops computing, so that others can.
     fn leave(&mut self, seat: usize, to: Place) {
         if let Place::Computes(since) = self.seats[seat].0 {
             self.seats[seat].1 += since.elapsed() / self.weights[seat];
@@ -198,7 +204,7 @@ impl Turns {
         self.next();
     }
 
-    /// Lets those compute who have computed least, the first seats first.
+    /// Gives turns to the seats that have computed least, the first seats first.
     fn next(&mut self) {
         let computing = self.seats.iter().filter(|(place, _)| matches!(place, Place::Computes(_))).count();
         for _ in computing..self.most {
@@ -210,7 +216,8 @@ impl Turns {
 }
 
 impl Seat {
-    /// Whether to go on, given the bytes in use, if they are known, and what all may use. Waits if it is another seat's turn.
+    /// Whether to go on, given the bytes in use, if they are known, and the limits for all seats. Waits if it
+    /// is another seat's turn.
     pub(crate) fn check(&self, bytes: Option<u64>, room: Room<'_>) -> Result<(), Exhausted> {
         let shared = &*self.shared;
         if let Some(bytes) = bytes {
@@ -230,7 +237,7 @@ impl Seat {
         }
     }
 
-    /// Chooses who gives up its memory if it is full.
+    /// Chooses a seat to give up its memory if the memory is full.
     fn make_room(&self, is_counted: bool, room: Room<'_>) -> Result<(), Exhausted> {
         loop {
             self.was_evicted(room.most)?;
@@ -252,7 +259,7 @@ impl Seat {
             let holders = held.iter().filter(|&&bytes| bytes > 0).count().max(1) as u64;
             let others = all - held[self.index];
             let measured = room.share.map_or(0, |share| share.process().measured());
-            // Memory in no table belongs to work that does not count its own.
+            // Memory that is in no table belongs to work that does not count its memory.
             let uncounted = !is_counted && measured.saturating_sub(others) > all / holders;
             let last = held.iter().rposition(|&bytes| bytes > all / holders / 2).filter(|_| !uncounted);
             let last = last.unwrap_or(self.index);
@@ -263,13 +270,13 @@ impl Seat {
                 return Err(Exhausted::Memory(room.most));
             }
             if alone {
-                // It will find out by itself.
+                // That seat will notice by itself.
                 return Ok(());
             }
         }
     }
 
-    /// Waits for the seats that were asked to give up.
+    /// Waits for the seats that were asked to give up their memory.
     fn await_leaving(&self, share: Option<&Share>) -> Leaving {
         let is_evicted = |seat: usize| self.shared.evicted[seat].load(Ordering::Relaxed);
         let leaving = |turns: &Turns| {
@@ -299,7 +306,7 @@ impl Seat {
         Leaving::Left
     }
 
-    /// What each seat holds, unless it was asked to give up.
+    /// What each seat holds, except for seats that were asked to give up their memory.
     fn held(&self) -> Vec<u64> {
         let held = self.shared.bytes.iter().zip(&self.shared.evicted).map(|(bytes, evicted)| {
             if evicted.load(Ordering::Relaxed) { 0 } else { bytes.load(Ordering::Relaxed) }
@@ -371,7 +378,7 @@ mod tests {
             turns.next();
             let seat = turns.seats.iter().position(|(place, _)| *place != Place::Waits).expect("somebody");
             taken[seat] += 1;
-            // A turn of a second.
+            // One turn lasts a second.
             turns.seats[seat].1 += Duration::from_secs(1) / turns.weights[seat];
             turns.seats[seat].0 = Place::Waits;
         }

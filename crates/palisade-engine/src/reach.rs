@@ -1,4 +1,5 @@
-//! Searching running forms that no text was written for: engines that change a program ask others through this.
+//! Searching running forms that no source text exists for. Engines that transform a program use this to ask
+//! other engines.
 
 use crate::{Limits, Options, Reason, Stats};
 use palisade_memory::Machine;
@@ -9,9 +10,9 @@ use palisade_trace::Run;
 pub enum Reached {
     /// A run to a bad state.
     Bad(Run),
-    /// No run reaches one.
+    /// No run reaches a bad state.
     Nothing,
-    /// Not known, and why.
+    /// Not known, and the reason.
     Unknown(Reason),
 }
 

@@ -1,4 +1,4 @@
-//! Why an answer is unknown, and what is known nevertheless.
+//! Why an answer is unknown, and what is known in spite of that.
 
 use crate::Exhausted;
 use std::fmt;
@@ -8,47 +8,50 @@ use std::fmt;
 pub enum Reason {
     /// The budget ran out.
     Exhausted(Exhausted),
-    /// The budget ran out after something had been found out.
+    /// The budget ran out after something had been established.
     Partly(Exhausted, Box<Reason>),
     /// No bad state with buffers up to this length, but longer buffers are possible.
     BufferBound(usize),
-    /// No bad state with up to this many instances of the templates that may have any number.
+    /// No bad state with up to this many instances of the templates whose number of instances is not fixed.
     InstanceBound(u32),
     /// No bad state in runs in which no thread has more unfinished calls than this.
     CallDepth(usize),
     /// No bad state in runs in which every process has at most this many rounds.
     Rounds(u32),
-    /// No bad state in runs in which no store stays in its buffer for more than this many further rounds of its process.
+    /// No bad state in runs in which no store stays in its buffer for more than this many further rounds of
+    /// its process.
     StoreAge(u32),
-    /// No bad state in runs that start no more processes than this.
+    /// No bad state in runs that start at most this many processes.
     Spawned(usize),
-    /// No bad state in runs in which no more processes are started than this, and no process has more rounds than that. More are not followed where procedures are recursive.
+    /// No bad state in runs that start at most `processes` processes and in which no process has more than
+    /// `rounds` rounds. Where procedures are recursive, no further processes are followed.
     Started {
         /// How many processes are started.
         processes: usize,
-        /// The rounds, if there is a bound on them.
+        /// The bound on rounds, if there is one.
         rounds: Option<u32>,
     },
-    /// No bad state in runs that keep to all of these bounds at once. Made by [`Reason::within`].
+    /// No bad state in runs that satisfy all of these bounds at once. Made by [`Reason::within`].
     Within(Vec<Reason>),
     /// The values of this variable seem to grow without bound.
     Growing {
         /// The variable or register.
         name: String,
-        /// How many different values the engine counted; some may be ruled out by what it does not look at.
+        /// How many different values the engine counted. Some of them may be impossible for reasons that the
+        /// engine does not consider.
         values: usize,
     },
     /// The program is robust: the question is asked under SC instead.
     Robust,
     /// The engine does not handle such programs.
     Unsupported(String),
-    /// Something that the engine found out, in words, and that does not answer the question.
+    /// Something that the engine observed, in words. It does not answer the question.
     Observed(String),
-    /// Found out about something other than the program at hand.
+    /// A reason that is about something other than the given program.
     About {
         /// What it is about, such as "the translated program".
         subject: String,
-        /// What was found out.
+        /// The reason.
         reason: Box<Reason>,
     },
     /// A bad state is reachable, but no run to it can be shown.
@@ -113,7 +116,7 @@ impl fmt::Display for Reason {
 }
 
 impl Reason {
-    /// The budget ran out; `reached` is what had been found out by then.
+    /// The budget ran out. `reached` is what had been established by then.
     pub fn exhausted(what: Exhausted, reached: Option<Reason>) -> Reason {
         match reached {
             Some(reached) => Reason::Partly(what, Box::new(reached)),
@@ -121,7 +124,8 @@ impl Reason {
         }
     }
 
-    /// No bad state in runs that keep to all of these bounds at once; nothing if there are none. Of two bounds of one kind only the smaller matters.
+    /// No bad state in runs that satisfy all of these bounds at once. Returns `None` if there are no bounds.
+    /// Of two bounds of the same kind, only the smaller one matters.
     pub fn within(bounds: impl IntoIterator<Item = Reason>) -> Option<Reason> {
         let mut all: Vec<Reason> = Vec::new();
         for bound in bounds.into_iter().flat_map(Reason::into_bounds) {
@@ -141,7 +145,7 @@ impl Reason {
         }
     }
 
-    /// The smaller of two bounds, if they are of one kind.
+    /// The smaller of two bounds, if they are of the same kind.
     fn tighter(&self, other: &Reason) -> Option<Reason> {
         Some(match (self, other) {
             (Reason::BufferBound(a), Reason::BufferBound(b)) => Reason::BufferBound(*a.min(b)),
@@ -154,7 +158,7 @@ impl Reason {
         })
     }
 
-    /// Whether it says up to which bound nothing bad was seen.
+    /// Whether it states a bound up to which no bad state was found.
     pub fn is_bound(&self) -> bool {
         match self {
             Reason::BufferBound(_)
@@ -177,7 +181,7 @@ impl Reason {
         }
     }
 
-    /// The bounds within which nothing bad was seen, one by one.
+    /// The individual bounds within which no bad state was found.
     pub fn bounds(&self) -> &[Reason] {
         match self {
             Reason::Within(bounds) => bounds,
@@ -196,7 +200,7 @@ impl Reason {
         }
     }
 
-    /// A bound in a few words that follow "with".
+    /// A bound as a short phrase that follows "with".
     fn phrase(&self) -> String {
         let counted = |bound: usize, what: &str, plural: &str| {
             format!("up to {bound} {what}{}", if bound == 1 { "" } else { plural })
@@ -221,7 +225,8 @@ impl Reason {
         }
     }
 
-    /// The same, found out about `subject` rather than the program at hand. It is then no bound for the program at hand.
+    /// The same reason, about `subject` rather than the given program. It is then not a bound for the given
+    /// program.
     pub fn about(self, subject: &str) -> Reason {
         match self {
             Reason::Exhausted(_) | Reason::Bug(_) => self,
@@ -230,7 +235,7 @@ impl Reason {
         }
     }
 
-    /// What part of the budget ran out, if that is why.
+    /// Which part of the budget ran out, if that is the reason.
     pub fn what_ran_out(&self) -> Option<Exhausted> {
         match self {
             Reason::Exhausted(what) | Reason::Partly(what, _) => Some(*what),

@@ -1,7 +1,8 @@
 //! Counters of a search, in a fixed order.
 
-/// Named counters. Names are lower-case words joined by `_`, the same in text and JSON: `states` (distinct states stored) for forward
-/// engines, `configurations` (generated) for backward ones, and whatever else an engine counts.
+/// Named counters. Names are lower-case words joined by `_`, the same in text and JSON. Forward engines count
+/// `states` (distinct states stored). Backward engines count `configurations` (generated). Engines may add
+/// counters of their own.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     counters: Vec<(&'static str, u64)>,
@@ -13,7 +14,7 @@ impl Stats {
         Stats::default()
     }
 
-    /// Sets a counter; new ones go to the end.
+    /// Sets a counter. New counters go to the end.
     pub fn set(&mut self, name: &'static str, value: u64) {
         match self.counters.iter_mut().find(|(n, _)| *n == name) {
             Some((_, old)) => *old = value,
@@ -37,7 +38,7 @@ impl Stats {
     }
 }
 
-/// The most memory this process ever had resident, if the host tells.
+/// The peak resident memory of this process, if the host reports it.
 pub fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

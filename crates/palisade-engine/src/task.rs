@@ -1,4 +1,4 @@
-//! The question as data: a program on a machine, and the bounds the user set.
+//! The question as data: a program on a machine, and the bounds that the user set.
 
 use crate::Analysis;
 use palisade_automata::Population;
@@ -7,45 +7,46 @@ use palisade_program::running::{RoleId, System};
 use palisade_program::written::{Count, Program, Start};
 use palisade_program::{Instantiation, lower};
 
-/// What is asked: a program on a machine, and the bounds the user set.
+/// The question: a program on a machine, and the bounds that the user set.
 #[derive(Clone, Debug)]
 pub struct Task<'a> {
-    /// The valid program as written; engines that need other instance counts lower it again.
+    /// The valid program as written. Engines that need other instance counts lower it again.
     pub program: &'a Program,
-    /// How often the templates are instantiated.
+    /// How many instances each template has.
     pub threads: Threads,
     /// The memory model.
     pub model: Model,
     /// What locked instructions wait for under PSO.
     pub interlocked: Interlocked,
-    /// Options of single engines.
+    /// Options for individual engines.
     pub options: Options,
 }
 
-/// How often the templates are instantiated.
+/// How many instances each template has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Threads {
     /// As declared.
     #[default]
     Declared,
-    /// Every template this often, per combination of its parameters.
+    /// This many instances of every template, per combination of its parameters.
     Each(u32),
-    /// Every template any number of times.
+    /// Any number of instances of every template.
     Any,
 }
 
-/// Options of single engines.
+/// Options for individual engines.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Options {
-    /// Explicit search: the largest buffer tried before the answer is `unknown`.
+    /// Explicit search: the largest buffer to try before the answer is `unknown`.
     pub max_buffer: usize,
-    /// Explicit search: whether states may be left out that cannot matter.
+    /// Explicit search: whether states that cannot matter may be left out.
     pub reduction: Reduction,
     /// Lazy reachability: how often loops are unrolled before the answer is `unknown`.
     pub unroll: usize,
     /// Bounded rounds: how many rounds each process has (see [`Bound`]).
     pub rounds: Bound,
-    /// Bounded store age: how many rounds of its process a store stays in the buffer beyond the one it was made in.
+    /// Bounded store age: how many rounds of its process a store stays in the buffer after the round in which
+    /// it was made.
     pub age: Bound,
 }
 
@@ -61,21 +62,21 @@ impl Default for Options {
     }
 }
 
-/// The bound of an engine that looks at part of the runs only.
+/// The bound of an engine that looks at only some of the runs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Bound {
-    /// This one.
+    /// This bound.
     Fixed(u32),
-    /// One after the other, until one is enough or the budget runs out.
+    /// One bound after the other, until one is enough or the budget runs out.
     Auto,
 }
 
 /// Which states an explicit search may leave out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Reduction {
-    /// None: every state of the machine is visited (registers that are never read again count as 0).
+    /// None. Every state of the machine is visited (registers that are never read again count as 0).
     None,
-    /// Only those inside a run of local steps: every order of accesses to memory is visited.
+    /// Only states inside a sequence of local steps. Every order of accesses to memory is visited.
     Local,
     /// All reductions: collapsed local steps, partial order, symmetry.
     #[default]
@@ -88,7 +89,7 @@ impl Task<'_> {
         Analysis::new(self.clone())
     }
 
-    /// The instantiation in which a template with any number of instances has `any` of them.
+    /// The instantiation with `any` instances of each template whose number of instances is not fixed.
     pub fn instantiation(&self, any: u32) -> Instantiation {
         match self.threads {
             Threads::Declared => Instantiation { any, every: None },
@@ -97,7 +98,7 @@ impl Task<'_> {
         }
     }
 
-    /// Whether some template has any number of instances.
+    /// Whether the number of instances of some template is not fixed.
     pub fn is_parameterized(&self) -> bool {
         let starts = |start| start == Start::Initially;
         match self.threads {
@@ -109,7 +110,8 @@ impl Task<'_> {
         }
     }
 
-    /// Lowers the program, with `any` instances where any number is meant. Engines use what their [`Analysis`] keeps.
+    /// Lowers the program, with `any` instances of each template whose number of instances is not fixed.
+    /// Engines use the result that their [`Analysis`] keeps.
     pub fn lower(&self, any: u32) -> System {
         lower(self.program, self.instantiation(any))
     }

@@ -8,11 +8,11 @@ use std::marker::PhantomData;
 /// What an engine found out about a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Yes: no run violates what was asked about.
+    /// Yes: no run violates the property in question.
     Holds,
     /// No: this run violates it.
     Violated(Witness),
-    /// Not known, and why.
+    /// Not known, and the reason.
     Unknown(Reason),
 }
 
@@ -42,13 +42,13 @@ impl Verdict {
 /// A run of the store-buffer machine, and the instance counts of the program that has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Witness {
-    /// How often the templates are instantiated.
+    /// How many instances each template has.
     pub instantiation: Instantiation,
     /// The run.
     pub run: Run,
 }
 
-/// An engine's answer to a question, and what it took.
+/// An engine's answer to a question, with its counters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome<Q: ?Sized = Safety> {
     /// The answer.

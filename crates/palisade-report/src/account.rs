@@ -4,7 +4,8 @@ use palisade_engine::{Exhausted, Outcome, Question, Reason, Stats, Verdict};
 use palisade_memory::Model;
 use std::fmt::Write;
 
-/// What an engine had found out when another one gave the answer. How much it may look at before others are asked is nobody's limit, so that it is told as what it did.
+/// What an engine had found when another one gave the answer. The limit of a probe is not one that the user
+/// set, so it is reported as what the engine did.
 pub(crate) fn reached<Q: Question>(outcome: &Outcome<Q>) -> String {
     let counted = outcome.stats.iter().next();
     let counted = counted.map(|(name, value)| counter(name, value, &grouped(value)));
@@ -35,7 +36,7 @@ fn ran_out(what: Exhausted) -> String {
     }
 }
 
-/// The same in a few words, where the counters stand elsewhere.
+/// The same in a few words, for places where the counters are shown elsewhere.
 pub(crate) fn reached_in_brief<Q: Question>(outcome: &Outcome<Q>) -> String {
     match &outcome.verdict {
         Verdict::Unknown(Reason::Exhausted(what)) => ran_out(*what),
@@ -52,7 +53,7 @@ fn joined(text: String, counted: Option<String>) -> String {
     }
 }
 
-/// Model, engine, counters, time: in brief, with the first counter only.
+/// Model, engine, counters, time. In brief, only the first counter.
 pub(crate) fn account(
     model: Model,
     engine: &str,
@@ -73,10 +74,10 @@ pub(crate) fn account(
     text
 }
 
-/// Counters that are a size, not a number of things.
+/// Counters that are a size, not a number of items.
 const SIZES: [&str; 5] = ["antichain", "bound", "buffer_bound", "depth", "peak_frontier"];
 
-/// A counter in words, given how its value is written: `12.3k states`, `1 engine call`, `depth 7`.
+/// A counter in words. `written` is its value as text. Examples: `12.3k states`, `1 engine call`, `depth 7`.
 pub fn counter(name: &str, value: u64, written: &str) -> String {
     let words = name.split('_').map(|word| if value == 1 { singular(word) } else { word.to_owned() });
     let words = words.collect::<Vec<_>>().join(" ");

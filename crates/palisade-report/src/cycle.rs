@@ -1,4 +1,5 @@
-//! A cycle of happens-before: as a sentence, as a list by source line, and as a drawing in the DOT language of Graphviz.
+//! A happens-before cycle: as a sentence, as a list by source line, and as a drawing in Graphviz's DOT
+//! language.
 
 use crate::{fit, one_line};
 use palisade_base::Span;
@@ -9,10 +10,11 @@ use palisade_trace::{Arrow, Cycle, Event, HappensBefore, Relation};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// At most this many characters of an instruction.
+/// At most this many characters of an instruction are quoted.
 const QUOTE: usize = 60;
 
-/// The cycle in a sentence: which instruction overtakes which, e.g. `P's line 3 (r = y) takes effect before its line 2 (x = 1)`.
+/// The cycle in a sentence: which instruction overtakes which, e.g. `P's line 3 (r = y) takes effect before
+/// its line 2 (x = 1)`.
 pub fn explain_cycle(evidence: &Evidence<'_>, happens_before: &HappensBefore, cycle: &Cycle) -> String {
     let program_order = |arrow: &&Arrow| arrow.relation == Relation::ProgramOrder;
     let overtaken: Vec<String> = cycle
@@ -32,7 +34,7 @@ pub fn explain_cycle(evidence: &Evidence<'_>, happens_before: &HappensBefore, cy
     }
 }
 
-/// Whether the later event of an arrow in program order took effect before the earlier one, a store.
+/// Whether the later event of a program-order arrow took effect before the earlier one, which is a store.
 fn is_overtaken(evidence: &Evidence<'_>, happens_before: &HappensBefore, arrow: &Arrow) -> bool {
     let (early, late) = (&happens_before.events[arrow.from], &happens_before.events[arrow.to]);
     let buffered = |event: &Event| matches!(evidence.replay.effects[event.steps[0]], Effect::Buffered(..));
@@ -44,7 +46,7 @@ fn is_overtaken(evidence: &Evidence<'_>, happens_before: &HappensBefore, arrow: 
     buffered(early) && effect(late) < effect(early)
 }
 
-/// The cycle, an event per line with the arrow that leads to the next.
+/// The cycle, one event per line, each with the arrow that leads to the next.
 pub fn cycle(evidence: &Evidence<'_>, happens_before: &HappensBefore, cycle: &Cycle) -> String {
     let describe = |event: usize| {
         let event = &happens_before.events[event];
@@ -112,12 +114,12 @@ pub(crate) fn why(evidence: &Evidence<'_>, arrow: &Arrow) -> String {
     }
 }
 
-/// What was written for an event; for an atomic section, its first access.
+/// The source span of an event. For an atomic section, that of its first access.
 pub(crate) fn span(evidence: &Evidence<'_>, event: &Event) -> Option<Span> {
     span_of_step(evidence, event.steps[0])
 }
 
-/// What was written for a step; nothing for a pending store that reaches memory.
+/// The source span of a step. `None` for a pending store that reaches memory.
 pub(crate) fn span_of_step(evidence: &Evidence<'_>, step: usize) -> Option<Span> {
     let Action::Execute { edge, .. } = evidence.run.steps[step].action else { return None };
     let top = evidence.replay.states[step].threads[evidence.run.steps[step].thread].top();

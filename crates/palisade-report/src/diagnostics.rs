@@ -1,7 +1,8 @@
 //! Diagnostics as text: place, source line, caret, help.
 //!
-//! Only the lines that a diagnostic points at are handed to the renderer, and only a window of a very long line, so that the
-//! cost of a message does not depend on the size of the file. A span of several lines is shown by its first one.
+//! Only the lines that a diagnostic points at are passed to the renderer, and only a window of a very long
+//! line. So the cost of a message does not depend on the size of the file. A span of several lines is shown
+//! by its first line.
 
 use crate::visible::{visible, visible_lines, visible_source};
 use crate::{Colour, fit};
@@ -10,17 +11,17 @@ use palisade_base::{Diagnostic, Position, Severity, Source, Span};
 use std::fmt::Write;
 use std::ops::Range;
 
-/// Lines longer than this are cut to a window around what is pointed at.
+/// Longer lines are cut to a window around what is pointed at.
 const WIDEST_LINE: usize = 160;
-/// How much of a cut line is kept in front of the first thing pointed at.
+/// How much of a cut line is kept in front of the first marked place.
 const LEAD: usize = 40;
 /// Labels whose lines are at most this far apart share an excerpt.
 const NEAR: u32 = 6;
-/// Messages and labels are cut to this many characters: they may quote the input.
+/// Messages and labels are cut to this many characters, because they may quote the input.
 const LONGEST_MESSAGE: usize = 400;
 
-/// Diagnostics about one source as text, one after the other, at most `limit` of them, with a last line that counts them
-/// if there are several.
+/// Diagnostics about one source as text, one after the other. Shows at most `limit` of them. If there are
+/// several, a last line counts them.
 pub fn diagnostics(source: &Source, diagnostics: &[Diagnostic], limit: usize, colour: Colour) -> String {
     let mut text = String::new();
     for diagnostic in diagnostics.iter().take(limit) {
@@ -80,7 +81,7 @@ pub fn diagnostic(source: &Source, diagnostic: &Diagnostic, colour: Colour) -> S
         Colour::Always => Renderer::styled(),
     };
     let mut text = renderer.render(&[group]);
-    // The renderer counts columns in the excerpt; in a cut line the true column is another.
+    // The renderer counts columns in the excerpt. In a cut line the true column is different.
     for (shown, place) in moved {
         text = text.replacen(&shown, &place, 1);
     }
@@ -88,7 +89,7 @@ pub fn diagnostic(source: &Source, diagnostic: &Diagnostic, colour: Colour) -> S
     text
 }
 
-/// Neighbouring lines of the source, shortened, with what is pointed at.
+/// Neighbouring lines of the source, shortened, with their marks.
 struct Excerpt {
     text: String,
     first_line: u32,
@@ -99,14 +100,14 @@ struct Excerpt {
     marks: Vec<Mark>,
 }
 
-/// Something pointed at: bytes of the excerpt.
+/// A marked range, in bytes of the excerpt.
 struct Mark {
     range: Range<usize>,
     primary: bool,
     text: String,
 }
 
-/// A label on its line: columns are bytes of the line.
+/// A label on its line. Columns are bytes of the line.
 struct Pointer<'a> {
     line: u32,
     column: u32,
@@ -115,7 +116,7 @@ struct Pointer<'a> {
     text: &'a str,
 }
 
-/// The excerpts of a diagnostic, that of its primary label first.
+/// The excerpts of a diagnostic. The one with the primary label comes first.
 fn excerpts(source: &Source, diagnostic: &Diagnostic) -> Vec<Excerpt> {
     let mut pointers: Vec<Pointer<'_>> = diagnostic
         .labels
@@ -186,7 +187,7 @@ fn excerpt(source: &Source, pointers: &[Pointer<'_>]) -> Excerpt {
     excerpt
 }
 
-/// The part of a line to show: all of it, unless it is too long.
+/// The part of a line to show. That is all of it, unless it is too long.
 fn window(line: &str, focus: usize) -> Range<usize> {
     if line.len() <= WIDEST_LINE {
         return 0..line.len();

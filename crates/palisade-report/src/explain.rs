@@ -1,7 +1,8 @@
 //! Why a state is bad, in a sentence.
 //!
-//! A condition that holds is explained by the facts that make it so: both sides of a conjunction, the first true side of a
-//! disjunction, and so on down to where processes are and what cells and registers hold.
+//! A condition that holds is explained by the facts that make it true: both sides of a conjunction, the first
+//! true side of a disjunction, and so on. The facts are where processes are, and what cells and registers
+//! hold.
 
 use crate::{explain_cycle, fit, one_line};
 use palisade_base::{Id, limits};
@@ -14,7 +15,7 @@ use palisade_trace::Evidence;
 use palisade_trace::HappensBefore;
 use std::fmt::Write;
 
-/// At most this many characters of a quoted property or instruction.
+/// At most this many characters of a property or instruction are quoted.
 const QUOTE: usize = 60;
 
 /// What is bad about the last state of a run, e.g. `P(0) and P(1) are both at cs (line 15: forbid …)`.
@@ -70,7 +71,7 @@ fn quote(text: &str) -> String {
     fit(one_line(text).trim_end_matches([';', ' ']), QUOTE)
 }
 
-/// Something true of a state.
+/// A fact about a state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Fact {
     /// These processes are at the place with this name.
@@ -118,7 +119,7 @@ impl Explainer<'_> {
         }
     }
 
-    /// The processes that a count counts.
+    /// Collects the processes that a count counts.
     fn counted(&mut self, count: &Condition) {
         let Condition::Count(places) = count else { return };
         let mut names = Vec::new();
@@ -137,7 +138,7 @@ impl Explainer<'_> {
         }
     }
 
-    /// What everything holds that the condition looks at.
+    /// Collects the values of everything that the condition looks at.
     fn values(&mut self, condition: &Condition) {
         use Condition as C;
         match condition {
@@ -162,7 +163,7 @@ impl Explainer<'_> {
         }
     }
 
-    /// Adds a fact, once; processes at the same place are told together.
+    /// Adds a fact, once. Processes at the same place are reported together.
     fn add(&mut self, fact: Fact) {
         if let Fact::At(names, place) = &fact {
             for known in &mut self.facts {
@@ -198,7 +199,7 @@ impl Explainer<'_> {
         self.value(condition).is_some_and(|value| value != 0)
     }
 
-    /// The value of a condition, for choosing what to tell; the verdict never depends on it.
+    /// The value of a condition, for choosing what to report. The verdict never depends on it.
     fn value(&self, condition: &Condition) -> Option<Value> {
         use Condition as C;
         Some(match condition {

@@ -15,7 +15,7 @@ use std::fmt::Write;
 /// The answer for one file.
 #[derive(Clone, Debug)]
 pub struct FencesFinding<'a> {
-    /// The text of the program; its name is the file's, as the user called it.
+    /// The text of the program. Its name is the file's, as the user named it.
     pub source: &'a Source,
     /// Its language, by name.
     pub language: &'a str,
@@ -25,7 +25,7 @@ pub struct FencesFinding<'a> {
     pub model: Model,
     /// `safety` or `robustness`.
     pub goal: &'a str,
-    /// Whether all minimal sets were asked for.
+    /// Whether all minimal sets were requested.
     pub all: bool,
     /// The verdict.
     pub word: &'a str,
@@ -35,11 +35,11 @@ pub struct FencesFinding<'a> {
     pub stats: &'a Stats,
     /// How many places there are for fences.
     pub places: usize,
-    /// How many fences every set has at least.
+    /// Every set has at least this many fences.
     pub fewest: usize,
     /// The sets of fences, the cheapest first.
     pub sets: Vec<Vec<ToldFence<'a>>>,
-    /// What each of them costs.
+    /// The cost of each set.
     pub costs: Vec<u64>,
     /// How the search ended.
     pub end: FencesEnd<'a>,
@@ -47,18 +47,18 @@ pub struct FencesFinding<'a> {
     pub limits: Option<&'a str>,
     /// Time taken.
     pub seconds: f64,
-    /// The most memory in use.
+    /// The peak memory.
     pub peak_memory_bytes: Option<u64>,
 }
 
 /// A fence of a set.
 #[derive(Clone, Copy, Debug)]
 pub struct ToldFence<'a> {
-    /// Where.
+    /// Its place.
     pub place: &'a Place,
-    /// Which.
+    /// Its kind.
     pub kind: FenceKind,
-    /// A run of the program without it, or with the weaker fence in its stead.
+    /// A run of the program without the fence, or with the weaker fence instead.
     pub without: Evidence<'a>,
     /// The weaker fence.
     pub weaker: Option<FenceKind>,
@@ -67,15 +67,15 @@ pub struct ToldFence<'a> {
 /// How a search for fences ended.
 #[derive(Clone, Debug)]
 pub enum FencesEnd<'a> {
-    /// The sets found are what was asked for.
+    /// The sets that were found are the ones that were requested.
     Complete,
     /// This run breaks the program under SC.
     WrongUnderSc(Evidence<'a>),
-    /// Where fences may stand none forbids this run, though the program is right under SC.
+    /// No fence in an allowed place prevents this run, though the program is correct under SC.
     NotAllowed(Evidence<'a>),
-    /// The same, and whether it is right under SC is not known.
+    /// The same, but it is not known whether the program is correct under SC.
     NotKnownUnderSc(Evidence<'a>, &'a Reason),
-    /// Not known, and why.
+    /// Not known, and the reason.
     Unknown(&'a Reason),
 }
 
@@ -177,16 +177,16 @@ pub(crate) fn told(evidence: &Evidence<'_>) -> String {
     }
 }
 
-/// How much of the runs behind a set is told.
+/// How much is shown of the runs for a set.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Runs {
-    /// What is wrong at their end.
+    /// Only what is wrong at their end.
     Ends,
     /// The runs as tables.
     Tables(LocalSteps),
 }
 
-/// The sets, and for each fence why it is needed; or the run that no fences forbid.
+/// The sets, and for each fence why it is needed. Or the run that no fences prevent.
 fn fence_sets(finding: &FencesFinding<'_>, runs: Runs, width: usize, colour: Colour) -> String {
     let mut text = String::new();
     let several = finding.sets.len() > 1;
@@ -334,7 +334,8 @@ fn fence_json(finding: &FencesFinding<'_>, fence: &ToldFence<'_>, language: &str
     })
 }
 
-/// The steps of a run that touch memory, as in a witness file but for what only that program's control flow means.
+/// The steps of a run that touch memory. They are as in a witness file, but without the parts that only mean
+/// something for that program's control flow.
 fn steps(evidence: &Evidence<'_>, language: &str) -> Value {
     let Evidence { source, machine, run, replay } = *evidence;
     let instantiation = palisade_program::Instantiation::declared(1);

@@ -22,17 +22,17 @@ pub trait Explain: Question {
     /// What is bad, in words.
     fn violation(evidence: &Evidence<'_>, shows: &Self::Shows) -> String;
 
-    /// What is good besides what the answer is limited to, in words.
+    /// What is good, apart from what the answer is limited to, in words.
     fn good(_: &Finding<'_, Self>) -> Option<String> {
         None
     }
 
-    /// What follows the table of the run.
+    /// The text after the table of the run.
     fn after_run(_: &Evidence<'_>, _: &Self::Shows) -> String {
         String::new()
     }
 
-    /// What the run shows, as an object: its key and its value.
+    /// What the run shows, as a key and a value for an object.
     fn shown_json(_: &Evidence<'_>, _: &Self::Shows) -> Option<(&'static str, Value)> {
         None
     }
@@ -41,7 +41,7 @@ pub trait Explain: Question {
 /// The answer for one file.
 #[derive(Debug)]
 pub struct Finding<'a, Q: Explain = Safety> {
-    /// The text of the program; its name is the file's, as the user called it.
+    /// The text of the program. Its name is the file's, as the user named it.
     pub source: &'a Source,
     /// Warnings about the program.
     pub warnings: &'a [Diagnostic],
@@ -49,21 +49,21 @@ pub struct Finding<'a, Q: Explain = Safety> {
     pub model: Model,
     /// The answer.
     pub outcome: &'a Outcome<Q>,
-    /// What the other engines had found out by then.
+    /// What the other engines had found by then.
     pub others: &'a [Outcome<Q>],
     /// What the answer is limited to, e.g. `with integers in 0..7`.
     pub limits: Option<&'a str>,
     /// Time taken.
     pub seconds: f64,
-    /// The most memory in use.
+    /// The peak memory.
     pub peak_memory_bytes: Option<u64>,
     /// The run that shows a violation.
     pub evidence: Option<Evidence<'a>>,
-    /// What it shows besides.
+    /// What else the run shows.
     pub shows: Option<&'a Q::Shows>,
-    /// The same run in the form that is kept in files.
+    /// The same run in the form that is stored in files.
     pub witness: Option<&'a WitnessFile>,
-    /// How many threads take part in the run, if there may be any number of them.
+    /// How many threads take part in the run, if the number of threads is not fixed.
     pub threads: Option<usize>,
     /// How the proof was checked.
     pub certified: Option<Certified>,
@@ -78,7 +78,7 @@ impl<Q: Explain> Clone for Finding<'_, Q> {
 impl<Q: Explain> Copy for Finding<'_, Q> {}
 
 impl<'a, Q: Explain> Finding<'a, Q> {
-    /// An answer with nothing to show.
+    /// An answer with nothing else to show.
     pub fn bare(source: &'a Source, model: Model, outcome: &'a Outcome<Q>, seconds: f64) -> Finding<'a, Q> {
         Finding {
             source,
@@ -108,7 +108,8 @@ impl<'a, Q: Explain> Finding<'a, Q> {
 
     /// How the answer was found.
     ///
-    /// In brief: model, engine, the first counter, time. In full: every counter, the peak memory and the other engines as well.
+    /// - In brief: model, engine, the first counter, time.
+    /// - In full: also every counter, the peak memory and the other engines.
     pub(crate) fn details(&self, full: bool) -> String {
         let Finding { model, outcome, seconds, peak_memory_bytes, .. } = *self;
         let mut text = account(model, outcome.engine, &outcome.stats, seconds, peak_memory_bytes, full);
@@ -245,7 +246,7 @@ struct Record<'a> {
     witness: Option<&'a WitnessFile>,
 }
 
-/// What another engine had found out.
+/// What another engine had found.
 #[derive(Serialize)]
 struct OtherRecord<'a> {
     engine: &'a str,

@@ -1,4 +1,5 @@
-//! One JSON object per file and line. Fields are only ever added; whoever changes the meaning of one counts up the schema version.
+//! One JSON object per file, on a line of its own. Fields are only ever added. A change in the meaning of a
+//! field requires a new schema version.
 
 use palisade_base::{Diagnostic, Severity, Source};
 use palisade_engine::Stats;
@@ -13,7 +14,7 @@ pub(crate) fn counters<S: Serializer>(stats: &Stats, serializer: S) -> Result<S:
     serializer.collect_map(stats.iter())
 }
 
-/// A file that was refused, as a line of JSON: `error` instead of `verdict`, and the diagnostics.
+/// A file that was refused, as a line of JSON. It has `error` instead of `verdict`, and the diagnostics.
 pub fn refused_json(command: &str, source: &Source, diagnostics: &[Diagnostic]) -> String {
     let error = diagnostics.iter().find(|diagnostic| diagnostic.is_error()).or(diagnostics.first());
     json!({

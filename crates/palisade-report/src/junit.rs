@@ -1,30 +1,30 @@
-//! JUnit's XML, which continuous integration shows as a table of tests: one test per file.
+//! JUnit's XML, which continuous integration shows as a table of tests. There is one test per file.
 
 use std::fmt::Write;
 
-/// How one file went.
+/// The result for one file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TestCase {
     /// The file.
     pub name: String,
-    /// The memory model, which stands for the class.
+    /// The memory model, which is used as the class.
     pub class: String,
     /// Time taken.
     pub seconds: f64,
-    /// The end.
+    /// The result.
     pub result: TestResult,
 }
 
-/// How a test ends.
+/// The result of a test.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TestResult {
-    /// As it should.
+    /// As expected.
     Passed,
-    /// Not as it should: why in a line, and the whole story.
+    /// Not as expected: the reason in one line, and the details.
     Failed(String, String),
-    /// Nobody knows, and why.
+    /// Not known, and the reason.
     Skipped(String),
-    /// It could not be tried.
+    /// The test could not be run.
     Error(String),
 }
 
@@ -68,7 +68,7 @@ pub fn junit(suite: &str, cases: &[TestCase], seconds: f64) -> String {
     xml
 }
 
-/// Text inside of XML. Characters that XML 1.0 does not allow at all become the replacement character.
+/// Escapes text for XML. Characters that XML 1.0 does not allow at all become the replacement character.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {

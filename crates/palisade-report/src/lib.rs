@@ -1,7 +1,10 @@
 //! Renderings of verdicts, witnesses and diagnostics, one file each: text, tables, JSON.
 //!
-//! Everything that is found out implements [`Report`]: a verdict, a headline, the text below it, and JSON. An answer to a question about a program is a [`Finding`]; what differs between
-//! questions is in [`Explain`]. What is absent: nothing here prints, reads the environment, or decides anything.
+//! Everything that can be reported implements [`Report`]: a verdict, a headline, the text below it, and JSON.
+//! An answer to a question about a program is a [`Finding`]. What differs between questions is in
+//! [`Explain`].
+//!
+//! What is absent: nothing here prints, reads the environment, or decides anything.
 
 mod account;
 mod cycle;
@@ -44,7 +47,7 @@ pub use summary::{Compared, Disagreement, FileResult, summary};
 pub use visible::{visible, visible_json};
 pub use witness::{LocalSteps, witness};
 
-/// The width of what goes to a file or to another program: nothing is cut.
+/// The width of output that goes to a file or to another program: nothing is cut.
 pub const UNLIMITED: usize = usize::MAX;
 
 /// The text, cut to a number of characters, with an ellipsis if something was cut off.
@@ -55,8 +58,8 @@ fn fit(text: &str, width: usize) -> String {
     }
 }
 
-/// The text on one line: white space of any kind becomes one blank, other control characters vanish. Reads no more than
-/// a screenful.
+/// The text on one line. White space of any kind becomes one blank, and other control characters are removed.
+/// Reads at most a screenful of the text.
 fn one_line(text: &str) -> String {
     let start: String = text.chars().take(2000).collect();
     let words: Vec<&str> = start.split_whitespace().collect();

@@ -1,6 +1,7 @@
-//! What the monitors saw: as text with the source lines, as JSON, and as SARIF for code scanning.
+//! The findings of the monitors: as text with the source lines, as JSON, and as SARIF for code scanning.
 //!
-//! A violation is three instructions. Those that were seen under both models are told once, with both models.
+//! A violation is three instructions. A violation that was seen under both models is reported once, with both
+//! models.
 
 use crate::report::{Detail, Layout, Report, Standing};
 use crate::sarif::{document, uri, written};
@@ -12,28 +13,29 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What was seen on one trace.
+/// The findings for one trace.
 #[derive(Clone, Copy, Debug)]
 pub struct MonitorFinding<'a> {
-    /// The trace, as the user called it.
+    /// The trace, as the user named it.
     pub file: &'a str,
     /// How many events were read.
     pub events: u64,
     /// Violations in the order in which they were seen.
     pub violations: &'a [(Violation, Seen)],
-    /// What the trace calls its instructions.
+    /// The names of the instructions in the trace.
     pub instructions: &'a Instructions,
-    /// The source texts that are there, by the names that the trace gives them.
+    /// The available source texts, by the names that the trace uses for them.
     pub sources: &'a BTreeMap<String, Source>,
-    /// Why the trace could not be read to its end, or why it may go on after what was read.
+    /// Why the trace could not be read to its end, or why it may continue after what was read.
     pub problem: Option<&'a str>,
     /// Time taken.
     pub seconds: f64,
-    /// The most memory in use.
+    /// The peak memory.
     pub peak_memory_bytes: Option<u64>,
 }
 
-/// A place in a source text, as traces name it: `FILE:LINE` or `FILE:LINE:COLUMN`, perhaps followed by a text.
+/// A place in a source text, as traces write it: `FILE:LINE` or `FILE:LINE:COLUMN`, optionally followed by
+/// text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
     /// The file.
@@ -66,7 +68,7 @@ struct Grouped {
     roles: [(&'static str, Instruction); 3],
 }
 
-/// What the three instructions are called in JSON and SARIF, and what there is to say about them.
+/// The names of the three instructions in JSON and SARIF, and a description of each.
 pub(crate) const ROLES: [(&str, &str); 3] = [
     ("store", "this store can still be buffered"),
     ("previous", "while another thread, having passed here,"),
@@ -174,12 +176,12 @@ fn violations_text(finding: &MonitorFinding<'_>, width: usize, colour: Colour) -
     text
 }
 
-/// Where an instruction is, and what stands there.
+/// Where an instruction is, and the source text there.
 fn shown(finding: &MonitorFinding<'_>, instruction: Instruction) -> (String, String) {
     shown_place(finding.instructions.name(instruction), finding.sources)
 }
 
-/// Where something with a name is, and what stands there.
+/// Where something with this name is, and the source text there.
 pub(crate) fn shown_place(name: &str, sources: &BTreeMap<String, Source>) -> (String, String) {
     let name = one_line(name);
     match Place::of(&name) {
@@ -241,7 +243,7 @@ pub(crate) fn named_json(name: &str, sources: &BTreeMap<String, Source>) -> Valu
     })
 }
 
-/// What was seen as SARIF 2.1.0, one result per violation and model.
+/// The findings as SARIF 2.1.0, one result per violation and model.
 pub fn monitor_sarif(finding: &MonitorFinding<'_>, version: &str) -> String {
     written(&sarif(finding, version))
 }
@@ -321,7 +323,7 @@ fn sarif_location(
     location_of(finding.instructions.name(instruction), says)
 }
 
-/// Where something with a name is, as SARIF has it.
+/// Where something with this name is, in SARIF's form.
 pub(crate) fn location_of(name: &str, says: Option<&str>) -> Option<Value> {
     let place = Place::of(name)?;
     let mut region = json!({ "startLine": place.line });

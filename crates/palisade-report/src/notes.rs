@@ -1,12 +1,12 @@
-//! What an engine did on its way, with the lines it is about.
+//! What an engine did during its work, with the source lines that this is about.
 
 use palisade_base::Source;
 use palisade_engine::Note;
 
-/// At most so many characters of a note's own words.
+/// At most this many characters of a note's text are shown.
 const WIDEST: usize = 400;
 
-/// A numbered line per note: its words and the lines of the source it is about, without repetitions.
+/// A numbered line per note: its text and the source lines it is about, without repetitions.
 pub fn notes(source: &Source, notes: &[Note]) -> String {
     let mut text = String::new();
     for (index, note) in notes.iter().enumerate() {

@@ -34,7 +34,8 @@ impl Explain for TriangularRaces {
     }
 }
 
-/// `P's line 3 (r = y) loads what Q's line 6 (y = 1) stores, while P's line 2 (x = 1) may still be in its buffer`
+/// `P's line 3 (r = y) loads what Q's line 6 (y = 1) stores, while P's line 2 (x = 1) may still be in its
+/// buffer`
 fn explain_race(evidence: &Evidence<'_>, race: Triangle) -> String {
     let told = |step: usize| {
         let who = evidence.name(evidence.run.steps[step].thread);

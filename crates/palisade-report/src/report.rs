@@ -1,4 +1,4 @@
-//! The one interface of everything that is reported.
+//! The one interface of everything that can be reported.
 
 use crate::visible;
 
@@ -47,7 +47,7 @@ pub struct Layout {
 /// Whether a verdict is good news.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Standing {
-    /// What was asked about holds.
+    /// The property in question holds.
     Good,
     /// It does not.
     Bad,
@@ -65,21 +65,21 @@ impl Standing {
     }
 }
 
-/// Something that was found out and can be reported.
+/// A result that can be reported.
 pub trait Report {
-    /// The file or program, as the user called it.
+    /// The file or program, as the user named it.
     fn subject(&self) -> &str;
 
     /// The verdict in one word.
     fn word(&self) -> &str;
 
-    /// Whether that is good news.
+    /// Whether the verdict is good news.
     fn standing(&self) -> Standing;
 
     /// What is bad, why it is unknown, or what a good verdict is limited to.
     fn why(&self) -> Option<String>;
 
-    /// What follows the headline, with the line breaks around it.
+    /// The text after the headline, with the line breaks around it.
     fn body(&self, layout: &Layout) -> String;
 
     /// Everything as a line of JSON, without the line break.

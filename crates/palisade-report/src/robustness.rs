@@ -1,4 +1,4 @@
-//! Answers about robustness: the cycle of a run that no sequentially consistent run is like.
+//! Answers about robustness: the cycle in a run that differs from every sequentially consistent run.
 
 use crate::cycle::span;
 use crate::{Explain, cycle, explain_cycle};
@@ -26,7 +26,8 @@ impl Explain for Robustness {
     }
 }
 
-/// The arrows of a cycle: whose which line comes before whose which line, and why. Steps are those of the run, counted from 1.
+/// The arrows of a cycle. Each says which line of which process comes before which line of which process, and
+/// why. Steps are those of the run, counted from 1.
 fn cycle_json(evidence: &Evidence<'_>, happens_before: &HappensBefore, cycle: &Cycle) -> Value {
     let event = |index: usize| {
         let event = &happens_before.events[index];

@@ -1,6 +1,8 @@
-//! What running a real program under many schedules showed: as text with the source lines, as JSON, and as SARIF.
+//! The results of running a real program under many schedules: as text with the source lines, as JSON, and as
+//! SARIF.
 //!
-//! Three kinds of findings are kept apart: violations of sequential consistency, data races, and failures of the program itself.
+//! Three kinds of findings are kept apart: violations of sequential consistency, data races, and failures of
+//! the program itself.
 
 use crate::monitor::{MonitorFinding, ROLES, location_of, named_json, sarif, shown_place};
 use crate::report::{Detail, Layout, Report, Standing};
@@ -17,24 +19,25 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What was found.
+/// The findings of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct RunFinding<'a> {
-    /// The program, as the user called it.
+    /// The program, as the user named it.
     pub program: &'a str,
     /// Everything that was found.
     pub findings: &'a Findings,
-    /// Violations under this model only.
+    /// If given, only violations under this model are reported.
     pub model: Option<Model>,
-    /// The source texts that are there, by name.
+    /// The available source texts, by name.
     pub sources: &'a BTreeMap<String, Source>,
     /// How threads were switched.
     pub scheduling: &'a str,
-    /// Why there is no answer, if there is none.
+    /// Why there is no answer, if that is the case.
     pub problem: Option<&'a str>,
-    /// Where the schedule of the first finding is kept.
+    /// Where the schedule of the first finding is stored.
     pub saved: Option<&'a str>,
-    /// What an exhaustive search saw: whether all executions were run, how many, and within how many preemptions.
+    /// The result of an exhaustive search: whether all executions were run, how many, and within how many
+    /// preemptions.
     pub exhaustive: Option<(bool, u64, Option<usize>)>,
     /// Time taken.
     pub seconds: f64,
@@ -49,7 +52,7 @@ impl RunFinding<'_> {
     }
 }
 
-/// What running a program showed.
+/// The result of running a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RunVerdict {
     /// Violations of sequential consistency.
@@ -58,14 +61,14 @@ pub enum RunVerdict {
     Failed,
     /// Data races.
     Races,
-    /// Nothing, but not everything was seen.
+    /// No findings, but not everything was seen.
     Unknown,
-    /// Nothing, and everything was seen.
+    /// No findings, and everything was seen.
     Clean,
 }
 
 impl RunFinding<'_> {
-    /// The first of the verdicts that holds.
+    /// The first verdict in the list that applies.
     pub fn verdict(&self) -> RunVerdict {
         if self.violations().next().is_some() {
             RunVerdict::Violations
@@ -138,7 +141,7 @@ impl Report for RunFinding<'_> {
     }
 }
 
-/// How many of what were found.
+/// How many findings there are of each kind.
 fn counts(finding: &RunFinding<'_>) -> Vec<String> {
     let mut counts = Vec::new();
     for model in [Model::Tso, Model::Pso] {
@@ -177,7 +180,7 @@ fn counts(finding: &RunFinding<'_>) -> Vec<String> {
     counts
 }
 
-/// What could not be followed, in a word, for programs.
+/// What could not be followed, as one word for other programs to read.
 pub fn unfollowed_name(what: Unfollowed) -> &'static str {
     match what {
         Unfollowed::Fork => "fork",
@@ -188,7 +191,7 @@ pub fn unfollowed_name(what: Unfollowed) -> &'static str {
     }
 }
 
-/// How to see something again.
+/// How to reproduce a finding.
 fn again(first: &First) -> String {
     let strategy = match first.strategy {
         Strategy::Random => String::new(),
@@ -206,7 +209,7 @@ fn times<T>(found: &Found<T>) -> String {
     format!("{schedules}, {}", again(&found.first))
 }
 
-/// All that was found, with source lines.
+/// All findings, with source lines.
 fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
     let mut text = String::new();
     for group in grouped(finding) {
@@ -275,7 +278,7 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
     text
 }
 
-/// What the program printed, the last lines of it.
+/// The last lines of what the program printed.
 fn output(text: &mut String, printed: &str) {
     const LINES: usize = 8;
     let lines: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -309,7 +312,7 @@ fn places(text: &mut String, finding: &RunFinding<'_>, lines: Vec<(String, Strin
     }
 }
 
-/// Violations with the same instructions together.
+/// Violations, grouped by their instructions.
 fn grouped<'a>(finding: &'a RunFinding<'_>) -> Vec<Vec<&'a Found<Violation>>> {
     let mut groups: Vec<Vec<&Found<Violation>>> = Vec::new();
     let key = |found: &Found<Violation>| (found.what.store, found.what.previous, found.what.access);
@@ -418,7 +421,7 @@ fn run_json(finding: &RunFinding<'_>) -> String {
     record.to_string()
 }
 
-/// All that was found as SARIF 2.1.0.
+/// All findings as SARIF 2.1.0.
 pub fn run_sarif(finding: &RunFinding<'_>, version: &str) -> String {
     let findings = finding.findings;
     let violations: Vec<(Violation, Seen)> = finding

@@ -1,16 +1,17 @@
-//! SARIF 2.1.0, which code-scanning services read: what `check` found, and the pieces that all such files share.
+//! SARIF 2.1.0, which code-scanning services read: the findings of `check`, and the parts that all such files
+//! share.
 
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// A file's answer, as far as code scanning is interested.
+/// The answer for one file, as far as it matters for code scanning.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scanned {
     /// The file.
     pub file: String,
     /// What is wrong with it.
     pub problem: Problem,
-    /// What is wrong, in a sentence.
+    /// A description in one sentence.
     pub message: String,
     /// Line and column, counted from 1.
     pub place: Option<(u32, u32)>,
@@ -23,9 +24,9 @@ pub struct Scanned {
 pub enum Problem {
     /// A run breaks the program.
     Unsafe,
-    /// It is not known whether one does.
+    /// It is not known whether a run breaks the program.
     Unknown,
-    /// The file is no program.
+    /// The file is not a valid program.
     Refused,
 }
 
@@ -82,7 +83,7 @@ pub fn check_sarif(scanned: &[Scanned], version: &str) -> String {
         }
         result
     });
-    // A file that could not be checked is not one in which nothing was found.
+    // A file that could not be checked must not look like one without findings.
     let refused: Vec<&Scanned> =
         scanned.iter().filter(|scanned| scanned.problem == Problem::Refused).collect();
     let mut invocation = json!({ "executionSuccessful": refused.is_empty() });
@@ -99,13 +100,13 @@ pub fn check_sarif(scanned: &[Scanned], version: &str) -> String {
     written(&document(version, rules.to_vec(), results.collect(), invocation))
 }
 
-/// A file's text.
+/// The text of a SARIF file.
 pub(crate) fn written(sarif: &Value) -> String {
     let text = serde_json::to_string_pretty(sarif).expect("the record has only string keys");
     crate::visible_json(&text).into_owned() + "\n"
 }
 
-/// A file with one run of the tool.
+/// A SARIF file with one run of the tool.
 pub(crate) fn document(version: &str, rules: Vec<Value>, results: Vec<Value>, invocation: Value) -> Value {
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -127,7 +128,8 @@ pub(crate) fn location(file: &str, place: Option<(u32, u32)>) -> Value {
     json!({ "physicalLocation": physical })
 }
 
-/// A path as a relative reference or a `file` URI: SARIF wants URIs, which have no blanks and the like.
+/// A path as a relative reference or a `file` URI. SARIF requires URIs, in which blanks and some other
+/// characters are not allowed.
 pub(crate) fn uri(path: &str) -> String {
     let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
     for byte in path.bytes() {

@@ -1,6 +1,7 @@
-//! The steps of a run in words: what each did, where it is written, which are worth telling, and which overtook stores.
+//! The steps of a run in words: what each did, where it is in the source, which are worth reporting, and
+//! which overtook stores.
 //!
-//! Every rendering of a run (the table, the picture) tells it in these words.
+//! Every rendering of a run (the table, the picture) uses these words.
 
 use crate::explain::enumeration;
 use crate::one_line;
@@ -11,7 +12,7 @@ use palisade_trace::Evidence;
 use palisade_trace::{Links, links};
 use std::collections::BTreeSet;
 
-/// A run that is to be told.
+/// A run to be put into words.
 pub(crate) struct Story<'a> {
     evidence: &'a Evidence<'a>,
     /// Which steps overtook which stores.
@@ -19,7 +20,7 @@ pub(crate) struct Story<'a> {
     watched: BTreeSet<(CodeId, Location)>,
 }
 
-/// The places that properties ask about.
+/// The places that properties refer to.
 fn watched_places(system: &System) -> BTreeSet<(CodeId, Location)> {
     fn collect(condition: &Condition, system: &System, places: &mut BTreeSet<(CodeId, Location)>) {
         match condition {
@@ -68,7 +69,7 @@ impl<'a> Story<'a> {
         touched.collect::<BTreeSet<CellId>>().into_iter().collect()
     }
 
-    /// The edge that a step takes; none for an update.
+    /// The edge that a step takes, or `None` for an update.
     fn edge(&self, step: usize) -> Option<&Edge> {
         let taken = self.evidence.run.steps[step];
         let Action::Execute { edge, .. } = taken.action else { return None };
@@ -76,7 +77,8 @@ impl<'a> Story<'a> {
         Some(&self.evidence.machine.system.codes[top.code].edges()[edge])
     }
 
-    /// Whether a step touches nothing shared, closes or opens no atomic section, and leads to no place that is watched.
+    /// Whether a step touches nothing shared, opens or closes no atomic section, and does not lead to a
+    /// watched place.
     pub(crate) fn is_local(&self, step: usize) -> bool {
         let matters =
             |edge: &Edge| matches!(edge.instr, Instr::AtomicBegin | Instr::AtomicEnd | Instr::Havoc(..));
@@ -85,7 +87,7 @@ impl<'a> Story<'a> {
             && self.reached(step).is_none()
     }
 
-    /// The place that is watched and reached in a step, by its label.
+    /// The label of the watched place that a step reaches.
     fn reached(&self, step: usize) -> Option<&str> {
         let thread = self.evidence.run.steps[step].thread;
         let place = |state: &State| {
@@ -102,17 +104,17 @@ impl<'a> Story<'a> {
         Some(label.map_or("end", |(label, _)| label.as_str()))
     }
 
-    /// The line of the instruction; empty for an update.
+    /// The line of the instruction. Empty for an update.
     pub(crate) fn line(&self, step: usize) -> String {
         self.position(step).map_or_else(String::new, |position| position.line.to_string())
     }
 
-    /// Where the instruction is written; nowhere for an update.
+    /// The position of the instruction in the source. `None` for an update.
     pub(crate) fn position(&self, step: usize) -> Option<Position> {
         self.edge(step).and_then(|edge| self.evidence.source.position(edge.span))
     }
 
-    /// The instruction as it is written, or whose update it is.
+    /// The instruction as written, or for an update, which store it belongs to.
     pub(crate) fn source(&self, step: usize) -> String {
         match (self.edge(step), self.links.store_of[step]) {
             (Some(edge), _) => one_line(self.evidence.source.slice(edge.span)),
@@ -121,7 +123,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// What a step read, wrote or did, and the place it led to if that is watched.
+    /// What a step read, wrote or did, and the place it led to if that place is watched.
     pub(crate) fn effect(&self, step: usize) -> String {
         let did = self.did(step);
         match self.reached(step) {
@@ -156,7 +158,7 @@ impl<'a> Story<'a> {
         let register = |register: RegId| {
             let name = &self.evidence.machine.system.codes[after.top().code].registers[register].name;
             let value = after.top().registers[register.index()];
-            // Temporaries of the lowering mean nothing to a reader.
+            // Temporaries introduced by the lowering mean nothing to a reader.
             if name.starts_with('%') { String::new() } else { format!("{name} = {value}") }
         };
         match &edge.instr {
@@ -170,13 +172,13 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// For each step that overtook stores a sentence.
+    /// A sentence for each step that overtook stores.
     pub(crate) fn notes(&self) -> Vec<String> {
         let steps = 0..self.links.overtakes.len();
         steps.filter_map(|step| Some(format!("* step {}: {}", step + 1, self.note(step)?))).collect()
     }
 
-    /// What is remarkable about a step that overtook stores.
+    /// A remark about a step that overtook stores.
     pub(crate) fn note(&self, step: usize) -> Option<String> {
         let stores = &self.links.overtakes[step];
         let numbers: Vec<String> = stores.iter().map(|store| (store + 1).to_string()).collect();
@@ -202,15 +204,16 @@ impl<'a> Story<'a> {
 /// A step in words.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StepInWords {
-    /// The line of its instruction; none for a pending store that reaches memory.
+    /// The line of its instruction, or `None` for a pending store that reaches memory.
     pub line: Option<u32>,
-    /// The instruction as it is written.
+    /// The instruction as written.
     pub text: String,
     /// What it does.
     pub effect: String,
 }
 
-/// A step of a run, counted from 0, in words. The run may begin anywhere: which store an update belongs to is not told.
+/// A step of a run, counted from 0, in words. The run may begin anywhere, so the result does not say which
+/// store an update belongs to.
 pub fn step_in_words(evidence: &Evidence<'_>, step: usize) -> StepInWords {
     let steps = evidence.run.steps.len();
     let links = Links { overtakes: vec![Vec::new(); steps], store_of: vec![None; steps] };

@@ -1,10 +1,11 @@
-//! The table below a run over many files: counts per verdict, the slowest, disagreements with what was expected.
+//! The table below a run over many files: counts per verdict, the slowest files, disagreements with the
+//! expectations.
 
 use crate::table::{self, Align, Column};
 use crate::visible;
 use std::fmt::Write;
 
-/// How one file of many went.
+/// The result for one of many files.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FileResult {
     /// The file.
@@ -13,34 +14,34 @@ pub struct FileResult {
     pub verdict: &'static str,
     /// Time taken.
     pub seconds: f64,
-    /// Whether the program states no property, so that the verdict is about faults only.
+    /// Whether the program states no property. The verdict is then only about faults.
     pub is_without_property: bool,
 }
 
-/// A file whose verdict is not the one expected.
+/// A file whose verdict differs from the expected one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Disagreement {
     /// The file.
     pub file: String,
     /// What was expected.
     pub expected: String,
-    /// What came out; `missing` if there is no such file.
+    /// The actual verdict, or `missing` if there is no such file.
     pub verdict: String,
 }
 
-/// What came out beside what was expected.
+/// A comparison of verdicts with expectations.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Compared {
     /// How many expectations there are.
     pub expectations: usize,
-    /// Which were not met.
+    /// The expectations that were not met.
     pub disagreements: Vec<Disagreement>,
-    /// Of how many files nothing was expected.
+    /// How many files had no expectation.
     pub unexpected: usize,
 }
 
 impl Compared {
-    /// How many were met, and how many files nothing was expected of.
+    /// How many expectations were met, and how many files had none.
     pub fn in_words(&self) -> String {
         let (count, wrong) = (self.expectations, self.disagreements.len());
         let mut text = match wrong {
@@ -65,7 +66,8 @@ const FAST: f64 = 0.1;
 /// The words in the order in which they are counted.
 const WORDS: [&str; 4] = ["safe", "unsafe", "unknown", "error"];
 
-/// The summary. `compared` is `None` if nothing was expected; `left` counts the files that were not looked at.
+/// The summary. `compared` is `None` if there were no expectations. `left` counts the files that were not
+/// checked.
 pub fn summary(results: &[FileResult], compared: Option<&Compared>, left: usize, seconds: f64) -> String {
     let mut text = String::new();
     let counts: Vec<(&str, usize)> = WORDS

@@ -17,7 +17,7 @@ pub(crate) struct Column {
     pub cells: Vec<String>,
 }
 
-/// What stands between columns.
+/// The text between columns.
 const GAP: &str = "  ";
 
 impl Column {
@@ -30,12 +30,12 @@ impl Column {
     }
 }
 
-/// The width of columns side by side.
+/// The total width of columns placed side by side.
 pub(crate) fn width(columns: &[Column]) -> usize {
     columns.iter().map(Column::width).sum::<usize>() + GAP.len() * columns.len().saturating_sub(1)
 }
 
-/// The lines of a table, heading first, without blanks at their ends.
+/// The lines of a table, heading first, without trailing blanks.
 pub(crate) fn lines(columns: &[Column]) -> Vec<String> {
     let widths: Vec<usize> = columns.iter().map(Column::width).collect();
     let rows = columns.iter().map(|column| column.cells.len()).max().unwrap_or(0);

@@ -1,8 +1,9 @@
-//! Names and messages as they are shown: control characters in them do nothing to a terminal or a table.
+//! Names and messages as they are shown. Control characters in them have no effect on a terminal or a table.
 
 use std::borrow::Cow;
 
-/// A name in which everything that would not be seen, or would move the cursor or the text around it, is written as in a Rust string: `\n`, `\u{1b}`.
+/// A name in which some characters are written as in a Rust string, e.g. `\n` or `\u{1b}`. These are the
+/// characters that would be invisible, or would move the cursor or the text around them.
 pub fn visible(name: &str) -> Cow<'_, str> {
     if name.contains(is_hidden) {
         let shown = |c: char| if is_hidden(c) { c.escape_default().to_string() } else { c.to_string() };
@@ -17,7 +18,8 @@ pub(crate) fn visible_lines(message: &str) -> String {
     message.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
-/// The same for lines of a source text in which places are counted in bytes: what the renderer does not replace itself becomes something visible of the same length.
+/// The same for lines of a source text, in which places are counted in bytes. Characters that the renderer
+/// does not replace itself become visible characters of the same length.
 pub(crate) fn visible_source(text: &str) -> String {
     let shown = |c: char| match c.len_utf8() {
         2 if is_hidden(c) => '\u{bf}',
@@ -27,7 +29,8 @@ pub(crate) fn visible_source(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// JSON with such characters escaped. JSON itself escapes only those below 32; the others can only stand inside strings.
+/// JSON with such characters escaped. JSON itself escapes only those below 32. The others can occur only
+/// inside strings.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     let needs_escape = |c: char| is_hidden(c) && c >= '\u{7f}';
     if json.contains(needs_escape) {
@@ -39,7 +42,7 @@ pub fn visible_json(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// Control characters, line separators, and characters that turn the direction of the text around them.
+/// Control characters, line separators, and characters that change the direction of the text around them.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(

@@ -1,10 +1,16 @@
-//! A witness as one table: who does what in which line, the value read or written, every store buffer, memory.
+//! A witness as one table: which process does what in which line, the value read or written, every store
+//! buffer, memory.
 //!
-//! The table is made to fit the width given, in this order: long instructions are cut; memory is told by its changes
-//! instead of one column per cell; the buffers are told by that of the process whose step it is; at last, for very long
-//! names, effects and buffers are cut and memory is left to the effects. Of a store that reaches memory the number of its step is never cut.
-//! Where the width is [`UNLIMITED`] nothing is cut at all, and the first arrangement that is not wider than usual is taken.
-//! Steps that overtook a store are marked with `*` and explained below the table.
+//! The table is made to fit the given width. These measures are taken in this order until it fits:
+//!
+//! 1. Long instructions are cut.
+//! 2. Memory is shown by its changes instead of one column per cell.
+//! 3. Of the buffers, only that of the process that takes the step is shown.
+//! 4. For very long names, effects and buffers are cut, and memory is shown only by the effects.
+//!
+//! If a store reaches memory, the number of its step is never cut. If the width is [`UNLIMITED`], nothing is
+//! cut at all, and the first layout that is no wider than usual is used. Steps that overtook a store are
+//! marked with `*` and explained below the table.
 
 use crate::story::Story;
 use crate::table::{self, Align, Column};
@@ -14,17 +20,17 @@ use palisade_memory::{Pending, State};
 use palisade_program::running::{CellId, ThreadId};
 use palisade_trace::Evidence;
 
-/// What becomes of steps that touch no shared memory.
+/// What happens to steps that touch no shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum LocalSteps {
-    /// They are left out (but counted, and the last step is always shown).
+    /// They are left out. They are still counted, and the last step is always shown.
     #[default]
     Folded,
     /// They are shown.
     Shown,
 }
 
-/// Tables without a limit are made like this, if they can be without cutting anything.
+/// A table without a width limit is made this wide, if nothing has to be cut for that.
 const USUAL_WIDTH: usize = 120;
 /// Instructions are cut to this many characters, and further if the table would not fit.
 const WIDEST_SOURCE: usize = 44;
@@ -85,7 +91,7 @@ struct Teller<'a> {
     cuts: Cuts,
 }
 
-/// Whether texts may be cut.
+/// Whether text may be cut.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cuts {
     Nothing,
@@ -93,7 +99,7 @@ enum Cuts {
 }
 
 impl Teller<'_> {
-    /// The first arrangement of columns that fits, or the narrowest.
+    /// The first layout of columns that fits, or the narrowest.
     fn layout(&self, shown: &[usize], width: usize) -> Vec<Column> {
         let threads = self.buffered_threads();
         let mut best = Vec::new();
@@ -174,7 +180,7 @@ impl Teller<'_> {
         )
     }
 
-    /// The buffer of the process whose step it is.
+    /// The buffer of the process that takes the step.
     fn own_buffer_column(&self, shown: &[usize]) -> Column {
         let own = |&step: &usize| {
             self.buffer(&self.evidence.replay.states[step + 1], self.evidence.run.steps[step].thread)
@@ -188,7 +194,7 @@ impl Teller<'_> {
         Column::new(name, Align::Right, self.per_state(shown, &|state| state.memory[cell].to_string()))
     }
 
-    /// Memory by its changes; the first row tells all cells that matter and are not 0.
+    /// Memory by its changes. The first row shows all relevant cells that are not 0.
     fn memory_column(&self, shown: &[usize]) -> Column {
         let tell = |state: &State, cells: &[CellId]| {
             let told: Vec<String> =
@@ -236,7 +242,7 @@ impl Teller<'_> {
         }
     }
 
-    /// The threads that have something in their buffer at some time.
+    /// The threads whose buffer is not empty at some point.
     fn buffered_threads(&self) -> Vec<ThreadId> {
         let states = &self.evidence.replay.states;
         let waits = |thread: &ThreadId| {

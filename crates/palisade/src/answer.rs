@@ -1,4 +1,4 @@
-//! An answer to a question, with what confirms it.
+//! An answer to a question, with the evidence for it.
 
 use crate::Input;
 use crate::question::{Ask, Confirmed};
@@ -12,35 +12,35 @@ use palisade_report::Finding;
 use palisade_trace::{Cycle, Evidence, HappensBefore, Origin, Triangle, WitnessFile, text_hash};
 use std::collections::BTreeSet;
 
-/// An answer, with the run that goes with a violation.
+/// An answer. A violation comes with its run.
 #[derive(Clone, Debug)]
 pub struct Answer<Q: Ask = Safety> {
     /// The verdict, the engine that gave it, and what was counted.
     pub outcome: Outcome<Q>,
-    /// What the other engines had found out by then.
+    /// What the other engines had found by then.
     pub others: Vec<Outcome<Q>>,
     /// The memory model.
     pub model: Model,
     /// What locked instructions wait for under PSO.
     pub interlocked: Interlocked,
-    /// How often the templates were instantiated.
+    /// How many instances each template has.
     pub threads: Threads,
     /// Time taken.
     pub seconds: f64,
-    /// The most memory this process ever used, if the host reports it.
+    /// The peak memory of this process, if the host reports it.
     pub peak_memory_bytes: Option<u64>,
-    /// The proof of a positive answer, if one was asked for and found.
+    /// The proof of a positive answer, if it was requested and found.
     pub proof: Option<Proved>,
-    /// How the proof was checked, if that was asked for.
+    /// How the proof was checked, if that was requested.
     pub certified: Option<Certified>,
-    /// The run, taken on the trusted machine; present if and only if there is a violation.
+    /// The run, replayed on the trusted machine. Present if and only if there is a violation.
     pub(crate) confirmed: Option<Confirmed<Q>>,
 }
 
 /// A proof.
 #[derive(Clone, Debug)]
 pub struct Proved {
-    /// The engine that gave it: the one that answered, or another one if that gives no proofs.
+    /// The engine that gave the proof: the one that answered, or another one if that one gives no proofs.
     pub engine: &'static str,
     /// The proof.
     pub proof: Proof,
@@ -55,7 +55,7 @@ impl<Q: Ask> Answer<Q> {
         Some(Evidence { source, machine, run: &witness.run, replay: &confirmed.replay })
     }
 
-    /// The run that shows a violation, as it is kept in files.
+    /// The run that shows a violation, in the form that is stored in files.
     pub fn witness_file(&self, input: &Input) -> Option<WitnessFile> {
         let (evidence, witness) = (self.evidence(&input.source)?, self.outcome.verdict.witness()?);
         let origin = Origin {
@@ -67,7 +67,8 @@ impl<Q: Ask> Answer<Q> {
         Some(WitnessFile::new(evidence.machine, origin, evidence.run, evidence.replay))
     }
 
-    /// The answer, ready to be reported. `limits` is what it is limited to, in words; `witness` is the run in the form that is kept in files, if it was asked for.
+    /// The answer, ready to be reported. `limits` is what the answer is limited to, in words. `witness` is
+    /// the run in the form that is stored in files, if it was requested.
     pub fn finding<'a>(
         &'a self,
         input: &'a Input,
@@ -96,7 +97,7 @@ impl<Q: Ask> Answer<Q> {
         Some(self.outcome.verdict.witness()?.instantiation)
     }
 
-    /// How many threads take part in the run that shows a violation, if there may be any number of them.
+    /// How many threads take part in the run that shows a violation, if the number of threads is not fixed.
     pub fn threads_of_any(&self, program: &Program) -> Option<usize> {
         let starts = program.templates.iter().filter(|template| template.start == Start::Initially);
         let any = match self.threads {
@@ -106,13 +107,13 @@ impl<Q: Ask> Answer<Q> {
         };
         let run = &self.outcome.verdict.witness().filter(|_| any)?.run;
         let threads = run.steps.iter().map(|step| step.thread).collect::<BTreeSet<_>>().len();
-        // If the initial state is bad, no thread has to do anything.
+        // If the initial state is bad, no thread has to take a step.
         Some(threads).filter(|&threads| threads > 0)
     }
 }
 
 impl Answer<Safety> {
-    /// The proof of `safe`, as it is kept in files.
+    /// The proof of `safe`, in the form that is stored in files.
     pub fn certificate(&self, input: &Input) -> Option<Certificate> {
         let Proved { engine, proof } = self.proof.clone()?;
         Some(Certificate {

@@ -1,4 +1,4 @@
-//! Asking one engine, and believing no witness that the trusted machine does not confirm.
+//! Asking one engine. No witness is believed unless the trusted machine confirms it.
 
 use crate::answer::Answer;
 use crate::error::{AskError, Bug};
@@ -11,7 +11,8 @@ use palisade_engine::{
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-/// What an engine said, with the witness of a violation confirmed, the proof of a positive answer, and how that was checked, if it was.
+/// What an engine answered: the confirmed witness of a violation, or the proof of a positive answer, and how
+/// that proof was checked, if it was.
 #[derive(Debug)]
 pub(crate) struct Said<Q: Ask> {
     pub(crate) outcome: Outcome<Q>,
@@ -21,7 +22,7 @@ pub(crate) struct Said<Q: Ask> {
 }
 
 impl<Q: Ask> Said<Q> {
-    /// No engine said anything, and why.
+    /// No engine answered, and why.
     pub(crate) fn nothing(why: Reason) -> Said<Q> {
         Said { outcome: Outcome::unknown("auto", why), confirmed: None, proof: None, certified: None }
     }
@@ -43,9 +44,11 @@ impl<Q: Ask> Said<Q> {
     }
 }
 
-/// Asks one engine within `limits`. A proof that is to be checked is; if the limits are reached meanwhile, there is no answer.
+/// Asks one engine within `limits`. If the proof is to be checked, that is done here. If the limits are
+/// reached during the check, there is no answer.
 ///
-/// The witness is confirmed within the limits of the whole question, which may be more than the engine was given.
+/// The witness is confirmed within the limits of the whole question, which may be more than the engine was
+/// given.
 pub(crate) fn ask<Q: Ask>(
     engine: &dyn Engine<Q>,
     analysis: &Analysis<'_>,
@@ -53,7 +56,7 @@ pub(crate) fn ask<Q: Ask>(
     whole: &Limits,
     wanted: Wanted,
 ) -> Result<Said<Q>, AskError> {
-    // In this order: running out is not a panic.
+    // The order matters: running out of a limit is not a panic.
     let answered = unless_it_panics(|| {
         limits.within(|| match wanted {
             Wanted::Answer => (engine.check(analysis, limits), None),
@@ -75,7 +78,8 @@ pub(crate) fn ask<Q: Ask>(
     Ok(Said { outcome, confirmed, proof, certified })
 }
 
-/// What an engine answers, or what its panic says. An engine that panicked is not asked again, so what it left behind does not matter.
+/// What an engine answers, or the message of its panic. An engine that panicked is not asked again, so the
+/// state it left does not matter.
 fn unless_it_panics<T>(answer: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(answer)).map_err(|panic| {
         let panic = limits::unless_leaving(panic);
@@ -84,7 +88,8 @@ fn unless_it_panics<T>(answer: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// The witness of a violation, confirmed. If the limits are reached before that is done, the answer becomes unknown.
+/// The confirmed witness of a violation. If the limits are reached before it is confirmed, the answer becomes
+/// unknown.
 pub(crate) fn confirm<Q: Ask>(
     analysis: &Analysis<'_>,
     outcome: &mut Outcome<Q>,
@@ -92,7 +97,7 @@ pub(crate) fn confirm<Q: Ask>(
 ) -> Result<Option<Confirmed<Q>>, AskError> {
     let engine = outcome.engine;
     let Verdict::Violated(witness) = &mut outcome.verdict else { return Ok(None) };
-    // A run that was found in the last moment is worth a little more time.
+    // A run that was found at the last moment is worth a little more time.
     match Q::confirm(analysis, witness, &limits.clone().with_grace()) {
         Ok(Ok(confirmed)) => Ok(Some(confirmed)),
         Ok(Err(error)) => Err(Bug::Unconfirmed { engine, word: Q::VIOLATED, error }.into()),
@@ -120,7 +125,7 @@ mod tests {
     use palisade_syntax::{Language, parse};
     use palisade_trace::Run;
 
-    /// Says `unsafe` with this run, whatever the program.
+    /// Answers `unsafe` with this run, whatever the program.
     struct Liar(Run);
 
     impl Engine for Liar {

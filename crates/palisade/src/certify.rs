@@ -4,7 +4,8 @@ use palisade_certificate::{Certificate, Refusal, Summary, verify};
 use palisade_engine::{Limits, Options, Task};
 use palisade_program::written::Program;
 
-/// Checks that a certificate shows the program to be safe for the question it seals, with code that shares nothing with the engines.
+/// Checks that a certificate proves the program safe for the question that it records. The code that checks
+/// it shares nothing with the engines.
 pub fn certify(program: &Program, certificate: &Certificate, limits: &Limits) -> Result<Summary, Refusal> {
     let task = Task {
         program,

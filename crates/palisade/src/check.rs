@@ -11,22 +11,23 @@ use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
 use std::time::Instant;
 
-/// What is asked of a program.
+/// What to ask about a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CheckOptions {
     /// The memory model.
     pub model: Model,
     /// What locked instructions wait for under PSO.
     pub interlocked: Interlocked,
-    /// How often the templates are instantiated.
+    /// How many instances each template has.
     pub threads: Threads,
-    /// Which engine.
+    /// Which engine to use.
     pub engine: EngineChoice,
-    /// Options of single engines.
+    /// Options for individual engines.
     pub options: Options,
-    /// Whether `safe` is to come with a proof, if some engine can give one.
+    /// Whether `safe` should come with a proof, if some engine can give one.
     pub prove: bool,
-    /// Whether the proof is to be checked at once: then there is no `safe` without a proof that convinces.
+    /// Whether the proof is checked at once. If so, the answer is `safe` only with a proof that the checker
+    /// accepts.
     pub certify: bool,
 }
 
@@ -47,16 +48,16 @@ impl Default for CheckOptions {
 /// Which engine to ask.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum EngineChoice {
-    /// All that suit the program, side by side; the first that knows answers.
+    /// All engines that suit the program, side by side. The first that knows the answer gives it.
     #[default]
     Auto,
-    /// This one and no other: if it does not suit the program, the answer is unknown.
+    /// This engine and no other. If it does not suit the program, the answer is unknown.
     Named(String),
 }
 
 /// Checks a program within limits.
 ///
-/// A run that breaks the program is shortened and taken on the trusted machine before it is returned.
+/// A run that breaks the program is shortened, and replayed on the trusted machine, before it is returned.
 pub fn check(program: &Program, options: &CheckOptions, limits: &Limits) -> Result<Answer, AskError> {
     let start = Instant::now();
     let analysis = Analysis::new(Task {
@@ -88,7 +89,7 @@ pub fn check(program: &Program, options: &CheckOptions, limits: &Limits) -> Resu
 /// [`check()`] with every core and without limits.
 ///
 /// # Panics
-/// If there is no engine of that name, or Palisade has a bug.
+/// If there is no engine with that name, or if Palisade has a bug.
 pub fn check_simply(program: &Program, options: CheckOptions) -> Answer {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     check(program, &options, &Limits::unlimited(jobs)).unwrap_or_else(|error| panic!("{error}"))

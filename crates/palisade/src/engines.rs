@@ -1,4 +1,4 @@
-//! The list of engines. A new engine is one more line in [`engines()`].
+//! The list of engines. To add an engine, add a line to [`engines()`].
 
 use crate::check::EngineChoice;
 use crate::error::AskError;
@@ -34,7 +34,7 @@ const ROUNDS: &dyn Engine =
 /// Bounded store age, with explicit search under SC.
 const AGE: &dyn Engine = &palisade_bounded::Age { sc: &palisade_explore::Explicit };
 
-/// The engine with a name.
+/// The engine with this name.
 pub fn named<Q: Ask>(name: &str) -> Option<&'static dyn Engine<Q>> {
     Q::engines().iter().copied().find(|engine| engine.name() == name)
 }
@@ -51,7 +51,8 @@ pub(crate) fn chosen<Q: Ask>(choice: &EngineChoice) -> Result<Option<&'static dy
     })
 }
 
-/// The engines that can try a question, best first. To prove a positive answer, engines come first whose proofs are easy to check.
+/// The engines that can try a question, best first. If a positive answer is to be proved, the engines whose
+/// proofs are easy to check come first.
 pub(crate) fn suited<Q: Ask>(analysis: &Analysis<'_>, wanted: Wanted) -> Vec<&'static dyn Engine<Q>> {
     let mut preferred = Q::engines().to_vec();
     match wanted {
@@ -61,7 +62,7 @@ pub(crate) fn suited<Q: Ask>(analysis: &Analysis<'_>, wanted: Wanted) -> Vec<&'s
     best_first(&preferred, analysis)
 }
 
-/// Those that can try, the most suitable first, otherwise in the order given.
+/// The engines that can try, the most suitable first, otherwise in the order given.
 fn best_first<'e, Q: Ask>(engines: &[&'e dyn Engine<Q>], analysis: &Analysis<'_>) -> Vec<&'e dyn Engine<Q>> {
     let suits = engines.iter().map(|&engine| (engine.suits(analysis), engine));
     let mut suited: Vec<_> = suits.filter(|(suits, _)| *suits != Suitability::No).collect();

@@ -6,17 +6,17 @@ use palisade_certificate::Refusal;
 /// Why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AskError {
-    /// There is no engine with that name.
+    /// No engine has that name.
     #[error("there is no engine `{name}`{purpose}; the engines are: {}", known.join(", "))]
     NoSuchEngine {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// What the engine is wanted for: empty, or such as ` for robustness`.
+        /// What the engine is for: empty, or a phrase such as ` for robustness`.
         purpose: &'static str,
-        /// The names there are.
+        /// The existing names.
         known: Vec<&'static str>,
     },
-    /// Something in Palisade is wrong, and there is no verdict.
+    /// Palisade has a bug, and there is no verdict.
     #[error("{0}. This is a bug in Palisade, and there is no verdict; please report it with the program")]
     Bug(#[from] Bug),
 }
@@ -34,12 +34,12 @@ impl AskError {
 /// What is wrong with an engine.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Bug {
-    /// Its run shows nothing.
+    /// Its run does not show a violation.
     #[error("engine `{engine}` says `{word}`, but its run does not show it: {error}")]
     Unconfirmed {
         /// The engine.
         engine: &'static str,
-        /// What it says.
+        /// Its answer.
         word: &'static str,
         /// What is wrong with the run.
         error: Unconfirmed,
@@ -57,20 +57,20 @@ pub enum Bug {
     Panicked {
         /// The engine.
         engine: &'static str,
-        /// What the panic said.
+        /// The panic message.
         what: String,
     },
-    /// It gave a positive answer, and another engine has a violation, or knows that there is one.
+    /// It gave a positive answer, but another engine has a violation, or knows that there is one.
     #[error("engine `{holds}` says `{word}`, but engine `{other}` says that the program can break")]
     Disagreement {
         /// The engine with the positive answer.
         holds: &'static str,
-        /// What it says.
+        /// Its answer.
         word: &'static str,
         /// The engine that contradicts it.
         other: &'static str,
     },
-    /// Its proof does not convince.
+    /// Its proof was refused.
     #[error("engine `{engine}` says `safe`, but its proof does not convince: {refusal}")]
     ProofRefused {
         /// The engine.

@@ -20,10 +20,13 @@
 //! assert!(palisade::report::explain(&evidence).starts_with("at the end, P.r = 0 and Q.r = 0"));
 //! ```
 //!
-//! [`read()`] turns text into a program or says everything that is wrong with it. [`check()`] asks the engines that suit it, side by side, and takes
-//! every run that is said to break the program on the trusted machine before it believes it. [`report`] puts answers into words.
+//! - [`read()`] turns text into a program, or reports everything that is wrong with it.
+//! - [`check()`] runs the engines that suit the program side by side. If an engine reports a run that breaks
+//!   the program, the run is replayed on the trusted machine before it is believed.
+//! - [`report`] puts answers into words.
 //!
-//! What is absent: nothing here reads files or prints, and no engine is named outside [`engines`](mod@engines).
+//! What is absent: nothing here reads files or prints, and no engine is named outside
+//! [`engines`](mod@engines).
 
 mod answer;
 mod ask;

@@ -1,7 +1,8 @@
 //! Programs that state no property.
 //!
-//! Such a program can only go wrong by itself: a value outside of its domain, an index outside of its array, a division by 0, an overflow. `safe` then says less than most people think, so that
-//! it should be told. Robustness does not need a property.
+//! Such a program can only fail by itself: a value outside its domain, an index outside its array, a division
+//! by 0, an overflow. `safe` then means less than most people think, so the user is warned. Robustness does
+//! not need a property.
 
 use crate::Input;
 use palisade_base::Diagnostic;

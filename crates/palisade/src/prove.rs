@@ -1,6 +1,7 @@
-//! `safe` with a proof that convinces.
+//! `safe` with a proof that the checker accepts.
 //!
-//! Engines that give no proofs are right nevertheless, and what is safe has a proof whichever engine found it: another engine is asked for it. Both must agree.
+//! Engines that give no proofs are still right, and a safe program has a proof whichever engine found that it
+//! is safe. So another engine is asked for the proof. Both must agree.
 
 use crate::answer::Proved;
 use crate::ask::Said;
@@ -13,7 +14,8 @@ use palisade_certificate::{Refusal, verify};
 use palisade_engine::{Analysis, Certified, Limits, Outcome, Proof, Proofs, Reason, Safety, Verdict};
 use std::time::Instant;
 
-/// A proof from another engine than the one that says `safe`. If none is found and it was to be checked, the answer becomes unknown.
+/// A proof from an engine other than the one that answered `safe`. If no proof is found and it was to be
+/// checked, the answer becomes unknown.
 pub(crate) fn by_another(
     analysis: &Analysis<'_>,
     outcome: &mut Outcome,
@@ -24,7 +26,7 @@ pub(crate) fn by_another(
     let safe = outcome.engine;
     let others = |analysis: &Analysis<'_>| {
         let mut others = match options.engine {
-            // All have been asked.
+            // All engines have already been asked.
             EngineChoice::Auto => Vec::new(),
             EngineChoice::Named(_) => engines::suited::<Safety>(analysis, wanted),
         };

@@ -1,4 +1,4 @@
-//! The questions that can be asked: which engines answer them, and how their witnesses are confirmed.
+//! The questions that can be asked, the engines that answer them, and how witnesses are confirmed.
 
 use crate::engines::{self, engines, robustness_engines};
 use crate::scout::Scout;
@@ -13,30 +13,30 @@ use palisade_trace::{
     NoTriangle, NotViolating, Replay, ReplayError, Violating, replay, shorten, triangle, violating,
 };
 
-/// What is asked of engines.
+/// What engines are asked for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Wanted {
     /// An answer.
     Answer,
-    /// An answer; positive ones with a proof.
+    /// An answer, with a proof if it is positive.
     Proof,
-    /// An answer; positive ones with a proof that was checked.
+    /// An answer, with a checked proof if it is positive.
     Checked,
 }
 
 /// A question that the library can ask.
 pub trait Ask: Explain {
-    /// Whether the question may be asked under SC instead once the program is known to be robust.
+    /// Whether the question may be asked under SC instead, once the program is known to be robust.
     const USES_ROBUSTNESS: bool = false;
-    /// The memory model whose runs are witnesses, if it is not the one asked about.
+    /// The memory model whose runs are witnesses, if it differs from the model in question.
     const WITNESSES_UNDER: Option<Model> = None;
-    /// What the engines are for, in error messages: empty, or such as ` for robustness`.
+    /// What the engines are for, in error messages: empty, or a phrase such as ` for robustness`.
     const PURPOSE: &'static str = "";
 
     /// All engines for the question, the preferred one first.
     fn engines() -> &'static [&'static dyn Engine<Self>];
 
-    /// Takes a witness on the trusted machine and sees that it shows a violation. May shorten it.
+    /// Replays a witness on the trusted machine and checks that it shows a violation. May shorten it.
     fn confirm(
         analysis: &Analysis<'_>,
         witness: &mut Witness,
@@ -50,7 +50,8 @@ pub trait Ask: Explain {
     }
 }
 
-/// A witness that was taken on the trusted machine, with the running form of the program that has it.
+/// A witness that was replayed on the trusted machine, with the running form of the program that has this
+/// run.
 #[derive(Clone, Debug)]
 pub struct Confirmed<Q: Ask> {
     pub(crate) system: System,
@@ -58,10 +59,10 @@ pub struct Confirmed<Q: Ask> {
     pub(crate) shows: Q::Shows,
 }
 
-/// Why a witness shows nothing.
+/// Why a witness does not show a violation.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unconfirmed {
-    /// The machine does not take the run, or nothing is wrong at its end.
+    /// The machine cannot take the run, or nothing is wrong at its end.
     #[error("it does not replay: {0}")]
     Replay(ReplayError),
     /// Its happens-before has no cycle.
@@ -94,7 +95,7 @@ impl Ask for Safety {
             Err(error) => return Ok(Err(Unconfirmed::Replay(error))),
         };
         let machine = analysis.machine(&system);
-        // If there is no time to shorten the run, it stays as long as it is.
+        // If there is no time to shorten the run, it keeps its length.
         let shorter = limits.within(|| {
             let run = shorten(machine, witness.run.clone());
             replay(machine, &run).map(|replay| (run, replay))
@@ -108,7 +109,7 @@ impl Ask for Safety {
     }
 
     fn scout(analysis: &Analysis<'_>) -> Option<&'static dyn Engine> {
-        // Lazy reachability finds out by itself whether a program is robust.
+        // Lazy reachability itself finds out whether a program is robust.
         (engines::LAZY.suits(analysis) == Suitability::No).then_some(&Scout)
     }
 }
@@ -132,7 +133,7 @@ impl Ask for Robustness {
         })?;
         Ok(found.map_err(Unconfirmed::NoCycle).map(|violating| {
             let Violating { replay, happens_before, cycle } = violating;
-            // What may be wrong with the last state is not what the run is about.
+            // The run is not about a violation in its last state.
             let replay = Replay { violation: None, ..replay };
             Confirmed { system, replay, shows: (happens_before, cycle) }
         }))

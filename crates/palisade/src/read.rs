@@ -1,4 +1,4 @@
-//! Text to program, with the bounds the user sets on integers.
+//! From text to a program, with the bounds that the user sets on integers.
 
 use palisade_base::{Diagnostic, Source};
 use palisade_program::Value;
@@ -8,7 +8,7 @@ use palisade_syntax::Language;
 use std::fmt;
 use std::str::FromStr;
 
-/// A program that was read and found valid.
+/// A program that was read and is valid.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// What it was read from.
@@ -17,13 +17,13 @@ pub struct Input {
     pub language: Language,
     /// The program.
     pub program: Program,
-    /// What is suspicious about it.
+    /// Warnings about it.
     pub warnings: Vec<Diagnostic>,
     /// The range that integers without a declared domain were limited to.
     pub int_range: Option<IntRange>,
 }
 
-/// A source that is no program.
+/// A source that is not a valid program.
 #[derive(Clone, Debug)]
 pub struct Refused {
     /// What was read.
@@ -41,13 +41,15 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// A range for the integers whose domain was not declared, both ends included. A process that would put another value
-/// into a variable or register is blocked: what is found within the range is real, and what is proved holds within it.
+/// A range for the integers without a declared domain. Both ends are included.
+///
+/// A process that would put another value into a variable or register is blocked. So what is found within the
+/// range is real, and what is proved holds within the range.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct IntRange {
-    /// Least value.
+    /// The smallest value.
     pub lo: Value,
-    /// Greatest value.
+    /// The largest value.
     pub hi: Value,
 }
 
@@ -93,7 +95,7 @@ pub fn read(source: Source, language: Language, int_range: Option<IntRange>) -> 
     Ok(Input { source, language, program, warnings, int_range })
 }
 
-/// Gives every variable, register, parameter and result without a declared domain this range.
+/// Gives this range to every variable, register, parameter and result without a declared domain.
 fn bound(program: &mut Program, range: IntRange) {
     let bound = |ty: &mut Type| {
         if ty.domain == Domain::Int {

@@ -11,18 +11,18 @@ use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
 use std::time::Instant;
 
-/// What is asked of a program.
+/// What to ask about a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RobustOptions {
     /// The memory model.
     pub model: Model,
     /// What locked instructions wait for under PSO.
     pub interlocked: Interlocked,
-    /// How often the templates are instantiated.
+    /// How many instances each template has.
     pub threads: Threads,
-    /// Which engine.
+    /// Which engine to use.
     pub engine: EngineChoice,
-    /// Options of single engines.
+    /// Options for individual engines.
     pub options: Options,
 }
 
@@ -40,7 +40,8 @@ impl Default for RobustOptions {
 
 /// Decides within limits whether a program is robust.
 ///
-/// A run that shows that it is not is taken on the trusted machine, and its cycle is found again, before it is returned.
+/// A run that shows that it is not robust is replayed on the trusted machine, and its cycle is found again,
+/// before the run is returned.
 pub fn robust(
     program: &Program,
     options: &RobustOptions,
@@ -56,9 +57,10 @@ pub fn robust(
     answer(&task, &options.engine, limits)
 }
 
-/// Decides within limits whether a program has triangular races. Without them it is robust under TSO.
+/// Decides within limits whether a program has triangular races. A program without them is robust under TSO.
 ///
-/// A run that ends with one is taken on the trusted machine, and the race is found again, before it is returned.
+/// A run that ends with a race is replayed on the trusted machine, and the race is found again, before the
+/// run is returned.
 pub fn triangular(
     program: &Program,
     threads: Threads,
@@ -66,7 +68,7 @@ pub fn triangular(
 ) -> Result<Answer<TriangularRaces>, AskError> {
     let (model, interlocked) = (Model::Tso, Interlocked::default());
     let task = Task { program, threads, model, interlocked, options: Options::default() };
-    // There is one engine, and it says what it cannot handle.
+    // There is only one engine. It reports what it cannot handle.
     answer(&task, &EngineChoice::Named(TriangularRaces::engines()[0].name().to_owned()), limits)
 }
 

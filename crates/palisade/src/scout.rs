@@ -1,12 +1,13 @@
-//! Robustness as something that helps the engines for safety.
+//! Robustness as an aid to the safety engines.
 //!
-//! *Guarantee.* What is robust and safe under SC is safe ("Lazy TSO reachability", Lemma 5, and the same for PSO: point 6 of the suite for robustness).
+//! *Guarantee.* A program that is robust, and safe under SC, is safe. For TSO this is Lemma 5 of "Lazy TSO
+//! reachability". The same holds for PSO; see point 6 of the robustness suite.
 
 use palisade_engine::{Analysis, Engine, Limits, Outcome, Reason, Robustness, Suitability, Verdict};
 use palisade_memory::Model;
 use palisade_robust::Attacks;
 
-/// Finds out beside other engines whether the program is robust. It has no answer of its own.
+/// Finds out whether the program is robust while other engines run. It has no answer of its own.
 pub(crate) struct Scout;
 
 impl Engine for Scout {

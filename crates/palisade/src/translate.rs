@@ -1,3 +1,4 @@
-//! From TSO to SC, program to program: what another tool checks under SC is what TSO does within a bound.
+//! Translates a program from TSO to SC. Another tool that checks the result under SC checks what the program
+//! does under TSO within a bound.
 
 pub use palisade_bounded::{translate_age, translate_rounds};

@@ -1,12 +1,14 @@
-//! Arguments of `palisade bench`: those of the suites stand with them; here is what is left of the options of every command.
+//! The arguments of `palisade bench`. The suites define their own. This file handles the options of every
+//! command.
 
 use super::Palisade;
 use clap::{Arg, Command, CommandFactory};
 
-/// Options of every command that `bench` does not take, since its suites are always measured in the same way.
+/// Options of every command that `bench` does not accept, because its suites are always measured in the same
+/// way.
 pub const NOT_OF_BENCH: [&str; 5] = ["timeout", "memory", "jobs", "seed", "verbose"];
 
-/// Everything that can be typed. `bench` does not offer what it does not take.
+/// The whole command line. The help of `bench` does not offer options that it does not accept.
 pub fn command() -> Command {
     let mut command = Palisade::command();
     let hidden: Vec<Arg> = command
@@ -20,7 +22,8 @@ pub fn command() -> Command {
     command
 }
 
-/// An option of every command comes into each of them as it is, unless it is there already.
+/// Hides these options in a command and its subcommands. Clap adds a global option to each command unless the
+/// command already has it.
 fn hide(command: &mut Command, hidden: &[Arg]) {
     *command = std::mem::take(command).args(hidden);
     command.get_subcommands_mut().for_each(|command| hide(command, hidden));

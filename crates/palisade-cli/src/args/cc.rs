@@ -26,7 +26,8 @@ pub struct CcArgs {
 }
 
 impl CcArgs {
-    /// Takes the words behind `palisade cc` as they are: compilers have options that are called like ours. `None` if help is asked for.
+    /// Takes the words after `palisade cc` unchanged, because compilers have options with the same names as
+    /// ours. `None` if help is requested.
     pub fn raw(words: &[String]) -> Option<CcArgs> {
         match words {
             [help] if help == "--help" || help == "-h" => None,

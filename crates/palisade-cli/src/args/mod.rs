@@ -1,4 +1,5 @@
-//! What can be typed: options of every command here, the arguments of each command in a file of its own.
+//! The command line. The options of every command are here. The arguments of each command are in a file of
+//! its own.
 
 mod bench;
 mod cargo;
@@ -37,7 +38,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Help is not wider than this.
+/// The maximum width of the help.
 const WIDTH: usize = 100;
 
 const EXAMPLES: &str = "\
@@ -106,9 +107,10 @@ pub struct Common {
     pub verbose: bool,
 }
 
-/// Reads the command line; if nothing is to be run, the answer is what to print instead: help, the version, or a complaint. The arguments of compilers are taken as they are.
+/// Reads the command line. If there is no command to run, returns what to print instead: help, the version,
+/// or an error message. The arguments of compilers are passed on unchanged.
 pub fn parse() -> Result<Palisade, clap::Error> {
-    // File names may be no text; those of compilers have to be.
+    // File names need not be valid text. Those for compilers have to be.
     let words: Result<Vec<String>, _> = std::env::args_os().map(OsString::into_string).collect();
     if let Ok([program, name, rest @ ..]) = words.as_deref()
         && let Some(args) = CcArgs::raw(rest).filter(|_| matches!(name.as_str(), "cc" | "c++"))
@@ -173,7 +175,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// As it is typed.
+    /// The command, as typed.
     pub fn name(&self) -> &'static str {
         match self {
             Command::Check(_) => "check",
@@ -243,9 +245,9 @@ fn languages() -> impl TypedValueParser<Value = Language> {
         .map(|name| Language::from_name(&name).expect("a possible value"))
 }
 
-/// More instances of a process than this are a slip of the finger.
+/// A larger number of instances of a process is probably a typing error.
 const MAX_INSTANCES: u32 = 4096;
-/// More threads than this no host has cores for.
+/// No host has cores for more threads than this.
 const MAX_JOBS: u32 = 1024;
 
 fn threads(text: &str) -> Result<Threads, String> {
@@ -265,7 +267,7 @@ fn buffer(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&length| length > 0).ok_or_else(|| "expected a number from 1".to_owned())
 }
 
-/// More rounds than this are a slip of the finger.
+/// A larger number of rounds is probably a typing error.
 const MAX_ROUNDS: u32 = 255;
 
 fn bound(text: &str) -> Result<Bound, String> {

@@ -1,4 +1,5 @@
-//! What other programs read besides standard output: JUnit's XML for continuous integration, SARIF for code scanning.
+//! Output for other programs, besides standard output: JUnit's XML for continuous integration, SARIF for code
+//! scanning.
 
 use super::one::{Answered, Checked, failure, panicked};
 use crate::args::CheckArgs;
@@ -8,7 +9,7 @@ use palisade::report::{self, Problem, Scanned, TestCase, TestResult};
 use palisade::{Diagnostic, Model, Source, Verdict};
 use std::path::Path;
 
-/// How one file went, as other programs want to know it.
+/// The result for one file, for other programs.
 pub(super) struct Remark {
     verdict: &'static str,
     message: String,
@@ -18,7 +19,7 @@ pub(super) struct Remark {
     run: Vec<(Option<(u32, u32)>, String)>,
 }
 
-/// What the files are about: a file, what it is called in tables, how long it took, how it went.
+/// An entry of these outputs: a file, how long it took, its result, and the expectation for it.
 pub(super) struct Entry<'a> {
     pub(super) file: &'a str,
     pub(super) seconds: f64,
@@ -26,19 +27,20 @@ pub(super) struct Entry<'a> {
     pub(super) expected: Expected<'a>,
 }
 
-/// What is expected of a file.
+/// The expectation for a file.
 #[derive(Clone, Copy)]
 pub(super) enum Expected<'a> {
-    /// That it is safe: there are no expectations.
+    /// That it is safe, because there are no expectations.
     Safe,
     /// This verdict.
     Verdict(&'a str),
-    /// Nothing: the table of expectations does not say.
+    /// Nothing: the table of expectations has no entry for it.
     Nothing,
 }
 
 impl Remark {
-    /// How a file went; `None` if nobody wants to know, or it is no program and was not meant to be one.
+    /// The result for a file. `None` if no such output is requested, or if the file is not a program and was
+    /// not meant to be one.
     pub(super) fn wanted(checked: &Checked, args: &CheckArgs) -> Option<Remark> {
         if args.junit.is_none() && args.sarif.is_none() {
             return None;
@@ -61,7 +63,7 @@ impl Remark {
         }
     }
 
-    /// A file that was expected and is not there.
+    /// A file that was expected but does not exist.
     pub(super) fn missing() -> Remark {
         let message = "there is no such file".to_owned();
         Remark { verdict: "missing", message, story: String::new(), place: None, run: Vec::new() }
@@ -103,7 +105,7 @@ impl Remark {
         }
     }
 
-    /// As a test: there are failures where the exit code is 1, and errors where it is 2.
+    /// The result as a test. Failures correspond to exit code 1, and errors to exit code 2.
     fn result(&self, expected: Expected<'_>) -> TestResult {
         match (self.verdict, expected) {
             ("error", _) => TestResult::Error(self.message.clone()),
@@ -137,7 +139,7 @@ impl Remark {
     }
 }
 
-/// Writes the files that are wanted. False if one cannot be written.
+/// Writes the requested files. Returns false if one cannot be written.
 pub(super) fn write(args: &CheckArgs, entries: &[Entry<'_>], seconds: f64, output: &Output) -> bool {
     let keep = |path: &Path, text: String| match files::write(path, &text) {
         Ok(()) => true,

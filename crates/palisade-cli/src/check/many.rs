@@ -1,7 +1,7 @@
 //! Many files at a time: one line each in the order of their names, then a summary.
 //!
-//! Files are handed to workers one by one; what they find is put back in order before it is printed, so that the output does not
-//! depend on timing.
+//! Files are handed to workers one by one. The results are put back in order before they are printed, so that
+//! the output does not depend on timing.
 
 use super::Asked;
 use super::machine::{self, Expected, Remark};
@@ -25,16 +25,16 @@ use std::time::Instant;
 /// Workers recurse over programs as deeply as the main thread does.
 const STACK: usize = 16 << 20;
 
-/// How one file went, ready to be printed.
+/// The result for one file, ready to be printed.
 struct Line {
     out: String,
     err: String,
     exit: Exit,
-    /// Its part of a web page, if there is to be one.
+    /// Its part of the web page, if one was requested.
     page: Option<Entry>,
-    /// For files that other programs read, if there are to be any.
+    /// Its part of the output for other programs, if any was requested.
     remark: Option<Remark>,
-    /// `None` for a file that is no program and was not meant to be one.
+    /// `None` for a file that is not a program and was not meant to be one.
     verdict: Option<&'static str>,
     seconds: f64,
     /// Whether the program states no property, and that matters.
@@ -72,7 +72,7 @@ pub(super) fn run(
                     if index >= found.len() || asked.limits.stop.load(Ordering::Relaxed) {
                         break;
                     }
-                    // The receiver goes away only when nobody reads the output any more.
+                    // The receiver goes away only when the output is no longer read.
                     if sender.send((index, look(index, &found[index], asked, workers, output))).is_err() {
                         break;
                     }
@@ -96,7 +96,7 @@ pub(super) fn run(
                 asked.limits.stop.store(true, Ordering::Relaxed);
             }
         }
-        // Stopped in the middle: what is known of later files is told as well.
+        // Stopped early: the known results of later files are reported as well.
         for (index, line) in early {
             tally.done = index;
             tally.add(line);
@@ -117,7 +117,7 @@ fn look(index: usize, found: &Found, asked: &Asked<'_>, workers: usize, output: 
     };
     let tell = if output.detail == Detail::Verbose { Tell::Everything } else { Tell::Headline };
     let limits = asked.limits.per_file(workers);
-    // A bug that one file brings to light must not cost the answers for all others.
+    // A bug triggered by one file must not cost the answers for all others.
     let checked = catch_unwind(AssertUnwindSafe(|| check(found, asked, &limits, output)));
     let checked = checked.unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string()));
     let remark = Remark::wanted(&checked, asked.args);
@@ -169,7 +169,7 @@ fn look(index: usize, found: &Found, asked: &Asked<'_>, workers: usize, output: 
     }
 }
 
-/// What is known so far.
+/// The results so far.
 struct Tally<'a> {
     output: &'a Output,
     found: &'a [Found],
@@ -179,14 +179,14 @@ struct Tally<'a> {
     added: usize,
     /// Index and result.
     results: Vec<(usize, FileResult)>,
-    /// Index and what other programs want to know.
+    /// Index and result for other programs.
     remarks: Vec<(usize, Remark)>,
     page: Page<'a>,
     exit: Exit,
 }
 
 impl Tally<'_> {
-    /// Prints the line of the next file and counts it.
+    /// Prints the line of the next file, and counts it.
     fn add(&mut self, line: Line) {
         self.output.complain(&line.err);
         self.output.print(&line.out);
@@ -203,7 +203,7 @@ impl Tally<'_> {
         self.added += 1;
     }
 
-    /// Compares, prints the summary, writes the table, and says how it all ended.
+    /// Compares, prints the summary, writes the table, and returns the exit of the command.
     fn finish(mut self, asked: &Asked<'_>, expectations: Option<&Expectations>, start: Instant) -> Exit {
         let stopped = asked.limits.stop.load(Ordering::Relaxed);
         let left = self.found.len() - self.added;
@@ -228,7 +228,7 @@ impl Tally<'_> {
             return Exit::Error;
         }
         if let (Some(compared), true) = (&compared, left == 0 && self.exit != Exit::Error) {
-            // An expected `unsafe` is no failure, an unexpected `safe` is one.
+            // An expected `unsafe` is not a failure. An unexpected `safe` is one.
             self.exit = if compared.disagreements.is_empty() { Exit::Fine } else { Exit::Violated };
         }
         if self.output.format == Format::Text && self.output.detail != Detail::Quiet {
@@ -236,7 +236,7 @@ impl Tally<'_> {
             let summary = report::summary(&results, compared.as_ref(), left, start.elapsed().as_secs_f64());
             self.output.print(&format!("\n{summary}"));
         } else if let Some(compared) = &compared {
-            // Programs that read the output look at the exit code; people who wonder why look here.
+            // Programs that read the output look at the exit code. People who wonder about it look here.
             for d in &compared.disagreements {
                 self.output.complain(&format!(
                     "{}: expected {}, got {}\n",
@@ -250,7 +250,7 @@ impl Tally<'_> {
         self.exit
     }
 
-    /// Writes what other programs read. False if it cannot be written.
+    /// Writes the output for other programs. Returns false if it cannot be written.
     fn write_for_machines(
         &self,
         asked: &Asked<'_>,
@@ -274,7 +274,7 @@ impl Tally<'_> {
             }
         });
         let mut entries: Vec<machine::Entry<'_>> = entries.collect();
-        // A file that is not there is not as expected.
+        // A file that does not exist is not as expected.
         let missing = Remark::missing();
         let disagreements = compared.map_or(&[][..], |compared| &compared.disagreements);
         entries.extend(disagreements.iter().filter(|d| d.verdict == MISSING).map(|d| machine::Entry {
@@ -286,13 +286,13 @@ impl Tally<'_> {
         machine::write(asked.args, &entries, start.elapsed().as_secs_f64(), self.output)
     }
 
-    /// What a file is called in tables of expectations.
+    /// The name of a file in tables of expectations.
     fn key(&self, index: usize) -> &str {
         self.found[index].key.trim_start_matches("./")
     }
 
-    /// Which expectations were not met. Files that were expected but are not there do not meet them either, unless the
-    /// check was stopped.
+    /// Which expectations were not met. A file that was expected but does not exist does not meet its
+    /// expectation either, unless the check was stopped.
     fn compare(&self, expectations: &Expectations, stopped: bool) -> Compared {
         let verdicts: BTreeMap<&str, &'static str> =
             self.results.iter().map(|(index, result)| (self.key(*index), result.verdict)).collect();
@@ -318,5 +318,5 @@ impl Tally<'_> {
     }
 }
 
-/// The verdict of a file that is not there.
+/// The verdict of a file that does not exist.
 const MISSING: &str = "missing";

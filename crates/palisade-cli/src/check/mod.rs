@@ -1,4 +1,4 @@
-//! `palisade check`: one file with everything there is to say about it, or many files with a line each.
+//! `palisade check`: one file with full details, or many files with a line each.
 
 mod machine;
 mod many;
@@ -57,7 +57,7 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
     }
 }
 
-/// What the user asked for.
+/// The user's request.
 struct Asked<'a> {
     args: &'a CheckArgs,
     options: CheckOptions,
@@ -85,7 +85,7 @@ fn options(args: &CheckArgs) -> CheckOptions {
     }
 }
 
-/// The table of expected verdicts; complains if there is something wrong with it.
+/// The table of expected verdicts. Reports what is wrong with it.
 fn expectations(path: &Path, args: &CheckArgs, output: &Output) -> Option<Expectations> {
     let name = path.display().to_string();
     let text = match files::text(path) {

@@ -1,4 +1,4 @@
-//! One file: verdict, run, and how the answer came about.
+//! One file: the verdict, the run, and how the answer was found.
 
 use super::Asked;
 use super::machine::{self, Expected, Remark};
@@ -18,27 +18,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
 
-/// What was found out about a file.
+/// The result for a file.
 pub(super) enum Checked {
     /// An answer.
     Answered(Box<Answered>),
     /// The file was refused.
     Refused(Refused),
-    /// The file is no program and was not meant to be one.
+    /// The file is not a program and was not meant to be one.
     Skipped,
-    /// Time or memory ran out before there was anything to say about the file.
+    /// Time or memory ran out before anything could be said about the file.
     RanOut(LastWords, Exhausted),
-    /// Something is wrong with Palisade itself.
+    /// Palisade itself has a bug.
     Failed(String, AskError),
-    /// So wrong that it panicked.
+    /// Palisade panicked.
     Panicked(String),
 }
 
-/// An answer with what it is about.
+/// An answer, with the program that it is about.
 pub(super) struct Answered {
     pub(super) input: Input,
     pub(super) answer: Answer,
-    /// Whether there is more to be wrong than faults, as far as that matters for the answer.
+    /// Whether the program states a property, so that more than faults can go wrong, as far as that matters
+    /// for the answer.
     pub(super) has_property: bool,
     witness: Option<WitnessFile>,
     limits: Option<String>,
@@ -61,11 +62,11 @@ fn check_within(found: &Found, asked: &Asked<'_>, limits: &Limits) -> Checked {
         Ok(answer) => answer,
         Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
     };
-    // A run that breaks the program needs no such remark.
+    // If a run breaks the program, a remark about missing properties is not needed.
     let graced = limits.clone().with_grace();
     let no_property = match answer.outcome.verdict {
         Verdict::Violated(_) => None,
-        // What is known about the program is worth more than a remark.
+        // If there is no time for the remark, it is left out: the answer is worth more.
         _ => graced.within(|| palisade::no_property(&input)).unwrap_or(None),
     };
     let has_property = no_property.is_none();
@@ -75,7 +76,7 @@ fn check_within(found: &Found, asked: &Asked<'_>, limits: &Limits) -> Checked {
     Checked::Answered(Box::new(Answered { input, answer, has_property, witness, limits }))
 }
 
-/// How much is told about a file on standard output.
+/// How much is printed about a file on standard output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tell {
     /// The first line.
@@ -89,14 +90,14 @@ impl Answered {
         self.answer.finding(&self.input, self.limits.as_deref(), self.witness.as_ref())
     }
 
-    /// The answer as a part of a web page.
+    /// The answer as an entry of a web page.
     pub(super) fn html(&self, notes: &[Note], number: usize) -> Entry {
         html::answer(crate::html::subject(&self.input), &self.finding(), notes, number)
     }
 
-    /// What goes to standard output.
+    /// The text for standard output.
     ///
-    /// If the limits are reached while a run is put into words, the run is left out.
+    /// If the limits are reached while a run is being put into words, the run is left out.
     pub(super) fn told(&self, tell: Tell, limits: &Limits, output: &Output) -> String {
         let told = limits.clone().with_grace().within(|| self.told_of(self.finding(), tell, output));
         told.unwrap_or_else(|what| {
@@ -118,12 +119,12 @@ impl Answered {
         }
     }
 
-    /// The run that breaks the program, as it is kept in files.
+    /// The run that breaks the program, in the form that is stored in files.
     pub(super) fn witness(&self) -> Option<&WitnessFile> {
         self.witness.as_ref()
     }
 
-    /// What is bad, in a line.
+    /// What is bad, in one line.
     pub(super) fn violation(&self) -> Option<String> {
         self.answer.evidence(&self.input.source).as_ref().map(report::explain)
     }
@@ -203,7 +204,7 @@ pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
     }
 }
 
-/// Writes what is to be kept, if a file was named for it and there is something. False if it cannot be written.
+/// Writes the text, if a file was named for it and there is a text. Returns false if it cannot be written.
 fn keep(path: Option<&Path>, text: Option<String>, why_not: &str, output: &Output) -> bool {
     match (path, text) {
         (Some(path), Some(text)) => {
@@ -219,12 +220,12 @@ fn keep(path: Option<&Path>, text: Option<String>, why_not: &str, output: &Outpu
     }
 }
 
-/// A failure of Palisade itself as a diagnostic.
+/// A bug in Palisade as a diagnostic.
 pub(super) fn failure(error: &AskError) -> Diagnostic {
     Diagnostic::error(error.id(), error.to_string())
 }
 
-/// A panic as a diagnostic; what it said stands above it.
+/// A panic as a diagnostic. The panic's message was printed before it.
 pub(super) fn panicked() -> Diagnostic {
     Diagnostic::error("internal-error", "Palisade failed, and there is no verdict")
         .help("this is a bug in Palisade: please report it with the program and the lines above")

@@ -1,4 +1,5 @@
-//! A cycle of happens-before as a picture: a column per thread, events in program order, arrows with their reasons.
+//! A happens-before cycle as a picture: a column per thread, events in program order, arrows with their
+//! reasons.
 
 use super::text::escape;
 use super::timeline::colour;
@@ -17,10 +18,10 @@ const ROW: f64 = 96.0;
 const GAP: f64 = 280.0;
 const TOP: f64 = 60.0;
 const LEFT: f64 = 70.0;
-/// Characters that fit into a box.
+/// The number of characters that fit into a box.
 const BOX_TEXT: usize = 29;
 
-/// The picture and below it the arrows as a list.
+/// The picture, with the arrows as a list below it.
 pub(super) fn picture(evidence: &Evidence<'_>, happens_before: &HappensBefore, cycle: &Cycle) -> String {
     let drawing = Drawing::new(evidence, happens_before, cycle);
     let mut html = String::from(
@@ -98,7 +99,7 @@ impl<'a> Drawing<'a> {
         for &event in self.places.keys() {
             self.node(&mut svg, event);
         }
-        // Words lie above boxes and lines.
+        // Words are drawn above boxes and lines.
         for arrow in &self.cycle.arrows {
             self.label(&mut svg, arrow);
         }
@@ -171,7 +172,7 @@ impl<'a> Drawing<'a> {
             };
             (mix(|p| p.0), mix(|p| p.1))
         };
-        // Beside the box where the arrow starts, so that the words of arrows that cross keep apart.
+        // Next to the box where the arrow starts, so that the words of crossing arrows stay apart.
         let far_enough = |t: &f64| (at(*t).0 - a.0).abs() >= width / 2.0 + 8.0;
         let (x, y) = match a.0 == d.0 {
             true => at(0.5),

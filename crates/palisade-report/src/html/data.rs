@@ -1,6 +1,7 @@
-//! What the page's script needs to step through a run: names, the first state, and per step what it changes.
+//! What the page's script needs to step through a run: names, the first state, and the changes in each step.
 //!
-//! States are told by their differences, so that the page of a long run stays small; the script puts them together again.
+//! States are stored as differences, so that the page of a long run stays small. The script reconstructs
+//! them.
 
 use crate::story::Story;
 use palisade_base::Id;
@@ -32,7 +33,7 @@ pub(super) fn data(evidence: &Evidence<'_>, story: &Story<'_>, why: &str) -> Val
     })
 }
 
-/// For each state and thread the steps of the stores in its buffer (none for barriers).
+/// For each state and thread, the steps of the stores in its buffer (`None` for barriers).
 fn stores(evidence: &Evidence<'_>, story: &Story<'_>) -> Vec<Vec<Vec<Option<usize>>>> {
     let mut now: Vec<Vec<Option<usize>>> = vec![Vec::new(); evidence.last_state().threads.len()];
     let mut all = vec![now.clone()];
@@ -102,7 +103,7 @@ impl Data<'_> {
         record
     }
 
-    /// A thread in a state: where it stands, its registers that have names, its buffer. Nothing if it does not exist yet.
+    /// A thread in a state: its location, its named registers, its buffer. Null if it does not exist yet.
     fn thread(&self, state: usize, id: ThreadId) -> Value {
         let at: &State = &self.evidence.replay.states[state];
         let Some(thread) = at.threads.get(id) else { return Value::Null };
@@ -142,7 +143,7 @@ impl Data<'_> {
     }
 }
 
-/// What kind of step it is, for its looks, and the cell it touches.
+/// The kind of a step, which decides how it looks, and the cell it touches.
 pub(super) fn kind(effect: &Effect) -> (&'static str, Option<CellId>) {
     match *effect {
         Effect::Local => ("local", None),

@@ -1,4 +1,5 @@
-//! Sets of fences: the program with each set in it, and for every fence the run that its removal allows.
+//! Sets of fences: the program with each set inserted, and for every fence the run that becomes possible
+//! without it.
 
 use super::listing::{Marks, listing};
 use super::text::escape;
@@ -9,7 +10,7 @@ use palisade_base::Source;
 use palisade_fences::Side;
 use std::fmt::Write;
 
-/// The sets, or the run that no fences forbid. `name` is the page's own for the file.
+/// The sets, or the run that no fences prevent. `name` is the name of the file on the page.
 pub(super) fn sets(subject: Subject<'_>, finding: &FencesFinding<'_>, name: &str) -> String {
     let mut html = String::new();
     let several = finding.sets.len() > 1;
@@ -29,7 +30,7 @@ pub(super) fn sets(subject: Subject<'_>, finding: &FencesFinding<'_>, name: &str
         for (number, fence) in set.iter().enumerate() {
             let without = fence.weaker.map_or_else(|| "without it".to_owned(), instead);
             let why = told(&fence.without);
-            // The first reason is open: that is what people want to see.
+            // The first reason is open, because that is what people want to see.
             let open = if index == 0 && number == 0 { " open" } else { "" };
             write!(
                 html,
@@ -58,7 +59,8 @@ pub(super) fn sets(subject: Subject<'_>, finding: &FencesFinding<'_>, name: &str
     html
 }
 
-/// The fences of a set at their places in the text. A semicolon behind a statement belongs to it, whatever its span says.
+/// The fences of a set at their places in the text. A semicolon after a statement belongs to it, whatever its
+/// span says.
 fn with_fences(source: &Source, set: &[ToldFence<'_>]) -> Marks {
     let mut marks = Marks::default();
     for fence in set.iter().filter(|fence| !fence.place.span.is_none()) {

@@ -1,18 +1,19 @@
-//! The program, line by line: what the run passes is marked, and fences are put where they belong.
+//! The program, line by line. Lines that the run passes are marked, and fences are inserted where they
+//! belong.
 
 use super::text::escape;
 use palisade_base::{Source, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// What is shown beside the text of a program.
+/// What is shown together with the text of a program.
 #[derive(Default)]
 pub(super) struct Marks {
     /// Lines that the run passes.
     pub(super) passed: BTreeSet<u32>,
     /// Lines of the property that is broken.
     pub(super) broken: BTreeSet<u32>,
-    /// Text to be put in, by the byte in front of which it goes.
+    /// Text to insert, by the offset of the byte that it goes in front of.
     pub(super) inserted: BTreeMap<usize, String>,
 }
 
@@ -37,7 +38,7 @@ pub(super) fn listing(source: &Source, language: &str, marks: &Marks) -> String 
     );
     let mut start = 0;
     let text = source.text();
-    // A line end at the very end of the text begins no line.
+    // A line break at the very end of the text does not begin a new line.
     let lines = text.strip_suffix('\n').unwrap_or(text).split('\n');
     for (index, line) in lines.enumerate() {
         let number = index as u32 + 1;

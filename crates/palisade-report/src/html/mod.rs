@@ -1,7 +1,8 @@
-//! Answers as a web page: one file that needs nothing else, or a piece of a page that somebody else has.
+//! Answers as a web page: one self-contained file, or a fragment for another page.
 //!
-//! Everything that matters is in the HTML itself (the program, all steps as a table and as a picture, the cycle, the fences, the counters), so that a browser
-//! without scripts shows it; the script adds stepping through a run. Text from programs is escaped wherever it goes.
+//! Everything that matters is in the HTML itself: the program, all steps as a table and as a picture, the
+//! cycle, the fences, the counters. So a browser without scripts shows all of it. The script adds stepping
+//! through a run. Text from programs is escaped wherever it is used.
 
 mod cycle;
 mod data;
@@ -21,12 +22,12 @@ use palisade_trace::Evidence;
 use std::fmt::Write;
 use text::escape;
 
-/// How a page looks.
+/// The style sheet of a page.
 pub const STYLE: &str = include_str!("assets/style.css");
-/// The script that steps through runs: `palisade.show(element)` takes up all runs below an element.
+/// The script that steps through runs: `palisade.show(element)` activates all runs inside an element.
 pub const SCRIPT: &str = concat!(include_str!("assets/highlight.js"), include_str!("assets/viewer.js"));
 
-/// What an answer is about.
+/// The program that an answer is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// The program's text.
@@ -38,19 +39,19 @@ pub struct Subject<'a> {
 /// The answer for one file, as HTML.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The file, as the user called it.
+    /// The file, as the user named it.
     pub file: String,
     /// The verdict, in a word.
     pub word: String,
-    /// Why, in a sentence; may be empty.
+    /// The reason, in a sentence. May be empty.
     pub why: String,
     /// Model, engine and time, for lists.
     pub account: String,
-    /// All of it, without a heading.
+    /// Everything, without a heading.
     body: String,
 }
 
-/// The answer to a question. `number` is the entry's own on its page.
+/// The answer to a question. `number` is the number of the entry on its page.
 pub fn answer<Q: Explain>(
     subject: Subject<'_>,
     finding: &Finding<'_, Q>,
@@ -94,7 +95,7 @@ pub fn replay(subject: Subject<'_>, file: &str, evidence: &Evidence<'_>) -> Entr
     Entry { file: file.to_owned(), word: "valid".to_owned(), why, account, body }
 }
 
-/// A run that is only looked at, whatever it shows.
+/// A run that is only displayed, whatever it shows.
 pub fn steps(subject: Subject<'_>, evidence: &Evidence<'_>) -> Entry {
     let bad = evidence.replay.violation.is_some();
     let why = if bad { explain(evidence) } else { String::new() };
@@ -104,7 +105,7 @@ pub fn steps(subject: Subject<'_>, evidence: &Evidence<'_>) -> Entry {
     Entry { file: subject.source.name().to_owned(), word, why, account, body }
 }
 
-/// A question that was given up without an answer, and why.
+/// A question that was abandoned without an answer, and the reason.
 pub fn unknown(subject: Subject<'_>, why: &str) -> Entry {
     Entry {
         file: subject.source.name().to_owned(),
@@ -115,7 +116,7 @@ pub fn unknown(subject: Subject<'_>, why: &str) -> Entry {
     }
 }
 
-/// A file that was refused, with all that is wrong with it.
+/// A file that was refused, with everything that is wrong with it.
 pub fn refused(subject: Subject<'_>, diagnostics: &[Diagnostic]) -> Entry {
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
     let why = if errors == 1 { "1 error".to_owned() } else { format!("{errors} errors") };
@@ -165,7 +166,7 @@ pub fn diagnostics(source: &Source, diagnostics: &[Diagnostic]) -> String {
 }
 
 impl Entry {
-    /// The entry as a piece of a page.
+    /// The entry as a fragment of a page.
     pub fn fragment(&self) -> String {
         let why = match self.why.as_str() {
             "" => String::new(),
@@ -184,7 +185,8 @@ impl Entry {
     }
 }
 
-/// A whole page for one or more files. `title` says what was asked, e.g. `palisade check`; `maker` who made the page.
+/// A whole page for one or more files. `title` is the command, e.g. `palisade check`. `maker` is what made
+/// the page.
 pub fn page(title: &str, entries: &[Entry], maker: &str) -> String {
     let of = match entries {
         [only] => format!("{}: {}", only.word, visible(&only.file)),
@@ -221,7 +223,7 @@ pub fn page(title: &str, entries: &[Entry], maker: &str) -> String {
     html
 }
 
-/// A palisade.
+/// The logo: a palisade.
 pub const LOGO: &str = "<svg class=\"logo\" viewBox=\"0 0 24 24\" width=\"24\" height=\"24\" aria-hidden=\"true\"><path d=\"M3 21V7l2.5-4L8 7v14zM9.5 21V7L12 3l2.500 4v14zM16 21V7l2.500-4L21 7v14z\"/><path class=\"rail\" d=\"M1.500 10.500h21M1.500 16.500h21\"/></svg>";
 
 /// The list of a page with several files.
@@ -263,7 +265,7 @@ fn program(subject: Subject<'_>) -> String {
     listing(subject.source, subject.language, &Marks::default())
 }
 
-/// How an answer came about.
+/// How an answer was found.
 struct Took<'a> {
     model: Model,
     engine: &'a str,
@@ -279,7 +281,7 @@ impl Took<'_> {
         Entry { file, word, why: report.why().unwrap_or_default(), account, body }
     }
 
-    /// All counters, and what the engine noted on its way.
+    /// All counters, and the notes of the engine.
     fn html(&self, notes: &str) -> String {
         let mut html = String::from("<section class=\"stats\"><h3>How the answer came about</h3>\n<dl>\n");
         let mut item = |name: &str, value: &str| {

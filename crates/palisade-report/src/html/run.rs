@@ -1,4 +1,5 @@
-//! One run: the program beside the machine it runs on, a picture of all steps, and a table that needs no script.
+//! One run: the program next to the machine it runs on, a picture of all steps, and a table that needs no
+//! script.
 
 use super::listing::{Marks, lines_of, listing};
 use super::text::{escape, script_json};
@@ -12,7 +13,8 @@ use palisade_trace::Evidence;
 use palisade_trace::HappensBefore;
 use std::fmt::Write;
 
-/// Everything there is to show about a run. `why` says in a sentence what the run shows; `name` is the page's own for it, made of letters and digits.
+/// Everything there is to show about a run. `why` says in a sentence what the run shows. `name` is the name
+/// of the run on the page, made of letters and digits.
 pub(super) fn run(subject: Subject<'_>, evidence: &Evidence<'_>, why: &str, name: &str) -> String {
     let story = Story::new(evidence);
     let mut html = format!("<section class=\"run\" data-run=\"{name}\" aria-label=\"The run\">\n");
@@ -53,7 +55,7 @@ pub(super) fn run(subject: Subject<'_>, evidence: &Evidence<'_>, why: &str, name
     html
 }
 
-/// The parts that the page's script fills; hidden until it does.
+/// The parts that the page's script fills in. They are hidden until it does.
 const PLAYER: &str = include_str!("assets/player.html");
 
 const LEGEND: &str = "<figcaption>Time runs down. A bar is a store that waits in its buffer; <span class=\"over\">an orange arrow</span> leads from a step that took effect early to the store it overtook.</figcaption>\n";
@@ -68,7 +70,7 @@ fn marks(evidence: &Evidence<'_>, story: &Story<'_>) -> Marks {
     marks
 }
 
-/// The steps as a table. Local steps are there too, and shown if the box above it is ticked.
+/// The steps as a table. Local steps are included, and shown if the box above the table is ticked.
 fn table(evidence: &Evidence<'_>, story: &Story<'_>, name: &str) -> String {
     let steps = evidence.run.steps.len();
     let is_local = |step: usize| step + 1 < steps && story.is_local(step);

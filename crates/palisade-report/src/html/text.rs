@@ -1,9 +1,10 @@
-//! Text that goes into HTML: whatever a program says, it stays text.
+//! Text that goes into HTML. Whatever a program contains, it stays text.
 
 use std::fmt::Write;
 
-/// The text with everything escaped that means something to HTML, fit for elements and for attributes in quotes. Control
-/// characters, and those that change the direction of writing, would show something else than is there: they become `�`.
+/// Escapes everything that has a meaning in HTML. The result can be used in elements and in quoted
+/// attributes. Control characters, and characters that change the writing direction, would make the text look
+/// different from what it is. They become `�`.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -22,7 +23,7 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// JSON for a `<script type="application/json">`: nothing in it can end the element.
+/// JSON for a `<script type="application/json">`. Nothing in it can end the element.
 pub(super) fn script_json(value: &serde_json::Value) -> String {
     let json = value.to_string();
     let mut escaped = String::with_capacity(json.len());

@@ -1,8 +1,10 @@
-//! The run as a picture: a lane per thread, time runs down, memory is on the right.
+//! The run as a picture. There is a lane per thread, time runs down, and memory is on the right.
 //!
-//! A store is a box with a bar below it for as long as it waits in the buffer; where the bar ends, an arrow leads to memory. A load has an arrow from memory. A
-//! step that overtakes stores lies beside their bars, and an arrow leads from it to above the oldest of them: that is where it took effect in
-//! program order.
+//! - A store is a box. A bar below it lasts as long as the store waits in the buffer. Where the bar ends, an
+//!   arrow leads to memory.
+//! - A load has an arrow from memory.
+//! - A step that overtakes stores is drawn next to their bars. An arrow leads from it to above the oldest of
+//!   them, because that is where the step took effect in program order.
 
 use super::data::kind;
 use super::text::escape;
@@ -13,26 +15,26 @@ use palisade_memory::{Action, Effect};
 use palisade_trace::Evidence;
 use std::fmt::Write;
 
-/// Pictures of runs with more rows than this help nobody.
+/// Pictures of runs with more rows than this are of no use.
 const MAX_ROWS: usize = 300;
-/// Nor do those with more lanes than this.
+/// Neither are pictures with more lanes than this.
 const MAX_LANES: usize = 12;
 
 const ROW: usize = 34;
 const TOP: usize = 52;
 const LEFT: usize = 44;
-/// Room for arrows on the left of a lane's boxes, and for bars on their right.
+/// Space for arrows to the left of a lane's boxes, and for bars to the right of them.
 const ARROWS: usize = 34;
 const BOX_HEIGHT: usize = 24;
 const BAR: usize = 7;
-/// Room for the bars.
+/// Space for the bars.
 const BARS: usize = 52;
-/// Boxes and notes on memory are as wide as the longest text in one, up to so many characters, and from so many on.
+/// Boxes and notes on memory are as wide as the longest text in one of them, within this range of characters.
 const TEXT: std::ops::RangeInclusive<usize> = 12..=28;
 /// The width of a character, in tenths of a pixel.
 const CHARACTER: usize = 77;
 
-/// A thread's colour, by its number; there are so many of them.
+/// The number of thread colours. A thread's colour follows from its number.
 const COLOURS: usize = 6;
 
 /// The class that gives a thread its colour.
@@ -40,7 +42,7 @@ pub(super) fn colour(thread: usize) -> String {
     format!("t{}", thread % COLOURS)
 }
 
-/// The picture, or nothing if the run is too long or has too many threads for one.
+/// The picture, or `None` if the run is too long or has too many threads.
 pub(super) fn timeline(evidence: &Evidence<'_>, story: &Story<'_>) -> Option<String> {
     let steps = evidence.run.steps.len();
     let shown: Vec<usize> = (0..steps).filter(|&step| step + 1 == steps || !story.is_local(step)).collect();
@@ -66,7 +68,7 @@ pub(super) fn timeline(evidence: &Evidence<'_>, story: &Story<'_>) -> Option<Str
     Some(drawing.svg())
 }
 
-/// Where an arrow leads.
+/// The direction of an arrow.
 enum Towards {
     Memory,
     Thread,
@@ -76,7 +78,7 @@ struct Drawing<'a> {
     evidence: &'a Evidence<'a>,
     story: &'a Story<'a>,
     shown: &'a [usize],
-    /// The row of a step that is shown.
+    /// The row of each step that is shown.
     row_of: Vec<usize>,
     lanes: usize,
     box_width: usize,
@@ -96,7 +98,7 @@ impl Drawing<'_> {
         for &step in self.shown {
             self.row(&mut svg, step);
         }
-        // What lies on top is drawn last.
+        // What is on top is drawn last.
         for &step in self.shown {
             self.bar(&mut svg, step);
         }
@@ -114,7 +116,7 @@ impl Drawing<'_> {
         svg
     }
 
-    /// What those who do not see the picture are told.
+    /// A description for readers who cannot see the picture.
     fn description(&self) -> String {
         let notes = self.story.notes();
         let told = if notes.is_empty() { "No step overtakes a store.".to_owned() } else { notes.join(". ") };
@@ -190,20 +192,20 @@ impl Drawing<'_> {
         .expect("writing to a string");
     }
 
-    /// Where the bars of waiting stores stand: stores that wait at the same time stand beside each other.
+    /// The position of a waiting store's bar. Stores that wait at the same time have bars next to each other.
     fn bar_left(&self, store: usize) -> usize {
         let mine = self.evidence.run.steps[store].thread;
         let before = &self.evidence.replay.states[store].threads[mine];
         self.box_left(store) + self.box_width + 6 + before.buffer.len().min(4) * (BAR + 2)
     }
 
-    /// The update of a store.
+    /// The step in which a store reaches memory.
     fn update_of(&self, store: usize) -> Option<usize> {
         (store + 1..self.evidence.run.steps.len())
             .find(|&step| self.story.links.store_of[step] == Some(store))
     }
 
-    /// A bar from a store to where it reaches memory.
+    /// A bar from a store down to where it reaches memory.
     fn bar(&self, svg: &mut String, step: usize) {
         if !matches!(self.evidence.replay.effects[step], Effect::Buffered(..)) {
             return;
@@ -262,7 +264,7 @@ impl Drawing<'_> {
         .expect("writing to a string");
     }
 
-    /// What stands in the box of a step.
+    /// The text in the box of a step.
     fn told(&self, step: usize) -> String {
         let told = match self.evidence.run.steps[step].action {
             Action::Update { .. } => "reaches memory".to_owned(),
@@ -294,7 +296,7 @@ impl Drawing<'_> {
         .expect("writing to a string");
     }
 
-    /// From a step to above the oldest store that it overtook.
+    /// An arrow from a step to above the oldest store that it overtook.
     fn overtaking(&self, svg: &mut String, step: usize, nested: &mut [usize]) {
         let Some(&oldest) = self.story.links.overtakes[step].first() else { return };
         let lane = self.thread(step);

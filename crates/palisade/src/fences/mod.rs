@@ -1,4 +1,4 @@
-//! Asking for fences, and putting them into the text of the program.
+//! Finding fences, and writing them into the text of the program.
 
 mod oracle;
 mod room;
@@ -25,24 +25,24 @@ use palisade_trace::{Evidence, Replay, Run, take};
 use room::Room;
 use std::time::Instant;
 
-/// What is asked of a program.
+/// What to ask about a program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FencesOptions {
     /// What the fences are for.
     pub goal: Goal,
-    /// Between which statements they may stand.
+    /// Between which statements they may be placed.
     pub placement: Placement,
-    /// What is one fence.
+    /// What counts as one fence.
     pub per: Per,
-    /// Whether one set is wanted or all.
+    /// Whether one set is wanted, or all of them.
     pub which: Which,
-    /// Fences may stand only there, if anything is given.
+    /// If not empty, fences may be placed only here.
     pub only: Vec<Spot>,
-    /// Fences may not stand there.
+    /// Fences may not be placed here.
     pub never: Vec<Spot>,
-    /// What a fence costs there, instead of 1; the last one that fits counts.
+    /// What a fence costs here, instead of 1. The last entry that matches counts.
     pub weights: Vec<(Spot, u64)>,
-    /// What a fence costs in a loop, instead of 1, unless a weight fits.
+    /// What a fence in a loop costs, instead of 1, unless a weight matches.
     pub loop_weight: Option<u64>,
     /// Memory model, number of threads, engine.
     pub check: CheckOptions,
@@ -51,25 +51,26 @@ pub struct FencesOptions {
 /// The fences that were found.
 #[derive(Clone, Debug)]
 pub struct FencesAnswer {
-    /// What was asked.
+    /// The options of the question.
     pub options: FencesOptions,
-    /// Where fences may stand.
+    /// Where fences may be placed.
     pub places: Places,
     /// Sets of fences, and how the search ended.
     pub findings: Findings,
-    /// What SC says, if no fences help and they were asked for safety.
+    /// The answer under SC, if no fences help and the goal is safety.
     pub under_sc: Option<Answer>,
     /// Time taken.
     pub seconds: f64,
-    /// The most memory this process ever used, if the host tells.
+    /// The peak memory of this process, if the host reports it.
     pub peak_memory_bytes: Option<u64>,
-    /// For each set and each fence in it the run that its removal allows, taken on the trusted machine.
+    /// For each set, and for each fence in it, the run that becomes possible without the fence. Replayed on
+    /// the trusted machine.
     needed: Vec<Vec<Taken>>,
-    /// The run that no fences forbid.
+    /// The run that no fences prevent.
     hopeless: Option<Taken>,
 }
 
-/// A run with the running form of the program that has it.
+/// A run, with the running form of the program that has it.
 #[derive(Clone, Debug)]
 struct Taken {
     system: System,
@@ -83,7 +84,7 @@ pub enum FencesError {
     /// An engine failed.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// What `--only`, `--never` or a weight names is no place for a fence.
+    /// `--only`, `--never` or a weight names something that is not a place for a fence.
     #[error("no fence can be placed at `{0}`")]
     NoSuchPlace(Spot),
     /// The limits ran out before the search began, or before its result could be put into words.
@@ -109,7 +110,7 @@ pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result
             Machine { system: &system, model: options.check.model, interlocked: options.check.interlocked };
         let mut replay = take(machine, &witness.run).expect("the search took this run itself");
         if options.goal == Goal::Robustness {
-            // What may be wrong with the last state is not what the run is about.
+            // The run is not about a violation in its last state.
             replay.violation = None;
         }
         Taken { system, run: witness.run.clone(), replay }
@@ -145,7 +146,7 @@ pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result
     })
 }
 
-/// The places where fences may stand: those that the options allow and that the text has room for.
+/// The places where fences may be placed: those that the options allow and that the text has room for.
 fn places(input: &Input, options: &FencesOptions) -> Result<Places, FencesError> {
     let store_fences = options.check.model == Model::Pso;
     let room = Room::new(input, options.placement, store_fences);
@@ -176,7 +177,8 @@ fn places(input: &Input, options: &FencesOptions) -> Result<Places, FencesError>
 }
 
 impl FencesAnswer {
-    /// `safe` or `robust` with the fences found (or without any), `unsafe` or `not-robust` if no fences help, or `unknown`.
+    /// `safe` or `robust` with the fences found (or without any), `unsafe` or `not-robust` if no fences help,
+    /// or `unknown`.
     pub fn word(&self) -> &'static str {
         match (&self.findings.end, self.options.goal) {
             (End::Complete, Goal::Safety) => "safe",
@@ -187,7 +189,7 @@ impl FencesAnswer {
         }
     }
 
-    /// The answer, ready to be told.
+    /// The answer, ready to be reported.
     pub fn finding<'a>(&'a self, input: &'a Input, limits: Option<&'a str>) -> FencesFinding<'a> {
         let evidence = |taken: &'a Taken| self.evidence(taken, &input.source);
         let told = |set: &'a FenceSet, needed: &'a [Taken]| {

@@ -1,4 +1,4 @@
-//! The judges of programs with fences: the engines for safety, or those for robustness.
+//! The oracles for programs with fences: the engines for safety, or those for robustness.
 
 use crate::{AskError, CheckOptions, RobustOptions, check, robust};
 use palisade_engine::Limits;
@@ -79,7 +79,7 @@ mod tests {
     use palisade_memory::{Interlocked, Model};
     use palisade_syntax::{Language, parse};
 
-    /// Asks a broken engine beside one that is not.
+    /// Asks a broken engine together with one that works.
     struct AsksBroken<'a>(Engines<'a>, Broken);
 
     impl Oracle for AsksBroken<'_> {

@@ -1,6 +1,7 @@
 //! Which fences the text of a program has room for.
 //!
-//! A text is read anew whenever fences are put into it, so fences are tried many at a time: if there is room for all of a list, there is room for each.
+//! The text is read again whenever fences are written into it. So many fences are tried at a time: if there
+//! is room for all fences of a list, there is room for each of them.
 
 use crate::Input;
 use palisade_fences::{Placement, Places, Wanted};
@@ -14,7 +15,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Tries all fences that a placement may ask for.
+    /// Tries all fences that a placement may require.
     pub(super) fn new(input: &Input, placement: Placement, store_fences: bool) -> Room {
         let asked: RefCell<BTreeSet<FenceAt>> = RefCell::default();
         let ask = |fence: FenceAt| {

@@ -5,7 +5,7 @@ use palisade_fences::Place;
 use std::fmt;
 use std::str::FromStr;
 
-/// Some statements of a program. A fence is there if it is beside one of them.
+/// Some statements of a program. A fence is at this spot if it is next to one of them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Spot {
     process: Option<String>,
@@ -14,9 +14,10 @@ pub struct Spot {
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum What {
-    /// Those that begin in these lines.
+    /// The statements that begin in these lines.
     Lines(usize, usize),
-    /// The one with this label; without a process in front of it, also all of the process or procedure with this name.
+    /// The statement with this label. Without a process in front of the name, also all statements of the
+    /// process or procedure with this name.
     Name(String),
 }
 
@@ -60,7 +61,7 @@ impl fmt::Display for Spot {
 }
 
 impl Spot {
-    /// Whether a fence at this place is there.
+    /// Whether a fence at this place is at this spot.
     pub(super) fn contains(&self, place: &Place, source: &Source) -> bool {
         let is_process = |name: &str| {
             let named = |process: &str| process == name || process.split('(').next() == Some(name);

@@ -1,6 +1,7 @@
 //! The program with its fences, in its own language.
 //!
-//! *Guarantee.* The text that is given back was read again, and the program in it was judged like any other: it is right.
+//! *Guarantee.* The returned text was read again, and the program in it was checked like any other. It is
+//! correct.
 
 use super::FencesAnswer;
 use crate::AskError;
@@ -14,27 +15,28 @@ use palisade_syntax::Language;
 use palisade_syntax::edit::{FenceAt, insert_conditional_fences};
 use std::collections::BTreeMap;
 
-/// Why the fences are not in the text.
+/// Why the fences were not written into the text.
 #[derive(Clone, Debug)]
 pub enum WriteError {
     /// There is no such set.
     NoSet,
-    /// A fence is wanted in some instances of a process only, which the text cannot say.
+    /// A fence is needed only in some instances of a process, which the text cannot express.
     SomeInstances(String),
     /// The text has no room for them.
     NoRoom(Vec<Diagnostic>),
     /// The new text cannot be read.
     NotReadable(Refused),
-    /// The program of the new text is not right, though it was with fences in its place: a bug in Palisade.
+    /// The program in the new text is not correct, though the program with the same fences inserted was. This
+    /// is a bug in Palisade.
     NotRight,
-    /// Whether it is right was not found out again.
+    /// It could not be confirmed again that the program is correct.
     Unknown(Reason),
     /// An engine failed.
     Ask(AskError),
 }
 
 impl FencesAnswer {
-    /// The text of the program with the fences of a set.
+    /// The text of the program with the fences of one set.
     pub fn written(&self, input: &Input, set: usize, limits: &Limits) -> Result<String, WriteError> {
         let set = self.findings.sets.get(set).ok_or(WriteError::NoSet)?;
         let mut wanted: BTreeMap<FenceAt, Vec<PlaceId>> = BTreeMap::new();
@@ -44,7 +46,7 @@ impl FencesAnswer {
         }
         let mut fences = Vec::new();
         for (&at, there) in &wanted {
-            // The text has room for one fence at a place.
+            // The text has room for only one fence at a place.
             let is_same = |other: &&FenceAt| (other.span, other.side) == (at.span, at.side);
             if wanted.keys().filter(is_same).count() > 1 {
                 return Err(WriteError::SomeInstances(self.places.places()[there[0]].process.clone()));
@@ -64,7 +66,7 @@ impl FencesAnswer {
         }
     }
 
-    /// The condition under which a fence is meant, if these are not the places of all instances.
+    /// The condition under which a fence applies, if these places do not cover all instances.
     fn condition(&self, input: &Input, at: FenceAt, there: &[PlaceId]) -> Result<Option<String>, WriteError> {
         let places = self.places.places();
         let same = places.iter_enumerated().filter(|(_, place)| place.fence(at.kind) == at);
@@ -74,7 +76,7 @@ impl FencesAnswer {
         let instance = |id: &PlaceId| {
             let place = &places[*id];
             let (BodyId::Template(template), Some(args)) = (place.body, &place.args) else { return None };
-            // Templates that share a text cannot be told apart in it.
+            // Templates that share a text cannot be distinguished in it.
             if place.body != other.body {
                 return None;
             }

@@ -1,15 +1,28 @@
 //! Several engines, one answer.
 //!
-//! *How.* Most questions are small, so every engine made for such programs probes the question first, one after the other: then the engine that answers does not depend on timing. Larger
-//! questions go to all engines side by side ([`Race`]), and the first that knows the answer stops the others. An engine that had to give up its memory for others tries once more when
-//! it has the memory to itself. So whatever one engine decides alone is decided here.
+//! *How.*
 //!
-//! *What engines share* is in the [`Analysis`]: running forms, automata with their value invariants, bounds that go into the answer if no engine knows more, and robustness. As soon as
-//! one engine finds the program robust, a question that [allows it](Ask::USES_ROBUSTNESS) is asked under SC instead, where there is less to search and more engines apply. A run
-//! under SC is a run in which no store waits.
+//! 1. Most questions are small. So every engine that is made for programs like this one first probes the
+//!    question, one engine after the other. Which engine answers a small question then does not depend on
+//!    timing.
+//! 2. Larger questions go to all engines side by side ([`Race`]). The first engine that knows the answer
+//!    stops the others.
+//! 3. An engine that had to give up its memory for others tries once more when it has the memory to itself.
 //!
-//! *Proofs.* Where a proof is wanted, a positive answer without one does not count; where it is to be checked, it does not count until it was, because a proof may be found quickly
-//! and take long to check. Robustness does not help then: proofs are about the memory model.
+//! So whatever one engine decides alone is decided here.
+//!
+//! *What engines share* is in the [`Analysis`]:
+//!
+//! - running forms;
+//! - automata with their value invariants;
+//! - bounds, which become part of the answer if no engine knows more;
+//! - robustness. As soon as one engine finds the program robust, a question that [allows
+//!   it](Ask::USES_ROBUSTNESS) is asked under SC instead. There is less to search under SC, and more engines
+//!   apply. A run under SC is a run in which no store waits.
+//!
+//! *Proofs.* If a proof is wanted, a positive answer without one does not count. If the proof is to be
+//! checked, the answer does not count until the check is done, because a proof may be found quickly and take
+//! long to check. Robustness does not help in either case, because proofs are about the memory model.
 
 use crate::ask::{Said, ask, confirm, not_replayed};
 use crate::error::AskError;
@@ -25,23 +38,26 @@ use palisade_trace::undelayed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A limit on work, in states or configurations, and on time.
+/// A limit on work (in states or configurations) and on time.
 type ProbeLimit = (u64, Duration);
 
-/// How far an engine looks when it probes the question.
+/// The limit for an engine that probes the question.
 const PROBE: ProbeLimit = (1 << 10, Duration::from_millis(100));
-/// The same where only one engine is made for the program: it may use all jobs, which it may not side by side with others.
+/// The same if only one engine is made for the program. It may use all jobs, which it may not do side by side
+/// with others.
 const ONLY_PROBE: ProbeLimit = (1 << 20, Duration::from_secs(2));
-/// The same where a proof is wanted, for engines whose proofs are checked by visiting all states: that is quick, and there may be many more states than the engine looks at.
+/// The same if a proof is wanted, for engines whose proofs are checked by visiting all states. Visiting
+/// states is quick, and there may be many more of them than the engine looks at.
 const ALL_STATES_PROBE: ProbeLimit = (1 << 12, Duration::from_millis(100));
-/// Where a proof is wanted, how long only the engines that give proofs are asked side by side before all others join.
+/// If a proof is wanted, only the engines that give proofs run side by side for this long. Then all others
+/// join.
 const PROVERS_FIRST: Duration = Duration::from_millis(100);
-/// The share of computing time of engines made for the program, relative to a reluctant engine's 1.
+/// The share of computing time of an engine made for the program. A reluctant engine has 1.
 const EAGER_WEIGHT: u32 = 4;
 /// Engines recurse over programs as deeply as the main thread does.
 const STACK_BYTES: usize = 16 << 20;
 
-/// The answer, and what the other engines had found out by then.
+/// The answer, and what the other engines had found by then.
 #[derive(Debug)]
 pub(crate) struct Heard<Q: Ask> {
     pub(crate) said: Said<Q>,
@@ -51,7 +67,8 @@ pub(crate) struct Heard<Q: Ask> {
 /// The engines to ask, the most promising first.
 pub(crate) type Suited<'e, Q> = dyn Fn(&Analysis<'_>) -> Vec<&'e dyn Engine<Q>> + 'e;
 
-/// Asks the engines until one knows the answer or the limits are reached. If none knows, the first one says why. A bug in any of them is reported, whatever the others say.
+/// Asks the engines until one knows the answer or the limits are reached. If no engine knows, the first one
+/// says why. A bug in any engine is reported, whatever the others answer.
 pub(crate) fn ask_all<Q: Ask>(
     suited: &Suited<'_, Q>,
     analysis: &Analysis<'_>,
@@ -80,7 +97,7 @@ fn ask_suited<Q: Ask>(
     let proves = wanted > Wanted::Answer;
     let suited_and_eager = limits.within(|| {
         let engines = suited(analysis);
-        // A single engine is asked anyway.
+        // A single engine is asked in any case.
         let eager = match engines.as_slice() {
             [] | [_] => Vec::new(),
             engines => engines.iter().map(|engine| engine.suits(analysis) > Suitability::Reluctant).collect(),
@@ -128,7 +145,8 @@ fn unsuited() -> Reason {
 /// How asking ends.
 enum Course<Q: Ask> {
     Answered(Box<Heard<Q>>),
-    /// The program is robust: the question is asked under SC. With what was said before that was known.
+    /// The program is robust, so the question is asked under SC. Holds what the engines had answered before
+    /// that was known.
     Robust(Vec<Option<Said<Q>>>),
 }
 
@@ -137,7 +155,8 @@ impl<Q: Ask> Heard<Q> {
         Heard { said: Said::nothing(why), others: Vec::new() }
     }
 
-    /// What was said about the program under SC, as said about a memory model under which it is robust, besides what had been said before.
+    /// Turns answers about the program under SC into answers about a memory model under which it is robust.
+    /// Adds the answers from before.
     fn of_robust(
         self,
         analysis: &Analysis<'_>,
@@ -157,7 +176,8 @@ impl<Q: Ask> Heard<Q> {
     }
 }
 
-/// What was found out under SC, as said about a memory model under which the program is robust. Runs then do the same under SC, but not in the same rounds.
+/// Turns an outcome under SC into one about a memory model under which the program is robust. Runs then do
+/// the same under SC, but not in the same rounds.
 fn outcome_of_robust<Q: Ask>(outcome: &mut Outcome<Q>) {
     if let Verdict::Unknown(reason) = &mut outcome.verdict {
         let by_rounds = |bound: &Reason| {
@@ -170,7 +190,7 @@ fn outcome_of_robust<Q: Ask>(outcome: &mut Outcome<Q>) {
 }
 
 impl<Q: Ask> Said<Q> {
-    /// What was said about the program under SC, as said about a memory model under which it is robust.
+    /// Turns an answer about the program under SC into one about a memory model under which it is robust.
     fn of_robust(mut self, analysis: &Analysis<'_>, limits: &Limits) -> Result<Said<Q>, AskError> {
         outcome_of_robust(&mut self.outcome);
         if let Verdict::Violated(witness) = &mut self.outcome.verdict {
@@ -188,7 +208,7 @@ impl<Q: Ask> Said<Q> {
         Ok(self)
     }
 
-    /// If it ran out of something, it was of this.
+    /// If the engine ran out of something, records that it was this.
     fn ran_out_of(&mut self, what: Exhausted) {
         if let Verdict::Unknown(Reason::Exhausted(ran_out) | Reason::Partly(ran_out, _)) =
             &mut self.outcome.verdict
@@ -202,7 +222,7 @@ impl<Q: Ask> Said<Q> {
     }
 }
 
-/// Two engines or more on one question.
+/// Two or more engines on one question.
 struct Portfolio<'q, Q: Ask> {
     engines: &'q [&'q dyn Engine<Q>],
     /// Which of them probe the question.
@@ -225,7 +245,7 @@ impl<Q: Ask> Portfolio<'_, Q> {
             }
             if let Err(what) = self.limits.check(0) {
                 said[seat] = Some(answer);
-                // What ran out is not the probe.
+                // It was not the probe's limit that ran out.
                 said.iter_mut().flatten().for_each(|said| said.ran_out_of(what));
                 return Ok(self.unanswered(said));
             }
@@ -285,7 +305,8 @@ impl<Q: Ask> Portfolio<'_, Q> {
         limits.with_work(work).at_most(time)
     }
 
-    /// All of these at once. The answer of the first that knows it; what the others say is kept.
+    /// Runs all of these engines at once. Returns the answer of the first that knows it, and keeps what the
+    /// others say.
     fn side_by_side(
         &self,
         open: &[usize],
@@ -299,7 +320,7 @@ impl<Q: Ask> Portfolio<'_, Q> {
                 .map(|&seat| {
                     let first = &first;
                     let run = move || {
-                        // Also if the engine panics: nothing may wait for it.
+                        // This also happens if the engine panics: nothing may wait for it.
                         let _finish = Finish { race: self.race, seat, first };
                         let _entered = self.race.enter(seat);
                         let answer = self.ask(seat, &self.race.limits(seat, limits));
@@ -315,7 +336,7 @@ impl<Q: Ask> Portfolio<'_, Q> {
                 })
                 .collect();
             let ended = runners.into_iter().map(|runner| runner.join());
-            // All have to end before a panic goes on.
+            // All engines have to end before a panic continues.
             let ended: Vec<_> = ended.collect();
             ended
                 .into_iter()
@@ -325,7 +346,7 @@ impl<Q: Ask> Portfolio<'_, Q> {
         let first = first.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut winner = None;
         for (seat, answer) in results {
-            // A bug in one engine is reported, whatever the others say.
+            // A bug in one engine is reported, whatever the others answer.
             let answer = answer?;
             match Some(seat) == first {
                 true => winner = Some((seat, answer)),
@@ -354,7 +375,7 @@ impl<Q: Ask> Portfolio<'_, Q> {
         self.wanted > Wanted::Answer
     }
 
-    /// Whether this is an answer to what was asked.
+    /// Whether this answers the question.
     fn is_answer(&self, said: &Said<Q>) -> bool {
         match said.outcome.verdict {
             Verdict::Holds => !self.proves() || said.proof.is_some(),
@@ -363,15 +384,16 @@ impl<Q: Ask> Portfolio<'_, Q> {
         }
     }
 
-    /// The answer of one engine, with what the others said that were stopped.
+    /// The answer of one engine, with what the stopped engines had found.
     fn answered(&self, said: Vec<Option<Said<Q>>>, seat: usize, answer: Said<Q>) -> Course<Q> {
         let others = said.into_iter().enumerate().filter(|(other, _)| *other != seat);
         let others = others.filter_map(|(_, said)| Some(said?.outcome)).collect();
         Course::Answered(Box::new(Heard { said: answer, others }))
     }
 
-    /// No engine has an answer. A positive answer without proof is better than nothing; else the first engine that would have gone on says why, or else the first that has a
-    /// reason at all.
+    /// No engine has an answer. A positive answer without a proof is better than nothing. Otherwise, the
+    /// first engine that would have gone on says why. If there is none, the first engine that has any reason
+    /// does.
     fn unanswered(&self, said: Vec<Option<Said<Q>>>) -> Course<Q> {
         let mut said: Vec<Said<Q>> = said.into_iter().flatten().collect();
         let would_go_on = |said: &Said<Q>| match said.ran_out() {
@@ -384,7 +406,7 @@ impl<Q: Ask> Portfolio<'_, Q> {
             return Course::Answered(Box::new(Heard::nothing(unsuited())));
         };
         let mut answer = said.remove(best);
-        // What another engine has established is worth more than that time is up.
+        // A bound that another engine has established is worth more than "time is up".
         let bound = || said.iter().find_map(|other| self.analysis.facts().bound_of(other.outcome.engine));
         let growing = || {
             let mut reasons = said.iter().filter_map(|other| established(&other.outcome));
@@ -400,7 +422,7 @@ impl<Q: Ask> Portfolio<'_, Q> {
     }
 }
 
-/// What an engine has established without an answer.
+/// What an engine has established without answering the question.
 fn established<Q: Ask>(outcome: &Outcome<Q>) -> Option<&Reason> {
     match outcome.verdict.reason()? {
         Reason::Partly(_, reached) => Some(reached),
@@ -408,7 +430,7 @@ fn established<Q: Ask>(outcome: &Outcome<Q>) -> Option<&Reason> {
     }
 }
 
-/// Ends the race when the seat has an answer, or none can come any more.
+/// Ends the race when the seat has an answer, or when no answer can come any more.
 struct Finish<'r> {
     race: &'r Race,
     seat: usize,

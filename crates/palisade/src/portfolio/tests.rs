@@ -1,4 +1,4 @@
-//! Asking engines whose answers are fixed.
+//! Tests with engines whose answers are fixed.
 
 use super::*;
 use palisade_engine::{Options, Proof, Safety, Task, Threads};
@@ -6,7 +6,8 @@ use palisade_memory::Interlocked;
 use palisade_program::written::Program;
 use std::collections::BTreeSet;
 
-/// Says `safe` after so much work, or that it never knows; holds so many bytes.
+/// Holds `bytes` bytes, and answers `safe` after `work` units of work. Without `work` it answers `unknown` at
+/// once.
 struct Worker {
     name: &'static str,
     suits: Suitability,
@@ -127,7 +128,7 @@ fn where_a_proof_is_wanted_safe_is_no_answer_without() {
 
 #[test]
 fn an_engine_that_has_ended_is_at_work_no_more() {
-    /// Which engines are at work, by lane, and who ever was.
+    /// Which engines are at work, by lane, and which ever were.
     #[derive(Default)]
     struct Working {
         now: Mutex<Vec<(usize, String)>>,
@@ -170,7 +171,8 @@ fn the_others_are_stopped_and_say_so() {
 
 #[test]
 fn who_makes_room_tries_again_with_all_the_memory() {
-    // Together they hold too much; the first never knows, the second needs what the first holds.
+    // The limit is 100 bytes, and together the two engines exceed it. An engine that needs no more than that
+    // on its own still finishes.
     let check = |bytes: [u64; 2], verdict: &str| {
         let workers = [Worker::new("a", Some(PROBE.0 * 4), bytes[0]), Worker::new("b", MUCH, bytes[1])];
         let limits = Limits::unlimited(2).with_memory(100);
@@ -208,7 +210,7 @@ fn what_is_stopped_while_it_tastes_was_stopped() {
     assert_eq!(reason.what_ran_out(), Some(Exhausted::Time(Duration::from_millis(1))));
 }
 
-/// Never ends under TSO; knows what is reachable under SC.
+/// Never ends under TSO. Knows the answer under SC.
 struct OnlySc(Outcome);
 
 impl Engine for OnlySc {
@@ -279,22 +281,22 @@ fn a_program_that_is_robust_is_searched_under_sc() {
 /// How an engine is broken.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Broken {
-    /// It found a bad state, but no run to it.
+    /// It found a bad state, but no run that reaches it.
     NoRun,
-    /// The same, seen when the budget had run out.
+    /// The same, noticed after the budget ran out.
     NoRunInTime,
     Panics,
-    /// Its run is not one.
+    /// Its run is not a run of the program.
     FalseRun,
-    /// It says `safe`, and its proof proves nothing.
+    /// It answers `safe`, and its proof proves nothing.
     FalseProof,
-    /// It says `safe`, whatever the program.
+    /// It answers `safe`, whatever the program.
     FalseSafe,
-    /// It knows that the program can break, but has no run to show.
+    /// It knows that the program can break, but cannot show a run.
     Unshown,
 }
 
-/// An engine that shows how it is broken once it has been given this much work.
+/// An engine whose defect shows once it has been given this much work.
 pub(crate) struct BrokenEngine {
     pub(crate) how: Broken,
     pub(crate) after: u64,
@@ -333,7 +335,7 @@ impl Engine for BrokenEngine {
     }
 }
 
-/// Knows the answer only after the others had their say: it waits until it is stopped, and answers nevertheless.
+/// Answers only after the others have: it waits until it is stopped, and then answers anyway.
 struct Late(Outcome);
 
 impl Engine for Late {
@@ -359,7 +361,7 @@ impl Engine for Late {
     }
 }
 
-/// A program that every model breaks.
+/// A program that breaks under every model.
 const BREAKS: &str = "shared x: 0..1; process P { x = 1; assert(x == 0); }";
 
 fn read(text: &str) -> Program {
@@ -377,7 +379,8 @@ fn a_bug_in_an_engine_is_reported_whatever_the_others_say() {
     let program = read(BREAKS);
     let task = task_of(&program);
     let check = |how: Broken, wanted: Wanted, part: &str| {
-        // It shows at once, or when engines are asked side by side; beside one that never ends, one that never knows, and one that says `safe`.
+        // The defect shows at once, or when engines run side by side. The other engine never ends, never
+        // knows, or answers `safe`.
         for after in [PROBE.0, ALL_STATES_PROBE.0 + 1] {
             let broken = BrokenEngine { how, after };
             for other in [FOREVER, None, MUCH].map(|work| Worker::new("a", work, 0)) {
