@@ -163,7 +163,7 @@ fn lazy_reachability_tells_what_it_puts_off() {
     scratch("robust_lazy").run(&["check", "--engine", "lazy", "-v", "sb.pal"]).exits(1).prints(str![[r#"
 unsafe  sb.pal: at the end, P.r = 0 and Q.r = 0 (line 13: final P.r == 1 || Q.r == 1)
 ...
-TSO, engine lazy, [..] states, 3 sc queries, 1 extension, [..] s, [..] MiB
+TSO, engine lazy, [..] states, [..] chain steps, 3 sc queries, 1 extension, [..] s, [..] MiB
   no other engine was asked
 1. lazy: P puts off its stores of: x = 1; r = y (lines 4, 5)
 
