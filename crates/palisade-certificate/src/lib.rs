@@ -6,11 +6,11 @@
 //! proof as a file.
 //!
 //! # What is checked
-//! There are four kinds of proofs:
+//! The check depends on the proof:
 //! - Where there are finitely many states, a proof may say no more than that. All of them are then visited
 //!   here; see [`states`].
-//! - For recursion and for unboundedly many threads under SC, proofs are sets that are closed under steps;
-//!   see [`sc`].
+//! - For recursion, and for programs that start threads without bound, under SC, proofs are sets that are
+//!   closed under steps; see [`sc`].
 //! - For PSO, proofs are about a single buffer; see [`single`].
 //! - For TSO and SC, proofs are about the load-buffer semantics (Abdulla, Atig, Bouajjani, Ngo, "A
 //!   load-buffer semantics for total store ordering", LMCS 2018). The rest of this header is about these.

@@ -70,8 +70,8 @@
 //! ([`Sharing`]).
 //!
 //! # Undoing steps
-//! Advancing a pointer is never undone, since no element requires that a pointer is far enough. Let p be at
-//! q₂, and q₁ → q₂ an edge.
+//! Advancing a pointer is never undone, since no element requires a pointer to have advanced. Let p be at q₂,
+//! and q₁ → q₂ an edge.
 //! - *Read of v from x.* If p has an own letter on x, that is what it read. If nothing says that the queue
 //!   for x is empty, v may be its newest entry; the queue is then closed with it. If nothing says that the
 //!   queue for x holds an entry, p may have read from the buffer. If it read at its pointer, this gives a
@@ -80,9 +80,9 @@
 //!   after plain ones on x.
 //! - *(x,v) takes effect*, by a store of p (under TSO when it is executed). The end of the buffer holds v.
 //!   All p's letters on x are there, and maybe more. The letters that are there form a suffix of a word. It
-//!   is enough to consider suffixes that begin with a letter (x,v), since other letters may as well be one
-//!   position earlier. What they require of other cells held before. Then they are dropped, and x held any
-//!   value. Under PSO v was the oldest entry of p's queue.
+//!   is enough to consider suffixes that begin with a letter (x,v), since any other letter can equally be
+//!   placed one position earlier. What they require of other cells held before. Then they are dropped, and x
+//!   held any value. Under PSO v was the oldest entry of p's queue.
 //! - *Execution of a store* under PSO. The value v was the newest entry of the queue for x. If the element
 //!   did not require that entry, p may have been in any state before it.
 //! - *Store-store fence, fence, locked instruction.* Queues were empty. Letters of p were at the end of the
