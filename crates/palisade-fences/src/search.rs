@@ -142,7 +142,7 @@ pub fn find<O: Oracle>(
         let fewest = cheapest(&search.none, &search.demands, &|_| 1, &|_| true);
         (least, fewest)
     });
-    // In that case nothing is known, and nothing is claimed.
+    // If the time ran out, nothing is known about the bounds, and nothing is claimed.
     let (least, fewest) = bounds.unwrap_or_default();
     Ok(Findings {
         sets,
