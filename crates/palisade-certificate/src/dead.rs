@@ -4,10 +4,10 @@
 //! it dead. The engines do the same with the same analysis. So its result is not trusted here. It is checked,
 //! location by location, with a separate interpretation of the instructions.
 //!
-//! *Guarantee.* If all facts pass, then a register that is dead at a location is, on no path from there, read
-//! before it is written, passed to a procedure or back to a caller, or seen by a property. The proof is by
-//! induction on the length of the path: the next instruction does not use the register, and either writes it
-//! or leads to a location where it is dead as well.
+//! *Guarantee.* If all facts pass, the following holds for every register that is dead at a location. On no
+//! path from there is it read before it is written, passed to a procedure or back to a caller, or seen by a
+//! property. The proof is by induction on the length of the path: the next instruction does not use the
+//! register, and either writes it or leads to a location where it is dead as well.
 
 use crate::Refusal;
 use palisade_base::Id;

@@ -19,7 +19,7 @@ pub(crate) struct Undo<'a> {
 }
 
 impl Undo<'_> {
-    /// The first process of the element whose predecessors alone suffice.
+    /// The first process of the element such that the predecessors by this process alone suffice.
     pub fn postponable(&self, element: &Config) -> Option<usize> {
         element.processes.iter().position(|process| {
             self.flow.kinds[process.kind as usize].only_reads_into(process.state, process.word.is_empty())

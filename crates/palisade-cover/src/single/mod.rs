@@ -85,8 +85,9 @@
 //!   held any value. Under PSO v was the oldest entry of p's queue.
 //! - *Execution of a store* under PSO. The value v was the newest entry of the queue for x. If the element
 //!   did not require that entry, p may have been in any state before it.
-//! - *Store-store fence, fence, locked instruction.* Queues were empty. Letters of p were at the end of the
-//!   buffer and none of them was own. Memory is as the instruction requires.
+//! - *Store-store fence, fence, locked instruction.* The queues it waits for were empty. For a fence or a
+//!   locked instruction, letters of p were at the end of the buffer and none of them was own. Memory is as
+//!   the instruction requires.
 //! - *A process that is not mentioned* takes part only by doing something that the element requires. It
 //!   enters by writing, or (PSO) with a value in a queue, at any state.
 //!
