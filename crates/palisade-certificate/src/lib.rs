@@ -58,10 +58,10 @@
 //! unreachable with them is unreachable.
 //!
 //! For these parts R is also closed under free writes. Elements name no free value in memory and no free
-//! letter that could have been propagated immediately before. A free letter that comes after other plain
-//! letters may be dropped together with them, as a step of its own. The result of that step must have an
-//! element of S below it. So the propagations that are undone with an instruction can be assumed to contain
-//! no free letters.
+//! letter that could have been propagated immediately before. A free letter that is older than other plain
+//! letters of its word may be dropped together with them, as a step of its own. The result of that step must
+//! have an element of S below it. So the propagations that are undone with an instruction can be assumed to
+//! contain no free letters.
 //!
 //! # Merged states
 //! A proof may put several states of an automaton into one class. The automaton of the classes can do

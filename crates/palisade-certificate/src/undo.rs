@@ -58,7 +58,8 @@ impl Undo<'_> {
         let known =
             element.memory.iter().enumerate().filter_map(|(cell, value)| Some((cell as u32, (*value)?)));
         let plain = |process: &Process| -> Vec<(u32, u32)> {
-            // An older letter adds edges here, but no predecessors: `choose` drops none after an own letter.
+            // An older letter adds edges here, but no predecessors: `choose` drops no letter that is older
+            // than an own one.
             let newest = process.word.iter().take_while(|message| !message.own);
             newest.map(|message| (message.cell, message.value)).collect()
         };

@@ -33,7 +33,7 @@ use std::rc::Rc;
 /// Threads of a piece: roles, and sets of stacks.
 type Threads = Vec<(RoleId, u32)>;
 
-/// Marks a thread whose set is arbitrary.
+/// Marks the thread whose set may be arbitrary.
 const OPEN: u32 = u32::MAX;
 
 struct Checker<'a, 'b> {

@@ -244,8 +244,8 @@ impl Setup {
         }
     }
 
-    /// The elements before a free write. In each word, the first free letter after plain ones is dropped
-    /// together with these.
+    /// The elements before a free write. In each word, the newest free letter that has only plain letters
+    /// newer than it is dropped together with these.
     pub fn undo_free_writes(&self, element: &Element, give: &mut dyn FnMut(Element)) {
         for (index, process) in element.processes.iter().enumerate() {
             let mut plain = process.word.iter().take_while(|symbol| !symbol.is_own());

@@ -12,7 +12,8 @@
 //! *Rules.* There are three rules for going backward:
 //! - A free write makes a known free value unknown.
 //! - A free letter can be dropped as soon as it is the newest one and its cell is unknown.
-//! - A free letter after other plain ones can be dropped together with them, which fixes their cells.
+//! - A free letter that is older than other plain ones of its word can be dropped together with them, which
+//!   fixes their cells.
 //!
 //! The first two make the element smaller, so they are part of the normal form. The third gives a separate
 //! predecessor ([`Setup::undo_free_writes`]). Because of that step, the propagations which are undone
