@@ -1,10 +1,12 @@
 //! Every bad state is in some set.
 //!
-//! A property is decided by choosing, one after the other, what a named thread looks like, how many threads are at counted places, and what a cell holds; where that makes it true, all
-//! configurations with these choices must be in one set. What is not chosen stays open.
+//! A property is decided by making choices one after the other: the look of a named thread, the number of
+//! threads at counted places, and the value of a cell. If the choices make the property true, all
+//! configurations that agree with them must be in one set. Everything that is not chosen stays open.
 //!
-//! Counts are understood from below: "so many" stands for "at least so many", which asks for more than needed if more are not bad. Where the number of threads is fixed and that fails, the
-//! threads are looked at one by one.
+//! Counts are interpreted from below: a number n stands for "at least n". If larger numbers are not bad, this
+//! requires more than necessary. Where the number of threads is fixed and that fails, the threads are
+//! considered one by one.
 
 use crate::flow::Limit;
 use crate::watch::Watch;
@@ -18,7 +20,7 @@ use palisade_program::running::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Properties that count more threads than this are not looked at.
+/// Properties that count more threads than this are not supported.
 const MAX_COUNT: Value = 1 << 10;
 
 /// Places where threads are counted.
@@ -33,17 +35,18 @@ pub(crate) struct Bad {
     pub processes: Vec<At>,
 }
 
-/// What the sets of a proof are, as far as bad states ask.
+/// The sets of a proof, as far as the check of bad states needs them.
 pub(crate) trait Sets {
-    /// How many processes each automaton has.
+    /// The number of processes of each automaton.
     fn populations(&self) -> Vec<Limit>;
-    /// How many values each cell has.
+    /// The number of values of each cell.
     fn values(&self) -> &[u32];
     /// The class of a state.
     fn class(&self, kind: usize, state: usize) -> u32;
-    /// The classes from which silent edges lead to a class, itself included, and at which processes arrive.
+    /// The classes at which processes arrive and from which silent edges lead to a class, possibly including
+    /// the class itself.
     fn before(&self, at: At) -> &[u32];
-    /// Whether all such states are in a set or impossible; if not, what they look like.
+    /// Whether all such states are in a set or impossible. Otherwise, a description of the missing ones.
     fn cover(&self, bad: &Bad) -> Result<(), Missing>;
 }
 
@@ -99,7 +102,8 @@ impl Look<'_> {
         states.filter(|(_, local)| passes(local)).map(|(state, _)| self.class(kind, state.index())).collect()
     }
 
-    /// Sees that every configuration with one process at each list of places is in a set. Silent steps come before.
+    /// Checks that every configuration with one process at each list of places is in a set. Processes are
+    /// taken back to before their silent steps.
     fn covered(&self, bad: &Bad, places: &[Vec<At>]) -> Result<(), Refusal> {
         self.watch.look(0)?;
         let Err(missing) = self.sets.cover(bad) else { return Ok(()) };
@@ -117,14 +121,15 @@ impl Look<'_> {
     }
 }
 
-/// What a thread looks like: where it is, as far as asked, and what its registers hold.
+/// The look of a thread: those of the relevant locations at which it is, and the contents of its relevant
+/// registers.
 type Looks = (Vec<Location>, Vec<(RegId, Value)>);
 
-/// A property, and what has been chosen so far.
+/// A property, and the choices made so far.
 struct Question<'a> {
     look: &'a Look<'a>,
     property: &'a Property,
-    /// For each thread that is looked at, what it can look like, and where it is then.
+    /// For each relevant thread, its possible looks, and its possible places for each of them.
     threads: BTreeMap<ThreadId, Vec<(Looks, Vec<At>)>>,
     /// The places of each count, with the largest number that matters.
     counts: Vec<(Places, Value)>,
@@ -175,7 +180,8 @@ impl<'a> Question<'a> {
     ) -> Result<(), Refusal> {
         match condition {
             Condition::Const(_) => {}
-            // What is named twice is chosen once; to list it twice would only cost time. So it is with counts.
+            // A cell named twice is chosen once; listing it twice would only cost time. The same holds for
+            // counts.
             Condition::Cell(cell) if self.cells.contains(cell) => {}
             Condition::Cell(cell) => self.cells.push(*cell),
             Condition::Register(thread, register) => named.entry(*thread).or_default().1.push(*register),
@@ -206,7 +212,8 @@ impl<'a> Question<'a> {
         instances.filter_map(|(thread, instance)| Some((thread, at(instance.role)?))).collect()
     }
 
-    /// A number above which more threads at the places change nothing: all there are, or more than the condition compares with.
+    /// A number above which more threads at the places change nothing: all threads, or more than the
+    /// condition compares with.
     fn largest(&self, places: &Places) -> Result<Value, Refusal> {
         let populations = places.iter().filter_map(|&(role, _)| self.look.kind(role));
         let populations: Option<Vec<u32>> = populations.map(|kind| self.look.populations[kind]).collect();
@@ -229,7 +236,8 @@ impl<'a> Question<'a> {
         let mut found: BTreeMap<Looks, BTreeSet<At>> = BTreeMap::new();
         for (state, local) in self.look.automata.automata[kind].states.iter_enumerated() {
             limits::go_on();
-            // A fault is bad by itself, so nothing is lost or won by these states here; nor in `covered`.
+            // A fault is bad by itself, so including or excluding these states makes no difference here or in
+            // `covered`.
             if local.fault.is_none() && self.is_judged(local) {
                 let at = locations.iter().copied().filter(|&location| local.thread.is_at(location)).collect();
                 let bottom = &local.thread.frames[0].registers;
@@ -248,7 +256,7 @@ impl<'a> Question<'a> {
     }
 
     fn answer(&mut self) -> Result<(), Refusal> {
-        // To choose the other threads as well for a `forbid` would split the same states further.
+        // For a `forbid`, choosing the other threads as well would only split the same states further.
         let all_named =
             self.property.kind == PropertyKind::Forbid || self.chosen_threads.len() == self.threads.len();
         match self.value(&self.property.bad) {
@@ -284,7 +292,7 @@ impl<'a> Question<'a> {
         Ok(())
     }
 
-    /// Sees that all configurations with what was chosen are in a set.
+    /// Checks that all configurations that agree with the choices are in a set.
     fn covered(&self) -> Result<(), Refusal> {
         let mut bad = self.look.open();
         for (cell, value) in &self.chosen_cells {
@@ -313,7 +321,7 @@ impl<'a> Question<'a> {
         self.look.covered(&bad, &places)
     }
 
-    /// The condition's value, if what was chosen decides it; what faults is false.
+    /// The condition's value, if the choices decide it. A condition that faults is false.
     fn value(&self, condition: &Condition) -> Option<Value> {
         let looks =
             |thread: &ThreadId| self.chosen_threads.get(thread).map(|&looks| &self.threads[thread][looks].0);
@@ -349,7 +357,8 @@ impl<'a> Question<'a> {
     }
 }
 
-/// The largest number that a condition compares sums of counts with, if it does nothing else with counts: counts above that number are all alike.
+/// The largest number that a condition compares sums of counts with, if it does nothing else with counts.
+/// Counts above that number make no difference.
 fn compared(condition: &Condition) -> Option<Value> {
     if !has_count(condition) {
         return Some(0);
@@ -379,7 +388,7 @@ fn has_count(condition: &Condition) -> bool {
     }
 }
 
-/// Counts, added.
+/// Whether a condition is a sum of counts.
 fn is_sum(condition: &Condition) -> bool {
     match condition {
         Condition::Count(_) => true,
@@ -388,7 +397,7 @@ fn is_sum(condition: &Condition) -> bool {
     }
 }
 
-/// What a condition made of numbers comes to.
+/// The value of a condition made of numbers.
 fn number(condition: &Condition) -> Option<Value> {
     match condition {
         Condition::Const(value) => Some(*value),

@@ -1,10 +1,13 @@
-//! Registers that are called dead are never read.
+//! Registers that are declared dead are never read.
 //!
-//! The automata, and the checks that take steps themselves, count a register as 0 where [`Liveness`] calls it dead. The engines do the same with the same analysis. So its result is
-//! not believed here: it is checked, location by location, with a reading of the instructions of its own.
+//! The automata, and the checks that take steps themselves, treat a register as 0 where [`Liveness`] declares
+//! it dead. The engines do the same with the same analysis. So its result is not trusted here. It is checked,
+//! location by location, with a separate interpretation of the instructions.
 //!
-//! *Guarantee.* If all facts pass, then on no path from a location is a register that is dead there read before it is written, handed to a procedure or back to a caller, or seen by a
-//! property. By induction over the length of the path: the next instruction does not use the register, and either writes it or leads to a location where it is dead as well.
+//! *Guarantee.* If all facts pass, the following holds for every register that is dead at a location. On no
+//! path from there is it read before it is written, passed to a procedure or back to a caller, or seen by a
+//! property. The proof is by induction on the length of the path: the next instruction does not use the
+//! register, and either writes it or leads to a location where it is dead as well.
 
 use crate::Refusal;
 use palisade_base::Id;
@@ -12,7 +15,7 @@ use palisade_program::running::{
     Address, Code, CodeId, Condition, Edge, EdgeId, Expr, Instr, Liveness, Location, RegId, System,
 };
 
-/// Liveness that was checked.
+/// The liveness analysis, after checking it.
 pub(crate) fn checked(system: &System) -> Result<Liveness, Refusal> {
     let liveness = Liveness::new(system);
     check(system, |code, location| liveness.dead(code, location))?;
@@ -26,7 +29,7 @@ pub(crate) fn checked(system: &System) -> Result<Liveness, Refusal> {
     Ok(liveness)
 }
 
-/// Checks which registers are called dead, by code and location.
+/// Checks the registers that are declared dead, by code and location.
 fn check<'d>(system: &System, dead: impl Fn(CodeId, Location) -> &'d [RegId]) -> Result<(), Refusal> {
     for (code, body) in system.codes.iter_enumerated() {
         let seen: Vec<bool> = body.registers.ids().map(|register| is_seen(system, code, register)).collect();
@@ -72,7 +75,8 @@ fn is_seen(system: &System, code: CodeId, register: RegId) -> bool {
     system.properties.iter().any(|property| looks(system, &property.bad, code, register))
 }
 
-/// Whether an instruction depends on what a register holds. Calls and returns hand the private variables on.
+/// Whether an instruction depends on the value of a register. Calls and returns pass on the private
+/// variables.
 fn uses(system: &System, instr: &Instr, register: RegId) -> bool {
     let reads = |expr: &Expr| occurs(expr, register);
     let points = |address: &Address| match address {
@@ -100,7 +104,8 @@ fn uses(system: &System, instr: &Instr, register: RegId) -> bool {
     }
 }
 
-/// Whether an instruction gives a register a value, whatever it held. What a call leaves there is not looked at before it returns.
+/// Whether an instruction assigns a value to a register, whatever it held before. The value that a call
+/// leaves there is not read before the call returns.
 fn writes(instr: &Instr, register: RegId) -> bool {
     match instr {
         Instr::Assign(written, _) | Instr::Havoc(written, ..) | Instr::Load(written, _) => {
@@ -158,7 +163,7 @@ mod tests {
         check(system, |code, location| &facts[&(code.0, location.0)])
     }
 
-    /// The analysis calls every register dead that is, so that one more is always too many.
+    /// The analysis declares every dead register dead, so adding any other register must be rejected.
     fn no_more_is_dead(system: &System) -> usize {
         let facts = facts(system);
         assert_eq!(judge(system, &facts), Ok(()));

@@ -5,7 +5,7 @@ use crate::flow::Flow;
 use crate::matching::each_has_its_own;
 use palisade_engine::proof::{Element, Message, Process};
 
-/// More processes than this in one element are not looked at: comparing them takes a stack as deep.
+/// Elements with more processes than this are rejected, since comparing them needs a stack of that depth.
 pub(crate) const MAX_PROCESSES: usize = 1 << 10;
 
 /// A set of configurations: memory as far as it is known, and at least these processes.
@@ -21,7 +21,7 @@ impl Config {
         Config { memory: vec![None; flow.values.len()], processes: Vec::new() }
     }
 
-    /// Reads an element, and sees that everything it names is there.
+    /// Reads an element, and checks that everything it names exists.
     pub fn read(flow: &Flow, element: &Element) -> Result<Config, Refusal> {
         let unfit = |what: &str| Err(Refusal::Unfit(format!("an element names {what} that does not exist")));
         let exists =
@@ -55,7 +55,7 @@ impl Config {
         Ok(config)
     }
 
-    /// As a proof writes it.
+    /// The element in the form of a proof.
     pub fn written(self) -> Element {
         let named = self.memory.iter().enumerate();
         let memory = named.filter_map(|(cell, value)| Some((cell as u32, (*value)?))).collect();
@@ -86,7 +86,8 @@ fn embeds(a: &[Message], b: &[Message]) -> bool {
     next == a.len()
 }
 
-/// Whether each process of `a` finds one of `b` of its own, with the same state and at least its letters.
+/// Whether the processes of `a` can be assigned to different processes of `b`, each with the same state and
+/// at least the same letters.
 pub(crate) fn processes_embed(a: &[Process], b: &[Process]) -> bool {
     each_has_its_own(a.len(), b.len(), &|process, candidate| {
         let (process, candidate) = (&a[process], &b[candidate]);

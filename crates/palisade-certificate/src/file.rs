@@ -1,9 +1,17 @@
-//! Certificates as files: a versioned JSON form with everything needed to check the proof again.
+//! Certificates as files: a versioned JSON format with everything needed to check the proof again.
 //!
-//! *Invariant*: the file says which question it answers: which program, by the hash of its text, which model, how many threads, which range of integers, and what locked instructions wait
-//! for. The digest seals question and proof together. It shows whether the file was damaged or edited, not whether somebody cheats: that is what [`verify`](crate::verify) is for.
+//! *Invariant.* The file states which question it answers:
+//! - the program, by the hash of its text;
+//! - the memory model;
+//! - the number of threads;
+//! - the range of integers;
+//! - what locked instructions wait for.
 //!
-//! One question has one form: numbers without leading zeros, flags that are 0 or 1, no keys that nobody reads.
+//! The digest seals question and proof together. It shows whether the file was damaged or edited. It does not
+//! protect against forgery: that is the task of [`verify`](crate::verify).
+//!
+//! Each question has exactly one form: numbers have no leading zeros, flags are 0 or 1, and there are no
+//! unused keys.
 
 use crate::sc_file::{CrowdsBody, StacksBody};
 use crate::single_file::SingleBody;
@@ -14,15 +22,15 @@ use palisade_program::Value;
 use palisade_trace::text_hash;
 use serde::{Deserialize, Serialize};
 
-/// The version of the form.
+/// The version of the format.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// More instances of a process than this nobody has asked about: the command line takes no more.
+/// The maximal number of instances of a process. The command line accepts no more.
 const MAX_INSTANCES: u32 = 4096;
 
 const OWN_ADDRESS: &str = "own-address";
 
-/// A proof with what it is a proof of.
+/// A proof together with the question it answers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Certificate {
     /// The program's file.
@@ -35,7 +43,7 @@ pub struct Certificate {
     pub model: Model,
     /// What locked instructions wait for under PSO.
     pub interlocked: Interlocked,
-    /// How often the templates are instantiated.
+    /// How many instances of the templates there are.
     pub threads: Threads,
     /// The range of integers without a declared domain, if one was given.
     pub int_range: Option<(Value, Value)>,
@@ -48,7 +56,7 @@ pub struct Certificate {
 /// Why a file is not a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// Not JSON, or not of this form.
+    /// Not JSON, or not in this format.
     #[error("this is not a certificate: {0}")]
     Malformed(#[from] serde_json::Error),
     /// An earlier version, which did not seal the question.
@@ -59,18 +67,18 @@ pub enum CertificateError {
     /// A later version.
     #[error("this certificate has version {0}; this Palisade reads version {SCHEMA_VERSION}")]
     Version(u32),
-    /// The digest is another one.
+    /// The digest does not match.
     #[error("the certificate was changed since it was written")]
     Changed,
-    /// The proof is not of the kind that the file says.
+    /// The proof is not of the kind that the file states.
     #[error("the certificate says that its proof is of the kind `{said}`, but it is of the kind `{found}`")]
     Kind {
-        /// The kind that the file says.
+        /// The kind that the file states.
         said: String,
         /// The kind of the proof.
         found: &'static str,
     },
-    /// Something in it makes no sense.
+    /// A field has a meaningless value.
     #[error("the certificate says `{0}`, which nobody understands")]
     Unknown(String),
     /// It names a memory model that does not exist.
@@ -111,7 +119,7 @@ enum AnyBody {
     All(AllStates),
 }
 
-/// Nothing need be said.
+/// A proof without content.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AllStates {}
@@ -153,7 +161,8 @@ struct Entry {
 type Actor = (u32, u32, Vec<(Flag, u32, u32)>);
 
 impl Certificate {
-    /// How often the templates are instantiated, as certificates say it: `declared`, `any` or a number.
+    /// How many instances of the templates there are, in the form used in certificates: `declared`, `any` or
+    /// a number.
     pub fn threads_word(&self) -> String {
         match self.threads {
             Threads::Declared => "declared".to_owned(),
@@ -255,7 +264,7 @@ impl Certificate {
 }
 
 impl File {
-    /// Sets the digest to that of all the rest.
+    /// Sets the digest to that of everything else.
     fn seal(&mut self) {
         self.digest.clear();
         self.digest = text_hash(&serde_json::to_string(self).expect("numbers and strings can be written"));

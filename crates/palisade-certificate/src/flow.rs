@@ -1,4 +1,5 @@
-//! The automata as the checker sees them: classes of states, and edges that read, write, fence or lock; silent edges are folded into the edge that follows.
+//! The automata as the checker sees them: classes of states, and edges that read, write, fence or lock.
+//! Silent edges are folded into the edge that follows.
 
 use crate::Refusal;
 use palisade_automata::{Automata, Letter, Population};
@@ -7,7 +8,7 @@ use palisade_memory::Model;
 use palisade_program::running::CellId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What an edge does. Cells and values are numbers.
+/// The action of an edge. Cells and values are numbers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Act {
     Read(u32, u32),
@@ -17,7 +18,7 @@ pub(crate) enum Act {
 }
 
 impl Act {
-    /// What it leaves in memory.
+    /// The values it leaves in memory.
     pub fn writes(&self) -> Vec<(u32, u32)> {
         match self {
             Act::Write(cell, value) => vec![(*cell, *value)],
@@ -27,7 +28,7 @@ impl Act {
     }
 }
 
-/// An edge between classes, silent steps at its source included.
+/// An edge between classes, including the silent steps at its source.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Edge {
     pub source: u32,
@@ -35,7 +36,7 @@ pub(crate) struct Edge {
     pub act: Act,
 }
 
-/// How many processes there may be; `None` is any number.
+/// The maximal number of processes; `None` is any number.
 pub(crate) type Limit = Option<u32>;
 
 /// The automaton of one role.
@@ -48,7 +49,8 @@ pub(crate) struct Kind {
     pub is_start: Vec<bool>,
     /// The class of each state.
     pub class_of: Vec<u32>,
-    /// For each class those from which silent edges lead to it, itself included, and at which processes arrive.
+    /// For each class, the classes at which processes arrive and from which silent edges lead to it, possibly
+    /// including the class itself.
     pub before: Vec<Vec<u32>>,
 }
 
@@ -56,10 +58,10 @@ pub(crate) struct Kind {
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub kinds: Vec<Kind>,
-    /// How many values each cell has, and how many of them are initial.
+    /// The number of values of each cell, and how many of them are initial.
     pub values: Vec<u32>,
     pub initial: Vec<u32>,
-    /// The edges, by automaton and number, that leave a value in a cell.
+    /// The edges, by automaton and index, that leave a value in a cell.
     pub writers: FxHashMap<(u32, u32), Vec<(u32, usize)>>,
 }
 
@@ -110,7 +112,7 @@ impl Flow {
         })
     }
 
-    /// The limits when only so many processes of each automaton are followed.
+    /// The limits when only this many processes of each automaton are followed.
     pub fn limits(&self, tracked: &[u32]) -> Vec<Limit> {
         let limit =
             |(kind, &tracked): (&Kind, &u32)| Some(kind.population.map_or(tracked, |all| all.min(tracked)));
@@ -118,7 +120,7 @@ impl Flow {
     }
 }
 
-/// What a letter means under the model; `None` if nothing.
+/// The meaning of a letter under the model; `None` if it has no effect.
 fn act(letter: &Letter, model: Model) -> Option<Act> {
     let numbers = |list: &[(CellId, palisade_automata::ValueId)]| -> Vec<(u32, u32)> {
         list.iter().map(|(cell, value)| (cell.0, value.0)).collect()
@@ -178,7 +180,8 @@ impl Kind {
         Kind { population, edges: folded, into, is_start, class_of, before }
     }
 
-    /// Whether a process can only have got to the class by reads, or fences too if its buffer does not matter.
+    /// Whether a process can have reached the class only by reads, or also by fences if its buffer does not
+    /// matter.
     pub fn only_reads_into(&self, class: u32, fences_too: bool) -> bool {
         let harmless = |&edge: &usize| match self.edges[edge].act {
             Act::Read(..) => true,
@@ -189,7 +192,7 @@ impl Kind {
     }
 }
 
-/// The classes from which silent edges lead to a class, as far as processes arrive there.
+/// The classes at which processes arrive and from which silent edges lead to a class.
 fn reach(silent: &[Vec<u32>], class: u32, arrives: &[bool]) -> Vec<u32> {
     let mut seen = vec![class];
     let mut next = 0;

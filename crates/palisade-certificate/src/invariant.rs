@@ -1,7 +1,9 @@
-//! The invariant of a proof, and that it is inductive.
+//! The invariant of a proof, and the check that it is inductive.
 //!
-//! It speaks of single processes: which own stores can be the newest pending ones of their cells, and what a cell with one writer only holds at the writer's states (stores reach
-//! memory at once in this semantics). Both are checked edge by edge. A cell that nobody writes and that has one initial value holds it always.
+//! It is about single processes. It states which own stores can be the newest pending ones of their cells,
+//! and which values a cell with only one writer holds at the writer's states (stores reach memory at once in
+//! this semantics). Both are checked edge by edge. A cell that is never written and has one initial value
+//! always holds that value.
 
 use crate::Refusal;
 use crate::element::Config;
@@ -16,13 +18,13 @@ pub(crate) struct Invariant {
     held: Vec<Known>,
 }
 
-/// What is known of a cell's content.
+/// What is known about a cell's content.
 #[derive(Debug)]
 enum Known {
     Nothing,
     /// It always holds its only initial value.
     Constant,
-    /// By the class of its only writer: the values.
+    /// The possible values, by the class of its only writer.
     ByWriter(u32, Vec<Vec<u32>>),
 }
 
@@ -43,7 +45,7 @@ impl Invariant {
         Ok(Invariant { pending, held })
     }
 
-    /// What memory holds in a cell as far as the processes named tell.
+    /// The value of a cell in memory, if it follows from the named processes.
     pub fn implied(&self, processes: &[Process], cell: u32) -> Option<u32> {
         match &self.held[cell as usize] {
             Known::Nothing => None,
@@ -58,7 +60,7 @@ impl Invariant {
         }
     }
 
-    /// Whether memory can hold a value while the processes named are where they are.
+    /// Whether memory can hold a value while the named processes are at their states.
     pub fn allows(&self, processes: &[Process], cell: u32, value: u32) -> bool {
         match &self.held[cell as usize] {
             Known::Nothing => true,
@@ -70,7 +72,7 @@ impl Invariant {
         }
     }
 
-    /// Whether some configuration of the set can satisfy the invariant, with so many processes.
+    /// Whether some configuration of the set can satisfy the invariant, with at most this many processes.
     pub fn allows_all(&self, config: &Config, limits: &[Limit]) -> bool {
         let count = |kind: usize| config.processes.iter().filter(|p| p.kind as usize == kind).count();
         let enough = |(kind, limit): (usize, &Limit)| limit.is_none_or(|limit| count(kind) <= limit as usize);
@@ -121,7 +123,7 @@ fn check_pending(flow: &Flow, pending: &FxHashSet<Pending>) -> Result<(), Refusa
             }
             for &(cell, value) in &at[edge.source as usize] {
                 let survives = match &edge.act {
-                    // With this store pending, it is what would be read.
+                    // While this store is pending, it is what the process would read.
                     Act::Read(read, seen) => *read != cell || *seen == value,
                     Act::Write(written, _) => *written != cell,
                     Act::Fence | Act::Locked { .. } => false,
@@ -137,7 +139,7 @@ fn check_pending(flow: &Flow, pending: &FxHashSet<Pending>) -> Result<(), Refusa
 
 fn check_held(flow: &Flow, claim: &Held) -> Result<(), Refusal> {
     let unfit = |what: &str| Err(Refusal::Unfit(format!("the content of cell {}: {what}", claim.cell)));
-    // Nobody writes such a cell: the next condition would refuse it, but say less.
+    // Such a cell has no writer. The next condition would reject it too, but with a less specific message.
     if claim.cell as usize >= flow.values.len() {
         return unfit("there is no such cell");
     }

@@ -1,42 +1,71 @@
-//! Certificates: why somebody else should believe `safe`.
+//! Certificates: evidence for `safe` that can be checked independently.
 //!
-//! An exact engine can hand over a [`Proof`](palisade_engine::Proof): an invariant of single processes, and sets of configurations. [`verify`] checks it with code of its own; all
-//! it shares with the engine are the definitions of programs and of their [automata](palisade_automata::Automata). [`Certificate`] is the proof as a file.
+//! An exact engine can produce a [`Proof`](palisade_engine::Proof): an invariant of single processes, and
+//! sets of configurations. [`verify`] checks it with code of its own. It shares only the definitions of
+//! programs and of their [automata](palisade_automata::Automata) with the engine. [`Certificate`] is the
+//! proof as a file.
 //!
 //! # What is checked
-//! Where there are finitely many states, a proof may say no more than that: then all of them are visited here, see [`states`]. For recursion and for threads without end under SC, proofs are closed under steps: see [`sc`]. For PSO, proofs are about a single buffer: see [`single`]. For TSO and SC, the proof speaks of the load-buffer semantics (Abdulla, Atig, Bouajjani, Ngo, "A load-buffer semantics for total store ordering", LMCS 2018), in which the same states are reachable
-//! as under TSO: a store reaches memory at once and leaves an *own* message in its process's buffer, the value of a cell may be *propagated* to the new end of any buffer at any
-//! time, reads take their newest own message or else the oldest message of the buffer, old messages may be deleted, fences and locked instructions need the empty
-//! buffer. An element e stands for a set ⟦e⟧ of configurations: memory as far as it is named, and at least the processes named, whose buffers hold the letters named, in this order,
-//! own letters being the newest own messages of their cells, and no own message on x newer than a plain letter on x. All else may be anything.
+//! The check depends on the proof:
+//! - Where there are finitely many states, a proof may say no more than that. All of them are then visited
+//!   here; see [`states`].
+//! - For recursion, and for programs that start threads without bound, under SC, proofs are sets that are
+//!   closed under steps; see [`sc`].
+//! - For PSO, proofs are about a single buffer; see [`single`].
+//! - For TSO and SC, proofs are about the load-buffer semantics (Abdulla, Atig, Bouajjani, Ngo, "A
+//!   load-buffer semantics for total store ordering", LMCS 2018). The rest of this header is about these.
 //!
-//! A set S of elements convinces if, with the rules of [`undo`]:
+//! In the load-buffer semantics the same states are reachable as under TSO. Its rules are:
+//! - A store reaches memory at once and leaves an *own* message in its process's buffer.
+//! - The value of a cell may be *propagated* to the new end of any buffer at any time.
+//! - A read takes the newest own message on its cell, or else the oldest message of the buffer.
+//! - Old messages may be deleted.
+//! - Fences and locked instructions need the empty buffer.
+//!
+//! An element e stands for a set ⟦e⟧ of configurations. They have the memory values that e names, and at
+//! least the processes that e names. The buffers of these processes hold the named letters in this order. Own
+//! letters are the newest own messages of their cells, and no own message on x is newer than a plain letter
+//! on x. Everything else is arbitrary.
+//!
+//! A set S of elements is accepted if, with the rules of [`undo`]:
 //! 1. the invariant is inductive ([`invariant`]);
 //! 2. every bad state is in ⟦e⟧ for some e in S ([`bad`]);
-//! 3. no configuration in ⟦e⟧ can come from an initial one by propagations alone;
-//! 4. every predecessor of every e in S contradicts the invariant or has an element of S below it. A predecessor undoes one instruction and those propagations that
-//!    cannot have come before it. Where some process of e is not at its start and can have got to its state by reads only (or fences, if nothing is asked of its buffer), the predecessors by
-//!    the first such process suffice.
+//! 3. no configuration in ⟦e⟧ can be reached from an initial one by propagations alone;
+//! 4. every predecessor of every e in S contradicts the invariant or has an element of S below it. A
+//!    predecessor undoes one instruction and those propagations that cannot have come before it. If some
+//!    process of e is not at its start and can have reached its state only by reads (or fences, if e requires
+//!    nothing of its buffer), the predecessors by the first such process suffice.
 //!
-//! # Why it convinces
-//! Let R be the configurations from which propagations lead into ⟦S⟧. Claim: no run from an initial configuration gets into R. By induction over the number of instructions
-//! in the run. None: that is point 3. Otherwise let the run lead into ⟦e⟧.
-//! - If e has a process p as in point 4, p's last instruction is a read (or a fence). A read looks at p's buffer only, and what is propagated later is newer: the read
-//!   can as well come last in the run, and so can a fence, leaving out p's later propagations, which nobody asks for. Before it, the run is in a predecessor of e by p.
-//! - Else let i be the last instruction. A propagation after i that neither passes on a value written by i, nor comes behind another such one in the same
-//!   buffer, nor must be newer than i's own message, nor goes to a buffer that i needs empty, can as well come before i. The others are undone with i. Before i, the run is in a
-//!   predecessor of e.
+//! # Why this is a proof
+//! Let R be the configurations from which propagations lead into ⟦S⟧. Claim: no run from an initial
+//! configuration gets into R. The proof is by induction on the number of instructions in the run. With no
+//! instructions, this is point 3. Otherwise let the run lead into ⟦e⟧.
+//! - If e has a process p as in point 4, p's last instruction is a read (or a fence). A read looks only at
+//!   p's buffer, and everything propagated later is newer. So the read can be moved to the end of the run. A
+//!   fence can be moved there too, if p's later propagations are left out, and nothing requires these. Before
+//!   that instruction, the run is in a predecessor of e by p.
+//! - Otherwise let i be the last instruction. A propagation after i can be moved before i unless it passes on
+//!   a value written by i, comes after another such propagation in the same buffer, must be newer than i's
+//!   own message, or goes to a buffer that i needs empty. Those that cannot be moved are undone with i.
+//!   Before i, the run is in a predecessor of e.
 //!
-//! In both cases a run with fewer instructions leads into an element of S: impossible. As bad states are in ⟦S⟧, none is reachable.
+//! In both cases a run with fewer instructions leads into an element of S, which is impossible. Since bad
+//! states are in ⟦S⟧, none is reachable.
 //!
 //! # Processes that are not followed
-//! A part of a proof may follow only some processes ([`palisade_engine::proof::Part::tracked`]). The others may write anything they ever write, at any time: such *free* values only add
-//! runs, so what is unreachable then is unreachable. For these R is closed under free writes as well. Elements name no free value in memory and no free letter that could have
-//! been propagated right before; a free letter behind other plain ones may be dropped together with them, as a step of its own, whose result must have an element of S below it.
-//! So the propagations that are undone with an instruction can be taken to contain no free letters.
+//! A part of a proof may follow only some processes ([`palisade_engine::proof::Part::tracked`]). The others
+//! may write any value they ever write, at any time. Such *free* values only add runs, so a state that is
+//! unreachable with them is unreachable.
 //!
-//! # States that are not told apart
-//! A proof may put several states of an automaton into one class. The automaton of the classes can do all that the states can do, so again there are only more runs.
+//! For these parts R is also closed under free writes. Elements name no free value in memory and no free
+//! letter that could have been propagated immediately before. A free letter that is older than other plain
+//! letters of its word may be dropped together with them, as a step of its own. The result of that step must
+//! have an element of S below it. So the propagations that are undone with an instruction can be assumed to
+//! contain no free letters.
+//!
+//! # Merged states
+//! A proof may put several states of an automaton into one class. The automaton of the classes can do
+//! everything the states can do, so again this only adds runs.
 
 mod bad;
 mod dead;
@@ -72,25 +101,25 @@ use sets::{Set, Sets};
 use std::sync::Arc;
 use watch::Watch;
 
-/// What was found out while a proof was checked.
+/// Statistics of a proof check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
-    /// How many elements, or states, there are.
+    /// The number of elements or states.
     pub elements: usize,
-    /// How many predecessors, or successors, were looked up.
+    /// The number of predecessors or successors that were looked up.
     pub predecessors: u64,
 }
 
-/// Why a proof does not convince.
+/// Why a proof is rejected.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The proof is of another model, or the program is not one such proofs are for.
+    /// The proof is for another model, or the program is not one that such proofs apply to.
     #[error("{0}")]
     Unsuited(String),
     /// The proof names something that the program does not have.
     #[error("it does not fit the program: {0}")]
     Unfit(String),
-    /// The invariant is not one.
+    /// The claimed invariant is not an invariant.
     #[error("its invariant is not inductive: {0}")]
     NotInductive(String),
     /// A bad state is missing.
@@ -102,9 +131,9 @@ pub enum Refusal {
     /// A set is not closed.
     #[error("a predecessor of element {element} is not in the set: {predecessor}")]
     NotClosed {
-        /// Which element.
+        /// The index of the element.
         element: usize,
-        /// What is missing.
+        /// The missing predecessor.
         predecessor: Missing,
     },
     /// An initial state is missing.
@@ -113,18 +142,18 @@ pub enum Refusal {
     /// A step leads out of the set.
     #[error("a step from element {element} leads out of the set: {to}")]
     Leaves {
-        /// Which element.
+        /// The index of the element.
         element: usize,
-        /// Where to.
+        /// The target of the step.
         to: Missing,
     },
-    /// An element holds a bad state, or one from which a step leads to one.
+    /// An element contains a bad state, or a state from which one step leads to a bad state.
     #[error("element {0} leads to a bad state")]
     Bad(usize),
     /// A bad state is reachable.
     #[error("a bad state is reachable")]
     BadReached,
-    /// The analysis that the automata rest on is wrong: a fault in Palisade.
+    /// The analysis that the automata rely on is wrong. This is a bug in Palisade.
     #[error("a register is counted as never read again, but it is: {0}. This is a fault in Palisade")]
     Liveness(String),
     /// The limits ran out.
@@ -155,7 +184,7 @@ pub fn verify(task: &Task<'_>, proof: &Proof, limits: &Limits) -> Result<Summary
 }
 
 fn automata(task: &Task<'_>, system: &System, watch: &Watch<'_>) -> Result<Automata, Refusal> {
-    // No program is known for which this fails: it guards against a fault in the analysis.
+    // No program is known for which this fails. It guards against a bug in the analysis.
     let liveness = Arc::new(dead::checked(system)?);
     let mut exhausted = Ok(());
     let go_on = || {
@@ -200,7 +229,7 @@ fn read_sets(flow: &Flow, invariant: &Invariant, proof: &LoadBuffers) -> Result<
     Ok(sets)
 }
 
-/// How many threads run a role: the same for everybody who looks at the task.
+/// The number of threads that run a role. Everything that looks at the task uses the same number.
 fn population(task: &Task<'_>, system: &System, role: RoleId) -> Population {
     let template = &task.program.templates[system.roles[role].template.0 as usize];
     let any = match task.threads {

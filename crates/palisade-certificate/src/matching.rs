@@ -1,6 +1,7 @@
-//! Giving each process one of its own.
+//! Assigning a different partner to each process.
 
-/// Whether each of the first `few` can be given one of the first `many` of its own that fits: by backtracking, since few processes are alike.
+/// Whether each of the first `few` can be assigned a different one of the first `many` that fits. This uses
+/// backtracking, since few processes are alike.
 pub(crate) fn each_has_its_own(few: usize, many: usize, fits: &dyn Fn(usize, usize) -> bool) -> bool {
     fn place(
         from: usize,
@@ -16,11 +17,11 @@ pub(crate) fn each_has_its_own(few: usize, many: usize, fits: &dyn Fn(usize, usi
                     && place(from + 1, few, many, fits, Some(&Taken { index, before: taken }))
             })
     }
-    // The first condition only saves the search, which would fail as well.
+    // The first condition only avoids a search that would fail anyway.
     few <= many && place(0, few, many, fits, None)
 }
 
-/// What has been given away.
+/// The partners that are already assigned.
 struct Taken<'t> {
     index: usize,
     before: Option<&'t Taken<'t>>,
@@ -36,7 +37,7 @@ impl Taken<'_> {
 mod tests {
     use super::*;
 
-    /// All ways in which three may fit three, against the definition.
+    /// All ways in which three may fit three, compared with the definition.
     #[test]
     fn each_needs_one_that_nobody_else_has() {
         for (few, many) in (0..=3).flat_map(|few| (0..=3usize).map(move |many| (few, many))) {

@@ -1,18 +1,20 @@
-//! What a set lacks, as a proof would write it. Whoever looks for gaps in the checker can feed it back as a new element.
+//! What a set lacks, in the form of a proof. When looking for gaps in the checker, it can be fed back as a
+//! new element.
 
 use palisade_engine::proof::{Crowds, Element, Message, Process, Snapshot};
 use std::fmt;
 
-/// Configurations that should be in a set and are not.
+/// Configurations that should be in a set but are not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Missing {
-    /// Of a proof by load buffers.
+    /// From a load-buffer proof.
     LoadBuffers(Element),
-    /// Of a proof by a single buffer.
+    /// From a single-buffer proof.
     SingleBuffer(Snapshot),
-    /// Of a proof by numbers of threads: one element, with the contents of memory and the thread states it names.
+    /// From a proof by numbers of threads: one element, with the contents of memory and the thread states it
+    /// names.
     Crowd(Crowds),
-    /// Of a proof by sets of stacks, in words.
+    /// From a proof by sets of stacks, in words.
     Stacks(String),
 }
 

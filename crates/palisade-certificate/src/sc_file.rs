@@ -1,4 +1,5 @@
-//! Proofs for SC as they are written to files: numbers in the order of the fields of [`palisade_engine::proof`]. Frames are `[code, location, registers, result]`.
+//! The file format of proofs for SC: numbers in the order of the fields of [`palisade_engine::proof`]. Frames
+//! are `[code, location, registers, result]`.
 
 use crate::file::Flag;
 use palisade_engine::proof::{
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Code, location, registers, register for the result.
 type Frame = (u32, u32, Vec<Value>, Option<u32>);
 
-/// Memory, threads from the start, and thread state, least and most number of the others.
+/// Memory, threads from the start, and for each thread state of the others the minimal and maximal number.
 type Element = (u32, Vec<u32>, Vec<(u32, u32, Option<u32>)>);
 
 /// For each state its edges: frame and next state.
@@ -33,7 +34,7 @@ pub(crate) struct CrowdsBody {
 pub(crate) struct StacksBody {
     stops: Vec<Vec<u32>>,
     memories: Vec<Vec<Value>>,
-    /// The frame, whether a section is open below, and how many sections it opened.
+    /// The frame, whether a section is open below, and the number of sections it opened.
     frames: Vec<(Frame, Flag, u32)>,
     sets: Vec<Set>,
     /// Memory, and role and set of each thread.

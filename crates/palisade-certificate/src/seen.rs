@@ -1,4 +1,4 @@
-//! What properties see of threads, and what no step and no property depends on.
+//! What properties see of threads, and values on which no step and no property depends.
 
 use palisade_base::Id;
 use palisade_memory::Thread;
@@ -45,7 +45,7 @@ pub(crate) fn seen(system: &System, kinds: impl Fn(PropertyKind) -> bool) -> Vec
     seen
 }
 
-/// The places of the threads that properties name one by one, in order.
+/// The indices of the threads that properties name one by one, in order.
 pub(crate) fn named(system: &System) -> Vec<usize> {
     fn look(condition: &Condition, named: &mut Vec<usize>) {
         match condition {
@@ -61,7 +61,7 @@ pub(crate) fn named(system: &System) -> Vec<usize> {
     named
 }
 
-/// Registers that are never read again count as 0; so do those of a caller that wait for a result.
+/// Sets registers to 0 that are never read again, and registers of a caller that are waiting for a result.
 pub(crate) fn forget(liveness: &Liveness, thread: &mut Thread) {
     let mut awaited: Option<RegId> = None;
     for frame in thread.frames.iter_mut().rev() {

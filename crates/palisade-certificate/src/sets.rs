@@ -1,4 +1,5 @@
-//! One set of a proof: its elements by what must be equal, and whether it is closed under predecessors.
+//! One set of a proof: its elements, indexed by the parts that must be equal, and the check that it is closed
+//! under predecessors.
 
 use crate::bad::{At, Bad};
 use crate::element::{Config, processes_embed};
@@ -14,10 +15,12 @@ use std::hash::BuildHasher;
 pub(crate) struct Set {
     pub limits: Vec<Limit>,
     free: FxHashSet<(u32, u32)>,
-    /// With their numbers in the proof. What is in here is checked, and nothing else holds anything: an element that contradicts the invariant, or names more processes than are
+    /// The elements, with their indices in the proof. Exactly these are checked, and only these count as
+    /// covering anything. An element that contradicts the invariant, or names more processes than are
     /// followed, is left out of both.
     elements: Vec<(usize, Config)>,
-    /// Elements by the automata and classes of their processes: a tree with one level per process. It only saves comparisons, which look at all of this again.
+    /// Elements by the automata and classes of their processes: a tree with one level per process. It only
+    /// saves comparisons, which look at all of this again.
     index: Vec<Node>,
 }
 
@@ -30,11 +33,11 @@ struct Node {
 /// Elements that name the same cells.
 struct Naming {
     cells: Vec<usize>,
-    /// By the values of these; with their letters.
+    /// By the values of these cells, with the letters of each element.
     by_values: FxHashMap<Vec<u32>, Vec<(Letters, usize)>>,
 }
 
-/// A set of letters with the automaton and class of their process; several may share a bit.
+/// A set of letters with the automaton and class of their process. Several may share a bit.
 type Letters = u128;
 
 fn letters(config: &Config) -> Letters {
@@ -58,19 +61,19 @@ impl Node {
         self.here[place].by_values.entry(values).or_default().push((letters(element), number));
     }
 
-    /// The elements that ask for no more than these values and, as far as can be told at once, these letters.
+    /// The elements that require no more than these values and, as far as a quick test shows, these letters.
     fn asking(&self, memory: &[Option<u32>], letters: Letters) -> impl Iterator<Item = usize> {
         let lists = self.here.iter().filter_map(|Naming { cells, by_values }| {
             let values: Option<Vec<u32>> = cells.iter().map(|&cell| memory[cell]).collect();
             by_values.get(&values?)
         });
-        // Whatever passes is compared in full: this only saves time.
+        // Everything that passes is compared in full. This only saves time.
         lists.flatten().filter(move |(asked, _)| asked & !letters == 0).map(|&(_, number)| number)
     }
 }
 
 impl Set {
-    /// The set with these elements, the first of which has this number in the proof.
+    /// The set with these elements. The first of them has this index in the proof.
     pub fn new(
         flow: &Flow,
         invariant: &Invariant,
@@ -102,7 +105,7 @@ impl Set {
         Set { limits, free, elements, index }
     }
 
-    /// Whether some element holds all of these configurations.
+    /// Whether some element contains all of these configurations.
     pub fn covers(&self, invariant: &Invariant, config: &Config) -> bool {
         let cells = config.memory.iter().enumerate();
         let known = |(cell, held): (usize, &Option<u32>)| {
@@ -126,14 +129,14 @@ impl Set {
             return true;
         }
         (0..keys.len()).any(|place| {
-            // Equal keys lead to the same node: to go there once is enough.
+            // Equal keys lead to the same node, so visiting it once is enough.
             let seen = place > 0 && keys[place] == keys[place - 1];
             let next = if seen { None } else { node.next.get(&keys[place]) };
             next.is_some_and(|&next| self.covers_from(next, &keys[place + 1..], memory, letters, config))
         })
     }
 
-    /// Sees that the set holds its predecessors and nothing initial.
+    /// Checks that the set contains its predecessors and nothing initial.
     pub fn check_closed(
         &self,
         flow: &Flow,
@@ -190,7 +193,7 @@ impl Set {
     }
 }
 
-/// All sets of a proof, with what they rest on.
+/// All sets of a proof, with the automata and the invariant they are based on.
 pub(crate) struct Sets<'a> {
     pub flow: &'a Flow,
     pub invariant: &'a Invariant,

@@ -1,4 +1,4 @@
-//! Single-buffer proofs as they are written to files: numbers in the order of the fields of [`palisade_engine::proof`].
+//! The file format of single-buffer proofs: numbers in the order of the fields of [`palisade_engine::proof`].
 
 use crate::file::Flag;
 use palisade_engine::proof::{Cell, Message, Queue, SingleBuffer, Snapshot, Viewer};

@@ -1,4 +1,5 @@
-//! Undoing one instruction, together with the propagations that cannot have come before it. The rules are those of the crate's header.
+//! Undoing one instruction, together with the propagations that cannot have come before it. The rules are
+//! those of the crate's header.
 
 use crate::element::Config;
 use crate::flow::{Act, Edge, Flow, Limit};
@@ -11,14 +12,14 @@ use std::collections::BTreeSet;
 pub(crate) struct Undo<'a> {
     pub flow: &'a Flow,
     pub invariant: &'a Invariant,
-    /// How many processes of each automaton are followed.
+    /// The number of processes of each automaton that are followed.
     pub limits: &'a [Limit],
     /// Cells and values that processes which are not followed may write.
     pub free: &'a FxHashSet<(u32, u32)>,
 }
 
 impl Undo<'_> {
-    /// The first process of the element by which alone its predecessors suffice.
+    /// The first process of the element such that the predecessors by this process alone suffice.
     pub fn postponable(&self, element: &Config) -> Option<usize> {
         element.processes.iter().position(|process| {
             self.flow.kinds[process.kind as usize].only_reads_into(process.state, process.word.is_empty())
@@ -51,12 +52,14 @@ impl Undo<'_> {
         }
     }
 
-    /// The predecessors by processes that the element does not name: only what leaves something in memory that the element asks for makes a difference.
+    /// The predecessors by processes that the element does not name. Only writes of something that the
+    /// element requires make a difference.
     pub fn by_others(&self, element: &Config, give: &mut dyn FnMut(Config)) {
         let known =
             element.memory.iter().enumerate().filter_map(|(cell, value)| Some((cell as u32, (*value)?)));
         let plain = |process: &Process| -> Vec<(u32, u32)> {
-            // An older letter adds edges here, but no predecessors: `choose` drops none behind an own letter.
+            // An older letter adds edges here, but no predecessors: `choose` drops no letter that is older
+            // than an own one.
             let newest = process.word.iter().take_while(|message| !message.own);
             newest.map(|message| (message.cell, message.value)).collect()
         };
@@ -69,7 +72,8 @@ impl Undo<'_> {
                 Act::Locked { guard, effect } => (guard, effect.clone()),
                 act => (&[], act.writes()),
             };
-            // Without either, the predecessor asks for all that the element does: the element itself is below it.
+            // Without either, the predecessor requires everything that the element does, so the element
+            // itself is below it.
             let asked = effect.iter().any(|&(cell, _)| element.memory[cell as usize].is_some());
             self.with_effect(element, &effect, None, &mut |mut draft, dropped| {
                 if (asked || dropped) && self.locked(&mut draft, guard, &effect) {
@@ -82,7 +86,7 @@ impl Undo<'_> {
         }
     }
 
-    /// What free writes and the propagations after them can have come from.
+    /// The elements before free writes and the propagations after them.
     pub fn by_free_writes(&self, element: &Config, give: &mut dyn FnMut(Config)) {
         for (cell, value) in element.memory.iter().enumerate() {
             if value.is_some_and(|value| self.free.contains(&(cell as u32, value))) {
@@ -109,8 +113,10 @@ impl Undo<'_> {
         }
     }
 
-    /// Whether propagations alone can lead from an initial configuration into the element. Memory stays as it is then, so all letters on a cell have its value. What free writes can lead to
-    /// needs no rule here: [`by_free_writes`](Undo::by_free_writes) gives the element without what they wrote, and an element below that is looked at as well.
+    /// Whether propagations alone can lead from an initial configuration into the element. Memory does not
+    /// change then, so all letters on a cell have its value. Free writes need no rule here:
+    /// [`by_free_writes`](Undo::by_free_writes) gives the element without what they wrote, and an element
+    /// below that is checked as well.
     pub fn is_initial(&self, element: &Config) -> bool {
         let at_start = |process: &Process| {
             self.flow.kinds[process.kind as usize].is_start[process.state as usize]
@@ -149,15 +155,16 @@ impl Undo<'_> {
             }
             return;
         }
-        // The oldest message was read, and deleted unless it is still asked for.
+        // The oldest message was read, and deleted unless it is still required.
         let plain = Message { own: false, cell, value };
         let mut longer = word.clone();
-        // (A value that is propagated once can be propagated twice, so a second letter would only make words longer.)
+        // A value that is propagated once can be propagated twice, so a second letter would only make words
+        // longer.
         if longer.last() != Some(&plain) {
             longer.push(plain);
         }
         with(longer, give);
-        // Or an own message, older than whatever is asked for on its cell.
+        // Or an own message, older than everything required on its cell.
         let first = word.iter().rposition(|message| message.cell == cell).map_or(0, |newer| newer + 1);
         for place in first..=word.len() {
             let mut longer = word.clone();
@@ -170,9 +177,10 @@ impl Undo<'_> {
         let word = &draft.processes[actor].word;
         if let Some(oldest) = word.iter().rposition(|message| message.cell == cell) {
             let Message { own, value: asked, .. } = word[oldest];
-            // What is newer than the own message was propagated since, and so was the last plain message on the cell.
+            // Everything newer than the own message was propagated since, and so was the last plain message
+            // on the cell.
             let since = if own { oldest } else { oldest + 1 };
-            // Of a plain one with another value, `drop_newest` finds that memory does not hold it.
+            // For a plain one with another value, `drop_newest` finds that memory does not hold it.
             if own && asked != value || !self.drop_newest(draft, actor, since) {
                 return false;
             }
@@ -189,13 +197,16 @@ impl Undo<'_> {
         effect.iter().for_each(|&(cell, _)| draft.memory[cell as usize] = None);
         guard.iter().all(|&(cell, value)| {
             let held = written(cell) || self.require(draft, cell, value);
-            // What follows from where a process is behind the instruction need not follow from where it was in front of it.
+            // The value may follow from a process's state after the instruction without following from its
+            // state before it.
             draft.memory[cell as usize] = Some(value);
             held
         })
     }
 
-    /// The element with memory as right after an instruction, for every choice of the propagations of its values that came after it, except those to the actor. Tells whether there were any.
+    /// The element with memory as it is immediately after an instruction, for every choice of the
+    /// propagations of its values that came after it, except those to the actor. Passes on whether there were
+    /// any.
     fn with_effect(
         &self,
         element: &Config,
@@ -241,7 +252,8 @@ impl Undo<'_> {
         self.drop_newest(draft, process, all)
     }
 
-    /// Undoes the propagation of the newest letters: memory held their values. Free letters go by steps of their own.
+    /// Undoes the propagation of the newest letters. Memory held their values. Free letters are dropped by
+    /// separate steps.
     fn drop_newest(&self, draft: &mut Config, process: usize, letters: usize) -> bool {
         let newest: Vec<Message> = draft.processes[process].word.drain(..letters).collect();
         newest.iter().all(|message| {
@@ -251,7 +263,7 @@ impl Undo<'_> {
         })
     }
 
-    /// What memory holds, as far as that is known.
+    /// The value in memory, as far as it is known.
     fn memory(&self, draft: &Config, cell: u32) -> Option<u32> {
         draft.memory[cell as usize].or_else(|| self.invariant.implied(&draft.processes, cell))
     }

@@ -1,10 +1,10 @@
-//! How far a check is: it asks its limits whether to go on, and tells where it is.
+//! Progress of a check: whether its limits allow it to continue, and reports to the observer.
 
 use crate::Refusal;
 use palisade_engine::{Limits, Stats};
 use std::cell::Cell;
 
-/// The limits of a check, and who is told about it.
+/// The limits of a check, and its progress.
 pub(crate) struct Watch<'w> {
     limits: &'w Limits,
     elements: Cell<u64>,
@@ -15,13 +15,14 @@ impl<'w> Watch<'w> {
         Watch { limits, elements: Cell::new(0) }
     }
 
-    /// Another element, or state, is looked at.
+    /// Counts another element or state.
     pub fn element(&self) -> Result<(), Refusal> {
         self.elements.set(self.elements.get() + 1);
         self.limits.check_work(self.elements.get()).map_err(Refusal::Exhausted)
     }
 
-    /// Whether to go on, given the bytes in use. Cheap enough to be asked now and then.
+    /// Reports progress and decides whether to continue, given the bytes in use. It is cheap enough to be
+    /// called from time to time.
     pub fn look(&self, bytes: u64) -> Result<(), Refusal> {
         let mut stats = Stats::new();
         stats.set("elements", self.elements.get());

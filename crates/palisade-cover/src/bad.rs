@@ -1,12 +1,15 @@
-//! Bad states, as what they ask of processes and memory.
+//! Bad states, as requirements on processes and memory.
 //!
-//! A property is a condition over threads, counts and memory. Its values are chosen one by one until the condition is decided; what was not needed stays
-//! open. Each way to make it true gives an element: processes in the states chosen, memory with the values chosen.
+//! A property is a condition over threads, counts and memory. Its values are chosen one by one until the
+//! condition is decided. Values that were not needed stay open. Each way to make the condition true gives an
+//! element: processes in the chosen states, memory with the chosen values.
 //!
-//! Counts are taken from below where that is enough: `count(P@l) >= 2` needs two processes at l, whatever the others do.
+//! Counts are taken from below where that is enough: `count(P@l) >= 2` needs two processes at l, whatever the
+//! others do.
 //!
-//! *Limits.* Where any number of threads may run a role, counts are only understood from below (`count(P@l) >= 2`), and a condition on final states, which speaks
-//! of all threads, is not understood.
+//! *Limits.* Two things are not supported where any number of threads may run a role:
+//! - counts other than from below (`count(P@l) >= 2`);
+//! - a condition on final states, which is about all threads.
 
 use palisade_automata::{Automata, Hold, Population, StateId, ValueId};
 use palisade_base::{Id, IdVec, limits};
@@ -17,17 +20,17 @@ use palisade_program::running::{
 };
 use std::collections::BTreeMap;
 
-/// More bad combinations than this are too many.
+/// The maximal number of bad combinations.
 const MOST: usize = 1 << 20;
 
-/// A bad combination: what memory holds, and which processes are where.
+/// A bad combination: the contents of memory, and the states of processes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bad {
     pub memory: Vec<(CellId, ValueId)>,
     pub processes: Vec<(u32, StateId)>,
 }
 
-/// All bad combinations of a program, or why they cannot be told.
+/// All bad combinations of a program, or why they cannot be determined.
 pub(crate) fn bad_combinations(system: &System, automata: &Automata) -> Result<Vec<Bad>, String> {
     let mut all = Vec::new();
     for (kind, automaton) in automata.automata.iter().enumerate() {
@@ -61,16 +64,16 @@ pub(crate) fn bad_combinations(system: &System, automata: &Automata) -> Result<V
     Ok(all)
 }
 
-/// How counts are understood.
+/// How counts are interpreted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Counts {
-    /// As numbers that larger numbers make only worse: a few elements, for any population.
+    /// As numbers for which larger values are bad too. This takes a few elements, for any population.
     FromBelow,
-    /// As sums over all threads, one by one: for fixed populations.
+    /// As sums over all threads, one by one. This is for fixed populations.
     WrittenOut,
 }
 
-/// A set of states that a condition cannot tell apart.
+/// A set of states that a condition cannot distinguish.
 #[derive(Clone, Debug)]
 struct Class {
     at: Vec<Location>,
@@ -78,11 +81,11 @@ struct Class {
     states: Vec<StateId>,
 }
 
-/// What is chosen.
+/// An unknown whose value is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Unknown {
     Thread(ThreadId),
-    /// How many threads are at the places of the n-th count.
+    /// The number of threads at the places of the n-th count.
     Count(usize),
     Cell(CellId),
 }
@@ -147,7 +150,7 @@ impl<'a> Chooser<'a> {
         Ok(chooser)
     }
 
-    /// The threads a count ranges over, each with the location in question.
+    /// The threads a count ranges over, each with the counted location.
     fn counted_threads(&self, places: &[(RoleId, Location)]) -> Vec<(ThreadId, Location)> {
         let at = |role: RoleId| places.iter().find(|(r, _)| *r == role).map(|&(_, location)| location);
         let instances = self.system.instances.iter_enumerated();
@@ -184,7 +187,8 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// The states of a thread's automaton in which the property is judged, by what it sees.
+    /// The states of a thread's automaton in which the property is evaluated, grouped by what the property
+    /// sees.
     fn classify(&self, thread: ThreadId, locations: &[Location], registers: &[RegId]) -> Vec<Class> {
         let role = self.system.instances[thread].role;
         let automaton = &self.automata.automata[self.kinds[&role] as usize];
@@ -210,7 +214,7 @@ impl<'a> Chooser<'a> {
         classes
     }
 
-    /// The condition's value for what is chosen so far, if that decides it. Faults count as false.
+    /// The condition's value, if the choices made so far decide it. Faults count as false.
     fn decide(&self, condition: &Condition) -> Option<Value> {
         let fault = |result: Result<Value, _>| Some(result.unwrap_or(0));
         match condition {
@@ -277,7 +281,8 @@ impl<'a> Chooser<'a> {
         Ok(())
     }
 
-    /// Everything else is chosen: finds the least counts that make the condition true, and checks that larger ones do too.
+    /// Called when everything else is chosen. Finds the least counts that make the condition true, and checks
+    /// that larger ones do too.
     fn choose_counts(&mut self, all: &mut Vec<Bad>) -> Result<(), String> {
         let most: Option<Vec<usize>> = self.counts.iter().map(|places| self.most(places)).collect();
         let most = most.ok_or("counts of any number of processes can only be compared with numbers")?;
@@ -313,7 +318,8 @@ impl<'a> Chooser<'a> {
         Ok(())
     }
 
-    /// The largest number of processes at some places that makes a difference: all there are, or one more than the condition compares with.
+    /// The largest number of processes at some places that makes a difference: all of them, or one more than
+    /// the number the condition compares with.
     fn most(&self, places: &[(RoleId, Location)]) -> Option<usize> {
         let kinds = places.iter().filter_map(|(role, _)| self.kinds.get(role));
         let all = kinds.map(|&kind| match self.automata.automata[kind as usize].population {
@@ -341,7 +347,7 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// Adds all combinations of states for what was chosen.
+    /// Adds all combinations of states for the choices made.
     fn give(&self, all: &mut Vec<Bad>) -> Result<(), String> {
         let memory: Vec<_> =
             self.cells.iter_enumerated().filter_map(|(cell, value)| Some((cell, (*value)?))).collect();
@@ -385,14 +391,15 @@ impl<'a> Chooser<'a> {
     }
 }
 
-/// What a condition looks at.
+/// Everything a condition looks at.
 #[derive(Default)]
 struct Seen {
     threads: BTreeMap<ThreadId, (Vec<Location>, Vec<RegId>)>,
     cells: Vec<CellId>,
 }
 
-/// The largest number with which sums of counts are compared, if nothing else is done with counts: no sum above it makes a difference.
+/// The largest number with which sums of counts are compared, if counts are not used in any other way. No sum
+/// above it makes a difference.
 fn compared(condition: &Condition) -> Option<Value> {
     let is_sum = |condition: &Condition| {
         let mut open = vec![condition];

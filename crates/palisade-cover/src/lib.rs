@@ -1,22 +1,30 @@
 //! Exact engines by backward search over well-quasi-orders.
 //!
-//! - [`Dual`]: load buffers; TSO and SC, for fixed and for any numbers of threads.
-//! - [`Single`]: a single buffer with pointers; TSO, PSO and SC, for fixed and for any numbers of threads.
+//! - [`Dual`]: load buffers. TSO and SC, with a fixed or an unbounded number of threads.
+//! - [`Single`]: a single buffer with pointers. TSO, PSO and SC, with a fixed or an unbounded number of
+//!   threads.
 //!
 //! # Tests
-//! `cargo test -p palisade-cover` compares every engine with brute force on a hundred random programs of each profile (straight lines and branches; all of
-//! the language without loops; with loops; everything) and on 150 for any number of threads. One command does it on 5,000 of each, which are 10,000 acyclic ones,
-//! 10,000 cyclic ones and 5,000 for any number of threads.
+//! `cargo test -p palisade-cover` compares every engine with brute force:
+//! - on 100 random programs of each profile (straight lines and branches; all of the language without loops;
+//!   with loops; everything);
+//! - on 150 random programs with any number of threads.
+//!
+//! One command does the same on 5,000 programs of each. That makes 10,000 acyclic programs, 10,000 cyclic
+//! ones and 5,000 with any number of threads.
 //!
 //! ```text
 //! PALISADE_SEEDS=5000 cargo test --release -p palisade-cover -- --nocapture
 //! ```
 //!
-//! `tests/suite/dense.rs` does the same on litmus tests with reads of own stores, fences and locked instructions in between.
+//! `tests/suite/dense.rs` does the same on litmus tests that also contain reads of own stores, fences and
+//! locked instructions.
 //!
-//! It prints how many answers there were of each kind, and in how many cases brute force was conclusive. `PALISADE_SEED=7` tries one seed.
+//! The command prints how many answers of each kind there were, and in how many cases brute force was
+//! conclusive. `PALISADE_SEED=7` runs a single seed.
 //!
-//! What is absent: text, and any step of the store-buffer machine. Runs found here are replayed there.
+//! What is absent: text, and any step of the store-buffer machine. Runs found here are replayed on that
+//! machine.
 
 mod bad;
 mod dual;

@@ -1,14 +1,14 @@
-//! What comes before every search: the automata of a program, if they fit the engines' words.
+//! The preparation for every search: the automata of a program, if the engines' words can represent them.
 
 use palisade_automata::{Automata, StateId};
 use palisade_base::{IdVec, limits};
 use palisade_engine::{Analysis, Limits, Reason};
 use std::sync::Arc;
 
-/// Letters count cells with sixteen bits.
+/// Letters store cells in sixteen bits.
 const MAX_CELLS: usize = 1 << 16;
 
-/// The automata of a program, or why there are none.
+/// The automata of a program, or why it has none.
 pub(crate) fn automata(analysis: &Analysis<'_>, limits: &Limits) -> Result<Arc<Automata>, Reason> {
     let cells = analysis.system(1).cells.len();
     if cells >= MAX_CELLS {
@@ -17,7 +17,8 @@ pub(crate) fn automata(analysis: &Analysis<'_>, limits: &Limits) -> Result<Arc<A
     analysis.automata(limits)
 }
 
-/// The states from which a state is reached silently and that matter by themselves; it may be one of them.
+/// The states that pass `matters` and from which silent edges alone lead to `state`. The state itself may be
+/// one of them.
 pub(crate) fn roots(
     state: StateId,
     silent: &IdVec<StateId, Vec<StateId>>,

@@ -1,4 +1,4 @@
-//! Letters of words: messages, as all backward engines write them into their elements.
+//! Letters of words: messages, in the form that all backward engines use in their elements.
 
 use palisade_automata::ValueId;
 use palisade_program::running::CellId;
@@ -31,12 +31,12 @@ impl Symbol {
         ValueId(self.0 & 0x7FFF)
     }
 
-    /// One of 64 bits, the same for all messages with this cell and value, whoever stored it.
+    /// One of 64 bits. It is the same for all messages with this cell and value, whichever process stored it.
     pub fn bit(self) -> u64 {
         1 << ((self.0 & !Symbol::OWN).wrapping_mul(0x9E37_79B9) >> 26)
     }
 
-    /// Cell and value, whoever stored it.
+    /// Cell and value, whichever process stored it.
     pub fn message(self) -> (CellId, ValueId) {
         (self.cell(), self.value())
     }

@@ -1,7 +1,8 @@
 //! From timed events to a run of the store-buffer machine.
 //!
-//! The backward engines search other semantics than that of the machine. A run found there is told as events: steps of actors and stores that reach memory,
-//! each at a time. In the order of their times they are a run of the machine, once every actor is given a thread of its role.
+//! The backward engines do not search the semantics of the machine but other ones. A run found there is
+//! described by events: steps of actors and stores that reach memory, each at a time. In the order of their
+//! times they are a run of the machine, once every actor is assigned a thread of its role.
 
 use palisade_automata::{Edge, Letter, Population, Schedule, StateId};
 use palisade_base::{Id, limits};
@@ -12,7 +13,7 @@ use palisade_program::running::{CellId, RoleId, System, ThreadId};
 use palisade_trace::{Run, replay, until_bad};
 use std::collections::VecDeque;
 
-/// What happens, to whom, and when.
+/// An event: what happens, to which actor, and when.
 pub(crate) struct Event {
     pub time: u64,
     pub actor: usize,
@@ -21,7 +22,7 @@ pub(crate) struct Event {
 
 /// What happens.
 pub(crate) enum What {
-    /// Steps of the actor; the last `armed` ones belong to a section that is not entered yet.
+    /// Steps of the actor. The last `armed` ones belong to a section that is not entered yet.
     Steps { actions: Vec<Action>, armed: usize },
     /// The actor's oldest pending store to a cell reaches memory.
     Update(CellId),
@@ -42,7 +43,7 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// The run of as many threads as it needs, where there may be any number of them.
+    /// The run. Where there may be any number of threads, it has as many as it needs.
     pub fn witness(&self, analysis: &Analysis<'_>, system: &System) -> Option<Witness> {
         let of_any = |role: &RoleId| analysis.task.population(system, *role) == Population::Any;
         let any = system.roles.ids().filter(of_any).map(|role| self.threads_of(role)).max();
@@ -52,20 +53,23 @@ impl Timeline {
         Some(Witness { instantiation: analysis.instantiation(any), run })
     }
 
-    /// How many threads of a role the run needs.
+    /// The number of threads of a role that the run needs.
     fn threads_of(&self, role: RoleId) -> usize {
         self.roles.iter().filter(|&&other| other == role).count()
     }
 
-    /// The run on a machine, with threads chosen such that it ends badly; `None` if there is no such choice (which would be a bug).
+    /// The run on a machine, with threads chosen such that it ends in a bad state. `None` if there is no such
+    /// choice (which would be a bug).
     pub fn run(&self, machine: Machine<'_>) -> Option<Run> {
         let mut order: Vec<&Event> = self.events.iter().collect();
-        // Stable: at the same time in the order in which they were told, which is program order for each actor.
+        // The sort is stable. Events at the same time stay in the order in which they were added, which is
+        // program order for each actor.
         order.sort_by_key(|event| event.time);
         self.choose_threads(machine, &order, &mut Vec::new(), &mut 0)
     }
 
-    /// Tries threads for the actors: any of the right role will do, except where a property names them.
+    /// Tries threads for the actors. Any thread of the right role is suitable, except where a property names
+    /// threads.
     fn choose_threads(
         &self,
         machine: Machine<'_>,
@@ -92,7 +96,7 @@ impl Timeline {
         None
     }
 
-    /// The run with these threads, as far as it goes: it ends where an error of the program ends it.
+    /// The run with these threads, as far as it goes. It ends early if an error of the program ends it.
     fn with_threads(&self, machine: Machine<'_>, order: &[&Event], threads: &[ThreadId]) -> Option<Run> {
         let mut schedules = vec![Schedule::default(); threads.len()];
         let mut state = machine.initial_state(&self.memory)?;
@@ -121,7 +125,7 @@ impl Timeline {
     }
 }
 
-/// The silent edges that lead from one state to another, by number.
+/// The silent edges that lead from one state to another, by index.
 pub(crate) fn silent_path(edges: &[Edge], states: usize, from: StateId, to: StateId) -> Vec<usize> {
     let mut by: Vec<Option<usize>> = vec![None; states];
     let mut work = VecDeque::from([from]);

@@ -1,14 +1,23 @@
-//! What a run demands: one of these fences, or the run stays possible.
+//! The demand of a run: without one of these fences, the run stays possible.
 //!
-//! *Argument.* Let `r` be a run of the program with some fences. Fences change nothing but when a step is possible, so `r` without its fence steps is a run of the program without fences. A
-//! full fence at a place forbids it only if the process passes the place while stores wait in its buffer; a store-store fence only if a store of after the place, or a locked instruction that
-//! waits for its own address only, takes effect while a store of before the place still waits. A set of fences none of which does so leaves the run as it is: so every
-//! set that makes the program right has one that does. These are the run's demand. A run with an empty demand is possible whatever fences there are.
+//! *Argument.* Let `r` be a run of the program with some fences. Fences only change when a step is possible,
+//! so `r` without its fence steps is a run of the program without fences.
+//! - A full fence at a place forbids that run only if the process passes the place while stores are pending
+//!   in its buffer.
+//! - A store-store fence forbids it only if a store from after the place, or a locked instruction that waits
+//!   only for its own address, takes effect while a store from before the place is still pending.
 //!
-//! Demands are small, and say much, if stores reach memory early and places are passed late: see `palisade_trace::settle`.
+//! If no fence of a set does so, the run stays possible. So every set that makes the program correct contains
+//! a fence that does. These fences are the run's demand. A run with an empty demand is possible with any
+//! fences.
 //!
-//! *Source.* `Barrier` of Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under TSO" (TACAS 2012), section 6. It takes the places between a store and a load
-//! that overtakes it; here it is the places that are passed while a store waits, whether or not a load follows.
+//! Demands are small, and informative, if stores reach memory early and places are passed late: see
+//! `palisade_trace::settle`.
+//!
+//! *Source.* `Barrier` of Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence
+//! insertion under TSO" (TACAS 2012), section 6. It takes the places between a store and a load that
+//! overtakes it. Here these are the places that are passed while a store is pending, whether or not a load
+//! follows.
 
 use crate::places::{Marks, PlaceId, Places};
 use palisade_memory::{Action, Effect};
@@ -17,17 +26,17 @@ use palisade_syntax::edit::FenceKind;
 use palisade_trace::{Replay, Run, links};
 use std::collections::BTreeMap;
 
-/// At one of these places at least this fence, by place.
+/// One of these places needs at least this fence. Sorted by place.
 pub type Demand = Vec<(PlaceId, FenceKind)>;
 
-/// A process passes a place.
+/// A step at which a process passes a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passing {
-    /// The step.
+    /// The index of the step.
     pub step: usize,
-    /// Who.
+    /// The thread that passes.
     pub thread: ThreadId,
-    /// Which place.
+    /// The place.
     pub place: PlaceId,
 }
 

@@ -1,14 +1,18 @@
-//! The gaps between statements, and programs with something put into them.
+//! The gaps between statements, and programs with statements inserted into them.
 //!
-//! A statement without labels and the one before it share a gap. In front of a statement with labels there are two: before the labels, where only those pass who come from
-//! the statement in front, and behind them, where those who jump to a label pass too. Statements of one place in the source are one: nothing goes in between, except that the jump at
-//! the end of such a group stays behind what is put after the group. There are no gaps inside of atomic blocks, where buffers are empty, and none behind jumps and endless loops, where nobody
-//! passes.
+//! - A statement without labels and the one before it share a gap.
+//! - There are two gaps before a statement with labels. The one before the labels is passed only by control
+//!   that comes from the previous statement. The one after the labels is also passed by jumps to a label.
+//! - Statements with the same position in the source count as one. Nothing is inserted between them, with one
+//!   exception: a jump at the end of such a group comes after anything inserted after the group.
+//! - There are no gaps inside atomic blocks, where buffers are empty.
+//! - There are no gaps after jumps and endless loops, where control never passes.
 //!
-//! A loop comes back to its labels. A fence between these and the loop would be passed once, and the process would not be at the label any more when it comes back: where a property asks for the label, that
-//! would be another property. So there is no gap behind the labels of such a loop, only one in front of them.
+//! A loop returns to its labels. A fence between these and the loop would be passed only once, and the
+//! process would no longer be at the label when it returns. If a property refers to the label, that would
+//! change the property. So such a loop has no gap after its labels, only one before them.
 //!
-//! A gap is known by its number in a walk over the program, so the same walk finds gaps and fills them.
+//! A gap is identified by its index in a walk over the program, so the same walk finds gaps and fills them.
 
 use palisade_base::{Span, define_id, limits};
 use palisade_program::written::{
@@ -17,37 +21,38 @@ use palisade_program::written::{
 use rustc_hash::FxHashSet;
 
 define_id!(
-    /// A gap, by its number in a walk over the program.
+    /// A gap, by its index in a walk over the program.
     GapId
 );
 
 /// The body that a gap is in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum BodyId {
-    /// That of a template, by its number.
+    /// The body of a template, by its index.
     Template(usize),
-    /// That of a procedure, by its number.
+    /// The body of a procedure, by its index.
     Procedure(usize),
 }
 
-/// What there is to know about a gap.
+/// A description of a gap.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gap {
-    /// Where it is.
+    /// The body it is in.
     pub body: BodyId,
-    /// The statement in front of it, if a fence in the gap can be written as one behind that.
+    /// The statement before it, if a fence in the gap can be written as one after that statement.
     pub front: Option<Span>,
-    /// The statement behind it, if a fence in the gap can be written as one before that.
+    /// The statement after it, if a fence in the gap can be written as one before that statement.
     pub behind: Option<Span>,
-    /// Whether the statement in front stores to shared memory.
+    /// Whether the statement before it stores to shared memory.
     pub after_write: bool,
-    /// Whether the next thing to happen may be a load.
+    /// Whether the next action may be a load.
     pub before_read: bool,
-    /// The first label of the statement behind it, if the gap is behind the label or before it.
+    /// The first label of the statement after it, whether the gap is before or after the label.
     pub label: Option<String>,
-    /// The first label of the statement in front of it.
+    /// The first label of the statement before it.
     pub front_label: Option<String>,
-    /// Whether only steps without memory lie between it and the gap before it, so that a fence has the same effect in both.
+    /// Whether there are only steps without memory access between it and the previous gap, so that a fence
+    /// has the same effect in both.
     pub same_as_previous: bool,
 }
 
@@ -61,7 +66,8 @@ pub fn gaps(program: &Program) -> Vec<Gap> {
     found
 }
 
-/// A program with statements put into gaps. Labels behind a gap that is behind them go to what is put there.
+/// A program with statements inserted into gaps. If a gap is after labels, the labels move to the inserted
+/// statement.
 pub fn fill(program: &Program, content: &mut dyn FnMut(GapId, Gap) -> Option<Stmt>) -> Program {
     let shared = program.shared.iter().map(|shared| shared.name.as_str()).collect();
     let mut filled = program.clone();
@@ -78,19 +84,19 @@ pub fn fill(program: &Program, content: &mut dyn FnMut(GapId, Gap) -> Option<Stm
 
 struct Walk<'a> {
     shared: FxHashSet<&'a str>,
-    /// Templates and their labels that properties ask for.
+    /// Templates and their labels that properties refer to.
     observed: FxHashSet<(String, String)>,
     content: &'a mut dyn FnMut(GapId, Gap) -> Option<Stmt>,
     next: u32,
 }
 
-/// What surrounds a block.
+/// The surroundings of a block.
 #[derive(Clone)]
 struct Around {
     body: BodyId,
-    /// Its template, if it is that of one.
+    /// Its template, if the block belongs to one.
     template: Option<String>,
-    /// The places of the statements that the block is a part of.
+    /// The source positions of the statements that contain the block.
     outer: Vec<Span>,
     /// Whether control goes from the end of the block to a condition with loads.
     then_reads: bool,
@@ -172,7 +178,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a statement is a loop that comes back to a label of its own that properties ask for.
+    /// Whether a statement is a loop that returns to one of its own labels that properties refer to.
     fn comes_back_to_observed_label(&self, statement: &Stmt, around: &Around) -> bool {
         let loops = matches!(statement.kind, StmtKind::While { .. } | StmtKind::Loop(_) | StmtKind::Await(_));
         let Some(template) = &around.template else { return false };
@@ -187,10 +193,11 @@ impl Walk<'_> {
         (self.content)(id, gap)
     }
 
-    /// What the gap behind a statement has to know about it. `group` is what is known of the statements in front that have the same place.
+    /// The facts about a statement that the gap after it needs. `group` holds the facts about the preceding
+    /// statements with the same source position.
     fn front(&self, statement: &Stmt, group: Option<&Front>) -> Front {
         let span = statement.span();
-        // A fence behind both would be one behind the inner statement.
+        // A fence after both would be written after the inner statement.
         let taken = span.is_none() || has_inside(&statement.kind, span);
         let writes = match &statement.kind {
             StmtKind::Assign { place, .. } => self.is_shared(place),
@@ -237,7 +244,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the first access to memory of a statement may be a load.
+    /// Whether the first memory access of a statement may be a load.
     fn reads_first(&self, kind: &StmtKind, around: &Around) -> bool {
         match kind {
             StmtKind::Let { init, .. } => init.as_ref().is_some_and(|init| self.loads(init)),
@@ -253,7 +260,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a statement touches no memory, and nobody sees that it was passed.
+    /// Whether a statement does not access memory and passing it cannot be observed.
     fn is_local(&self, statement: &Stmt) -> bool {
         let local = |e: &Expr| !self.acts(e);
         match &statement.kind {
@@ -306,7 +313,7 @@ impl Walk<'_> {
     }
 }
 
-/// What the gap behind a statement has to know about it.
+/// The facts about a statement that the gap after it needs.
 struct Front {
     label: Option<String>,
     span: Span,
@@ -315,7 +322,7 @@ struct Front {
     jumps: bool,
 }
 
-/// The labels that properties ask for, with their templates.
+/// The labels that properties refer to, with their templates.
 fn observed(program: &Program) -> FxHashSet<(String, String)> {
     fn collect(e: &Expr, found: &mut FxHashSet<(String, String)>) {
         match &e.kind {
@@ -346,7 +353,7 @@ fn is_jump(kind: &StmtKind) -> bool {
     matches!(kind, StmtKind::Goto(_) | StmtKind::Break | StmtKind::Continue | StmtKind::Return(_))
 }
 
-/// Whether control leaves a statement by jumps only: a `loop` without a `break` of its own.
+/// Whether control leaves a statement only by jumps: a `loop` without a `break` of its own.
 fn is_endless(kind: &StmtKind) -> bool {
     fn breaks(block: &Block) -> bool {
         block.iter().any(|statement| match &statement.kind {
@@ -360,12 +367,13 @@ fn is_endless(kind: &StmtKind) -> bool {
     matches!(kind, StmtKind::Loop(body) if !breaks(body))
 }
 
-/// Whether a statement behind a store of the same place leaves the store the last thing that happened.
+/// Whether the last action is still the store when this statement follows a store with the same source
+/// position.
 fn is_harmless(kind: &StmtKind) -> bool {
     matches!(kind, StmtKind::Skip | StmtKind::Goto(_) | StmtKind::Let { init: None, .. })
 }
 
-/// Whether a statement inside of this one has that place.
+/// Whether a statement inside this one has that source position.
 fn has_inside(kind: &StmtKind, span: Span) -> bool {
     let any = |block: &Block| block.iter().any(|inner| inner.span() == span || has_inside(&inner.kind, span));
     match kind {

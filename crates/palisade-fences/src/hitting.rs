@@ -1,15 +1,21 @@
-//! Minimal ways to meet all demands: minimal hitting sets, where a place may be hit by a weak fence or only by a strong one.
+//! Minimal ways to meet all demands: minimal hitting sets, where some demands need a strong fence at a place
+//! and for others a weak one is enough.
 //!
-//! *Problem.* A demand names places, each with the weakest fence there that meets it. A fencing gives every place no fence, a weak or a strong one. Wanted are the fencings that meet all demands
-//! and of which no fence can be taken away or weakened.
+//! *Problem.* A demand names places, each with the weakest fence there that meets it. A fencing assigns to
+//! every place no fence, a weak one or a strong one. The task is to find the fencings that meet all demands
+//! and in which no fence can be removed or weakened.
 //!
-//! *Method.* Take a demand that is not met and try its places one after the other; later tries keep to weaker fences at the places of earlier ones, so that no fencing is found twice. A branch in which
-//! a fence is no longer needed for any demand, and cannot become stronger, is given up: with more fences it is needed even less.
+//! *Method.* Take a demand that is not met and try its places one after the other. Later tries use only
+//! weaker fences at the places of earlier ones, so that no fencing is found twice. A branch is given up if
+//! one of its fences is no longer needed for any demand and cannot become stronger: with more fences it is
+//! needed even less.
 //!
-//! *Source.* The search follows K. Murakami and T. Uno, "Efficient algorithms for dualizing large-scale hypergraphs" (DAM 170, 2014), which keeps for every chosen element the sets that only it
-//! hits; levels of fences are ours.
+//! *Source.* The search follows K. Murakami and T. Uno, "Efficient algorithms for dualizing large-scale
+//! hypergraphs" (DAM 170, 2014), which keeps for every chosen element the sets that only it hits. The levels
+//! of fences are our addition.
 //!
-//! *Cost.* In time exponential, as is the number of results. There are tens of places and demands here, and a question to an engine takes longer by orders of magnitude.
+//! *Cost.* Exponential time; the number of results is exponential too. There are tens of places and demands
+//! here, and a query to an engine takes longer by orders of magnitude.
 
 use crate::demand::Demand;
 use crate::places::{Fencing, PlaceId};
@@ -17,19 +23,19 @@ use palisade_base::limits;
 use palisade_syntax::edit::FenceKind;
 use std::ops::ControlFlow;
 
-/// What a fence at a place costs.
+/// The cost of a fence at a place.
 pub(crate) type Costs<'a> = &'a dyn Fn(PlaceId) -> u64;
 
-/// What fences cost together: their weights, and if these are equal the number of full fences.
+/// The total cost of fences: their weights and, if these are equal, the number of full fences.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Cost {
     /// The sum of the weights of the places.
     pub weight: u64,
-    /// How many of the fences are full ones.
+    /// The number of full fences.
     pub full: u64,
 }
 
-/// What a fencing costs.
+/// The cost of a fencing.
 pub(crate) fn cost(fencing: &Fencing, costs: Costs<'_>) -> Cost {
     let mut total = Cost::default();
     for (place, kind) in fencing.iter_enumerated() {
@@ -57,7 +63,8 @@ pub(crate) fn minimal(
     let _ = search.go();
 }
 
-/// A cheapest fencing that meets the demands and that `visit` takes. It is minimal if every place has a weight.
+/// A cheapest fencing that meets the demands and that `visit` accepts. It is minimal if every place has a
+/// positive weight.
 pub(crate) fn cheapest(
     none: &Fencing,
     demands: &[Demand],
@@ -65,7 +72,8 @@ pub(crate) fn cheapest(
     takes: &dyn Fn(&Fencing) -> bool,
 ) -> Option<Fencing> {
     let mut best: Option<(Cost, Fencing)> = None;
-    // Searched anew with every better result as the bound, which is simpler than a bound that changes below the search's feet.
+    // The search restarts with every better result as the bound. This is simpler than changing the bound
+    // during a search.
     loop {
         let mut found = None;
         let mut visit = |fencing: &Fencing| {
@@ -91,7 +99,7 @@ struct Search<'a> {
     fencing: Fencing,
     /// The strongest fence that may be tried at each place.
     most: Fencing,
-    /// Only fencings that cost less than this.
+    /// Only fencings that cost less than this are searched.
     bound: Option<(Cost, Costs<'a>)>,
     visit: &'a mut dyn FnMut(&Fencing) -> ControlFlow<()>,
 }
@@ -102,7 +110,7 @@ impl Search<'_> {
         if self.bound.is_some_and(|(bound, costs)| cost(&self.fencing, costs) >= bound) {
             return ControlFlow::Continue(());
         }
-        // The demand with the fewest ways left to meet it.
+        // The unmet demand with the fewest ways left to meet it.
         let open = self.demands.iter().filter(|demand| !meets(&self.fencing, demand));
         let ways =
             |demand: &&Demand| demand.iter().filter(|&&(place, kind)| Some(kind) <= self.most[place]).count();
@@ -133,21 +141,21 @@ impl Search<'_> {
         flow
     }
 
-    /// Whether no fence can be taken away or weakened.
+    /// Whether no fence can be removed or weakened.
     fn is_minimal(&self) -> bool {
         self.fencing
             .iter_enumerated()
             .all(|(place, kind)| kind.is_none_or(|kind| self.is_needed(place, kind)))
     }
 
-    /// Whether every fence is needed, or may be when it has become stronger.
+    /// Whether every fence is needed, or may become needed when it gets stronger.
     fn all_may_be_needed(&self) -> bool {
         self.fencing.iter_enumerated().all(|(place, kind)| {
             kind.is_none_or(|kind| Some(kind) < self.most[place] || self.is_needed(place, kind))
         })
     }
 
-    /// Whether some demand is met by this fence and by no other, and not by a weaker one there.
+    /// Whether some demand is met by this fence, but by no other fence and not by a weaker one at this place.
     fn is_needed(&self, place: PlaceId, kind: FenceKind) -> bool {
         self.demands.iter().any(|demand| {
             let others =

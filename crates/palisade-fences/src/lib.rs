@@ -1,10 +1,12 @@
-//! Minimal sets of fences that make a program right, over anything that can judge a program.
+//! Minimal sets of fences that make a program correct, for any oracle that can judge a program.
 //!
-//! [`Places`] says where fences may go. [`find`] asks an [`Oracle`] about the program with some fences, turns every run that breaks it into a [demand](demand()) (one of these places needs a
-//! fence), and looks for minimal ways to meet all demands, until these make the program right.
+//! [`Places`] says where fences may go. [`find`] asks an [`Oracle`] about the program with some fences. It
+//! turns every run that breaks the program into a [demand](demand()): one of these places needs a fence. It
+//! then looks for minimal ways to meet all demands, and repeats this until they make the program correct.
 //!
-//! What is absent: no engine, no text. What is right is up to the oracle: that no run breaks a property, or that no run is unlike those of sequential consistency. All that is
-//! asked of it is that a program that is right stays so with more fences.
+//! What is absent: engines and text. The oracle decides what "correct" means. It may mean that no run breaks
+//! a property, or that every run is equivalent to a sequentially consistent one. The only requirement is that
+//! a correct program stays correct when fences are added.
 
 mod demand;
 mod gaps;
@@ -27,31 +29,33 @@ use palisade_program::running::System;
 use palisade_program::written::Program;
 use palisade_trace::Run;
 
-/// Who says whether a program is right.
+/// Decides whether a program is correct.
 pub trait Oracle {
-    /// What can go wrong with asking.
+    /// The error a query can return.
     type Error;
 
-    /// Judges a program. Programs that differ in their fences only must not be judged more strictly with more of them.
+    /// Judges a program. Among programs that differ only in their fences, one with more fences must not be
+    /// judged more strictly.
     fn judge(&self, program: &Program, limits: &Limits) -> Result<Judgement, Self::Error>;
 
-    /// The machine that runs are taken on.
+    /// The machine on which runs are executed.
     fn machine<'s>(&self, system: &'s System) -> Machine<'s>;
 
-    /// Whether a run that the machine takes shows that its program is not right.
+    /// Whether a run of the machine shows that its program is not correct.
     fn shows(&self, machine: Machine<'_>, run: &Run) -> bool;
 
-    /// Whether a run shows it by its last state alone, and this is such a state. False if more of the run has to be known.
+    /// Whether this state alone, as the last state of a run, shows it. False if more of the run has to be
+    /// known.
     fn is_bad(&self, machine: Machine<'_>, state: &State) -> bool;
 }
 
-/// What an oracle says about a program.
+/// The answer of an oracle about a program.
 #[derive(Clone, Debug)]
 pub struct Judgement {
-    /// Whether the program is right.
+    /// Whether the program is correct.
     pub verdict: Verdict,
-    /// The engine that gave it.
+    /// The engine that gave the verdict.
     pub engine: &'static str,
-    /// What it counted.
+    /// The engine's statistics.
     pub stats: Stats,
 }

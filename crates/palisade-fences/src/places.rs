@@ -1,10 +1,13 @@
 //! Where fences may go, and programs with fences there.
 //!
-//! A place is one or more gaps between statements ([`crate::gaps`]): all gaps that one place of the source text stands for, in every template and every instance, or those of one instance.
+//! A place is one or more gaps between statements ([`crate::gaps`]). It is either all gaps that correspond to
+//! one position in the source text, in every template and every instance, or those of one instance.
 //!
-//! *Marks.* [`Places::marked`] puts a labelled step into every gap of every place: a fence where one is wanted, an empty step elsewhere. So programs that differ in their fences only have the
-//! same control flow, edge by edge, and a run of one is a run of another if the machine takes its steps there. Labels are named `%…`, which nobody can write. They change no verdict: properties cannot
-//! see them.
+//! *Marks.* [`Places::marked`] inserts a labelled step into every gap of every place: a fence where one is
+//! requested, an empty step elsewhere. So programs that differ only in their fences have the same control
+//! flow, edge by edge. A run of one is a run of another if the machine can take its steps there. Labels are
+//! named `%…`, which cannot be written in a program. They change no verdict, since properties cannot see
+//! them.
 
 use crate::gaps::{BodyId, Gap, GapId, fill, gaps};
 use crate::repeated::Repeated;
@@ -22,36 +25,36 @@ define_id!(
     PlaceId
 );
 
-/// Which fence stands at each place.
+/// The fence at each place.
 pub type Fencing = IdVec<PlaceId, Option<FenceKind>>;
 
 /// Between which statements fences may be placed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Placement {
-    /// Behind statements that store to shared memory.
+    /// After statements that store to shared memory.
     #[default]
     AfterWrites,
-    /// In front of statements that load from it.
+    /// Before statements that load from it.
     BeforeReads,
-    /// Anywhere. Of neighbouring places with the same effect only the first counts.
+    /// Anywhere. Of adjacent places with the same effect only the first counts.
     Anywhere,
 }
 
-/// What is one fence.
+/// What counts as one fence.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Per {
-    /// A place in the source: the fence is in all instances of its process.
+    /// A position in the source. The fence is in all instances of its process.
     #[default]
     Source,
-    /// A place in one instance, as far as instances have different parameters.
+    /// A position in one instance, if instances have different parameters.
     Instance,
 }
 
-/// What is asked of places.
+/// The requirements on places.
 pub struct Wanted<'a> {
     /// Between which statements.
     pub placement: Placement,
-    /// What is one fence.
+    /// What counts as one fence.
     pub per: Per,
     /// Whether store-store fences make a difference.
     pub store_fences: bool,
@@ -64,34 +67,34 @@ pub struct Wanted<'a> {
 /// A place for a fence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// The process or procedure; the instance, if places are per instance.
+    /// The process or procedure. If places are per instance, the instance.
     pub process: String,
-    /// Where it is.
+    /// The body it is in.
     pub body: BodyId,
-    /// The parameters of the instance, if it is the place of one.
+    /// The parameters of the instance, if the place belongs to one.
     pub args: Option<Vec<Value>>,
-    /// The statement beside which the fence would be written.
+    /// The statement next to which the fence would be written.
     pub span: Span,
-    /// On which side of it.
+    /// The side of that statement.
     pub side: Side,
-    /// The label behind the place, or else that of the statement in front of it.
+    /// The label after the place, or else the label of the statement before it.
     pub label: Option<String>,
-    /// All labels that the place may be called by.
+    /// All labels that can refer to the place.
     pub labels: Vec<String>,
-    /// Whether control may come here again and again.
+    /// Whether control may reach the place repeatedly.
     pub in_loop: bool,
-    /// Whether a store-store fence is a choice too.
+    /// Whether a store-store fence is an option too.
     pub store_fence: bool,
     gaps: Vec<GapId>,
 }
 
 impl Place {
-    /// The fence as it is put into a text.
+    /// The fence as it is inserted into a text.
     pub fn fence(&self, kind: FenceKind) -> FenceAt {
         FenceAt { span: self.span, side: self.side, kind }
     }
 
-    /// The fences that may stand here, weak ones first.
+    /// The fences that are possible here, weak ones first.
     pub fn kinds(&self) -> &'static [FenceKind] {
         if self.store_fence { &[FenceKind::StoreStore, FenceKind::Full] } else { &[FenceKind::Full] }
     }
@@ -102,7 +105,7 @@ impl Place {
 pub struct Places {
     program: Program,
     places: IdVec<PlaceId, Place>,
-    /// For each gap the places in it; several if they are those of different instances.
+    /// For each gap, the places in it. There are several if they belong to different instances.
     by_gap: FxHashMap<GapId, Vec<PlaceId>>,
 }
 
@@ -113,7 +116,7 @@ impl Places {
         let mut found =
             Places { program: program.clone(), places: IdVec::new(), by_gap: FxHashMap::default() };
         let mut known: FxHashMap<Key, PlaceId> = FxHashMap::default();
-        // Whether the last gap, or one with the same effect, is a place.
+        // Whether the previous gap, or one with the same effect, is a place.
         let mut taken = false;
         for (index, gap) in gaps(program).into_iter().enumerate() {
             limits::go_on();
@@ -170,7 +173,7 @@ impl Places {
         self.places.iter().map(|_| None).collect()
     }
 
-    /// The program with fences, as it would be written.
+    /// The program with fences, in the form in which it would be written.
     pub fn fenced(&self, fencing: &Fencing) -> Program {
         let statement = |place: PlaceId, _: String| {
             let kind = match fencing[place]? {
@@ -182,7 +185,7 @@ impl Places {
         self.filled(&statement)
     }
 
-    /// The program with a labelled step at every place: a fence, or nothing.
+    /// The program with a labelled step at every place: a fence or an empty step.
     pub fn marked(&self, fencing: &Fencing) -> Program {
         let statement = |place: PlaceId, label: String| {
             let kind = match fencing[place] {
@@ -251,7 +254,7 @@ impl Places {
     }
 }
 
-/// Where the marks of a marked program are.
+/// The locations of the marks in a marked program.
 #[derive(Clone, Debug)]
 pub struct Marks {
     by_location: FxHashMap<(CodeId, Location), PlaceId>,

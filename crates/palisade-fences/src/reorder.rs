@@ -1,11 +1,19 @@
 //! Smaller demands: the same instructions of every thread in another order.
 //!
-//! *Problem.* A run demands every place that is passed while a store waits. In another order of the same instructions fewer of these waits may be needed, and a smaller demand rules out more candidates.
+//! *Problem.* A run demands every place that is passed while a store is pending. In another order of the same
+//! instructions fewer stores may need to be pending, and a smaller demand rules out more candidates.
 //!
-//! *Method.* The places of the demand are taken out one by one: is there an order of the threads' instructions, with stores reaching memory whenever they like, in which places other than the rest are passed with empty
-//! buffers only, and which still shows that the program is wrong? That is a search of the machine itself, with every thread bound to its own path. It ends after [`WORK`] steps; then the place stays.
+//! *Method.* The places of the demand are removed one by one. For each, the question is whether there is an
+//! order of the threads' instructions, with stores reaching memory at any time, that
+//! - passes all places except the remaining ones with empty buffers only, and
+//! - still shows that the program is wrong.
 //!
-//! *Guarantee.* What is given back is a run that shows the same, with a demand that is part of the old one. Runs in which threads are started stay as they are, since threads are known by the order of their starts.
+//! This is answered by a search of the machine itself, with every thread bound to its own path. It ends after
+//! [`WORK`] steps; the place is then kept.
+//!
+//! *Guarantee.* The result is a run that shows the same error, with a demand that is a subset of the old one.
+//! Runs in which threads are started are left unchanged, since threads are identified by the order of their
+//! starts.
 
 use crate::places::{Marks, PlaceId};
 use palisade_base::{Id, limits};
@@ -15,10 +23,11 @@ use palisade_trace::{Run, take};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
-/// How many steps of the machine are spent on one run.
+/// The number of machine steps spent on one run.
 const WORK: usize = 60_000;
 
-/// A run with the instructions of the given one that passes as few of the demanded places as possible with stores waiting. `bad` says of a state that it shows that the program is wrong.
+/// A run with the instructions of the given one that passes as few of the demanded places as possible with
+/// stores pending. `bad` decides whether a state shows that the program is wrong.
 pub(crate) fn with_fewer_waits(
     machine: Machine<'_>,
     marks: &Marks,
@@ -40,7 +49,7 @@ pub(crate) fn with_fewer_waits(
     let mut best = None;
     let mut allowed = demanded.clone();
     let mut work = WORK;
-    // Perhaps no wait at all is needed.
+    // Maybe no store needs to be pending at any place.
     for attempt in
         std::iter::once(BTreeSet::new()).chain(demanded.iter().map(|&place| BTreeSet::from([place])))
     {
@@ -66,12 +75,13 @@ struct Search<'a> {
     machine: Machine<'a>,
     marks: &'a Marks,
     paths: &'a [Vec<Step>],
-    /// Places that may be passed while stores wait.
+    /// Places that may be passed while stores are pending.
     allowed: &'a BTreeSet<PlaceId>,
     bad: &'a dyn Fn(&State) -> bool,
 }
 
-/// A state, how far each thread is on its path, and the step that led here with the number of the node before.
+/// A state, the progress of each thread on its path, and the step that led here with the index of the
+/// previous node.
 struct Node {
     state: State,
     done: Vec<usize>,
@@ -90,7 +100,7 @@ impl Search<'_> {
             if (self.bad)(&nodes[at].state) {
                 return Some(self.run_to(&nodes, at, memory));
             }
-            // What is tried first is pushed last: stores reach memory as soon as they can.
+            // The steps to be tried first are pushed last, so that stores reach memory as soon as they can.
             for step in self.steps(&nodes[at]) {
                 *work = work.checked_sub(1)?;
                 let Ok((state, _)) = self.machine.step(&nodes[at].state, step) else { continue };

@@ -1,6 +1,7 @@
-//! Which locations control may come to again and again.
+//! The locations that control may reach repeatedly.
 //!
-//! Those on a cycle of their code, all of a procedure that is called from such a location, and all of a recursive procedure.
+//! These are the locations on a cycle of their code, all locations of a procedure that is called from such a
+//! location, and all locations of a recursive procedure.
 
 use palisade_base::{Id, IdVec, limits};
 use palisade_program::running::{Code, CodeId, Instr, Location, System};

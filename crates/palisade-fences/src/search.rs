@@ -1,18 +1,28 @@
-//! The search: candidates are minimal ways to meet the demands so far, each wrong candidate gives a run, and each run a demand.
+//! The search. Candidates are minimal ways to meet the demands so far. Each wrong candidate gives a run, and
+//! each run a demand.
 //!
-//! *Problem.* All minimal sets of fences, or a cheapest one, that make a program right.
+//! *Problem.* Find all minimal sets of fences, or a cheapest one, that make a program correct.
 //!
-//! *Source.* Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under TSO" (TACAS 2012), section 6, grows candidates fence by fence (Algorithm 2). Here demands are
-//! kept and candidates are hitting sets of all of them, as in R. Reiter, "A theory of diagnosis from first principles" (AI 32, 1987).
+//! *Source.* Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under TSO"
+//! (TACAS 2012), section 6, grows candidates fence by fence (Algorithm 2). Here demands are kept and
+//! candidates are hitting sets of all of them, as in R. Reiter, "A theory of diagnosis from first principles"
+//! (AI 32, 1987).
 //!
-//! *Guarantee.* Every set that makes the program right meets every demand ([`crate::demand`](mod@crate::demand)). So a candidate that makes it right is a minimal set: with a fence less some demand is not met, and its
-//! run breaks the program. When all minimal ways to meet the demands make the program right, they are all the minimal sets there are. Every step either finds a set or adds
-//! a demand that the candidate does not meet, and there are finitely many candidates.
+//! *Guarantee.*
+//! - Every set that makes the program correct meets every demand ([`crate::demand`](mod@crate::demand)). So a
+//!   candidate that makes it correct is a minimal set: with one fence less some demand is not met, and its
+//!   run breaks the program.
+//! - When all minimal ways to meet the demands make the program correct, they are all the minimal sets.
+//! - Every step either finds a set or adds a demand that the candidate does not meet, and there are finitely
+//!   many candidates.
 //!
-//! *Differences from the paper.* (1) No candidate repeats what a known run has refuted. (2) Runs are shortened, and their stores put to memory early, before they are asked for their demand. (3) Places
-//! may have weak and strong fences. (4) An engine that does not know makes the answer unknown; what was found before stays proved.
+//! *Differences from the paper.*
+//! 1. No candidate repeats what a known run has refuted.
+//! 2. Runs are shortened, and their stores moved to memory early, before their demand is computed.
+//! 3. Places may have weak and strong fences.
+//! 4. If an engine does not know, the answer is unknown. Sets found before that stay proved.
 //!
-//! *Cost.* One question to the engine per minimal set and per demand.
+//! *Cost.* One query to the engine per minimal set and per demand.
 
 use crate::demand::{Demand, demand};
 use crate::hitting::{Cost, cheapest, cost, meets, minimal, weaker};
@@ -28,10 +38,10 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Which sets are wanted.
+/// Which sets to search for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Which {
-    /// One that costs least.
+    /// One with the lowest cost.
     #[default]
     Cheapest,
     /// All minimal ones.
@@ -41,13 +51,14 @@ pub enum Which {
 /// A fence of a set, and why it is needed.
 #[derive(Clone, Debug)]
 pub struct Fence {
-    /// Where.
+    /// The place of the fence.
     pub place: PlaceId,
-    /// Which.
+    /// The kind of fence.
     pub kind: FenceKind,
     /// A run that breaks the program with the fences of [`Fence::without`].
     pub run: Witness,
-    /// The other fences of the set, and this one no stronger than the next weaker kind.
+    /// The other fences of the set, with this one replaced by the next weaker kind, or removed if there is
+    /// none.
     pub without: Fencing,
 }
 
@@ -58,39 +69,39 @@ pub struct FenceSet {
     pub fences: Vec<Fence>,
     /// The same, by place.
     pub fencing: Fencing,
-    /// What they cost.
+    /// The cost of the fences.
     pub cost: Cost,
 }
 
 /// How the search ended.
 #[derive(Clone, Debug)]
 pub enum End {
-    /// The sets found are all there are, or the one found costs least.
+    /// The sets found are all sets, or the one found has the lowest cost.
     Complete,
-    /// This run breaks the program whatever fences are at the places.
+    /// This run breaks the program with any fences at the places.
     Hopeless(Witness),
-    /// Not known, and why. The sets found are minimal, but there may be others, or cheaper ones.
+    /// Unknown, with the reason. The sets found are minimal, but there may be others, or cheaper ones.
     Unknown(Reason),
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Findings {
     /// Minimal sets, the cheapest first.
     pub sets: Vec<FenceSet>,
     /// How the search ended.
     pub end: End,
-    /// What any set that makes the program right costs at least.
+    /// A lower bound on the cost of any set that makes the program correct.
     pub least: Cost,
-    /// How many fences it has at least.
+    /// A lower bound on the number of its fences.
     pub fewest: usize,
-    /// Demands found, questions asked, and the engines' counters added up.
+    /// The number of demands found, the number of queries, and the sums of the engines' counters.
     pub stats: Stats,
     /// The engine that answered last.
     pub engine: &'static str,
 }
 
-/// Finds fences that make a program right. `weight` is what a fence at a place costs; at least 1.
+/// Finds fences that make a program correct. `weight` is the cost of a fence at a place, at least 1.
 pub fn find<O: Oracle>(
     places: &Places,
     which: Which,
@@ -118,7 +129,7 @@ pub fn find<O: Oracle>(
     for fencing in &search.right {
         match graced.within(|| search.set(fencing)) {
             Ok(set) => sets.push(set),
-            // It is right, but there is no time to say why.
+            // The program is correct, but there is no time left to show why.
             Err(what) => {
                 end = End::Unknown(Reason::Exhausted(what));
                 break;
@@ -131,7 +142,7 @@ pub fn find<O: Oracle>(
         let fewest = cheapest(&search.none, &search.demands, &|_| 1, &|_| true);
         (least, fewest)
     });
-    // Nothing is known then, and nothing is claimed.
+    // If the time ran out, nothing is known about the bounds, and nothing is claimed.
     let (least, fewest) = bounds.unwrap_or_default();
     Ok(Findings {
         sets,
@@ -151,9 +162,9 @@ struct Search<'a, O> {
     demands: Vec<Demand>,
     /// For each demand its run, in the marked program without fences.
     runs: Vec<Witness>,
-    /// Candidates that make the program right.
+    /// Candidates that make the program correct.
     right: Vec<Fencing>,
-    /// Candidates about which nobody knows, and why.
+    /// Candidates that could not be decided, and why.
     undecided: Vec<(Fencing, Reason)>,
     engine: &'static str,
     calls: u64,
@@ -207,7 +218,7 @@ impl<O: Oracle> Search<'_, O> {
             }
         }
         Ok(match self.undecided.first() {
-            // What is known about the program with fences is nothing that is known about the program.
+            // Knowledge about the program with fences says nothing about the program itself.
             Some((fencing, reason)) => End::Unknown(match fencing.iter().flatten().count() {
                 0 => reason.clone(),
                 1 => reason.clone().about("with 1 fence added"),
@@ -217,7 +228,7 @@ impl<O: Oracle> Search<'_, O> {
         })
     }
 
-    /// A way to meet all demands that nothing is known about.
+    /// A way to meet all demands that has not been judged yet.
     fn candidate(&self, which: Which) -> Option<Fencing> {
         let is_new = |fencing: &Fencing| {
             !self.right.contains(fencing) && !self.undecided.iter().any(|(undecided, _)| undecided == fencing)
@@ -241,7 +252,8 @@ impl<O: Oracle> Search<'_, O> {
     /// The demand of a run that breaks a candidate, and the run in the marked program without fences.
     ///
     /// # Panics
-    /// If the candidate meets the demand, or the run is none of the program without fences: the argument in [`mod@crate::demand`] is then wrong.
+    /// If the candidate meets the demand, or the run is not a run of the program without fences. In both
+    /// cases the argument in [`mod@crate::demand`] is wrong.
     fn learn(&self, candidate: &Fencing, witness: &Witness) -> (Demand, Witness) {
         let system = lower(&self.places.marked(candidate), witness.instantiation);
         let machine = self.oracle.machine(&system);
@@ -263,7 +275,8 @@ impl<O: Oracle> Search<'_, O> {
         (demand, Witness { instantiation: witness.instantiation, run })
     }
 
-    /// The instructions of a run in an order with a smaller demand, if one is found. With several kinds of fences a wait is not all that counts.
+    /// The instructions of a run in an order with a smaller demand, if one is found. With several kinds of
+    /// fences this is not tried, since pending stores are not all that counts.
     fn reordered(
         &self,
         machine: Machine<'_>,
@@ -282,7 +295,7 @@ impl<O: Oracle> Search<'_, O> {
         (self.oracle.shows(machine, &run) && demand.len() < old.len()).then_some((demand, run))
     }
 
-    /// A candidate that makes the program right, with a run for each of its fences.
+    /// A candidate that makes the program correct, with a run for each of its fences.
     fn set(&self, fencing: &Fencing) -> FenceSet {
         let fences = fencing.iter_enumerated().filter_map(|(place, kind)| {
             let kind = (*kind)?;
@@ -325,7 +338,7 @@ impl<O: Oracle> Search<'_, O> {
     }
 }
 
-/// Reports what the search does, and in the lanes below it what the engines do.
+/// Reports the progress of the search and, in the lanes below it, of the engines.
 struct AboveEngines {
     to: Arc<dyn Progress>,
     doing: String,
@@ -343,7 +356,7 @@ impl Progress for AboveEngines {
     }
 
     fn report_lane(&self, lane: usize, engine: &str, doing: &str, stats: &Stats) {
-        // Again: an observer may have dropped the last report.
+        // Report again, since an observer may have dropped the last report.
         self.report_search();
         self.to.report_lane(lane + 1, engine, doing, stats);
     }

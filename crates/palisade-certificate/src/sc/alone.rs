@@ -1,4 +1,4 @@
-//! What a thread does alone: single steps of the trusted machine, and which of them are passed over.
+//! What a thread does alone: single steps of the trusted machine, and which of them are skipped.
 
 use super::unfit;
 use crate::Refusal;
@@ -13,21 +13,21 @@ use palisade_program::running::{
     Code, CodeId, EdgeId, Instr, Liveness, Location, PropertyKind, RegId, RoleId, System, ThreadId,
 };
 
-/// Deeper stacks, and more sections inside each other, are not looked at.
+/// Deeper stacks, and more nested sections, are not supported.
 const MAX_DEEP: usize = 1 << 12;
-/// More thread states than this are not passed through at once.
+/// The maximal number of thread states that are passed through at once.
 const MAX_PASSED: usize = 1 << 14;
 
 const ALONE: ThreadId = ThreadId(0);
 
-/// A thread, and how many atomic sections it has open.
+/// A thread, and the number of its open atomic sections.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Body {
     pub thread: Thread,
     pub depth: u32,
 }
 
-/// A step: the fault it runs into, or where it leads.
+/// A step: the fault it causes, or where it leads.
 pub(super) enum Does {
     Fault,
     Goes { memory: Vec<Value>, body: Body, child: Option<RoleId> },
@@ -39,7 +39,7 @@ pub(super) struct Alone<'a> {
     liveness: Liveness,
     /// What `forbid` looks at, by code.
     seen: Vec<Seen>,
-    /// By code and location.
+    /// Whether there is a stop, by code and location.
     stops: Vec<Vec<bool>>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Alone<'a> {
         code.edges_from(frame.location).map(|edge| &code.edges()[EdgeId(edge)].instr)
     }
 
-    /// All steps of a thread with such instructions while nobody else has a section open.
+    /// All steps of a thread with such instructions while no other thread has a section open.
     pub fn steps(
         &self,
         body: &Body,
@@ -133,7 +133,7 @@ impl<'a> Alone<'a> {
         Ok(found)
     }
 
-    /// Threads that no program has may be where they cannot be.
+    /// Rejects threads in impossible positions. A proof may contain threads that do not occur in the program.
     fn check_sense(&self, body: &Body, instr: &Instr) -> Result<(), Refusal> {
         let frames = &body.thread.frames;
         match instr {
@@ -150,7 +150,7 @@ impl<'a> Alone<'a> {
         }
     }
 
-    /// Without what is never read again.
+    /// The thread without values that are never read again.
     fn forget(&self, mut body: Body) -> Body {
         forget(&self.liveness, &mut body.thread);
         body
@@ -187,7 +187,7 @@ impl<'a> Alone<'a> {
         Ok((!reached.is_empty()).then_some(reached))
     }
 
-    /// Whether no `forbid` can tell two states of a thread apart.
+    /// Whether no `forbid` can distinguish two states of a thread.
     fn looks_alike(&self, a: &Body, b: &Body) -> bool {
         let seen = &self.seen[a.thread.frames[0].code.index()];
         let bottom = |body: &Body, register: &RegId| body.thread.frames[0].registers[register.index()];
@@ -195,7 +195,7 @@ impl<'a> Alone<'a> {
             && seen.registers.iter().all(|register| bottom(a, register) == bottom(b, register))
     }
 
-    /// The waiting threads that a thread passes to, with these steps of threads that pass.
+    /// The waiting threads that a thread passes to, given the steps of threads that pass.
     pub fn settled(
         &self,
         body: Body,
@@ -223,7 +223,7 @@ impl<'a> Alone<'a> {
     }
 }
 
-/// The stops of a code, if there is one in every loop.
+/// The stops of a code, after checking that every loop has one.
 fn read_stops(code: &Code, stops: &[u32]) -> Result<Vec<bool>, Refusal> {
     let mut is_stop = vec![false; code.location_count()];
     for &stop in stops {
@@ -232,7 +232,7 @@ fn read_stops(code: &Code, stops: &[u32]) -> Result<Vec<bool>, Refusal> {
             None => return unfit("a stop"),
         }
     }
-    // Locations are taken away when nothing leads to them; what is left over is in loops, or behind them.
+    // Locations are removed when nothing leads to them. Those that are left are in loops, or after them.
     let mut into = vec![0; is_stop.len()];
     let from_here = code.edges().iter().filter(|edge| !is_stop[edge.source.index()]);
     from_here.for_each(|edge| into[edge.target.index()] += 1);

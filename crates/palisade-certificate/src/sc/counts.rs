@@ -1,7 +1,8 @@
 //! Conditions on numbers of threads that are known within bounds.
 //!
-//! A condition is evaluated to a range that holds all values it can take. Where the range says that it may be true, the numbers are split until they are known or it may no longer be; if that does
-//! not end soon, it counts as true.
+//! A condition is evaluated to a range that contains all values it can take. If the range says that the
+//! condition may be true, the numbers are split until they are known or the condition can no longer be true.
+//! If that takes too many splits, the condition counts as true.
 
 use palisade_base::Id;
 use palisade_memory::Thread;
@@ -10,13 +11,13 @@ use palisade_program::running::{
     BinaryOp, Condition, Location, PropertyKind, RoleId, System, UnaryOp, binary, unary,
 };
 
-/// How often numbers are split for one condition.
+/// The maximal number of splits for one condition.
 const MAX_SPLITS: u32 = 1 << 13;
 
-/// No greatest number.
+/// No upper bound.
 pub(super) const ANY: u32 = u32::MAX;
 
-/// A set of states: memory, threads that are there, and threads in numbers between two bounds.
+/// A set of states: memory, threads that are present, and threads in numbers between two bounds.
 #[derive(Clone)]
 pub(super) struct Situation<'a> {
     pub memory: &'a [Value],
@@ -120,7 +121,8 @@ impl Range {
     }
 }
 
-/// All values that a condition can have without a fault; `None` if there are none. A condition with a fault is not true.
+/// All values that a condition can have without a fault; `None` if there are no such values. A condition with
+/// a fault is not true.
 fn value(condition: &Condition, situation: &Situation<'_>) -> Option<Range> {
     let eval = |condition: &Condition| value(condition, situation);
     match condition {
@@ -198,7 +200,7 @@ mod tests {
     use palisade_program::{Instantiation, lower};
     use palisade_syntax::{Language, parse};
 
-    /// A program whose only property is of this kind; the condition is set by the test.
+    /// A program whose only property is of this kind. The test sets the condition.
     fn system(kind: &str) -> System {
         let text = format!(
             "shared x: 0..1; process Main {{ spawn A; spawn B; }}
@@ -238,7 +240,7 @@ mod tests {
         Condition::Unary(op, Box::new(a.clone()))
     }
 
-    /// Whether the definition of the machine finds one of the states bad.
+    /// Whether one of the states is bad by the definition of the machine.
     fn is_one_bad(system: &System, situation: &Situation<'_>) -> bool {
         let machine = Machine::new(system, Model::Sc);
         let mut threads = vec![situation.named.iter().map(|&thread| thread.clone()).collect::<Vec<_>>()];
@@ -265,13 +267,13 @@ mod tests {
         let bounds: Vec<(u32, u32)> =
             situation.started.iter().map(|&(_, least, most)| (least, most)).collect();
         let (found, expected) = (may_be_bad(system, situation), is_one_bad(system, situation));
-        // Without a greatest number, it may not be known soon.
+        // Without an upper bound, the splits may not suffice to decide it.
         let is_fine =
             if bounds.iter().all(|&(_, most)| most != ANY) { found == expected } else { found || !expected };
         assert!(is_fine, "{expected} with {bounds:?}: {:?}", system.properties[0].bad);
     }
 
-    /// All conditions of a few kinds on numbers within bounds, against the definition of the machine.
+    /// All conditions of a few kinds on numbers within bounds, compared with the definition of the machine.
     #[test]
     fn a_condition_may_hold_if_it_does_for_some_numbers() {
         use BinaryOp::{Add, And, Div, Eq, Ge, Gt, Le, Lt, Mul, Ne, Or, Sub};
@@ -322,7 +324,8 @@ mod tests {
         assert!(tried > 4000, "{tried}");
     }
 
-    /// A `final` condition is judged where all threads have ended: the numbers of those that have not must be able to be 0.
+    /// A `final` condition is evaluated where all threads have ended. So the numbers of those that have not
+    /// ended must be able to be 0.
     #[test]
     fn final_conditions_wait_for_all_threads() {
         let mut system = system("final");
@@ -343,7 +346,7 @@ mod tests {
         }
     }
 
-    /// The ranges are as narrow as can be: what is wider costs splits.
+    /// The ranges are as narrow as possible. Wider ones would cost splits.
     #[test]
     fn ranges_are_exact() {
         use BinaryOp::{Add, And, Eq, Ge, Gt, Le, Lt, Ne, Or, Sub};
@@ -375,7 +378,7 @@ mod tests {
                 assert_eq!(value(&one(UnaryOp::Not, &left), &situation), hull(&all), "not {first:?} less 1");
             }
         }
-        // What faults has no value; what stands before it may have.
+        // An operation that faults has no value. An operand before it may have one.
         let fault = both(BinaryOp::Div, &constant(1), &constant(0));
         let situation = Situation { memory: &[0], named: Vec::new(), started: Vec::new() };
         let at = |condition: &Condition| value(condition, &situation);
@@ -401,7 +404,7 @@ mod tests {
         assert!(!may(both(BinaryOp::Le, &count(&[&a]), &constant(2)), 3));
         assert!(may(both(BinaryOp::Le, &count(&[&a]), &constant(3)), 3));
         assert!(may(both(BinaryOp::Gt, &count(&[&a]), &constant(Value::from(u32::MAX) + 1)), 3));
-        // No number is that of threads times 0, but to see it for each of them would take too long.
+        // No number of threads times 0 is true, but checking this for each number would take too long.
         assert!(may(both(BinaryOp::Mul, &count(&[&a]), &constant(0)), 1));
     }
 

@@ -1,13 +1,17 @@
-//! Proofs by numbers of threads, for threads that are started without end.
+//! Proofs by numbers of threads, for programs that start threads without bound.
 //!
-//! An element stands for all states with its memory, its thread states for the threads that are there from the start, and of started threads numbers within bounds in each thread
-//! state. A set of elements convinces as said in the [header](super) of this folder: it holds the initial states; every step from an element leads into one element; no element holds a bad state.
+//! An element stands for a set of states. They have its memory, its thread states for the threads that exist
+//! from the start, and, in each thread state, a number of started threads within bounds. A set of elements is
+//! a proof as defined in the [header](super) of this folder: it contains the initial states, every step from
+//! an element leads into one element, and no element contains a bad state.
 //!
-//! - A step of a started thread takes one from the number of its thread state and adds one to that of the next. Of the states of an element only those with such a thread matter, so
-//!   the number was at least 1.
-//! - While an atomic section is open only its holder runs, and no property is judged (`forbid` waits for its end, and a holder has not ended). The holder is there in all states of its
-//!   element: there is exactly one.
-//! - Threads that have ended and whose role is not counted there are left out: they take no step, and no property sees them.
+//! - A step of a started thread takes one from the number of its thread state and adds one to that of the
+//!   next. Only those states of an element matter that have such a thread, so the number was at least 1.
+//! - While an atomic section is open only its holder runs, and no property is evaluated (`forbid` waits for
+//!   the end of the section, and a holder has not ended). The holder exists in all states of its element:
+//!   there is exactly one.
+//! - Threads that have ended and whose role is not counted there are left out. They take no step, and no
+//!   property sees them.
 
 use super::alone::{Alone, Body, Does};
 use super::counts::{ANY, Situation, is_counted, may_be_bad};
@@ -23,7 +27,7 @@ use palisade_program::running::RoleId;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// An element: started threads by thread state, at least and at most so many.
+/// An element. For each thread state of started threads, it has the minimal and maximal number of threads.
 #[derive(Clone, Debug)]
 struct Element {
     memory: u32,
@@ -31,7 +35,7 @@ struct Element {
     started: Vec<(u32, u32, u32)>,
 }
 
-/// A step of a thread: memory, and where the thread and the one it starts may come to wait.
+/// A step of a thread: memory, and where the thread and the one it starts may wait next.
 struct Leads {
     memory: u32,
     thread: Vec<u32>,
@@ -39,7 +43,7 @@ struct Leads {
     starts: bool,
 }
 
-/// Who takes a step.
+/// The thread that takes a step.
 #[derive(Clone, Copy)]
 enum Actor {
     Named(usize),
@@ -52,7 +56,7 @@ struct Checker<'a, 'b> {
     bodies: Table<Body>,
     memories: Table<Vec<Value>>,
     elements: Vec<Element>,
-    /// Elements by what must be equal.
+    /// Elements by the parts that must be equal.
     index: FxHashMap<(u32, Vec<u32>), Vec<usize>>,
     steps: FxHashMap<(u32, u32), Rc<[Leads]>>,
     /// Roles whose threads are left out when they have ended.
@@ -169,7 +173,7 @@ impl Checker<'_, '_> {
         Ok(())
     }
 
-    /// The waiting threads that a thread passes to, by number.
+    /// The waiting threads that a thread passes to, by index.
     fn settled(&mut self, body: Body) -> Result<Vec<u32>, Refusal> {
         let settled = self.alone.settled(body, |body| self.alone.passing(body))?;
         Ok(settled.into_iter().map(|body| self.bodies.id(body)).collect())
@@ -205,7 +209,7 @@ impl Checker<'_, '_> {
         for (actor, body, ..) in actors {
             for leads in self.steps(body, element.memory, number)?.iter() {
                 for &thread in &leads.thread {
-                    // A thread that starts nobody has one choice for the child as well.
+                    // A thread that starts no other thread also has one choice for the child.
                     let children = leads.starts.then_some(leads.child.as_slice());
                     for child in children.map_or(vec![None], |all| all.iter().copied().map(Some).collect()) {
                         let mut next = Element { memory: leads.memory, ..element.clone() };
@@ -230,7 +234,7 @@ impl Checker<'_, '_> {
         Ok(())
     }
 
-    /// An element as a proof writes it, with what it names.
+    /// An element in the form of a proof, with everything it names.
     fn written(&self, element: &Element) -> Missing {
         let mut proof =
             Crowds { memories: vec![self.memories.get(element.memory).to_vec()], ..Crowds::default() };
@@ -257,7 +261,7 @@ impl Checker<'_, '_> {
         Missing::Crowd(proof)
     }
 
-    /// One thread more.
+    /// Adds one thread.
     fn put(&self, started: &mut Vec<(u32, u32, u32)>, thread: u32) {
         let body = self.bodies.get(thread);
         if self.vanishing[body.thread.role] && body.thread.has_ended(self.alone.system()) {
@@ -287,7 +291,7 @@ impl Checker<'_, '_> {
         may_be_bad(self.alone.system(), &situation)
     }
 
-    /// What a thread can do with a memory.
+    /// The steps of a thread with a given memory.
     fn steps(&mut self, body: u32, memory: u32, element: usize) -> Result<Rc<[Leads]>, Refusal> {
         if let Some(known) = self.steps.get(&(body, memory)) {
             return Ok(Rc::clone(known));
@@ -310,7 +314,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Whether numbers within the second bounds are within the first.
+/// Whether all numbers within the second bounds are within the first.
 fn covers(large: &[(u32, u32, u32)], small: &[(u32, u32, u32)]) -> bool {
     let bounds = |of: &[(u32, u32, u32)], thread: u32| {
         of.binary_search_by_key(&thread, |&(thread, ..)| thread).map_or((0, 0), |at| (of[at].1, of[at].2))

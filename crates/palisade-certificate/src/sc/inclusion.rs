@@ -1,4 +1,5 @@
-//! Whether all stacks of one automaton are stacks of another: a walk over a state of the first and the set of states the second can be in.
+//! Whether all stacks of one automaton are stacks of another. This is a walk over pairs of a state of the
+//! first and the set of states the second can be in.
 
 use crate::Refusal;
 use crate::watch::Watch;
@@ -10,7 +11,7 @@ pub(super) const END: u32 = u32::MAX;
 /// The edges of a state: a frame and the next state.
 pub(super) type Row = Vec<(u32, u32)>;
 
-/// Sets of states by number; those with one state have its number.
+/// Sets of states by index. A set with one state has the index of that state.
 struct Sets {
     states: u32,
     numbers: FxHashMap<Vec<u32>, u32>,
@@ -36,7 +37,7 @@ impl Sets {
     }
 }
 
-/// Where the edges with a frame lead, in a sorted row.
+/// The targets of the edges with a frame, in a sorted row.
 fn read(row: &[(u32, u32)], frame: u32) -> impl Iterator<Item = u32> + '_ {
     let from = row.partition_point(|&(letter, _)| letter < frame);
     row[from..].iter().take_while(move |edge| edge.0 == frame).map(|edge| edge.1)
@@ -49,7 +50,7 @@ pub(super) fn is_within(
     other: &[Row],
     watch: &Watch<'_>,
 ) -> Result<bool, Refusal> {
-    // Mostly this is enough to see that they are not.
+    // Usually this is enough to see that they are not.
     if first.iter().any(|&(frame, to)| !read(&other[0], frame).any(|end| (end == END) == (to == END))) {
         return Ok(false);
     }
@@ -100,7 +101,7 @@ mod tests {
 
     const FRAMES: u32 = 2;
 
-    /// A set with so many states, rows sorted.
+    /// A set with this many states, rows sorted.
     fn random_set(states: usize, random: &mut Random) -> Vec<Row> {
         let row = |random: &mut Random| {
             let mut row: Row = (0..random.below(5))
@@ -131,7 +132,7 @@ mod tests {
         })
     }
 
-    /// Whether a state can reach the end: only such have stacks.
+    /// Whether a state can reach the end. Only such states have stacks.
     fn is_useful(rows: &[Row], state: u32) -> bool {
         let mut seen = vec![state];
         let mut at = 0;
@@ -149,7 +150,8 @@ mod tests {
         false
     }
 
-    /// Random small sets, against all stacks up to a height that tells them apart. An edge to where no stack ends counts as one; so there are none here.
+    /// Random small sets, compared on all stacks up to a height that distinguishes them. The check treats an
+    /// edge to a state from which no stack ends like a stack, so there are no such edges here.
     #[test]
     fn sets_are_compared_stack_by_stack() {
         let limits = Limits::unlimited(1);

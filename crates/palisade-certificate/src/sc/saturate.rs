@@ -1,15 +1,22 @@
-//! All that a thread with one of many stacks can do alone.
+//! Everything that a thread with one of many stacks can do alone.
 //!
-//! The thread is a pushdown system: a *control* (memory, and the threads it has started) and a stack of *letters*, frames that know about atomic sections. A rule looks at the control and the top:
+//! The thread is a pushdown system. It has a *control* (memory, and the threads it has started) and a stack
+//! of *letters*, which are frames with information about atomic sections. A rule looks at the control and the
+//! top:
 //! - a step that stays in the procedure replaces the top;
 //! - a call replaces it by two letters;
-//! - a return takes the top away and changes the letter below.
+//! - a return removes the top and changes the letter below.
 //!
-//! An automaton that accepts the given stacks gets edges until nothing is added (Bouajjani, Esparza and Maler, CONCUR 1997): if control c reads f to q, and a rule leads from (c, f) to (c', f'), then c'
-//! reads f' to q; for a call to (c', f' g'), c' reads f' to a state of its own, which reads g' to q; for a return, if q reads g to r and g becomes g', then c reads g' to r. So by induction over steps: whatever the thread
-//! reaches is accepted.
+//! An automaton that accepts the given stacks gets more edges until nothing is added (Bouajjani, Esparza and
+//! Maler, CONCUR 1997). Suppose control c reads f to q.
+//! - If a rule leads from (c, f) to (c', f'), then c' reads f' to q.
+//! - For a call to (c', f' g'), c' reads f' to a state of its own, which reads g' to q.
+//! - For a return, if q reads g to r and g becomes g', then c reads g' to r.
 //!
-//! Sections nest across calls. A letter knows whether a frame below has one open, and how many it has opened itself; the sections of a frame are closed before it returns.
+//! By induction on the steps, everything the thread reaches is accepted.
+//!
+//! Sections nest across calls. A letter records whether a frame below has one open, and how many it has
+//! opened itself. The sections of a frame are closed before it returns.
 
 use super::alone::{Alone, Body, Does};
 use super::inclusion::{END, Row};
@@ -22,7 +29,7 @@ use palisade_program::running::{Instr, RoleId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
-/// Steps do not depend on the role they are taken for.
+/// Steps do not depend on the role for which they are taken.
 const ANY_ROLE: RoleId = RoleId(0);
 
 /// A frame on a stack.
@@ -31,7 +38,7 @@ pub(super) struct Letter {
     pub frame: Frame,
     /// Whether a frame below has a section open.
     pub inherited: bool,
-    /// How many sections it has opened itself.
+    /// The number of sections it has opened itself.
     pub opened: u32,
 }
 
@@ -57,14 +64,14 @@ struct Rule {
     below: Option<u32>,
 }
 
-/// What can be done with a letter on top, and with a memory.
+/// The rules for a letter on top, with a given memory.
 #[derive(Clone)]
 struct Moves {
     rules: Rc<[Rule]>,
     returns: bool,
 }
 
-/// Letters, contents of memory, and the rules for them.
+/// Letters, memory contents, and the rules for them.
 pub(super) struct Rules<'a> {
     pub alone: Alone<'a>,
     pub letters: Table<Letter>,
@@ -86,7 +93,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// About how many bytes there are in the tables.
+    /// The approximate number of bytes in the tables.
     pub fn bytes(&self) -> u64 {
         let tables = self.letters.len() + self.memories.len();
         (300 * tables + 120 * self.moves.len() + 60 * self.returns.len()) as u64
@@ -103,7 +110,8 @@ impl<'a> Rules<'a> {
         Ok(waits)
     }
 
-    /// The steps of a thread that passes. Where it may call or return it waits here, so that passing concerns the top frame only.
+    /// The steps of a thread that passes. Where it may call or return it waits here, so that passing concerns
+    /// only the top frame.
     fn passing(&self, body: &Body) -> Result<Option<Vec<Body>>, Refusal> {
         let leaves = |instr: &Instr| matches!(instr, Instr::Call { .. } | Instr::Return(_));
         if self.alone.instructions(body.thread.top()).any(leaves) {
@@ -113,7 +121,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// The letters of a thread that starts, where it waits first.
+    /// The letters of a newly started thread at the points where it first waits.
     pub fn starts(&mut self, role: RoleId) -> Result<Vec<u32>, Refusal> {
         let mut letters = Vec::new();
         for mut body in self.alone.settled(self.alone.start(role), |body| self.passing(body))? {
@@ -154,7 +162,7 @@ impl<'a> Rules<'a> {
         Ok(moves)
     }
 
-    /// What becomes of the second letter when the first returns to it.
+    /// What the second letter becomes when the first returns to it.
     fn returned(&mut self, callee: u32, caller: u32) -> Result<Rc<[u32]>, Refusal> {
         if let Some(known) = self.returns.get(&(callee, caller)) {
             return Ok(Rc::clone(known));
@@ -203,7 +211,7 @@ struct Builder<'r, 'a> {
     most_started: usize,
 }
 
-/// Saturates the automaton of some stacks with a memory. No thread may start more than so many others.
+/// Saturates the automaton of some stacks with a memory. No thread may start more than this many others.
 pub(super) fn saturate(
     rules: &mut Rules<'_>,
     stacks: &[Row],
@@ -271,7 +279,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// All rules for the letter of an edge.
+    /// Applies all rules for the letter of an edge.
     fn apply(&mut self, number: usize, letter: u32, to: u32) -> Result<(), Refusal> {
         let (control, from) = self.done.controls[number].clone();
         let moves = self.rules.moves(control.memory, letter)?;
@@ -312,7 +320,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// A letter returns to the one below, which is read to a state.
+    /// Handles a letter that returns to the one below, which is read to a state.
     fn uncover(&mut self, control: u32, callee: u32, below: u32, to: u32) -> Result<(), Refusal> {
         for &after in self.rules.returned(callee, below)?.iter() {
             self.add(control, after, to);

@@ -1,13 +1,18 @@
 //! Proofs by sets of stacks, for recursion.
 //!
-//! A piece is a memory and a set of stacks for each thread; it stands for all states with this memory in which each stack is in its set and no atomic section is open. Pieces convince if
-//! 1. for each initial state, a piece holds all ways in which its threads come to wait;
-//! 2. for each piece and each thread: of all that the thread reaches alone ([`super::saturate`]), what is outside of sections and waits is in a piece, for each memory it
-//!    leaves behind and each list of threads it starts, together with the sets of the others and with the starts of the new threads;
-//! 3. the thread runs into no fault on its way, and no state of a piece violates a property.
+//! A piece is a memory and a set of stacks for each thread. It stands for all states with this memory in
+//! which each stack is in its set and no atomic section is open. Pieces are a proof if
+//! 1. for each initial state, a piece contains all ways in which its threads first wait;
+//! 2. for each piece and each thread, consider everything that the thread reaches alone
+//!    ([`super::saturate`]). The part that is outside of sections and waits must be in a piece, for each
+//!    memory it leaves and each list of threads it starts, together with the sets of the others and with the
+//!    starts of the new threads;
+//! 3. the thread causes no fault on its way, and no state of a piece violates a property.
 //!
-//! That is the argument in the [header](super) of this folder with longer steps: what a thread does from one point outside of sections to the next (inside, the others do not run),
-//! is something it reaches alone. Here a thread waits where it may call or return, so that passing concerns the top frame only, and is seen there.
+//! This is the argument in the [header](super) of this folder with longer steps. Whatever a thread does
+//! between one point outside of sections and the next (inside a section the others do not run) is something
+//! it reaches alone. Here a thread waits where it may call or return. So passing concerns only the top frame,
+//! and is visible there.
 
 use super::alone::Alone;
 use super::inclusion::{END, Row, is_within};
@@ -28,7 +33,7 @@ use std::rc::Rc;
 /// Threads of a piece: roles, and sets of stacks.
 type Threads = Vec<(RoleId, u32)>;
 
-/// The set of a thread that may have any.
+/// Marks the thread whose set may be arbitrary.
 const OPEN: u32 = u32::MAX;
 
 struct Checker<'a, 'b> {
@@ -38,7 +43,7 @@ struct Checker<'a, 'b> {
     pieces: Vec<(u32, Threads)>,
     /// Pieces by memory and roles.
     by_roles: FxHashMap<(u32, Vec<RoleId>), Vec<usize>>,
-    /// Pieces by memory and all but the set of one thread.
+    /// Pieces by memory and everything except the set of one thread.
     by_others: FxHashMap<(u32, Threads), Vec<usize>>,
     most_threads: usize,
     within: FxHashMap<(u32, u32), bool>,
@@ -59,7 +64,7 @@ struct Reached {
 /// What properties see of sets of stacks.
 struct Looks {
     seen: Vec<Seen>,
-    /// By role and set: threads that look different, one of each kind.
+    /// By role and set: one sample of each kind of thread that properties can distinguish.
     samples: Table<Vec<Thread>>,
     of: FxHashMap<(RoleId, u32), u32>,
     judged: FxHashSet<(u32, Vec<u32>)>,
@@ -119,7 +124,7 @@ impl Checker<'_, '_> {
             }
             self.pieces.push((memory, threads));
         }
-        // Larger ones hold more: they are asked first.
+        // Larger sets contain more, so they are tried first.
         let sizes: Vec<usize> = self.sets.iter().map(|rows| rows.iter().map(Vec::len).sum()).collect();
         let size = |threads: &Threads| threads.iter().map(|&(_, set)| sizes[set as usize]).sum();
         let sizes: Vec<usize> = self.pieces.iter().map(|(_, threads)| size(threads)).collect();
@@ -220,10 +225,10 @@ impl Checker<'_, '_> {
         Ok(reached)
     }
 
-    /// Whether a piece holds all that a thread leaves behind with a control.
+    /// Whether a piece contains everything that a thread leaves with a control.
     fn is_held(&mut self, left: &Left<'_>) -> Result<bool, Refusal> {
         let (control, _) = &left.reached.automaton.controls[left.at];
-        // Mostly the others' sets are the same.
+        // Usually the sets of the others are the same.
         if control.started.is_empty() {
             let others = (control.memory, without(left.threads, left.thread));
             let candidates = self.by_others.get(&others).cloned().unwrap_or_default();
@@ -276,7 +281,7 @@ impl Checker<'_, '_> {
         Ok(within)
     }
 
-    /// Whether a set holds the stacks with which a thread comes to wait first.
+    /// Whether a set contains the stacks with which a thread first waits.
     fn starts_in(&mut self, role: RoleId, set: u32) -> Result<bool, Refusal> {
         if let Some(&known) = self.started_in.get(&(role, set)) {
             return Ok(known);
@@ -357,7 +362,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// A thread for each way in which properties see those with a stack of a set: where the process body is, if no procedure is entered, and what its registers hold.
+    /// One thread for each way in which properties see the threads with a stack of a set. Properties see the
+    /// location in the process body, if no procedure is entered, and the contents of its registers.
     fn look(&mut self, role: RoleId, set: u32) -> u32 {
         if let Some(&known) = self.looks.of.get(&(role, set)) {
             return known;
@@ -380,7 +386,7 @@ impl Checker<'_, '_> {
                     let at = (alone && seen.locations.contains(&frame.location)).then_some(frame.location);
                     let registers = seen.registers.iter().map(|register| frame.registers[register.index()]);
                     if known.insert((at, registers.collect())) {
-                        // What is above does not matter.
+                        // The frames above do not matter.
                         let frames = vec![frame.clone(); if alone { 1 } else { 2 }];
                         samples.push(Thread { role, frames, buffer: Vec::new() });
                     }
@@ -393,7 +399,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// What a thread of a piece leaves behind with one control.
+/// What a thread of a piece leaves with one control.
 struct Left<'l> {
     threads: &'l Threads,
     thread: usize,

@@ -1,4 +1,4 @@
-//! Elements of a single-buffer proof as the checker sees them, and when one holds all of another.
+//! Elements of a single-buffer proof as the checker sees them, and when one contains all of another.
 
 use super::flow::Flow;
 use crate::Refusal;
@@ -6,7 +6,7 @@ use crate::element::MAX_PROCESSES;
 use crate::matching::each_has_its_own;
 use palisade_engine::proof::{Cell, Message, Queue, Snapshot, Viewer};
 
-/// A set of configurations. Memory by cell: the value, and whether the cell is settled.
+/// A set of configurations. For each cell of memory: the value, and whether the cell is settled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Config {
     pub memory: Vec<Option<(u32, bool)>>,
@@ -14,7 +14,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Reads an element, and sees that everything it names is there.
+    /// Reads an element, and checks that everything it names exists.
     pub fn read(flow: &Flow, element: &Snapshot) -> Result<Config, Refusal> {
         let unfit = |what: &str| Err(Refusal::Unfit(format!("an element names {what} that does not exist")));
         let exists =
@@ -49,7 +49,7 @@ impl Config {
         Ok(Config { memory, processes: element.processes.clone() })
     }
 
-    /// As a proof writes it.
+    /// The element in the form of a proof.
     pub fn written(&self) -> Snapshot {
         let named = self.memory.iter().enumerate();
         let cell = |(cell, content): (usize, &Option<(u32, bool)>)| {
@@ -58,7 +58,7 @@ impl Config {
         Snapshot { memory: named.filter_map(cell).collect(), processes: self.processes.clone() }
     }
 
-    /// What the end of the buffer holds in a cell, as far as that is known.
+    /// The value of a cell at the end of the buffer, as far as it is known.
     pub fn value(&self, flow: &Flow, cell: u32) -> Option<u32> {
         if let Some((value, _)) = self.memory[cell as usize] {
             return Some(value);
@@ -79,7 +79,7 @@ impl Config {
         self.memory[cell as usize].is_some_and(|(_, settled)| settled)
     }
 
-    /// Whether nothing can be in a queue of a process.
+    /// Whether a queue of a process must be empty.
     pub fn has_empty_queue(&self, flow: &Flow, process: &Viewer, cell: u32) -> bool {
         process.word.iter().any(|letter| letter.cell == cell)
             || self.is_settled(cell)
@@ -87,7 +87,7 @@ impl Config {
             || !flow.kinds[process.kind as usize].may_queue(process.state, cell)
     }
 
-    /// Whether the end of the buffer can hold a value with the processes where they are.
+    /// Whether the end of the buffer can hold a value with the processes at their states.
     pub fn allows(&self, flow: &Flow, cell: u32, value: u32) -> bool {
         if flow.is_constant(cell) {
             return value == 0;
@@ -97,7 +97,7 @@ impl Config {
         at.filter_map(|process| process.state).all(|state| values[state as usize].contains(&value))
     }
 
-    /// Whether some configuration of the set can be reached, as far as the forward analysis tells.
+    /// Whether some configuration of the set can be reached, as far as the forward analysis can say.
     pub fn is_possible(&self, flow: &Flow) -> bool {
         let few = |(kind, of_kind): (usize, &super::flow::Kind)| {
             let count = self.processes.iter().filter(|process| process.kind as usize == kind).count();
@@ -123,7 +123,7 @@ impl Config {
             && self.memory.iter().enumerate().all(cell)
     }
 
-    /// Whether all of another set is in this one.
+    /// Whether this set contains all of another.
     pub fn holds(&self, flow: &Flow, other: &Config) -> bool {
         let cell = |(cell, content): (usize, &Option<(u32, bool)>)| match *content {
             None => true,
@@ -141,7 +141,8 @@ pub(crate) fn queue_of(process: &Viewer, cell: u32) -> Option<&Queue> {
     process.queues.iter().find(|queue| queue.cell == cell)
 }
 
-/// At most one own letter on each cell, with plain ones on the cell only behind it; one queue for each cell, and none that is not empty beside a letter.
+/// At most one own letter on each cell, with plain ones on the cell only after it. One queue for each cell,
+/// and no nonempty queue together with a letter.
 fn is_well_formed(process: &Viewer) -> bool {
     let word = &process.word;
     let own_first = word
@@ -177,12 +178,14 @@ fn holds_queue(flow: &Flow, queue: &Queue, other: &Config, candidate: &Viewer) -
     newest && next == queue.values.len()
 }
 
-/// Whether the letters of a process can be found with a candidate, or at the end of the buffer, none of them before an older one.
+/// Whether the letters of a process can be found with a candidate, or at the end of the buffer, none of them
+/// before an older one.
 fn holds_word(flow: &Flow, process: &Viewer, other: &Config, candidate: &Viewer) -> bool {
     let word = &candidate.word;
     let mut from = 0;
     for letter in &process.word {
-        // The candidate's own stores to the cell are not behind its first letter on it, so that any letter serves for a plain one.
+        // The candidate's own stores to the cell are not after its first letter on it, so any letter can
+        // match a plain one.
         let serves = |place: &usize| {
             let Message { own, cell, value } = word[*place];
             (cell, value) == (letter.cell, letter.value) && (own || !letter.own)
@@ -230,7 +233,7 @@ mod tests {
         Queue { cell, closed, values: values.to_vec() }
     }
 
-    /// Whether the first process holds the second beside such memory.
+    /// Checks whether the first process contains the second with such memory.
     fn check(process: Viewer, memory: [Option<(u32, bool)>; 2], candidate: Viewer, expected: bool) {
         let text = format!("{process:?}\n{memory:?} {candidate:?}");
         let element = Config { memory: vec![None; 2], processes: vec![process] };
@@ -255,7 +258,7 @@ mod tests {
         check(at(0, Some(full)), open, at(0, Some(full)), true);
         check(at(0, Some(full)), open, at(0, Some(start)), false);
         check(at(0, Some(full)), open, at(1, Some(full)), false);
-        // An empty queue: nothing can be in it at the start, elsewhere something must say so.
+        // An empty queue. At the start nothing can be in it; elsewhere something must imply that it is empty.
         let queues = |state, queues: &[Queue]| Viewer { queues: queues.to_vec(), ..at(0, Some(state)) };
         let words = |word: &[Message]| Viewer { word: word.to_vec(), ..at(0, Some(full)) };
         let empty = || queues(full, &[queue(X, true, &[])]);
@@ -271,7 +274,7 @@ mod tests {
         check(empty(), open, queues(full, &[queue(X, false, &[])]), false);
         check(empty(), open, queues(full, &[queue(X, true, &[1])]), false);
         check(queues(full, &[queue(X, false, &[])]), open, at(0, Some(full)), true);
-        // What is in a queue, in order, and what is newest.
+        // The entries of a queue, in order, and the newest one.
         let ones = |closed, values: &[u32]| queues(full, &[queue(X, closed, values)]);
         check(ones(false, &[1]), open, at(0, Some(full)), false);
         check(ones(false, &[1]), open, ones(false, &[2, 1, 2]), true);
@@ -281,7 +284,7 @@ mod tests {
         check(ones(true, &[1]), open, ones(true, &[2, 1]), true);
         check(ones(true, &[1]), open, ones(false, &[2, 1]), false);
         check(ones(true, &[1]), open, ones(true, &[1, 2]), false);
-        // Own letters are found as such, in order.
+        // Own letters are matched by own letters, in order.
         let (own_x, own_y) = (letter(true, X, 1), letter(true, Y, 1));
         check(words(&[own_x, own_y]), open, words(&[own_x, own_y]), true);
         check(words(&[own_x, own_y]), open, words(&[own_y, own_x]), false);
@@ -289,7 +292,8 @@ mod tests {
         check(words(&[own_x]), open, words(&[letter(false, X, 1)]), false);
         check(words(&[own_x]), open, words(&[letter(true, X, 2)]), false);
         check(words(&[own_x]), [Some((1, true)), None], at(0, Some(full)), false);
-        // Plain ones also at the end, where nothing may be in the queue; and then all that come later.
+        // Plain letters can also be at the end, where the queue must be empty. Then all later ones are there
+        // too.
         let (x, y) = (letter(false, X, 1), letter(false, Y, 1));
         check(words(&[x, y]), open, words(&[x, y]), true);
         check(words(&[x, y]), open, words(&[y, x]), false);

@@ -1,8 +1,13 @@
 //! The automata under PSO as the checker sees them, and a forward analysis of single processes.
 //!
-//! The analysis says, for each state, what can be in a process's queues there ([`Kind::queued`]), what can be newest in them ([`Kind::newest`]), which own store can be the newest
-//! one for its cell and in the buffer behind the process's pointer ([`Kind::may_be_own`]) with a store-store fence since ([`Kind::ahead`]), and what the end of the buffer can hold in a cell with one writer
-//! ([`Flow::held`]). All of it follows single paths, so it holds in every run.
+//! For each state, the analysis computes
+//! - which values can be in a process's queues there ([`Kind::queued`]);
+//! - which values can be newest in them ([`Kind::newest`]);
+//! - which own store can be the newest one for its cell and in the buffer after the process's pointer
+//!   ([`Kind::may_be_own`]), with a store-store fence since ([`Kind::ahead`]);
+//! - which values the end of the buffer can hold in a cell with one writer ([`Flow::held`]).
+//!
+//! All of it follows single paths, so it holds in every run.
 
 use crate::bad::At;
 use crate::flow::Limit;
@@ -11,7 +16,7 @@ use palisade_base::{Id, limits};
 use palisade_memory::Interlocked;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What an edge does.
+/// The action of an edge.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Act {
     Silent,
@@ -28,7 +33,7 @@ pub(crate) enum Act {
 }
 
 impl Act {
-    /// Whether nothing is in the queue of a cell when it happens.
+    /// Whether the queue of a cell is empty when it happens.
     pub fn empties(&self, cell: u32) -> bool {
         match self {
             Act::StoreFence | Act::Fence => true,
@@ -51,13 +56,14 @@ pub(crate) struct Kind {
     /// The edges to each state that are not silent.
     pub into: Vec<Vec<usize>>,
     pub is_start: Vec<bool>,
-    /// For each state those from which silent edges lead to it, itself included, and at which processes arrive.
+    /// For each state, the states at which processes arrive and from which silent edges lead to it, possibly
+    /// including the state itself.
     pub before: Vec<Vec<u32>>,
     pub newest: FxHashSet<(u32, u32, u32)>,
     pub queued: FxHashSet<(u32, u32, u32)>,
     pub ahead: FxHashSet<(u32, u32, u32)>,
     queued_cells: FxHashSet<(u32, u32)>,
-    /// What it stores.
+    /// The values it stores.
     pub stored: FxHashSet<(u32, u32)>,
     stored_cells: FxHashSet<u32>,
 }
@@ -68,7 +74,8 @@ impl Kind {
         self.stored_cells.contains(&cell)
     }
 
-    /// Whether a store can be the newest own one of its cell and in the buffer behind the pointer: it may have taken effect as soon as it was executed.
+    /// Whether a store can be the newest own one of its cell and in the buffer after the pointer. It may have
+    /// taken effect as soon as it was executed.
     pub fn may_be_own(&self, state: u32, cell: u32, value: u32) -> bool {
         let fact = (state, cell, value);
         self.newest.contains(&fact) || self.ahead.contains(&fact)
@@ -87,7 +94,7 @@ pub(crate) struct Flow {
     pub kinds: Vec<Kind>,
     pub values: Vec<u32>,
     pub initial: Vec<u32>,
-    /// For a cell with one writer: who, and what the end of the buffer holds at its states.
+    /// For a cell with one writer: the writer, and the values that the end of the buffer holds at its states.
     pub held: FxHashMap<u32, (u32, Vec<FxHashSet<u32>>)>,
     constant: Vec<bool>,
 }
@@ -114,7 +121,7 @@ impl Flow {
         Flow { kinds, values, initial, held, constant }
     }
 
-    /// Whether nobody ever writes the cell and it has one initial value.
+    /// Whether the cell is never written and has one initial value.
     pub fn is_constant(&self, cell: u32) -> bool {
         self.constant[cell as usize]
     }
@@ -124,7 +131,7 @@ impl Flow {
     }
 }
 
-/// What an edge leaves in a cell, now or later.
+/// The value that an edge leaves in a cell, now or later.
 fn stored(act: &Act, cell: u32) -> Option<u32> {
     match act {
         Act::Store(stored, value) if *stored == cell => Some(*value),
@@ -210,7 +217,8 @@ fn kind(automaton: &Automaton, interlocked: Interlocked) -> Kind {
 
 type Facts = FxHashSet<(u32, u32, u32)>;
 
-/// The newest stores by cell: those that may still be in queues, and those that are in the buffer behind the pointer since a store-store fence.
+/// The newest stores by cell: those that may still be in queues, and those that are in the buffer after the
+/// pointer since a store-store fence.
 fn newest_stores(edges: &[Edge]) -> (Facts, Facts) {
     let mut seen: FxHashSet<(u32, u32, u32, bool)> = FxHashSet::default();
     let mut open: Vec<(u32, u32, u32, bool)> = Vec::new();
@@ -264,7 +272,8 @@ fn queued_stores(edges: &[Edge]) -> Facts {
     seen
 }
 
-/// What the end of the buffer holds in a cell at the states of its only writer. Kept with it is the value stored last, which is what the writer reads.
+/// The values that the end of the buffer holds in a cell at the states of its only writer. The search also
+/// tracks the value stored last, which is what the writer reads.
 fn holds(kind: &Kind, cell: u32, initial: u32) -> Vec<FxHashSet<u32>> {
     let mut seen: FxHashSet<(u32, u32, u32)> = FxHashSet::default();
     let mut open: Vec<(u32, u32, u32)> = Vec::new();
@@ -276,7 +285,7 @@ fn holds(kind: &Kind, cell: u32, initial: u32) -> Vec<FxHashSet<u32>> {
         if !seen.insert((state, last, held)) {
             continue;
         }
-        // What is in the queue may take effect.
+        // Entries of the queue may take effect.
         open.push((state, last, last));
         for edge in kind.edges.iter().filter(|edge| edge.source == state) {
             let reads = match &edge.act {

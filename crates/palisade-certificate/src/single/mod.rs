@@ -1,32 +1,52 @@
 //! Proofs for PSO, by a single buffer with queues.
 //!
 //! # The semantics
-//! After Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under weak memory models" (TACAS 2012): one buffer holds all stores that have taken effect, in
-//! the order in which they reach memory; each process has a pointer to the position whose memory it sees, which may move on at any time. A store goes to a queue of its process and
-//! cell; the oldest entry of a queue may take effect at any time: it goes to the end of the buffer. A read sees the newest entry of its process's queue for the cell, else the
-//! process's newest store to the cell in the buffer behind its pointer, else memory at the pointer. Store-store fences wait for empty queues, fences and locked instructions also for the
-//! pointer at the end. The same states are reachable as under PSO; it is enough to look at runs in which a read sees an own store in the buffer only with a store-store
-//! fence between the two. (The argument is in the header of the engine, `palisade-cover`'s `single`.)
+//! After Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under weak
+//! memory models" (TACAS 2012):
+//! - One buffer holds all stores that have taken effect, in the order in which they reach memory.
+//! - Each process has a pointer to the position whose memory it sees. The pointer may advance at any time.
+//! - A store goes to a queue of its process and cell. The oldest entry of a queue may take effect at any
+//!   time: it goes to the end of the buffer.
+//! - A read sees the newest entry of its process's queue for the cell, else the process's newest store to the
+//!   cell in the buffer after its pointer, else memory at the pointer.
+//! - Store-store fences wait until the queues are empty. Fences and locked instructions also wait until the
+//!   pointer is at the end.
+//!
+//! The same states are reachable as under PSO. It is enough to look at runs in which a read sees an own store
+//! in the buffer only with a store-store fence between the two. (The argument is in the header of the engine,
+//! `palisade-cover`'s `single`.)
 //!
 //! # Elements
-//! An element asks for values at the end of the buffer (*settled* ones besides for nothing in any queue of that cell), for processes at states or anywhere, for positions of the buffer
-//! at which cells hold values, in order for each process, the process's pointer being at the first or before, and for entries of queues. A *plain* letter on x has no
-//! store of its process to x behind it; an *own* letter is the newest such store; with a letter on x the queue for x is empty. A closed queue has its last
-//! value newest, or is empty if it has none.
+//! An element requires
+//! - values at the end of the buffer. A *settled* cell has the additional requirement that no queue of that
+//!   cell has an entry;
+//! - processes at states or anywhere;
+//! - positions of the buffer at which cells hold values, in order for each process. The process's pointer is
+//!   at the first of them or before it;
+//! - entries of queues.
+//!
+//! A *plain* letter on x has no store of its process to x after it. An *own* letter is the newest such store.
+//! With a letter on x the queue for x is empty. In a closed queue the last value is the newest entry; a
+//! closed queue without values is empty.
 //!
 //! # What is checked
-//! 1. Every bad state is in some element ([`crate::bad`]), cells that the property reads being settled: nothing is pending when it is judged.
-//! 2. No element holds an initial configuration.
-//! 3. For every element, all predecessors are impossible by the forward analysis of [`flow`], or all of them in one element. The predecessors by one process suffice if the last
-//!    instruction of that process can be put at the end of every run: a read that cannot have seen the queue, a store-store fence, a fence if nothing is asked of
-//!    the process's word, a store if something is asked of its queue.
+//! 1. Every bad state is in some element ([`crate::bad`]). The cells that the property reads are settled,
+//!    since nothing is pending when it is evaluated.
+//! 2. No element contains an initial configuration.
+//! 3. For every element, each predecessor is impossible by the forward analysis of [`flow`], or is contained
+//!    as a whole in one element. The predecessors by one process suffice if the last instruction of that
+//!    process can be moved to the end of every run: a read that cannot have seen the queue, a store-store
+//!    fence, a fence if nothing is required of the process's word, or a store if something is required of its
+//!    queue.
 //!
-//! Moving a pointer on never needs to be undone: before that, the configuration is in the element already. So it is before an entry of a queue takes effect that nobody waits for, unless that
-//! queue must be empty; then the element with that queue open is a predecessor.
+//! Advancing a pointer never needs to be undone, since the configuration before that is in the element
+//! already. The same holds if an entry of a queue takes effect that the element does not require, unless that
+//! queue must be empty. In that case the element with that queue open is a predecessor.
 //!
-//! # Why it convinces
-//! By induction over the length of runs, no run from an initial configuration gets into an element: its last step (or the last instruction of one process, put there) undone, it is in
-//! an element as well.
+//! # Why this is a proof
+//! By induction on the length of runs, no run from an initial configuration gets into an element. If it did,
+//! it would also be in an element with its last step undone (or with the last instruction of one process,
+//! moved to the end, undone).
 
 mod element;
 mod flow;
@@ -75,7 +95,8 @@ type Predecessors<'p> = dyn Fn(&mut dyn FnMut(Config)) + 'p;
 /// The elements, by the states of their processes.
 struct Set<'a> {
     flow: &'a Flow,
-    /// With their numbers in the proof. What is in here is checked, and nothing else holds anything: what the forward analysis rules out is left out of both.
+    /// The elements, with their indices in the proof. Exactly these are checked, and only these count as
+    /// covering anything. Elements that the forward analysis rules out are left out of both.
     elements: Vec<(usize, Config)>,
     index: FxHashMap<Vec<At>, Vec<usize>>,
 }
@@ -91,7 +112,8 @@ impl<'a> Set<'a> {
         Set { flow, elements, index }
     }
 
-    /// Whether some element holds all of a configuration: one whose processes are at some of its places.
+    /// Whether some element contains all of a configuration. The processes of such an element are at some of
+    /// the configuration's places.
     fn covers(&self, config: &Config) -> bool {
         let places = places(config);
         let below = |place: &usize| self.elements[*place].1.holds(self.flow, config);

@@ -9,7 +9,7 @@ pub(crate) struct Undo<'a> {
     pub flow: &'a Flow,
 }
 
-/// Who puts something at the end of the buffer.
+/// The process that puts something at the end of the buffer.
 #[derive(Clone, Copy)]
 enum By {
     /// A process, by a store to a cell.
@@ -25,7 +25,7 @@ impl Undo<'_> {
         &self.flow.kinds[process.kind as usize]
     }
 
-    /// The processes whose last instruction, whatever it was, can be put at the end of the run.
+    /// The processes whose last instruction, whichever it was, can be moved to the end of the run.
     pub fn postponable(&self, element: &Config) -> Vec<usize> {
         let can = |process: &Viewer| {
             let kind = self.kind(process);
@@ -58,7 +58,7 @@ impl Undo<'_> {
                 .for_each(|&number| self.edge(element, actor, &kind.edges[number], give));
             return;
         }
-        // It may be anywhere behind the last of the stores that are asked for.
+        // It may be anywhere after the last of the required stores.
         for edge in &kind.edges {
             if let Act::Store(cell, value) = edge.act
                 && queue_of(process, cell).is_some_and(|queue| queue.values.last() == Some(&value))
@@ -151,7 +151,7 @@ impl Undo<'_> {
         Some(config)
     }
 
-    /// Stores take effect that somebody waits for, by processes named or not.
+    /// The predecessors by required stores that take effect, of processes named or not.
     pub fn by_effects(&self, element: &Config, give: Give<'_>) {
         for (cell, value) in wanted(element) {
             for actor in 0..element.processes.len() {
@@ -191,7 +191,8 @@ impl Undo<'_> {
         });
     }
 
-    /// Queues that must be empty took effect as a whole, nobody asking for anything in their cells.
+    /// The predecessors by queues that must be empty and that took effect as a whole, while nothing is
+    /// required of their cells.
     pub fn by_idle_effects(&self, element: &Config, give: Give<'_>) {
         for (actor, process) in element.processes.iter().enumerate() {
             for queue in process.queues.iter().filter(|queue| queue.closed && queue.values.is_empty()) {
@@ -207,7 +208,8 @@ impl Undo<'_> {
         }
     }
 
-    /// Locked instructions of processes that are not named, or whose state is not, put something into memory that somebody waits for.
+    /// The predecessors by locked instructions that put a required value into memory. They belong to
+    /// processes that are not named, or whose state is not.
     pub fn by_others(&self, element: &Config, give: Give<'_>) {
         let wanted = wanted(element);
         for (number, kind) in self.flow.kinds.iter().enumerate() {
@@ -247,7 +249,8 @@ impl Undo<'_> {
             let unwritten = |&&(cell, _): &&(u32, u32)| effect.iter().all(|&(written, _)| written != cell);
             let guarded = guard.iter().filter(unwritten).all(|&(cell, value)| {
                 let held = self.require(&mut config, cell, value);
-                // What follows from where a process is behind the instruction need not follow from where it was in front of it.
+                // The value may follow from a process's state after the instruction without following from
+                // its state before it.
                 config.memory[cell as usize].get_or_insert((value, false));
                 held
             });
@@ -257,7 +260,7 @@ impl Undo<'_> {
         });
     }
 
-    /// Nothing is in the queues that an edge waits for.
+    /// Requires that the queues an edge waits for are empty.
     fn wait(&self, config: &mut Config, actor: usize, edge: &Edge) -> bool {
         for cell in (0..self.flow.values.len() as u32).filter(|&cell| edge.act.empties(cell)) {
             let process = &config.processes[actor];
@@ -272,7 +275,8 @@ impl Undo<'_> {
         true
     }
 
-    /// The end of the buffer is what was just put there: for every choice of letters that stand there. Tells whether there are any.
+    /// The end of the buffer is what was just put there, for every choice of letters that are there. Passes
+    /// on whether there are any.
     fn at_end(&self, mut config: Config, effect: &[(u32, u32)], by: By, give: &mut dyn FnMut(Config, bool)) {
         if effect.iter().all(|&(cell, value)| self.require(&mut config, cell, value)) {
             self.choose(config, effect, by, 0, false, give);
@@ -290,7 +294,7 @@ impl Undo<'_> {
     ) {
         let Some(viewer) = config.processes.get(process) else { return give(config, put) };
         let word = &viewer.word;
-        // The letters from here on must stand at the end.
+        // The letters from here on must be at the end.
         let most = match by {
             By::Store(actor, cell) if actor == process => {
                 word.iter().position(|letter| letter.cell == cell).unwrap_or(word.len())
@@ -309,7 +313,8 @@ impl Undo<'_> {
         }
     }
 
-    /// Letters of a process from one on stand at the end of the buffer; nothing is in the queues of their cells.
+    /// Places the letters of a process from `first` on at the end of the buffer. The queues of their cells
+    /// are empty.
     fn put_at_end(&self, config: &mut Config, process: usize, first: usize, by: Option<By>) -> bool {
         let letters = config.processes[process].word.split_off(first);
         letters.iter().all(|letter| {
@@ -355,7 +360,8 @@ impl Undo<'_> {
             && cells.all(|(value, &initial)| value.is_none_or(|value| value < initial))
     }
 
-    /// Gives the configuration with the actor at a state, or where silent edges to it began, unless it is impossible.
+    /// Passes on the configuration with the actor at a state, or at the start of the silent edges to it,
+    /// unless it is impossible.
     fn give_at(&self, config: Config, actor: usize, state: Option<u32>, give: Give<'_>) {
         let kind = config.processes[actor].kind;
         let states = match state {
@@ -372,7 +378,7 @@ impl Undo<'_> {
     }
 }
 
-/// What the end of the buffer must hold sooner or later.
+/// The values that the end of the buffer must hold at some point.
 fn wanted(element: &Config) -> BTreeSet<(u32, u32)> {
     let known = element.memory.iter().enumerate();
     let known = known.filter_map(|(cell, content)| Some((cell as u32, (*content)?.0)));
@@ -398,7 +404,8 @@ mod tests {
     use palisade_program::{Instantiation, lower};
     use palisade_syntax::{Language, parse};
 
-    /// Which last instructions of a process can be put at the end of the run: with nothing asked of its buffer, with a letter, and with an entry in the queue of x.
+    /// Checks which last instructions of a process can be moved to the end of the run: with nothing required
+    /// of its buffer, with a letter, and with an entry in the queue of x.
     fn check(body: &str, is_last: impl Fn(&Act) -> bool, expected: [bool; 3]) {
         let text = format!("shared x, y: 0..1; process P {{ {body} }}");
         let program = parse(Language::Pal, &Source::new("p", &text)).expect("a program").program;
@@ -422,7 +429,7 @@ mod tests {
     fn last_instructions_that_can_be_put_at_the_end() {
         let reads = |cell: u32, value: u32| move |act: &Act| *act == Act::Read(cell, value);
         check("x = 1; let r = y;", reads(1, 0), [true; 3]);
-        // What is in the queue may have been read, but not if a fence came between.
+        // An entry of the queue may have been read, but not if there was a fence in between.
         check("x = 1; let r = x; y = r;", reads(0, 1), [false; 3]);
         check("x = 1; let r = x; y = r;", reads(0, 0), [true; 3]);
         check("x = 1; sfence; let r = x;", reads(0, 1), [true; 3]);
@@ -430,7 +437,7 @@ mod tests {
         check("x = 1; sfence;", |act| *act == Act::StoreFence, [true; 3]);
         check("x = 1; fence;", |act| *act == Act::Fence, [true, false, true]);
         check("let r = xchg(x, 1);", |act| matches!(act, Act::Locked { .. }), [false; 3]);
-        // All ways to a state count: into the loop leads a store as well.
+        // All ways to a state count. A store also leads into the loop.
         check("let s = y; loop { choose { let r = y; } or { x = 1; } }", reads(1, 0), [false, false, true]);
     }
 

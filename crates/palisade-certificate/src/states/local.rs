@@ -1,4 +1,4 @@
-//! Where a thread is on its own: whatever it can do there concerns nobody else, and no property sees it.
+//! Where a thread is on its own: its steps there do not affect other threads, and no property sees them.
 
 use crate::seen::{Seen, seen};
 use palisade_base::Id;
@@ -18,7 +18,9 @@ impl Local {
     }
 }
 
-/// The locations of a code where a thread is on its own, and from where it comes to one where it is not, or cannot go on, after a few steps: cycles are left out.
+/// The locations of a code where a thread is on its own and which it leaves after a bounded number of steps,
+/// either because it reaches a location where it is not on its own or because it cannot continue. Cycles are
+/// left out.
 fn alone(code: &Code, seen: &Seen) -> Vec<bool> {
     let locations = || (0..code.location_count()).map(Location::from_index);
     let leads_on = |edge: &Edge| {
@@ -30,7 +32,7 @@ fn alone(code: &Code, seen: &Seen) -> Vec<bool> {
         unseen && !seen.locations.contains(&edge.source) && !seen.locations.contains(&edge.target)
     };
     let edges = |location: Location| code.edges_from(location).map(|edge| &code.edges()[EdgeId(edge)]);
-    // Where there are no edges there is nothing to do, either.
+    // Locations without edges count too, since a thread has nothing to do there.
     let on_its_own: Vec<bool> = locations().map(|location| edges(location).all(leads_on)).collect();
     // From the last steps to the first.
     let mut alone = vec![false; on_its_own.len()];

@@ -1,20 +1,28 @@
 //! Proofs by visiting all states.
 //!
-//! An engine that searches forward says `safe` after leaving out states that cannot matter. What convinces is to leave out none: every state that the trusted machine
-//! reaches, step by step, with buffers of any length, is visited here and none is bad. Nothing of the engine is believed, not even that the states are finitely many: if they are not,
-//! the limits are reached.
+//! An engine that searches forward says `safe` after leaving out states that cannot matter. A check must not
+//! leave out any. It visits every state that the trusted machine reaches, step by step, with buffers of any
+//! length, and none may be bad. Nothing that the engine says is trusted, not even that there are finitely
+//! many states. If there are not, the limits are reached.
 //!
 //! One state stands for others in three cases.
 //!
-//! 1. *Order of threads.* The definition of the machine never asks for the number of a thread, only for what it runs; properties ask for the numbers of those that they name.
-//!    If threads that no property names change places, and the open section with its holder, then steps stay steps and bad states stay bad. So the others are kept [sorted](States::sort).
-//! 2. *Steps of one's own.* At some locations ([`local`]) all that a thread can do is to compute with its registers, and no property sees whether it has. There it goes on at once.
-//!    Let a run go from a state with such a thread to a bad state. If the thread executes something on the way, then the first of it can as well come first of all: it commutes with the steps of others and with
-//!    updates, and the rest of the run is shorter. If it does not, then a step of its own can come last, after which the state is still bad, or a fault; then it can come first, too. There are only so many such steps in a row,
-//!    since no location comes twice.
-//! 3. *Registers that are never read again* count as 0, and so does a caller's register that a result is awaited for ([`forget`](crate::seen::forget)): no step and no property depends on them.
+//! 1. *Order of threads.* The definition of the machine never uses the index of a thread, only the code it
+//!    runs. Properties use the indices of the threads that they name. If threads that no property names are
+//!    permuted, and the open section moves with its holder, then steps stay steps and bad states stay bad. So
+//!    the other threads are kept [sorted](States::sort).
+//! 2. *Local steps.* At some locations ([`local`]) a thread can only compute with its registers, and no
+//!    property sees whether it has. There it continues at once. Consider a run from a state with such a
+//!    thread to a bad state. If the thread executes something on the way, then its first instruction can be
+//!    moved to the front: it commutes with the steps of others and with updates, and the rest of the run is
+//!    shorter. If it does not, then a local step can be added at the end, after which the state is still bad,
+//!    or a fault. That step can then be moved to the front, too. The number of such steps in a row is
+//!    bounded, since no location occurs twice.
+//! 3. *Registers that are never read again* count as 0, and so does a caller's register that is waiting for a
+//!    result ([`forget`](crate::seen::forget)). No step and no property depends on them.
 //!
-//! States are kept in [parts]: what memory holds, and each thread, once for all states that have it.
+//! States are stored as [parts]: each memory content and each thread is stored once for all states that have
+//! it.
 
 mod local;
 mod parts;
@@ -30,7 +38,7 @@ use parts::{Change, MemoryId, PartId, Parts};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
-/// How often the limits are asked.
+/// The number of states between two checks of the limits.
 const STATES_BETWEEN_LOOKS: usize = 1024;
 
 /// Visits all states of the task.
@@ -49,7 +57,7 @@ pub(crate) fn verify(task: &Task<'_>, watch: &Watch<'_>) -> Result<Summary, Refu
         for threads in combinations(&threads) {
             limits::go_on();
             states.keep(Packed { memory, section: None, threads: threads.into() });
-            // Initial states alone may be many.
+            // There may be many initial states.
             if states.visited.len().is_multiple_of(STATES_BETWEEN_LOOKS) {
                 watch.look(states.bytes())?;
             }
@@ -78,12 +86,12 @@ pub(crate) fn verify(task: &Task<'_>, watch: &Watch<'_>) -> Result<Summary, Refu
 /// The states that were reached, and those whose steps are still to be taken.
 struct States<'m> {
     parts: Parts<'m>,
-    /// The places of threads that are not interchangeable with others.
+    /// The indices of threads that are not interchangeable with others.
     named: Vec<usize>,
     visited: FxHashSet<Packed>,
-    /// Breadth first: where states have no end, they grow as slowly as can be.
+    /// Breadth first: if there are infinitely many states, they grow as slowly as possible.
     open: VecDeque<Packed>,
-    /// The state that was judged last, and of what it was made.
+    /// The state that was evaluated last, and its parts.
     judged: State,
     made_of: Packed,
     bytes: u64,
@@ -97,7 +105,7 @@ struct Packed {
     threads: Box<[PartId]>,
 }
 
-/// The open atomic section: the place of its holder, and how often it was opened.
+/// The open atomic section: the index of its holder, and the nesting depth.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Open {
     holder: u32,
@@ -105,7 +113,7 @@ struct Open {
 }
 
 impl Packed {
-    /// The places of the threads that may take a step.
+    /// The indices of the threads that may take a step.
     fn movers(&self) -> std::ops::Range<usize> {
         match self.section {
             Some(Open { holder, .. }) => holder as usize..holder as usize + 1,
@@ -113,7 +121,7 @@ impl Packed {
         }
     }
 
-    /// After a step of the thread at a place.
+    /// The state after a step of the thread at an index.
     fn after(&self, change: &Change, place: usize) -> Packed {
         let mut threads: Vec<PartId> = Vec::with_capacity(self.threads.len() + change.started.len());
         threads.extend(self.threads.iter().chain(&change.started));
@@ -137,23 +145,24 @@ impl<'m> States<'m> {
         }
     }
 
-    /// About how many bytes are in use.
+    /// The approximate number of bytes in use.
     fn bytes(&self) -> u64 {
         self.bytes + self.parts.bytes
     }
 
-    /// Keeps a state, if it is new.
+    /// Stores a state, if it is new.
     fn keep(&mut self, mut packed: Packed) {
         self.sort(&mut packed);
         if !self.visited.contains(&packed) {
-            // In the set, and among the open ones.
+            // Once in the set, and once among the open states.
             self.bytes += 2 * (48 + 4 * packed.threads.len() as u64);
             self.visited.insert(packed.clone());
             self.open.push_back(packed);
         }
     }
 
-    /// Sorts the threads that no property names. The section goes with its holder, or with one that is in all as its holder.
+    /// Sorts the threads that no property names. The section moves with its holder, or to a thread that is
+    /// equal to the holder.
     fn sort(&self, packed: &mut Packed) {
         let free = || (0..packed.threads.len()).filter(|place| self.named.binary_search(place).is_err());
         if free().is_sorted_by_key(|place| packed.threads[place]) {
@@ -172,7 +181,7 @@ impl<'m> States<'m> {
         }
     }
 
-    /// Whether something is bad about a state. What it has in common with the one that was judged last stays.
+    /// Whether a state is bad. Parts that it shares with the last evaluated state are reused.
     fn is_bad(&mut self, packed: &Packed) -> bool {
         if packed.memory != self.made_of.memory {
             self.judged.memory.clone_from(self.parts.memory_of(packed.memory));
@@ -195,7 +204,7 @@ impl<'m> States<'m> {
     }
 }
 
-/// One of each, in all combinations.
+/// All combinations with one of each.
 fn combinations(choices: &[std::rc::Rc<[PartId]>]) -> Vec<Vec<PartId>> {
     choices.iter().fold(vec![Vec::new()], |so_far, choice| {
         let longer = |start: &Vec<PartId>| -> Vec<Vec<PartId>> {

@@ -1,7 +1,8 @@
 //! The parts of states, and their steps.
 //!
-//! What a thread can do, and what comes of it, depends on that thread, on memory and on the open section alone, as the definition of the machine shows; so the machine is asked once for all states that
-//! agree on these, about the thread alone.
+//! By the definition of the machine, the steps of a thread and their results depend only on that thread, on
+//! memory and on the open section. So the machine is queried once, with the thread alone, for all states that
+//! agree on these.
 
 use super::combinations;
 use super::local::Local;
@@ -17,18 +18,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 define_id!(
-    /// What memory holds.
+    /// A memory content.
     MemoryId
 );
 define_id!(
-    /// A thread with all that belongs to it.
+    /// A thread with everything that belongs to it.
     PartId
 );
 
-/// How many parts are made between looks at the limits.
+/// The number of parts created between two checks of the limits.
 const PARTS_BETWEEN_LOOKS: usize = 1024;
 
-/// What states are made of.
+/// The parts of states.
 pub(super) struct Parts<'m> {
     pub machine: Machine<'m>,
     local: Local,
@@ -36,15 +37,15 @@ pub(super) struct Parts<'m> {
     watch: &'m Watch<'m>,
     memories: Interner<MemoryId, IdVec<CellId, Value>>,
     threads: Interner<PartId, Thread>,
-    /// What comes of the steps of a thread.
+    /// The results of the steps of a thread.
     changes: FxHashMap<Asked, Rc<[Change]>>,
-    /// What comes of the steps of its own, where it is on its own.
+    /// The results of local steps, where a thread is on its own.
     settled: FxHashMap<PartId, Rc<[PartId]>>,
-    /// About how many bytes all this takes.
+    /// The approximate number of bytes that all this takes.
     pub bytes: u64,
 }
 
-/// What the steps of a thread depend on: the thread, memory, and how often it has opened a section.
+/// Everything the steps of a thread depend on: the thread, memory, and the nesting depth of its open section.
 type Asked = (PartId, MemoryId, u32);
 
 /// What a step of a thread changes.
@@ -52,7 +53,7 @@ pub(super) struct Change {
     pub memory: MemoryId,
     /// The thread itself.
     pub part: PartId,
-    /// How often it has opened a section.
+    /// The nesting depth of its open section.
     pub depth: u32,
     pub started: Box<[PartId]>,
 }
@@ -100,7 +101,7 @@ impl<'m> Parts<'m> {
         Ok(id)
     }
 
-    /// What the steps of a thread change. A fault is bad, whatever else there is.
+    /// The changes by the steps of a thread. A fault is bad, whatever the rest of the state is.
     pub fn changes(&mut self, part: PartId, memory: MemoryId, depth: u32) -> Result<Rc<[Change]>, Refusal> {
         let asked = (part, memory, depth);
         if let Some(known) = self.changes.get(&asked) {
@@ -129,7 +130,7 @@ impl<'m> Parts<'m> {
         Ok(changes)
     }
 
-    /// What a thread may have become when it is no longer on its own, or cannot go on.
+    /// What a thread may have become when it is no longer on its own, or cannot continue.
     pub fn settled(&mut self, thread: Thread) -> Result<Rc<[PartId]>, Refusal> {
         let part = self.part(thread)?;
         if let Some(known) = self.settled.get(&part) {
@@ -151,13 +152,13 @@ impl<'m> Parts<'m> {
         Ok(settled)
     }
 
-    /// What comes of the next step of a thread that is on its own.
+    /// The results of the next step of a thread that is on its own.
     fn own_steps(&mut self, part: PartId) -> Result<Vec<PartId>, Refusal> {
         let top = self.thread(part).top();
         if !self.local.is_alone(top.code, top.location) {
             return Ok(Vec::new());
         }
-        // Nothing depends on what memory holds.
+        // Nothing depends on the contents of memory.
         let memory = self.machine.system.cells.iter().map(|_| 0).collect();
         let mut after = Vec::new();
         for successor in self.machine.successors(&self.alone(part, memory, 0)) {
@@ -185,7 +186,7 @@ impl<'m> Parts<'m> {
     }
 }
 
-/// About how many bytes a thread takes.
+/// The approximate number of bytes a thread takes.
 fn size(thread: &Thread) -> u64 {
     let registers: usize = thread.frames.iter().map(|frame| 96 + frame.registers.len() * 8).sum();
     (128 + registers + thread.buffer.len() * 24) as u64

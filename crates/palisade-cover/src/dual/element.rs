@@ -1,4 +1,5 @@
-//! Elements of the search: upward-closed sets of load-buffer configurations. See the header of [`super`] for what they mean.
+//! Elements of the search: upward-closed sets of load-buffer configurations. The header of [`super`] defines
+//! their meaning.
 
 use crate::symbol::Symbol;
 use palisade_automata::{StateId, ValueId};
@@ -12,18 +13,18 @@ use std::hash::BuildHasher;
 /// A word over messages, newest first.
 pub(crate) type Word = SmallVec<[Symbol; 6]>;
 
-/// What is asked of one process.
+/// The requirements on one process.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Process {
     /// Which automaton.
     pub kind: u32,
     /// Its state.
     pub state: StateId,
-    /// What its buffer must hold.
+    /// The required content of its buffer.
     pub word: Word,
 }
 
-/// What is asked of memory: a value or anything.
+/// The requirement on a memory cell: a value or anything.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Content(u16);
 
@@ -42,9 +43,9 @@ impl Content {
 /// An element.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Element {
-    /// What is asked of each cell.
+    /// The requirement on each cell.
     pub memory: SmallVec<[Content; 16]>,
-    /// What is asked of processes, sorted.
+    /// The requirements on processes, sorted.
     pub processes: Vec<Process>,
 }
 
@@ -60,7 +61,8 @@ impl Element {
         cells.filter(|(_, content)| **content != Content::ANY).fold(0, |bits, (cell, _)| bits | 1 << cell)
     }
 
-    /// Bits for the letters of processes (several share a bit): an element below this one has no others.
+    /// Bits for the letters of processes (several letters share a bit). An element below this one has no
+    /// other bits.
     pub fn letters(&self) -> u64 {
         let mut letters = 0;
         for process in &self.processes {
@@ -75,20 +77,21 @@ impl Element {
         self.memory[cell.index()]
     }
 
-    /// Word lengths, twice the processes, and known cells.
+    /// The sum of the word lengths, twice the number of processes, and the number of known cells.
     pub fn weight(&self) -> usize {
         let words: usize = self.processes.iter().map(|process| process.word.len()).sum();
         let known = self.memory.iter().filter(|&&content| content != Content::ANY).count();
         words + 2 * self.processes.len() + known
     }
 
-    /// The process types and states, sorted.
+    /// The kinds and states of the processes, sorted.
     pub fn keys(&self) -> Vec<u64> {
         self.processes.iter().map(|p| u64::from(p.kind) << 32 | u64::from(p.state.0)).collect()
     }
 
-    /// Whether each process of this element goes to one of the other's with the same state and a word above its own. Processes are sorted, so those with the same state are
-    /// neighbours, and mostly there is one of them.
+    /// Whether each process of this element can be mapped to a process of the other with the same state and a
+    /// word above its own. Processes are sorted, so those with the same state are adjacent, and usually there
+    /// is only one.
     pub fn processes_below(&self, other: &Element) -> bool {
         let key = |process: &Process| (process.kind, process.state);
         let mut rest = &other.processes[..];

@@ -1,61 +1,90 @@
 //! Backward reachability with load buffers (`--engine dual`).
 //!
-//! *Problem.* Is a bad state reachable under TSO (or SC), with buffers and loops of any length, and with a fixed or any number of threads?
+//! *Problem.* Is a bad state reachable under TSO (or SC), with buffers and loops of any length, and with a
+//! fixed or any number of threads?
 //!
-//! *Source.* The load-buffer semantics and its order: Abdulla, Atig, Bouajjani and Ngo, "A load-buffer semantics for total store ordering" (LMCS 2018),
-//! sections 3 to 6. In that semantics a store reaches memory at once and puts an *own* message at the new end of its process's buffer; at any time the
-//! current value of a cell may be *propagated* to the new end of any buffer as a plain message; a read of x sees its newest own message
-//! on x if there is one in the buffer, else it reads the oldest message of the buffer, which must be a plain one on x; the oldest message may be deleted at
-//! any time; fences and locked instructions wait for the empty buffer. A state (local states, memory) is reachable with empty store buffers under TSO iff it
-//! is reachable there (their Theorem 3.4).
+//! *Source.* The load-buffer semantics and its order: Abdulla, Atig, Bouajjani and Ngo, "A load-buffer
+//! semantics for total store ordering" (LMCS 2018), sections 3 to 6. The semantics has these rules:
+//! - A store reaches memory at once and puts an *own* message at the new end of its process's buffer.
+//! - At any time the current value of a cell may be *propagated* to the new end of any buffer, as a plain
+//!   message.
+//! - A read of x sees the newest own message on x if the buffer contains one. Otherwise it reads the oldest
+//!   message of the buffer, which must be a plain one on x.
+//! - The oldest message may be deleted at any time.
+//! - Fences and locked instructions wait for the empty buffer.
 //!
-//! *Guarantee.* Sound and complete for programs whose [automata](palisade_automata::Automata) are finite, and it ends: the order below is a well-quasi-order
-//! by Higman's lemma. `unsafe` comes with a run of the store-buffer machine.
+//! A state (local states, memory) is reachable with empty store buffers under TSO iff it is reachable in this
+//! semantics (their Theorem 3.4).
+//!
+//! *Guarantee.* Sound and complete for programs whose [automata](palisade_automata::Automata) are finite. It
+//! terminates: the order below is a well-quasi-order by Higman's lemma. `unsafe` comes with a run of the
+//! store-buffer machine.
 //!
 //! # Elements
-//! An [element](element::Element) stands for an upward-closed set of configurations: memory cells that must hold a value (the others may hold any), and a multiset of
-//! processes, each with a local state and a word over plain and own letters, newest first; processes that are not mentioned may be anywhere.
-//! A buffer is in ⟦β⟧ iff β's letters embed in it in order such that each own letter falls on the newest own message of its cell, and no own message on x is
-//! newer than the place of a plain letter on x. So a word says only what the future of the run will read. ⟦β⟧ is closed under adding older
-//! messages; deletions never need to be undone.
+//! An [element](element::Element) stands for an upward-closed set of configurations. It consists of
+//! - memory cells that must hold a given value (the others may hold any);
+//! - a multiset of processes, each with a local state and a word over plain and own letters, newest first.
+//!   Processes that are not mentioned may be anywhere.
 //!
-//! One element is below another if its known cells are known there with the same values, and its processes go injectively to ones of the other with the
-//! same local state and a superword.
+//! A buffer is in ⟦β⟧ iff β's letters embed in it in order such that each own letter maps to the newest own
+//! message of its cell, and no own message on x is newer than the position of a plain letter on x. So a word
+//! describes only what the rest of the run will read. ⟦β⟧ is closed under adding older messages, so deletions
+//! never need to be undone.
+//!
+//! One element is below another if both of these hold:
+//! - its known cells are known in the other with the same values;
+//! - its processes map injectively to processes of the other with the same local state and a superword.
 //!
 //! # Undoing steps
 //! Let p be at q₂ with word β, and q₁ → q₂ an edge.
-//! - *Read of v from x.* If β has an own letter on x, it must be v, and p was at q₁ with β. Else the message was plain and the oldest asked for: β with (x,v) at
-//!   its old end (or β itself, if it ends so: the message need not be deleted), or it was an own message older than all plain letters on x in β:
-//!   one predecessor per place for it.
-//! - *Write of v to x* by p. Memory holds v. The own message is the newest in the buffer except for what was propagated since: letters newer than p's
-//!   own letter on x, and plain letters on x together with all newer ones, are dropped first. Before the write memory held anything.
-//! - *Fence, locked instruction.* All letters were propagated since; drop them. Memory as the instruction says.
-//! - *Propagation* of (x,v) by the newest letter of a word: the letter goes, memory holds v. Where that is known already, the result is below the
-//!   element, and is taken at once (normal form).
-//! - *A process not mentioned* takes part only by writing what somebody waits for: a known cell, or a letter that can then be dropped.
+//! - *Read of v from x.* If β has an own letter on x, it must be v, and p was at q₁ with β. Otherwise there
+//!   are two cases. The message was plain and the oldest one required: β with (x,v) added at its old end (or
+//!   β itself, if it ends that way, since the message need not be deleted). Or it was an own message older
+//!   than all plain letters on x in β: one predecessor for each position it can have.
+//! - *Write of v to x* by p. Memory holds v. The own message is the newest in the buffer except for messages
+//!   propagated since. So letters newer than p's own letter on x, and plain letters on x together with all
+//!   newer ones, are dropped first. Before the write memory held any value.
+//! - *Fence, locked instruction.* All letters were propagated since; drop them. Memory is as the instruction
+//!   requires.
+//! - *Propagation* of (x,v) by the newest letter of a word. The letter is dropped, and memory holds v. If
+//!   that value is known already, the result is below the element and replaces it at once (normal form).
+//! - *A process not mentioned* takes part only by writing a value that the element requires: that of a known
+//!   cell, or of a letter that can then be dropped.
 //!
-//! # Why propagation is no step of its own
-//! A propagation that fixes an unknown cell can be moved towards the past as long as the cell's value and the order of the word allow: up to right behind the write
-//! that gave the cell its value, or the propagation of the next older letter, or the process's own write of the next older own letter, or its last fence or
-//! locked instruction, or the start. So it is undone only together with these (`with_value`, `undo_own_write`, `drop_letters`, `initial_memory`).
+//! # Why propagation is not a separate step
+//! A propagation that fixes an unknown cell can be moved towards the past as long as the cell's value and the
+//! order of the word allow it. It then comes immediately after one of these:
+//! - the write that gave the cell its value;
+//! - the propagation of the next older letter;
+//! - the process's own write of the next older own letter;
+//! - the process's last fence or locked instruction;
+//! - the start.
+//!
+//! So it is undone only together with these (`with_value`, `undo_own_write`, `drop_letters`,
+//! `initial_memory`).
 //!
 //! # One process at a time
-//! If p is not at a start state and all edges to its state are reads (or fences, with an empty word), only p's steps are undone. In a shortest run into
-//! the element, p's last instruction is such a step; what follows are steps of others and propagations to p. A read looks at p's buffer only, and later
-//! propagations only add at the new end, so the read can be put last. A fence with nothing asked of the buffer can be put last as well, leaving out the
-//! propagations after it. So the element is reached by a shorter run followed by that step; induction over the length of shortest runs, which subsumption
-//! never lengthens, gives completeness.
+//! If p is not at a start state and all edges to its state are reads (or fences, with an empty word), only
+//! p's steps are undone. In a shortest run into the element, p's last instruction is such a step. It is
+//! followed only by steps of other processes and propagations to p. A read looks only at p's buffer, and
+//! later propagations only add at the new end, so the read can be moved to the end. A fence can also be moved
+//! to the end if nothing is required of the buffer; the propagations after it are left out. So the element is
+//! reached by a shorter run followed by that step. Induction on the length of shortest runs, which
+//! subsumption never lengthens, gives completeness.
 //!
 //! # Pruning
-//! Two invariants of single processes, from forward data flow ([`setup`]): which value can be the newest pending own store at a state, and what a cell with
-//! only one writer holds at the writer's states. Elements that contradict them hold no reachable configuration. If a cell's content follows from its writer's
-//! state, it is not written down.
+//! Two invariants of single processes come from forward data flow ([`setup`]): which value can be the newest
+//! pending own store at a state, and which values a cell with only one writer holds at the writer's states.
+//! Elements that contradict them contain no reachable configuration. If a cell's content follows from its
+//! writer's state, the element does not store it.
 //!
 //! # Local states
-//! The search runs on automata with bisimilar states [merged](palisade_automata::Merged); only the run that is handed out goes from state to state again.
+//! The search runs on automata with bisimilar states [merged](palisade_automata::Merged). Only the resulting
+//! run goes through the original states.
 //!
 //! # Few processes
-//! Where this search takes long, proofs that follow only some processes are tried in turn ([`tracked`]).
+//! If this search takes long, it alternates with attempts at proofs that follow only some processes
+//! ([`tracked`]).
 //!
 //! # Sequential consistency
 //! With every access locked, the same search decides reachability under SC.
@@ -125,7 +154,8 @@ impl Dual {
     }
 }
 
-/// How many configurations the exact search generates before proofs that follow few processes are tried; then both get four times as much, and so on.
+/// The number of configurations the exact search generates before it tries proofs that follow few processes.
+/// After each round both get four times as much.
 const FIRST_SHARE: u64 = 4096;
 
 fn check(
@@ -219,7 +249,7 @@ fn check(
     }
 }
 
-/// `elsewhere`: what was generated by searches that follow few processes.
+/// `elsewhere` is the number of configurations generated by searches that follow few processes.
 fn count(search: &Search<'_, Setup>, elsewhere: u64, automata: &Automata, stats: &mut Stats) {
     stats.set("configurations", search.generated() + elsewhere);
     stats.set("antichain", search.antichain_len() as u64);
@@ -228,7 +258,7 @@ fn count(search: &Search<'_, Setup>, elsewhere: u64, automata: &Automata, stats:
     stats.set("table_bytes", search.bytes());
 }
 
-/// The run to a bad state that an initial element stands for.
+/// The run to a bad state that an initial element represents.
 fn unfold(
     analysis: &Analysis<'_>,
     system: &System,
@@ -257,7 +287,7 @@ fn unfold(
     unfolded.timeline(program.automata).witness(analysis, system)
 }
 
-/// How an element is a predecessor of another.
+/// The step by which one element is a predecessor of another.
 fn step_between(setup: &Setup, before: &Element, after: &Element) -> Option<Step> {
     let mut found = None;
     setup.predecessors(after, &mut |element, step| {

@@ -9,21 +9,23 @@ use palisade_base::{Id, limits};
 use palisade_program::running::CellId;
 use smallvec::SmallVec;
 
-/// How a predecessor came about: what happens on the way from it to its successor.
+/// How a predecessor was derived: what happens between it and its successor.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// The edge taken: kind and number.
+    /// The edge taken: kind and index.
     pub kind: u32,
     pub edge: usize,
     /// The process of the predecessor that takes it.
     pub actor: usize,
-    /// The state in which the edge starts; the actor gets there by silent edges.
+    /// The source state of the edge. The actor gets there by silent edges.
     pub from: StateId,
-    /// For each process of the predecessor, its place in the successor; `None` if the successor does not mention it.
+    /// For each process of the predecessor, its index in the successor. `None` if the successor does not
+    /// mention it.
     pub becomes: Vec<Option<usize>>,
     /// For each process of the predecessor, the letters that reach its buffer before the step, newest first.
     pub before: Vec<Word>,
-    /// For each process of the successor, how many of its newest letters reach its buffer after the step.
+    /// For each process of the successor, the number of its newest letters that reach its buffer after the
+    /// step.
     pub after: Vec<usize>,
 }
 
@@ -32,7 +34,7 @@ pub(crate) struct Step {
 struct Draft {
     memory: SmallVec<[Content; 16]>,
     processes: SmallVec<[Process; 6]>,
-    /// How many letters each process has lost at its new end.
+    /// The number of letters each process has lost at its new end.
     dropped: SmallVec<[usize; 6]>,
 }
 
@@ -50,18 +52,18 @@ impl Draft {
     }
 }
 
-/// Where an element that is below nothing reachable is found out.
+/// `None` as soon as an element turns out to contain no reachable configuration.
 type Possible = Option<()>;
 
 impl Setup {
-    /// Gives the predecessors of an element that suffice.
+    /// Passes a sufficient set of predecessors of an element to `give`.
     pub fn predecessors(&self, element: &Element, give: &mut dyn FnMut(Element, Step)) {
         if let Some(alone) = self.alone(element) {
             self.undo_steps_of(element, alone, give);
             return;
         }
         for actor in 0..element.processes.len() {
-            // The same is asked of equal processes: one stands for all.
+            // Equal processes have equal requirements, so one stands for all.
             if actor == 0 || element.processes[actor] != element.processes[actor - 1] {
                 self.undo_steps_of(element, actor, give);
             }
@@ -69,7 +71,7 @@ impl Setup {
         self.undo_writes_of_others(element, give);
     }
 
-    /// A process whose last step can be put at the end of the run.
+    /// A process whose last step can be moved to the end of the run.
     pub fn alone(&self, element: &Element) -> Option<usize> {
         element.processes.iter().position(|process| {
             let kind = &self.kinds[process.kind as usize];
@@ -139,14 +141,14 @@ impl Setup {
             }
             return;
         }
-        // From the buffer: the message is the oldest one asked for.
+        // From the buffer: the message is the oldest one required.
         let message = Symbol::plain(cell, value);
         let mut draft = Draft::of(element);
         if word.last() != Some(&message) {
             draft.processes[actor].word.push(message);
         }
         finish(draft);
-        // From an own message, older than all plain ones of the cell that are asked for.
+        // From an own message, older than all required plain ones of the cell.
         let own = Symbol::own(cell, value);
         if kind.may_be_pending(edge.source, own) {
             let first = word.iter().rposition(|symbol| symbol.cell() == cell).map_or(0, |last| last + 1);
@@ -188,13 +190,14 @@ impl Setup {
             if effect.iter().all(|&(written, _)| written != cell) {
                 self.require(draft, cell, value)?;
             }
-            // Even if it follows from where a process is behind the instruction, it need not follow from where it was in front of it.
+            // The value may follow from a process's state after the instruction without following from its
+            // state before it.
             draft.memory[cell.index()] = Content::known(value);
         }
         Some(())
     }
 
-    /// Processes that the element does not mention enter by a write that somebody waits for.
+    /// Processes that the element does not mention enter by writing a value that the element requires.
     fn undo_writes_of_others(&self, element: &Element, give: &mut dyn FnMut(Element, Step)) {
         let known =
             element.memory.iter().enumerate().filter_map(|(index, content)| {
@@ -241,7 +244,8 @@ impl Setup {
         }
     }
 
-    /// What can have come before a free write: the first free letter behind plain ones of each word goes, with these.
+    /// The elements before a free write. In each word, the newest free letter that has only plain letters
+    /// newer than it is dropped together with these.
     pub fn undo_free_writes(&self, element: &Element, give: &mut dyn FnMut(Element)) {
         for (index, process) in element.processes.iter().enumerate() {
             let mut plain = process.word.iter().take_while(|symbol| !symbol.is_own());
@@ -276,12 +280,12 @@ impl Setup {
         !self.free.is_empty() && self.free.contains(&(cell, value))
     }
 
-    /// What memory holds in a cell, if that is known or follows from the state of its only writer.
+    /// The value of a cell in memory, if it is known or follows from the state of the cell's only writer.
     fn memory(&self, draft: &Draft, cell: CellId) -> Option<ValueId> {
         draft.memory[cell.index()].value().or_else(|| self.implied(&draft.processes, cell))
     }
 
-    /// What the state of a cell's only writer says it holds.
+    /// The value of a cell that follows from the state of its only writer.
     pub fn implied(&self, processes: &[Process], cell: CellId) -> Option<ValueId> {
         match &self.sole[cell] {
             Sole::Many => None,
@@ -296,7 +300,7 @@ impl Setup {
         }
     }
 
-    /// Whether the state of a cell's only writer allows that memory holds a value.
+    /// Whether the state of a cell's only writer allows memory to hold a value.
     fn allowed(&self, processes: &[Process], cell: CellId, value: ValueId) -> bool {
         match &self.sole[cell] {
             Sole::Many => true,
@@ -308,11 +312,11 @@ impl Setup {
         }
     }
 
-    /// Asks that memory holds a value.
+    /// Requires that memory holds a value.
     fn require(&self, draft: &mut Draft, cell: CellId, value: ValueId) -> Possible {
         match self.memory(draft, cell) {
             Some(held) => (held == value).then_some(()),
-            // Somebody who is not followed may have written it.
+            // A process that is not followed may have written it.
             None if self.is_free(cell, value) => Some(()),
             None => {
                 draft.memory[cell.index()] = Content::known(value);
@@ -321,11 +325,11 @@ impl Setup {
         }
     }
 
-    /// Undoes the propagation of the newest letters of a process: memory held their values.
+    /// Undoes the propagation of the newest letters of a process. Memory held their values.
     fn drop_letters(&self, draft: &mut Draft, process: usize, letters: usize) -> Possible {
         for _ in 0..letters {
             let symbol = draft.processes[process].word[0];
-            // Free letters go by steps of their own.
+            // Free letters are dropped by separate steps.
             if symbol.is_own() || self.is_free(symbol.cell(), symbol.value()) {
                 return None;
             }
@@ -336,7 +340,8 @@ impl Setup {
         Some(())
     }
 
-    /// Undoes the propagation of newest letters whose value memory is known to hold, or somebody may have written who is not followed.
+    /// Undoes the propagation of newest letters whose value memory is known to hold, or whose value a process
+    /// that is not followed may have written.
     fn drop_exposed(&self, draft: &mut Draft) {
         for process in 0..draft.processes.len() {
             while let Some(&symbol) = draft.processes[process].word.first() {
@@ -354,8 +359,9 @@ impl Setup {
         }
     }
 
-    /// The element right after a write of this value: memory holds it, and letters that waited for it may have been propagated since. All ways to choose
-    /// which, except for the writer's own letters.
+    /// The element immediately after a write of this value. Memory holds it, and letters that require it may
+    /// have been propagated since. Produces all ways to choose these letters, except for the writer's own
+    /// letters.
     fn with_value(
         &self,
         mut draft: Draft,
@@ -386,7 +392,8 @@ impl Setup {
         }
     }
 
-    /// For each process from `first` on: leave its word, or drop through one of its letters that equal `message`.
+    /// For each process from `first` on: keep its word, or drop all letters up to and including one that
+    /// equals `message`.
     fn drop_behind(
         &self,
         draft: Draft,
@@ -413,7 +420,7 @@ impl Setup {
         self.drop_behind(draft, message, process + 1, writer, give);
     }
 
-    /// Moves the actor to the start of the edge, brings the predecessor into normal form, and gives it.
+    /// Moves the actor to the start of the edge, brings the predecessor into normal form, and passes it on.
     fn finish(
         &self,
         successor: &Element,
@@ -453,7 +460,8 @@ impl Setup {
         }
     }
 
-    /// Normal form: exposed letters dropped, implied memory not mentioned. `None` if no reachable configuration is in the element.
+    /// Brings a draft into normal form: exposed letters are dropped, and implied memory is not mentioned.
+    /// `None` if no reachable configuration is in the element.
     fn normalise(&self, draft: &mut Draft) -> Possible {
         for (index, process) in draft.processes.iter().enumerate() {
             let kind = &self.kinds[process.kind as usize];
@@ -485,8 +493,8 @@ impl Setup {
         Some(())
     }
 
-    /// The elements for a bad combination, with each process moved back to where silent edges began. Each comes with the states the combination names, in
-    /// the order of the element's processes.
+    /// The elements for a bad combination, with each process moved back to the start of its silent edges.
+    /// Each comes with the states that the combination names, in the order of the element's processes.
     pub fn bad_elements(&self, bad: &Bad, give: &mut dyn FnMut(Element, Vec<StateId>)) {
         let mut memory: SmallVec<[Content; 16]> = std::iter::repeat_n(Content::ANY, self.cells).collect();
         for &(cell, value) in &bad.memory {
@@ -523,8 +531,8 @@ impl Setup {
         }
     }
 
-    /// An initial memory that is in the element, if there is one: known cells hold initial values, all processes are at their start, and all letters
-    /// can be propagated from that memory.
+    /// An initial memory that is in the element, if there is one. Known cells hold initial values, all
+    /// processes are at their start, and all letters can be propagated from that memory.
     pub fn initial_memory(&self, element: &Element) -> Option<Vec<Content>> {
         let at_start = |process: &Process| self.kinds[process.kind as usize].is_start[process.state];
         if !element.processes.iter().all(at_start) {

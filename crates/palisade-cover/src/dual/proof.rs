@@ -1,4 +1,5 @@
-//! The search's result as a proof that others can check: the invariants of [`super::setup`] and the minimal elements.
+//! The search's result as an independently checkable proof: the invariants of [`super::setup`] and the
+//! minimal elements.
 
 use super::element::{Element, Process};
 use super::setup::{Setup, Sole};
@@ -14,7 +15,7 @@ pub(crate) fn part(tracked: Option<Vec<u32>>, elements: Vec<&Element>) -> proof:
     proof::Part { tracked, elements }
 }
 
-/// The proof that closed sets give.
+/// The proof consisting of closed sets.
 pub(crate) fn proof(setup: &Setup, merged: &Merged, parts: Vec<proof::Part>) -> Proof {
     let mut pending: Vec<proof::Pending> = Vec::new();
     for (kind, of_kind) in setup.kinds.iter().enumerate() {

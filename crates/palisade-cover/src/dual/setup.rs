@@ -1,8 +1,10 @@
-//! What the search knows of the program before it starts: edges by target, who writes what, and two invariants from forward data flow.
+//! Facts about the program that are computed before the search: edges by target, the writers of each value,
+//! and two invariants from forward data flow.
 //!
 //! *Invariants used for pruning*, both over the paths of a single process and therefore true in every run:
 //! 1. [`Kind::may_be_pending`]: which values can be the newest pending own store to a cell at a state;
-//! 2. [`Sole`]: if one process only ever writes a cell, which values memory can hold there at each of its states.
+//! 2. [`Sole`]: if only one process ever writes a cell, which values memory can hold there at each of its
+//!    states.
 
 use crate::start::roots;
 use crate::symbol::Symbol;
@@ -15,12 +17,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// One automaton, indexed for backward steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
-    /// How many processes are followed.
+    /// The number of processes that are followed.
     pub population: Population,
     pub edges: Vec<Edge>,
-    /// For each state the edges that lead to it, without silent ones.
+    /// For each state, the edges that lead to it, without silent ones.
     pub incoming: IdVec<StateId, Vec<usize>>,
-    /// For each state the states from which it is reached by silent edges alone (itself included) and where a process can start or come to by another edge.
+    /// For each state, the states from which silent edges alone lead to it (itself included) and at which a
+    /// process can start or arrive by a non-silent edge.
     pub roots: IdVec<StateId, Vec<StateId>>,
     /// Whether processes start here.
     pub is_start: IdVec<StateId, bool>,
@@ -36,12 +39,12 @@ impl Kind {
         self.pending.contains(&(state, symbol))
     }
 
-    /// All that [`Kind::may_be_pending`] allows.
+    /// Everything that [`Kind::may_be_pending`] allows.
     pub fn pending(&self) -> impl Iterator<Item = (StateId, Symbol)> {
         self.pending.iter().copied()
     }
 
-    /// Whether there may be so many processes of this kind.
+    /// Whether there may be this many processes of this kind.
     pub fn allows(&self, processes: usize) -> bool {
         match self.population {
             Population::Fixed(most) => processes <= most as usize,
@@ -50,28 +53,28 @@ impl Kind {
     }
 }
 
-/// Who writes a cell, if that is simple.
+/// The writers of a cell, in the cases that are distinguished.
 #[derive(Clone, Debug)]
 pub(crate) enum Sole {
     /// Several processes.
     Many,
-    /// Nobody; it has one initial value.
+    /// No process. The cell has one initial value.
     Constant(ValueId),
-    /// One process; what memory can hold at each of its states.
+    /// One process, with the values that memory can hold at each of its states.
     Writer(u32, IdVec<StateId, Vec<ValueId>>),
 }
 
-/// All there is to know.
+/// All facts about the program.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub kinds: Vec<Kind>,
-    /// For each cell how many of its values are initial.
+    /// For each cell, the number of its values that are initial.
     pub initial: IdVec<CellId, usize>,
     pub sole: IdVec<CellId, Sole>,
-    /// For each cell and value the edges (kind, edge) that leave it in memory.
+    /// For each cell and value, the edges (kind, edge) that leave it in memory.
     pub writers: FxHashMap<(CellId, ValueId), Vec<(u32, usize)>>,
     pub cells: usize,
-    /// What processes that are not followed may write, at any time. See [`super::tracked`].
+    /// Values that processes which are not followed may write, at any time. See [`super::tracked`].
     pub free: FxHashSet<(CellId, ValueId)>,
 }
 
@@ -110,7 +113,8 @@ impl Setup {
     }
 }
 
-/// The letter as the model understands it: under TSO store-store fences do nothing; under SC every access is locked.
+/// The letter as the model interprets it. Under TSO store-store fences do nothing; under SC every access is
+/// locked.
 fn adapt(edge: &Edge, model: Model) -> Edge {
     let letter = match (model, &edge.letter) {
         (_, letter) if is_silent(letter, model) => Letter::Silent,
@@ -125,7 +129,7 @@ fn adapt(edge: &Edge, model: Model) -> Edge {
     Edge { letter, ..edge.clone() }
 }
 
-/// Whether the model sees nothing of a letter.
+/// Whether a letter has no effect under the model.
 pub(crate) fn is_silent(letter: &Letter, model: Model) -> bool {
     match letter {
         Letter::Silent | Letter::StoreFence => true,
@@ -134,7 +138,7 @@ pub(crate) fn is_silent(letter: &Letter, model: Model) -> bool {
     }
 }
 
-/// What an edge leaves in memory.
+/// The values that an edge leaves in memory.
 pub(crate) fn writes(letter: &Letter) -> Vec<(CellId, ValueId)> {
     match letter {
         Letter::Write(cell, value) => vec![(*cell, *value)],
@@ -176,8 +180,8 @@ fn kind(population: Population, edges: Vec<Edge>, starts: Vec<StateId>, states: 
     }
 }
 
-/// Forward data flow: the newest pending own stores. A write sets them, fences and locked instructions clear them, a read of another value shows that
-/// there is none.
+/// Forward data flow: the newest pending own stores. A write sets them. Fences and locked instructions clear
+/// them. A read of another value shows that no such store is pending.
 fn pending(kind: &Kind) -> FxHashSet<(StateId, Symbol)> {
     let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); kind.incoming.len()].into();
     for (number, edge) in kind.edges.iter().enumerate() {
@@ -225,7 +229,7 @@ fn sole(automata: &Automata, kinds: &[Kind], cell: CellId) -> Sole {
     }
 }
 
-/// Forward data flow: what memory holds in a cell at each state of its only writer.
+/// Forward data flow: the values memory holds in a cell at each state of its only writer.
 fn held(kind: &Kind, cell: CellId, initial: usize) -> IdVec<StateId, Vec<ValueId>> {
     let mut values: IdVec<StateId, Vec<ValueId>> = vec![Vec::new(); kind.incoming.len()].into();
     let mut work: Vec<(StateId, ValueId)> = kind

@@ -1,14 +1,20 @@
 //! From a chain of elements to a run of the store-buffer machine.
 //!
-//! The chain, read from its initial element, is a run of the load-buffer semantics: before and after each step, letters that the elements had dropped reach
-//! buffers. In that semantics a store reaches memory at once, and reads come later than the memory they see. The store-buffer run (after appendix A.1 of
-//! Abdulla, Atig, Bouajjani and Ngo) has the same stores reach memory in the same order, and puts each read at the time when its message was propagated:
-//! - time passes along the chain; a thread has a time of its own, that of the last memory it has seen, which never goes back since buffers are FIFO;
-//! - a store enters the store buffer at its thread's time, and reaches memory at the time of its step in the chain;
-//! - a read of a message happens when the message was propagated; a read of an own message happens at the thread's time, when the store is still pending;
-//! - fences and locked instructions happen at the time of their step.
+//! The chain, read from its initial element, is a run of the load-buffer semantics. Before and after each
+//! step, letters that the elements had dropped reach buffers. In that semantics a store reaches memory at
+//! once, and a read comes later than the memory it sees. In the store-buffer run (after appendix A.1 of
+//! Abdulla, Atig, Bouajjani and Ngo) the same stores reach memory in the same order, and each read happens at
+//! the time when its message was propagated:
+//! - Time passes along the chain. Each thread has its own time, that of the last memory it has seen. It never
+//!   goes back, since buffers are FIFO.
+//! - A store enters the store buffer at its thread's time, and reaches memory at the time of its step in the
+//!   chain.
+//! - A read of a message happens when the message was propagated. A read of an own message happens at the
+//!   thread's time, when the store is still pending.
+//! - Fences and locked instructions happen at the time of their step.
 //!
-//! Elements speak of classes of bisimilar states; the threads of the run go from state to state, which bisimulation allows from any state of a class.
+//! Elements use classes of bisimilar states. The threads of the run go through single states, which
+//! bisimulation allows from any state of a class.
 
 use super::element::{Element, Word};
 use super::predecessors::Step;
@@ -21,13 +27,13 @@ use palisade_memory::Model;
 use palisade_program::Value;
 use palisade_program::running::CellId;
 
-/// One step of the chain: how it goes on from an element, and the element after.
+/// One step of the chain: the step from an element, and the element after it.
 pub(crate) struct Link<'a> {
     pub step: Step,
     pub after: &'a Element,
 }
 
-/// The program, as it is and as the search sees it.
+/// The original program, and the program as the search sees it.
 pub(crate) struct Program<'a> {
     pub automata: &'a Automata,
     pub merged: &'a Merged,
@@ -35,12 +41,13 @@ pub(crate) struct Program<'a> {
     pub model: Model,
 }
 
-/// A thread of the run to be.
+/// A thread of the run under construction.
 struct Actor {
     kind: u32,
-    /// Its state, not only the class.
+    /// Its actual state, not only the class.
     state: StateId,
-    /// The messages in its buffer that somebody asks for, newest first, with the times of their propagation.
+    /// The messages in its buffer that an element requires, newest first, with the times of their
+    /// propagation.
     messages: Vec<(Symbol, u64)>,
     /// The time of the last memory it has seen.
     now: u64,
@@ -66,7 +73,7 @@ impl Unfolded {
             })
             .collect();
         let mut unfolded = Unfolded { actors: Vec::new(), events: Vec::new(), memory };
-        // Places of the current element's processes among the actors.
+        // The current element's processes, as indices of actors.
         let mut places: Vec<usize> = first
             .processes
             .iter()
@@ -82,7 +89,7 @@ impl Unfolded {
         unfolded
     }
 
-    /// A thread that starts; letters of its word are propagated from initial memory.
+    /// Adds a thread at its start. The letters of its word are propagated from initial memory.
     fn start(&mut self, program: &Program<'_>, kind: u32, class: StateId, word: &Word) -> usize {
         let mut starts = program.automata.automata[kind as usize].starts.iter();
         let classes = &program.merged.classes[kind as usize];
@@ -107,7 +114,7 @@ impl Unfolded {
         let merged = &program.merged.automata.automata[kind].edges[step.edge];
         let taken = program.merged.edge(program.automata, kind, self.actors[place].state, merged);
         let taken = taken.expect("bisimilar states have the same edges");
-        // What the actor's word is right after the step, before letters are propagated.
+        // The actor's word immediately after the step, before letters are propagated.
         let word: &[Symbol] = match step.becomes[step.actor] {
             Some(index) => &link.after.processes[index].word[step.after[index]..],
             None => &[],
@@ -138,7 +145,7 @@ impl Unfolded {
                 actor.now
             }
         };
-        // Messages that nobody asks for any more are forgotten; their times keep the others in order.
+        // Messages that are no longer required are forgotten. Their times keep the others in order.
         let mut wanted = word.iter();
         let mut next = wanted.next();
         actor.messages.retain(|(symbol, _)| {

@@ -1,4 +1,5 @@
-//! Elements in the making: asking things of memory, letting letters go, and the normal form. The argument is in the header of [`super`].
+//! Elements under construction: requirements on memory, dropping letters, and the normal form. The argument
+//! is in the header of [`super`].
 
 use super::element::{Content, Element, Memory, Process, Queue, Word, letters};
 use super::setup::{Setup, Sharing, Sole};
@@ -15,19 +16,19 @@ pub(crate) struct Draft {
     pub memory: Memory,
     pub processes: SmallVec<[Process; 6]>,
     pub order: SmallVec<[u8; 12]>,
-    /// How many letters each process has lost at its new end.
+    /// The number of letters each process has lost at its new end.
     pub dropped: SmallVec<[usize; 6]>,
 }
 
-/// `None` where nothing reachable is left.
+/// `None` if nothing reachable is left.
 pub(crate) type Possible = Option<()>;
 
-/// Who puts something at the end of the buffer.
+/// The process that puts something at the end of the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Writer {
-    /// A process, with a store to a cell. Its own letter on the cell is that store.
+    /// A process, by a store to a cell. Its own letter on the cell is that store.
     Store(usize, CellId),
-    /// A process, with a locked instruction: it has seen all of the buffer.
+    /// A process, by a locked instruction. It has seen all of the buffer.
     Locked(usize),
 }
 
@@ -51,7 +52,8 @@ impl Draft {
         self.processes.len() - 1
     }
 
-    /// The letters of a chain, newest first: of one process, or of all in one buffer.
+    /// The letters of a chain, newest first. A chain is the letters of one process, or of all processes in
+    /// one buffer.
     fn newest_first(&self, chain: usize, sharing: Sharing) -> SmallVec<[(usize, Symbol); 12]> {
         let mut letters = match sharing {
             Sharing::One => letters(&self.processes, &self.order, None),
@@ -63,12 +65,13 @@ impl Draft {
 }
 
 impl Setup {
-    /// What the end of the buffer holds in a cell, if that is known or follows from the state of its only writer.
+    /// The value of a cell at the end of the buffer, if it is known or follows from the state of the cell's
+    /// only writer.
     pub fn value(&self, memory: &[Content], processes: &[Process], cell: CellId) -> Option<ValueId> {
         memory[cell.index()].value().or_else(|| self.implied(processes, cell))
     }
 
-    /// What the state of a cell's only writer says it holds.
+    /// The value of a cell that follows from the state of its only writer.
     fn implied(&self, processes: &[Process], cell: CellId) -> Option<ValueId> {
         match &self.sole[cell] {
             Sole::Many => None,
@@ -83,7 +86,7 @@ impl Setup {
         }
     }
 
-    /// Whether the state of a cell's only writer allows that it holds a value.
+    /// Whether the state of a cell's only writer allows the cell to hold a value.
     fn allowed(&self, processes: &[Process], cell: CellId, value: ValueId) -> bool {
         match &self.sole[cell] {
             Sole::Many => true,
@@ -95,7 +98,7 @@ impl Setup {
         }
     }
 
-    /// Asks that the end of the buffer holds a value.
+    /// Requires that the end of the buffer holds a value.
     pub fn require(&self, draft: &mut Draft, cell: CellId, value: ValueId) -> Possible {
         match self.value(&draft.memory, &draft.processes, cell) {
             Some(held) => (held == value).then_some(()),
@@ -106,8 +109,9 @@ impl Setup {
         }
     }
 
-    /// Asks that the end of the buffer held a value when a locked instruction looked at it. If that follows from where a process is behind the instruction, it need not follow from where it
-    /// was in front of it, so it is written down.
+    /// Requires that the end of the buffer held a value when a locked instruction looked at it. The value may
+    /// follow from a process's state after the instruction without following from its state before it, so it
+    /// is stored explicitly.
     pub fn require_in_front(&self, draft: &mut Draft, cell: CellId, value: ValueId) -> Possible {
         self.require(draft, cell, value)?;
         if draft.memory[cell.index()] == Content::ANY {
@@ -116,7 +120,7 @@ impl Setup {
         Some(())
     }
 
-    /// Puts the newest letter of a process, which is the newest of its chain, at the end of the buffer.
+    /// Places the newest letter of a process, which is the newest of its chain, at the end of the buffer.
     fn drop_letter(&self, draft: &mut Draft, process: usize, writer: Option<Writer>) -> Possible {
         let symbol = *draft.processes[process].word.last().expect("there is a letter");
         if symbol.is_own() && writer != Some(Writer::Store(process, symbol.cell())) {
@@ -131,14 +135,14 @@ impl Setup {
         let of = &mut draft.processes[process];
         of.word.pop();
         if self.model == Model::Pso && self.kinds[of.kind as usize].stores_to[symbol.cell()] {
-            // The letter said so.
+            // The letter implied this.
             of.set_queue(Queue::empty(symbol.cell()));
         }
         draft.dropped[process] += 1;
         Some(())
     }
 
-    /// Puts all letters of a process, and with one buffer those behind them, at the end of the buffer.
+    /// Places all letters of a process, and with one buffer those after them, at the end of the buffer.
     pub fn drop_all(&self, draft: &mut Draft, process: usize) -> Possible {
         while !draft.processes[process].word.is_empty() {
             let newest = match self.sharing {
@@ -150,7 +154,7 @@ impl Setup {
         Some(())
     }
 
-    /// Lets go the newest letters of which the end of the buffer is known to hold the value.
+    /// Drops the newest letters whose value the end of the buffer is known to hold.
     fn drop_exposed(&self, draft: &mut Draft) {
         let chains = self.chains(draft);
         for chain in 0..chains {
@@ -179,8 +183,9 @@ impl Setup {
         }
     }
 
-    /// The element right after something is put at the end of the buffer: memory holds it, and letters may stand there. Gives all ways to choose which; they
-    /// include all letters that cannot be older, and end with one that asks for what was put there.
+    /// The element immediately after something is put at the end of the buffer. Memory holds it, and letters
+    /// may be there. Produces all ways to choose these letters. Each choice includes all letters that cannot
+    /// be older, and ends with one that requires what was put there.
     pub fn with_effect(
         &self,
         mut draft: Draft,
@@ -228,8 +233,9 @@ impl Setup {
         }
     }
 
-    /// Normal form: letters at the end of the buffer dropped, what follows from other things not mentioned. Gives the queues that take effect as a whole before
-    /// anything else happens; `None` if no reachable configuration is in the element.
+    /// Brings a draft into normal form: letters at the end of the buffer are dropped, and facts that follow
+    /// from others are not mentioned. Returns the queues that take effect as a whole before anything else
+    /// happens, or `None` if no reachable configuration is in the element.
     pub fn normalise(&self, draft: &mut Draft) -> Option<Vec<(usize, CellId)>> {
         for (index, process) in draft.processes.iter().enumerate() {
             let kind = &self.kinds[process.kind as usize];
@@ -269,7 +275,7 @@ impl Setup {
         Some(flushed)
     }
 
-    /// Whether the forward analysis allows what is asked of a process.
+    /// Whether the forward analysis allows the requirements on a process.
     fn may_be(&self, process: &Process) -> bool {
         let Some(state) = process.state else { return true };
         let kind = &self.kinds[process.kind as usize];
@@ -284,7 +290,8 @@ impl Setup {
         process.word.iter().all(own) && process.queues.iter().all(queue)
     }
 
-    /// Sorts the processes: the element, and for each of its processes which one of the draft it is.
+    /// Sorts the processes. Returns the element and, for each of its processes, the index of that process in
+    /// the draft.
     pub fn sorted(&self, draft: &Draft) -> (Element, Vec<usize>) {
         let mut places: Vec<usize> = (0..draft.processes.len()).collect();
         places.sort_by(|&a, &b| draft.processes[a].cmp(&draft.processes[b]));
@@ -297,8 +304,8 @@ impl Setup {
         (Element::new(draft.memory.clone(), processes, order), places)
     }
 
-    /// An initial memory that is in the element, if there is one: known cells hold initial values, all processes are at their start, nothing is pending, and
-    /// all letters stand at the first position.
+    /// An initial memory that is in the element, if there is one. Known cells hold initial values, all
+    /// processes are at their start, nothing is pending, and all letters are at the first position.
     pub fn initial_memory(&self, element: &Element) -> Option<Vec<Content>> {
         let at_start = |process: &Process| {
             let started =

@@ -1,4 +1,5 @@
-//! Elements of the search: upward-closed sets of single-buffer configurations. See the header of [`super`] for what they mean.
+//! Elements of the search: upward-closed sets of single-buffer configurations. The header of [`super`]
+//! defines their meaning.
 
 use crate::symbol::Symbol;
 use palisade_automata::{StateId, ValueId};
@@ -6,19 +7,19 @@ use palisade_base::Id;
 use palisade_program::running::CellId;
 use smallvec::SmallVec;
 
-/// The positions that one process asks for, oldest first.
+/// The positions that one process requires, oldest first.
 pub(crate) type Word = SmallVec<[Symbol; 6]>;
 
-/// Whether something is known of the newest entry of a queue.
+/// Whether the newest entry of a queue is known.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum End {
     /// The values must be among the pending ones, in order.
     Open,
-    /// Besides, the last one is the newest; without values, nothing is pending.
+    /// In addition, the last one is the newest. Without values, nothing is pending.
     Closed,
 }
 
-/// What is asked of a process's stores to one cell that have not taken effect (PSO only).
+/// The requirement on a process's stores to one cell that have not taken effect (PSO only).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Queue {
     pub cell: CellId,
@@ -32,22 +33,22 @@ impl Queue {
         Queue { cell, end: End::Closed, values: SmallVec::new() }
     }
 
-    /// Whether it says that nothing is pending.
+    /// Whether it requires that nothing is pending.
     pub fn is_empty(&self) -> bool {
         self.end == End::Closed && self.values.is_empty()
     }
 }
 
-/// What is asked of one process.
+/// The requirements on one process.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Process {
     /// Which automaton.
     pub kind: u32,
     /// Its state; `None` for any.
     pub state: Option<StateId>,
-    /// The positions it asks for. Its pointer is at the first or before it.
+    /// The positions it requires. Its pointer is at the first one or before it.
     pub word: Word,
-    /// Its queues, by cell; none for a cell if nothing is asked.
+    /// Its queues, by cell. A cell without a requirement has no queue here.
     pub queues: SmallVec<[Queue; 2]>,
 }
 
@@ -64,7 +65,7 @@ impl Process {
         self.queues.iter().find(|queue| queue.cell == cell)
     }
 
-    /// Asks this of a queue instead of what was asked.
+    /// Replaces the requirement on a queue.
     pub fn set_queue(&mut self, queue: Queue) {
         match self.queues.binary_search_by_key(&queue.cell, |queue| queue.cell) {
             Ok(place) => self.queues[place] = queue,
@@ -77,7 +78,7 @@ impl Process {
     }
 }
 
-/// What is asked of memory as it is at the end of the buffer.
+/// The requirement on a memory cell at the end of the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Content(u16);
 
@@ -108,16 +109,17 @@ impl Content {
     }
 }
 
-/// What is asked of memory, by cell.
+/// The requirements on memory, by cell.
 pub(crate) type Memory = SmallVec<[Content; 16]>;
 
 /// An element.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Element {
     pub memory: Memory,
-    /// What is asked of processes, sorted.
+    /// The requirements on processes, sorted.
     pub processes: Vec<Process>,
-    /// Where all letters stand in one buffer: the process of each, oldest first. Empty if letters of different processes are not ordered.
+    /// The order of all letters in one buffer: the process of each letter, oldest first. Empty if letters of
+    /// different processes are not ordered.
     pub order: SmallVec<[u8; 12]>,
     /// A bit for each letter, and for each letter or known cell; several share a bit.
     needs: u64,
@@ -135,7 +137,8 @@ impl Element {
         Element { memory, processes, order, needs, has }
     }
 
-    /// A quick test that an element below another passes, but for letters that follow from what is known of memory.
+    /// A quick necessary test for being below another element, except for letters that follow from known
+    /// memory.
     pub fn may_be_below(&self, other: &Element) -> bool {
         self.needs & !other.has == 0 && self.processes.len() <= other.processes.len()
     }
@@ -144,20 +147,21 @@ impl Element {
         self.memory[cell.index()]
     }
 
-    /// Letters, pending values, twice the processes, and known cells.
+    /// The sum of the letters, the pending values, twice the processes, and the known cells.
     pub fn weight(&self) -> usize {
         let of = |p: &Process| p.word.len() + p.queues.iter().map(|queue| queue.values.len()).sum::<usize>();
         let known = self.memory.iter().filter(|&&content| content != Content::ANY).count();
         self.processes.iter().map(|process| of(process) + 2).sum::<usize>() + known
     }
 
-    /// The process types and states, sorted. A process that may be anywhere has none: elements above may have it somewhere.
+    /// The kinds and states of the processes, sorted. A process that may be at any state has no key, since
+    /// elements above may have it at some state.
     pub fn keys(&self) -> Vec<u64> {
         let known = self.processes.iter().filter_map(|p| Some((p.kind, p.state?)));
         known.map(|(kind, state)| u64::from(kind) << 32 | u64::from(state.0)).collect()
     }
 
-    /// Roughly the bytes it takes besides its own size.
+    /// The approximate number of bytes it takes besides its own size.
     pub fn bytes(&self) -> usize {
         let spilled = |p: &Process| {
             let word = if p.word.spilled() { 4 * p.word.capacity() } else { 0 };
@@ -167,7 +171,7 @@ impl Element {
         size_of::<Process>() * self.processes.capacity() + self.processes.iter().map(spilled).sum::<usize>()
     }
 
-    /// All letters of some processes, oldest first; with `order` as they stand in one buffer.
+    /// All letters of some processes, oldest first. With `order`, as they are arranged in one buffer.
     pub fn letters(&self, of: Option<usize>) -> SmallVec<[(usize, Symbol); 12]> {
         letters(&self.processes, &self.order, of)
     }

@@ -2,81 +2,131 @@
 //!
 //! *Problem.* Is a bad state reachable under TSO, PSO or SC, with buffers and loops of any length?
 //!
-//! *Source.* The single-buffer semantics and its order: Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under weak memory
-//! models" (TACAS 2012), sections 4, 5 and 9, with the improvements of appendix B.
+//! *Source.* The single-buffer semantics and its order: Abdulla, Atig, Chen, Leonardsson and Rezine,
+//! "Counter-example guided fence insertion under weak memory models" (TACAS 2012), sections 4, 5 and 9, with
+//! the improvements of appendix B.
 //!
-//! *Guarantee.* Sound and complete for programs whose [automata](palisade_automata::Automata) are finite, and it ends: the order of [`order`] is a
-//! well-quasi-order. `unsafe` comes with a run of the store-buffer machine.
+//! *Guarantee.* Sound and complete for programs whose [automata](palisade_automata::Automata) are finite. It
+//! terminates: the order of [`order`] is a well-quasi-order. `unsafe` comes with a run of the store-buffer
+//! machine.
 //!
 //! # The semantics
-//! One buffer holds all stores that have taken effect, in the order in which they reach memory; none is ever removed, and each position stands for the whole memory
-//! after it. Every process has a *pointer* into the buffer: the memory it sees. A pointer may be moved on at any time. Stores are put at the end of the buffer. A process
-//! reads x where its newest own store to x behind its pointer is, else at its pointer. A fence waits for the pointer to be at the end; a locked
-//! instruction does too, puts all it writes at the end as one position, and moves its pointer there.
+//! One buffer holds all stores that have taken effect, in the order in which they reach memory. No store is
+//! ever removed, and each position stands for the whole memory after it. Every process has a *pointer* into
+//! the buffer, which marks the memory it sees. The rules are:
+//! - A pointer may advance at any time.
+//! - Stores are put at the end of the buffer.
+//! - A process reads x from its newest own store to x after its pointer. If there is no such store, it reads
+//!   x at its pointer.
+//! - A fence waits until the pointer is at the end.
+//! - A locked instruction waits for that too. It puts everything it writes at the end as one position and
+//!   moves its pointer there.
 //!
-//! Under TSO a store takes effect when it is executed (their Theorem 4.1: the same local states are reachable as with store buffers). Since all stores are in the
-//! buffer then, memory at the end of the buffer is memory with empty store buffers.
+//! Under TSO a store takes effect when it is executed (their Theorem 4.1: the same local states are reachable
+//! as with store buffers). Since all stores are in the buffer then, memory at the end of the buffer is memory
+//! with empty store buffers.
 //!
-//! Under PSO a store first goes to a *queue* of its process and cell; the oldest entry of a queue may take effect at any time. A read sees the newest entry of
-//! the process's queue for the cell, if there is one, else it reads as above. Store-store fences wait for the empty queues of their process, fences and atomic
-//! blocks for that and for the pointer at the end, and locked instructions too, or (`--interlocked own-address`) for the queue of their cell and the pointer.
+//! Under PSO a store first goes to a *queue* of its process and cell. The oldest entry of a queue may take
+//! effect at any time. A read sees the newest entry of the process's queue for the cell, if there is one;
+//! otherwise it reads as above. What instructions wait for:
+//! - Store-store fences wait until the queues of their process are empty.
+//! - Fences and atomic blocks wait for that, and until the pointer is at the end.
+//! - Locked instructions wait for the same, or (`--interlocked own-address`) only for the queue of their cell
+//!   and for the pointer.
 //!
-//! *This is PSO.* Take a run of the machine; let U(w) be the number of updates up to that of w, and T(e) that of updates before an instruction e. (All buffers can be
-//! drained at the end, so U is finite.) Execute e here when N(e) = max(T(e), U(w) for the stores w in front of a store-store fence that is not behind
-//! e) stores have taken effect, with the pointer at T(e). N grows along each process. N(w) < U(w): the store is executed before it takes effect, since T(w) < U(w), and
-//! since stores in front of a store-store fence are updated before those behind it. The queues are empty at the fence: U(w) ≤ N(fence). A read that sees a pending store
-//! in the machine sees it here, in the queue if U(w) > N(e), else in the buffer behind the pointer; otherwise both read the memory after T(e) updates. The other
-//! way round, sort the instructions of a run here by the positions of their pointers, and updates by their positions in the buffer. In runs of this shape,
-//! own stores in the buffer behind the pointer have a store-store fence between them and any instruction that reads them; such runs suffice.
+//! *This is PSO.* Take a run of the machine. Let U(w) be the number of updates up to that of w, and T(e) the
+//! number of updates before an instruction e. (All buffers can be drained at the end, so U is finite.) Let
+//! N(e) be the maximum of T(e) and all U(w), where w ranges over the stores before a store-store fence that
+//! is not after e. Execute e here when N(e) stores have taken effect, with the pointer at T(e).
+//! - N grows along each process.
+//! - N(w) < U(w), that is, the store is executed before it takes effect. This holds since T(w) < U(w), and
+//!   since stores before a store-store fence are updated before those after it.
+//! - The queues are empty at the fence: U(w) ≤ N(fence).
+//! - A read that sees a pending store in the machine sees it here as well: in the queue if U(w) > N(e),
+//!   otherwise in the buffer after the pointer. All other reads see the memory after T(e) updates in both.
+//!
+//! For the converse, sort the instructions of a run here by the positions of their pointers, and updates by
+//! their positions in the buffer. In runs of this shape, own stores in the buffer after the pointer have a
+//! store-store fence between them and any instruction that reads them. Such runs suffice.
 //!
 //! # Elements
-//! An [element](element::Element) asks for
+//! An [element](element::Element) requires
 //! - values of some cells at the end of the buffer;
-//! - processes at local states, or (under PSO) at any state, which have executed what is asked of their queues. Processes that are not mentioned may be anywhere;
-//! - for each of these processes a word of *letters*: positions of the buffer, oldest first, at which a cell holds a value. Several letters may stand at the same position. The
-//!   process's pointer is at the first letter or before. A *plain* letter on x is where the process will read x from memory: its own stores to x are
-//!   not behind it. An *own* letter is its newest store to x. With a letter on x, nothing is in its queue for x;
-//! - for queues, that they hold some values in order; if *closed*, besides, that the last of these is the newest entry, or that the queue is empty;
+//! - processes at local states, or (under PSO) at any state, which have executed the stores that are required
+//!   in their queues. Processes that are not mentioned may be anywhere;
+//! - for each of these processes a word of *letters*: positions of the buffer, oldest first, at which a cell
+//!   holds a value. Several letters may be at the same position. The process's pointer is at the first letter
+//!   or before it. A *plain* letter on x is where the process will read x from memory; none of its own stores
+//!   to x come after it. An *own* letter is its newest store to x. If a process has a letter on x, its queue
+//!   for x is empty;
+//! - for queues, that they hold some values in order. A *closed* queue has the additional requirement that
+//!   the last of these values is the newest entry or, without values, that the queue is empty;
 //! - under PSO, that a cell is *settled*: no queue of any process holds a store to it.
 //!
-//! With a fixed number of threads under TSO the letters of all processes are in one word, as the positions of one buffer are. Letters of different
-//! processes need not be ordered, though: the rules below look at one process's letters at a time, except that letters at the end of the buffer are those at the end of every
-//! word. So under PSO, and for any number of threads, each process has a word of its own ([`Sharing`]).
+//! With a fixed number of threads under TSO the letters of all processes are in one word, like the positions
+//! of one buffer. Letters of different processes need not be ordered, though. The rules below look at one
+//! process's letters at a time, with one exception: the letters at the end of the buffer are those at the end
+//! of every word. So under PSO, and for any number of threads, each process has a word of its own
+//! ([`Sharing`]).
 //!
 //! # Undoing steps
-//! Moving pointers on is never undone: nothing asks for a pointer that is far enough. Let p be at q₂, and q₁ → q₂ an edge.
-//! - *Read of v from x.* If p has an own letter on x, that is what it read. If nothing says that the queue for x is empty, v may be its newest entry: the queue is closed
-//!   with it. If nothing says that there is something in the queue, p may have read at its pointer: a plain letter (x,v) in front of all letters of p (at any
-//!   place there, in one word), or none if the first letter of p is that; or it was an own letter, at any place not behind plain ones on x.
-//! - *(x,v) takes effect*, by a store of p (under TSO when it is executed). The end of the buffer holds v; all p's letters on x stand there, and maybe more. Letters that stand there
-//!   are an end of a word; it is enough to consider those that begin with a letter (x,v), as others may stand one position before as well.
-//!   What they ask for other cells was so before. Then they go, and x held anything. Under PSO v was the oldest entry of p's queue.
-//! - *Execution of a store* under PSO: v was the newest entry of the queue for x. If that was not asked for, any state of p before it will do.
-//! - *Store-store fence, fence, locked instruction*: queues were empty, letters of p stood at the end of the buffer and none of them was own; memory as the instruction says.
-//! - *A process that is not mentioned* takes part only by what somebody waits for: it enters by writing, or (PSO) with a value in a queue, at any state.
+//! Advancing a pointer is never undone, since no element requires a pointer to have advanced. Let p be at q₂,
+//! and q₁ → q₂ an edge.
+//! - *Read of v from x.* If p has an own letter on x, that is what it read. If nothing says that the queue
+//!   for x is empty, v may be its newest entry; the queue is then closed with it. If nothing says that the
+//!   queue for x holds an entry, p may have read from the buffer. If it read at its pointer, this gives a
+//!   plain letter (x,v) before all letters of p (at any position there, in one word), or no new letter if the
+//!   first letter of p is that one. If it read an own store, this gives an own letter, at any position not
+//!   after plain ones on x.
+//! - *(x,v) takes effect*, by a store of p (under TSO when it is executed). The end of the buffer holds v.
+//!   All p's letters on x are there, and maybe more. The letters that are there form a suffix of a word. It
+//!   is enough to consider suffixes that begin with a letter (x,v), since any other letter can equally be
+//!   placed one position earlier. What they require of other cells held before. Then they are dropped, and x
+//!   held any value. Under PSO v was the oldest entry of p's queue.
+//! - *Execution of a store* under PSO. The value v was the newest entry of the queue for x. If the element
+//!   did not require that entry, p may have been in any state before it.
+//! - *Store-store fence, fence, locked instruction.* The queues it waits for were empty. For a fence or a
+//!   locked instruction, letters of p were at the end of the buffer and none of them was own. Memory is as
+//!   the instruction requires.
+//! - *A process that is not mentioned* takes part only by doing something that the element requires. It
+//!   enters by writing, or (PSO) with a value in a queue, at any state.
 //!
-//! Normal form: the newest letter goes if the end of the buffer is known to hold its value; a queue that must be empty may hold anything if nothing is
-//! asked of its cell at the end of the buffer, as all of it can take effect now. Neither changes what is reachable.
+//! Normal form:
+//! - The newest letter is dropped if the end of the buffer is known to hold its value.
+//! - A queue that must be empty may hold anything if nothing is required of its cell at the end of the
+//!   buffer, since all of it can take effect now.
 //!
-//! Each rule gives exactly the predecessors of what the element stands for, up to moving pointers on and queues taking effect, so the search is exact.
+//! Neither changes what is reachable.
+//!
+//! Each rule gives exactly the predecessors of the element's configurations, up to advancing pointers and
+//! queues taking effect. So the search is exact.
 //!
 //! # One process at a time
-//! If p is not at a start state and the last instruction of p, whatever it was, can be put at the end of the run, then only p's instructions are undone. That
-//! is so for reads (the buffer only grows, and p reads at its pointer or its own store), under PSO unless the value may have been in the queue, from
-//! where it may have taken effect since; for fences, if no letter of p is asked for; for store-store fences; and for stores that are still
-//! in their queue. Then the element is reached by a shorter run followed by that instruction; induction over the length of shortest runs, which subsumption never
-//! lengthens, gives completeness. (This goes further than the partial-order reduction of appendix B, in which pointers are moved only right behind reads and stores.)
+//! If p is not at a start state and the last instruction of p, whichever it was, can be moved to the end of
+//! the run, then only p's instructions are undone. That is the case for
+//! - reads, since the buffer only grows, and p reads at its pointer or its own store. Under PSO reads are
+//!   excluded if the value may have been in the queue, since it may have taken effect since then;
+//! - fences, if no letter of p is required;
+//! - store-store fences;
+//! - stores that are still in their queue.
+//!
+//! Then the element is reached by a shorter run followed by that instruction. Induction on the length of
+//! shortest runs, which subsumption never lengthens, gives completeness. (This goes further than the
+//! partial-order reduction of appendix B, in which pointers advance only immediately after reads and stores.)
 //!
 //! # Pruning
-//! [`setup`] has a rough forward analysis of single processes: what can be pending at a state, and what a cell with only one writer holds at the writer's states.
-//! Elements that contradict it hold no reachable configuration. What follows from it is not written down.
+//! [`setup`] has a coarse forward analysis of single processes. It computes which stores can be pending at a
+//! state, and which values a cell with only one writer holds at the writer's states. Elements that contradict
+//! it contain no reachable configuration. Facts that follow from it are not stored in elements.
 //!
 //! # Differences from the paper
-//! 1. Constraints instead of automata, and subwords with last-write information only where a later read asks for it.
-//! 2. Pointers, values, processes and the states of processes are chosen only when something asks for them.
-//! 3. Identical threads form a multiset; this is the symmetry that is used.
-//! 4. PSO with store-store fences: the paper's section 9 has none, and without them needs no buffer besides the queues.
-//! 5. Sequential consistency: with every access locked, the same search decides reachability under SC.
+//! 1. Constraints instead of automata, and subwords with last-write information only where a later read
+//!    requires it.
+//! 2. Pointers, values, processes and the states of processes are chosen only when something requires them.
+//! 3. Identical threads form a multiset. This is the symmetry that is used.
+//! 4. PSO with store-store fences. The paper's section 9 has no such fences, and without them needs no buffer
+//!    besides the queues.
+//! 5. Sequential consistency. With every access locked, the same search decides reachability under SC.
 
 mod draft;
 mod element;
@@ -147,7 +197,7 @@ fn check(
 ) -> Result<Verdict, Reason> {
     let system = analysis.system(1);
     let automata = start::automata(analysis, limits)?;
-    // Proofs are about each process's letters by themselves.
+    // Proofs treat each process's letters separately.
     let sharing = if proof.is_some() { Sharing::PerProcess } else { Sharing::One };
     let setup = Setup::new(&automata, analysis.task.model, analysis.task.interlocked, sharing);
     let bad = bad_combinations(&system, &automata).map_err(Reason::Unsupported)?;
@@ -196,7 +246,7 @@ fn count(search: &Search<'_, Setup>, automata: &Automata, stats: &mut Stats) {
     stats.set("table_bytes", search.bytes());
 }
 
-/// The run to a bad state that an initial element stands for.
+/// The run to a bad state that an initial element represents.
 fn unfold(
     analysis: &Analysis<'_>,
     system: &System,
@@ -224,7 +274,7 @@ fn unfold(
     witness::unfold(automata, setup, search.element(initial), &chain, &states?).witness(analysis, system)
 }
 
-/// How an element is a predecessor of another.
+/// The step by which one element is a predecessor of another.
 fn step_between(setup: &Setup, before: &Element, after: &Element) -> Option<Step> {
     let mut found = None;
     setup.predecessors(after, &mut |element, step| {

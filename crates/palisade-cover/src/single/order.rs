@@ -1,13 +1,17 @@
 //! The order on elements: `a` is below `b` if every configuration of `b` is one of `a`.
 //!
-//! Letters of `a` go to letters of `b`, or to the end of the buffer, such that older ones do not go behind newer ones (several may go to the same place). What
-//! a letter asks of the buffer must be there; its process's pointer must not be behind it, nor the process's newest store to its cell. All of these only ask for
-//! a place that is new enough, so the oldest possible place is the best one. An own letter goes to the same own letter.
+//! Letters of `a` map to letters of `b`, or to the end of the buffer. Older letters must not map to positions
+//! after those of newer ones (several may map to the same position). The position must satisfy what the
+//! letter requires of the buffer. Neither the pointer of the letter's process nor that process's newest store
+//! to the letter's cell may be after it. All of these only require a position that is new enough, so the
+//! oldest possible position is the best one. An own letter maps to the same own letter.
 //!
-//! With a word for each process under TSO, subwords alone are compared: that is the order of proofs by load buffers.
+//! With a word for each process under TSO, only subwords are compared. That is the order of load-buffer
+//! proofs.
 //!
-//! This contains the subword order on the words of a fixed number of processes (and, where letters of different processes are not ordered, that on
-//! multisets of words), which is a well-quasi-order by Higman's lemma. So it is one itself.
+//! This order contains the subword order on the words of a fixed number of processes. Where letters of
+//! different processes are not ordered, it contains the subword order on multisets of words. Both are
+//! well-quasi-orders by Higman's lemma, so this order is one too.
 
 use super::element::{Element, End, Process, Queue};
 use super::setup::{Setup, Sharing};
@@ -48,7 +52,7 @@ impl Setup {
             }
     }
 
-    /// Tries all ways to send the processes of `a` to ones of `b`.
+    /// Tries all ways to map the processes of `a` to processes of `b`.
     fn assign(&self, a: &Element, b: &Element, chosen: &mut Vec<usize>) -> bool {
         let Some(process) = a.processes.get(chosen.len()) else {
             return self.letters_below(a, b, None, &|process| chosen.get(process).copied());
@@ -63,7 +67,7 @@ impl Setup {
         })
     }
 
-    /// Whether a process of `b` is where a process of `a` is, with all that is asked of queues.
+    /// Whether a process of `b` is at the state of a process of `a` and meets all requirements on its queues.
     fn process_below(&self, process: &Process, b: &Element, place: usize) -> bool {
         let of_b = &b.processes[place];
         process.kind == of_b.kind
@@ -84,7 +88,7 @@ impl Setup {
         })
     }
 
-    /// Whether the element says that nothing is pending in a queue.
+    /// Whether the element implies that nothing is pending in a queue.
     pub fn is_empty(&self, element: &Element, process: &Process, cell: CellId) -> bool {
         process.has_letter(cell)
             || element.content(cell).is_settled()
@@ -92,7 +96,8 @@ impl Setup {
             || process.queue(cell).is_some_and(Queue::is_empty)
     }
 
-    /// Whether the letters of `a` (of one process, or all) have places in `b`, given where processes go.
+    /// Whether the letters of `a` (of one process, or all) have positions in `b`, given the mapping of
+    /// processes.
     fn letters_below(
         &self,
         a: &Element,
@@ -155,7 +160,7 @@ mod tests {
     use palisade_program::{Instantiation, lower};
     use palisade_wqo::Backward;
 
-    /// Elements that a search meets, whether or not others are below them.
+    /// Elements that a search encounters, whether or not others are below them.
     fn elements(setup: &Setup, bad: &[crate::bad::Bad], most: usize) -> Vec<Element> {
         let mut met: Vec<Element> = Vec::new();
         for combination in bad {

@@ -1,7 +1,8 @@
-//! The search's result as a proof that others can check.
+//! The search's result as an independently checkable proof.
 //!
-//! Under TSO and SC an element with a word for each process is one of load buffers as well: its letters are messages that the process will read. So the proof is one by load
-//! buffers. Under PSO it is the minimal elements alone; whoever checks it does the forward analysis again.
+//! Under TSO and SC an element with a word for each process is also an element of the load-buffer semantics:
+//! its letters are messages that the process will read. So the proof is a load-buffer proof. Under PSO it
+//! consists of the minimal elements only, and the checker repeats the forward analysis.
 
 use super::element::{Content, Element, End, Process};
 use super::setup::{Setup, Sharing, Sole};
@@ -9,7 +10,7 @@ use crate::symbol::Symbol;
 use palisade_engine::{Proof, proof};
 use palisade_memory::Model;
 
-/// The proof that a closed set gives.
+/// The proof consisting of a closed set.
 pub(crate) fn proof<'e>(setup: &Setup, elements: impl Iterator<Item = &'e Element>) -> Proof {
     assert_eq!(setup.sharing, Sharing::PerProcess, "proofs are about each process's letters by themselves");
     if setup.model == Model::Pso {

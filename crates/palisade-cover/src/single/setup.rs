@@ -1,11 +1,16 @@
-//! What the search knows of the program before it starts: edges by target, who stores what, and invariants from a forward analysis.
+//! Facts about the program that are computed before the search: edges by target, the kinds that store each
+//! value, and invariants from a forward analysis.
 //!
-//! The forward analysis looks at single processes, with their pending stores as sets. What it says holds in every run:
-//! 1. [`Kind::may_be_newest`]: which value can be the newest of a process's stores to a cell that have not taken effect (PSO);
+//! The forward analysis looks at single processes, with their pending stores as sets. Its results hold in
+//! every run:
+//! 1. [`Kind::may_be_newest`]: which value can be the newest of a process's stores to a cell that have not
+//!    taken effect (PSO);
 //! 2. [`Kind::may_be_queued`]: which values can be among these at all (PSO);
-//! 3. [`Kind::may_be_own`]: which value can be the newest own store that has taken effect, but not yet for the process itself; and [`Kind::may_read_own`], where a process
-//!    may read it: under PSO only with a store-store fence behind it;
-//! 4. [`Sole`]: if one process only ever writes a cell, which values the end of the buffer can hold there at each of its states.
+//! 3. [`Kind::may_be_own`]: which value can be the newest own store that has taken effect, but not yet for
+//!    the process itself; and [`Kind::may_read_own`]: where a process may read it, which under PSO requires a
+//!    store-store fence after it;
+//! 4. [`Sole`]: if only one process ever writes a cell, which values the end of the buffer can hold there at
+//!    each of its states.
 
 use crate::start::roots;
 use palisade_automata::{Automata, Automaton, Edge, Hold, Letter, Population, StateId, ValueId};
@@ -17,9 +22,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Whether letters of different processes are ordered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sharing {
-    /// All letters stand in one buffer.
+    /// The letters of all processes are in one buffer.
     One,
-    /// Each process's letters are ordered, those of different processes are not.
+    /// Each process's letters are ordered. Letters of different processes are not.
     PerProcess,
 }
 
@@ -28,7 +33,7 @@ pub(crate) enum Sharing {
 pub(crate) enum Wait {
     /// All pending stores of its process.
     All,
-    /// Those to this cell, and those in front of a store-store fence.
+    /// Its pending stores to this cell, and those before a store-store fence.
     Cell(CellId),
 }
 
@@ -49,17 +54,18 @@ type Facts = FxHashSet<(StateId, CellId, ValueId)>;
 pub(crate) struct Kind {
     pub population: Population,
     pub edges: Vec<Edge>,
-    /// For each edge what it waits for, if it is locked.
+    /// For each edge, what it waits for if it is locked.
     pub waits: Vec<Wait>,
-    /// For each state the edges that lead to it, without silent ones.
+    /// For each state, the edges that lead to it, without silent ones.
     pub incoming: IdVec<StateId, Vec<usize>>,
-    /// For each state the states from which it is reached by silent edges alone (itself included) and where a process can start or come to by another edge.
+    /// For each state, the states from which silent edges alone lead to it (itself included) and at which a
+    /// process can start or arrive by a non-silent edge.
     pub roots: IdVec<StateId, Vec<StateId>>,
     /// Whether processes start here.
     pub is_start: IdVec<StateId, bool>,
     /// The edges that store a value.
     pub stores: FxHashMap<(CellId, ValueId), Vec<usize>>,
-    /// For each cell whether some edge stores to it.
+    /// For each cell, whether some edge stores to it.
     pub stores_to: IdVec<CellId, bool>,
     newest: Facts,
     queued: Facts,
@@ -77,7 +83,7 @@ impl Kind {
         self.queued.contains(&(state, cell, value))
     }
 
-    /// Whether any store to the cell can be pending at the state, or at some state if it is not known.
+    /// Whether any store to the cell can be pending at the state, or at some state if the state is not known.
     pub fn may_have_queue(&self, state: Option<StateId>, cell: CellId) -> bool {
         state.map_or(self.stores_to[cell], |state| self.queued_cells.contains(&(state, cell)))
     }
@@ -90,12 +96,12 @@ impl Kind {
         self.fenced.contains(&(state, cell, value))
     }
 
-    /// All that [`Kind::may_be_own`] allows.
+    /// Everything that [`Kind::may_be_own`] allows.
     pub fn own(&self) -> impl Iterator<Item = (StateId, CellId, ValueId)> {
         self.own.iter().copied()
     }
 
-    /// Whether there may be so many processes of this kind.
+    /// Whether there may be this many processes of this kind.
     pub fn allows(&self, processes: usize) -> bool {
         match self.population {
             Population::Fixed(most) => processes <= most as usize,
@@ -104,27 +110,27 @@ impl Kind {
     }
 }
 
-/// Who writes a cell, if that is simple.
+/// The writers of a cell, in the cases that are distinguished.
 #[derive(Debug)]
 pub(crate) enum Sole {
     /// Several processes.
     Many,
-    /// Nobody; it has one initial value.
+    /// No process. The cell has one initial value.
     Constant(ValueId),
-    /// One process; what the end of the buffer can hold at each of its states.
+    /// One process, with the values that the end of the buffer can hold at each of its states.
     Writer(u32, IdVec<StateId, Vec<ValueId>>),
 }
 
-/// All there is to know.
+/// All facts about the program.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub kinds: Vec<Kind>,
-    /// For each cell how many of its values are initial.
+    /// For each cell, the number of its values that are initial.
     pub initial: IdVec<CellId, usize>,
     pub sole: IdVec<CellId, Sole>,
-    /// For each cell and value the edges (kind, edge) that leave it in memory at once.
+    /// For each cell and value, the edges (kind, edge) that leave it in memory at once.
     pub writers: FxHashMap<(CellId, ValueId), Vec<(u32, usize)>>,
-    /// For each cell and value the kinds that put it into a queue (PSO).
+    /// For each cell and value, the kinds that put it into a queue (PSO).
     pub storing: FxHashMap<(CellId, ValueId), Vec<u32>>,
     pub cells: usize,
     pub model: Model,
@@ -132,7 +138,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// Letters are in one word only if that is asked for, under TSO, with few processes.
+    /// Letters are in one word only if `sharing` requests it, under TSO, with few processes.
     pub fn new(automata: &Automata, model: Model, interlocked: Interlocked, sharing: Sharing) -> Setup {
         let mut kinds: Vec<Kind> =
             automata.automata.iter().map(|automaton| kind(automata, automaton, model, interlocked)).collect();
@@ -161,7 +167,7 @@ impl Setup {
     }
 }
 
-/// Whether there are so few processes that their letters can be in one word.
+/// Whether there are few enough processes for their letters to be in one word.
 fn are_few(kinds: &[Kind]) -> bool {
     let processes = kinds.iter().try_fold(0u32, |sum, kind| match kind.population {
         Population::Fixed(number) => sum.checked_add(number),
@@ -170,7 +176,8 @@ fn are_few(kinds: &[Kind]) -> bool {
     processes.is_some_and(|processes| processes <= u8::MAX.into())
 }
 
-/// The letter as the model understands it: under TSO store-store fences do nothing; under SC every access is locked.
+/// The letter as the model interprets it. Under TSO store-store fences do nothing; under SC every access is
+/// locked.
 fn adapt(edge: &Edge, model: Model) -> Edge {
     let letter = match (model, &edge.letter) {
         (Model::Tso | Model::Sc, Letter::StoreFence) | (Model::Sc, Letter::Fence) => Letter::Silent,
@@ -185,7 +192,7 @@ fn adapt(edge: &Edge, model: Model) -> Edge {
     Edge { letter, ..edge.clone() }
 }
 
-/// What an edge stores.
+/// The values that an edge stores.
 pub(crate) fn effect(letter: &Letter) -> Vec<(CellId, ValueId)> {
     match letter {
         Letter::Write(cell, value) => vec![(*cell, *value)],
@@ -217,7 +224,7 @@ fn kind(automata: &Automata, automaton: &Automaton, model: Model, interlocked: I
         .ids()
         .map(|state| roots(state, &silent, |s| is_start[s] || !incoming[s].is_empty()))
         .collect();
-    // An atomic block waits for the whole buffer in any case.
+    // An atomic block always waits for the whole buffer.
     let waits = edges.iter().map(|edge| match &edge.letter {
         Letter::Locked { guard, .. }
             if model == Model::Pso
@@ -245,7 +252,7 @@ fn kind(automata: &Automata, automaton: &Automaton, model: Model, interlocked: I
     }
 }
 
-/// Where a process's newest store to a cell can be, as long as it is not behind the process's pointer.
+/// Where a process's newest store to a cell can be, as long as the process's pointer has not passed it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Stage {
     /// In its queue, or in the buffer ahead of the pointer.
@@ -254,7 +261,7 @@ enum Stage {
     Ahead,
 }
 
-/// Forward data flow: the newest pending stores, and all of them.
+/// Forward data flow: the newest pending stores, and all pending stores.
 fn analyse(kind: &mut Kind, model: Model) {
     let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); kind.incoming.len()].into();
     for (number, edge) in kind.edges.iter().enumerate() {
@@ -332,8 +339,9 @@ fn sole(automata: &Automata, kinds: &[Kind], cell: CellId, model: Model) -> Sole
     }
 }
 
-/// Forward data flow: what the end of the buffer holds in a cell at each state of its only writer, who always reads what it stored last. The
-/// end may be behind that store under PSO, until the writer waits for it.
+/// Forward data flow: the values the end of the buffer holds in a cell at each state of its only writer. The
+/// writer always reads the value it stored last. Under PSO the end may lag behind that store until the writer
+/// waits for it.
 fn held(kind: &Kind, cell: CellId, initial: usize, model: Model) -> IdVec<StateId, Vec<ValueId>> {
     let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); kind.incoming.len()].into();
     for (number, edge) in kind.edges.iter().enumerate() {
@@ -354,7 +362,7 @@ fn held(kind: &Kind, cell: CellId, initial: usize, model: Model) -> IdVec<StateI
         if !seen.insert((state, last, held)) {
             continue;
         }
-        // All that is pending may take effect at any time.
+        // All pending stores may take effect at any time.
         work.push((state, last, last));
         for &number in &outgoing[state] {
             let edge = &kind.edges[number];

@@ -10,55 +10,58 @@ use palisade_base::{Id, limits};
 use palisade_memory::Model;
 use palisade_program::running::CellId;
 
-/// How a predecessor came about: what happens on the way from it to its successor.
+/// How a predecessor was derived: what happens between it and its successor.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub act: Act,
     /// The process of the predecessor that acts.
     pub actor: usize,
-    /// For each process of the predecessor, its place in the successor; `None` if the successor does not mention it.
+    /// For each process of the predecessor, its index in the successor. `None` if the successor does not
+    /// mention it.
     pub becomes: Vec<Option<usize>>,
     /// Queues of the predecessor's processes that take effect as a whole before the step.
     pub flushed: Vec<(usize, CellId)>,
-    /// For each process of the predecessor, the letters that stand at the end of the buffer before the step, oldest first.
+    /// For each process of the predecessor, the letters that are at the end of the buffer before the step,
+    /// oldest first.
     pub before: Vec<Word>,
-    /// For each process of the successor, how many of its newest letters stand at the end of the buffer after the step.
+    /// For each process of the successor, the number of its newest letters that are at the end of the buffer
+    /// after the step.
     pub after: Vec<usize>,
     pub asked: Asked,
 }
 
-/// What a read asked of the actor's word (with the letters of `before`).
+/// What a read required of the actor's word (with the letters of `before`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Asked {
     /// Nothing.
     Nothing,
-    /// That its pointer is at its first letter, which was asked for already.
+    /// That its pointer is at its first letter, which was already required.
     First,
-    /// A letter that nobody asked for yet.
+    /// A letter that was not yet required.
     New(usize),
 }
 
-/// What a process does.
+/// The action of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Act {
-    /// It takes an edge; it gets to its start by silent edges.
+    /// It takes an edge. It gets to the edge's source by silent edges.
     Edge { kind: u32, edge: usize },
     /// Its oldest pending store to a cell takes effect, with this value (PSO).
     Effect(CellId, ValueId),
 }
 
-/// Where a step under way goes: the draft of the predecessor, and what a read asked for.
+/// Receives a step in progress: the draft of the predecessor, and what a read required.
 type Give<'g> = &'g mut dyn FnMut(Draft, Asked);
 
 impl Setup {
-    /// Gives the predecessors of an element that suffice.
+    /// Passes a sufficient set of predecessors of an element to `give`.
     pub fn predecessors(&self, element: &Element, give: &mut dyn FnMut(Element, Step)) {
         if let Some(alone) = self.alone(element) {
             self.undo_edges_of(element, alone, give);
             return;
         }
         for actor in 0..element.processes.len() {
-            // The same is asked of equal processes: one stands for all.
+            // Equal processes have equal requirements, so one stands for all.
             let same = actor > 0 && element.processes[actor] == element.processes[actor - 1];
             if !same || self.sharing == Sharing::One {
                 self.undo_edges_of(element, actor, give);
@@ -68,14 +71,14 @@ impl Setup {
         self.undo_locked_of_others(element, give);
     }
 
-    /// A process whose last instruction can be put at the end of the run.
+    /// A process whose last instruction can be moved to the end of the run.
     fn alone(&self, element: &Element) -> Option<usize> {
         element.processes.iter().position(|process| {
             let kind = &self.kinds[process.kind as usize];
             let can_be_last = |&number: &usize| {
                 let edge = &kind.edges[number];
                 match &edge.letter {
-                    // A read that may see a store which takes effect later on must come before that.
+                    // A read that may see a store which takes effect later must come before that effect.
                     Letter::Read(cell, value) => !kind.may_be_newest(edge.source, *cell, *value),
                     Letter::Fence => process.word.is_empty(),
                     Letter::StoreFence => true,
@@ -99,7 +102,7 @@ impl Setup {
                     self.undo_edge(element, actor, number, give);
                 }
             }
-            // What it has pending was stored, and of these stores one was the last.
+            // Its pending values were stored, and one of these stores was the last.
             None => {
                 for queue in &process.queues {
                     let last = queue.values.last().and_then(|&last| kind.stores.get(&(queue.cell, last)));
@@ -207,7 +210,7 @@ impl Setup {
         }
     }
 
-    /// The process read where its pointer was: before all letters it asks for.
+    /// The process read at its pointer, before all letters it requires.
     fn undo_read_at_pointer(&self, draft: &Draft, actor: usize, letter: Symbol, finish: Give<'_>) {
         if draft.processes[actor].word.first() == Some(&letter) {
             finish(draft.clone(), Asked::First);
@@ -222,7 +225,8 @@ impl Setup {
                 let limit =
                     letters.iter().position(|&(process, _)| process == actor).unwrap_or(letters.len());
                 for place in 0..=limit {
-                    // Right in front of a letter that asks for the same, it may as well stand behind it.
+                    // A position immediately before a letter with the same requirement is skipped: the
+                    // position after that letter covers it.
                     let same = place < limit && letters[place].1.message() == letter.message();
                     if !same {
                         let mut read = read.clone();
@@ -234,7 +238,8 @@ impl Setup {
         }
     }
 
-    /// The process read its own newest store, which had taken effect for the others: not behind a position at which the process reads the cell later on.
+    /// The process read its own newest store, which had taken effect for the others. That store is not after
+    /// a position at which the process reads the cell later.
     fn undo_read_of_own(&self, draft: &Draft, actor: usize, letter: Symbol, finish: Give<'_>) {
         let word = &draft.processes[actor].word;
         let last = word.iter().position(|symbol| symbol.cell() == letter.cell()).unwrap_or(word.len());
@@ -288,7 +293,7 @@ impl Setup {
         finish(draft, Asked::Nothing);
     }
 
-    /// Nothing that is waited for was pending at the state.
+    /// Requires that nothing the instruction waits for was pending at the state.
     fn empty_queues(&self, draft: &mut Draft, actor: usize, state: StateId, wait: Wait) -> Possible {
         let process = &mut draft.processes[actor];
         if process.queues.iter().any(|queue| wait.is_for(queue.cell) && !queue.values.is_empty()) {
@@ -326,7 +331,7 @@ impl Setup {
         });
     }
 
-    /// What somebody asks the end of the buffer to hold, sooner or later.
+    /// The values that the element requires at the end of the buffer at some point.
     fn wanted(&self, element: &Element) -> Vec<(CellId, ValueId)> {
         let known = element.memory.iter().enumerate();
         let known = known.filter_map(|(index, content)| Some((CellId::from_index(index), content.value()?)));
@@ -339,7 +344,7 @@ impl Setup {
         wanted
     }
 
-    /// A store of some process took effect that somebody waits for (PSO).
+    /// A required store of some process took effect (PSO).
     fn undo_effects(&self, element: &Element, give: &mut dyn FnMut(Element, Step)) {
         if self.model != Model::Pso {
             return;
@@ -401,8 +406,8 @@ impl Setup {
         });
     }
 
-    /// Processes that the element does not mention, or of which it knows pending stores only, enter by putting something at the end of the buffer at once that
-    /// somebody waits for.
+    /// Processes that the element does not mention, or of which it knows only pending stores, enter by
+    /// putting something required at the end of the buffer directly.
     fn undo_locked_of_others(&self, element: &Element, give: &mut dyn FnMut(Element, Step)) {
         let wanted = self.wanted(element);
         let mut entering: Vec<(u32, usize)> =
@@ -459,7 +464,7 @@ impl Setup {
         }
     }
 
-    /// Moves the actor to each of the states, brings the predecessor into normal form, and gives it.
+    /// Moves the actor to each of the states, brings the predecessor into normal form, and passes it on.
     #[allow(clippy::too_many_arguments)]
     fn finish(
         &self,
@@ -496,12 +501,12 @@ impl Setup {
         }
     }
 
-    /// The elements for a bad combination, with each process moved back to where silent edges began. Each comes with the states the combination names, in
-    /// the order of the element's processes.
+    /// The elements for a bad combination, with each process moved back to the start of its silent edges.
+    /// Each comes with the states that the combination names, in the order of the element's processes.
     pub fn bad_elements(&self, bad: &Bad, give: &mut dyn FnMut(Element, Vec<StateId>)) {
         let mut memory: Memory = std::iter::repeat_n(Content::ANY, self.cells).collect();
         for &(cell, value) in &bad.memory {
-            // Properties that read memory are judged with nothing pending.
+            // Properties that read memory are evaluated with nothing pending.
             memory[cell.index()] = match self.model {
                 Model::Pso => Content::settled(value),
                 Model::Sc | Model::Tso => Content::known(value),

@@ -1,12 +1,16 @@
 //! From a chain of elements to a run of the store-buffer machine.
 //!
-//! The chain, read from its initial element, is a run of the single-buffer semantics: before and after each step, letters that the elements had dropped find their
-//! positions. A thread's time is the position of its pointer. The store-buffer run (after appendix C of Abdulla, Atig, Chen, Leonardsson and Rezine) has
-//! the same stores reach memory in the same order, and each thread's instructions at its own time:
-//! - a read at the pointer happens when the letter's position was the end of the buffer; a read of an own store at the thread's time, when that store is pending;
-//! - a store enters the store buffer at its thread's time, and reaches memory at the time of its step (TSO) or of its effect (PSO). Pending stores that no
-//!   element asks for take effect right before the next one to their cell that does, when a queue takes effect as a whole, or at the end;
-//! - fences and locked instructions happen at the time of their step, store-store fences at the thread's time.
+//! The chain, read from its initial element, is a run of the single-buffer semantics. Before and after each
+//! step, letters that the elements had dropped get their positions. A thread's time is the position of its
+//! pointer. In the store-buffer run (after appendix C of Abdulla, Atig, Chen, Leonardsson and Rezine) the
+//! same stores reach memory in the same order, and each thread's instructions happen at its own time:
+//! - A read at the pointer happens when the letter's position was the end of the buffer. A read of an own
+//!   store happens at the thread's time, when that store is pending.
+//! - A store enters the store buffer at its thread's time. It reaches memory at the time of its step (TSO) or
+//!   of its effect (PSO). Pending stores that no element requires take effect immediately before the next
+//!   required one to their cell, when a queue takes effect as a whole, or at the end.
+//! - Fences and locked instructions happen at the time of their step, store-store fences at the thread's
+//!   time.
 
 use super::element::{Content, Element};
 use super::setup::Setup;
@@ -19,14 +23,14 @@ use palisade_memory::Model;
 use palisade_program::Value;
 use palisade_program::running::CellId;
 
-/// One step of the chain: the elements before and after it, and how it goes.
+/// One step of the chain: the elements before and after it, and the step itself.
 pub(crate) struct Link<'a> {
     pub before: &'a Element,
     pub step: Step,
     pub after: &'a Element,
 }
 
-/// A thread of the run to be.
+/// A thread of the run under construction.
 struct Actor {
     kind: u32,
     state: StateId,
@@ -45,7 +49,7 @@ struct Unfolding<'a> {
     events: Vec<Event>,
 }
 
-/// Unfolds a chain from an initial element to a bad one, of which the states are given.
+/// Unfolds a chain from an initial element to a bad one, whose states are given.
 pub(crate) fn unfold(
     automata: &Automata,
     setup: &Setup,
@@ -60,7 +64,7 @@ pub(crate) fn unfold(
     };
     let memory: Vec<Value> = initial.iter().enumerate().map(value).collect();
     let mut unfolding = Unfolding { automata, setup, actors: Vec::new(), events: Vec::new() };
-    // Places of the current element's processes among the actors.
+    // The current element's processes, as indices of actors.
     let mut places: Vec<usize> = first
         .processes
         .iter()
@@ -177,7 +181,7 @@ impl Unfolding<'_> {
         value
     }
 
-    /// Pending stores to a cell take effect, up to one of a value, or all.
+    /// Pending stores to a cell take effect, up to one with the given value, or all of them.
     fn take_effect_through(&mut self, actor: usize, cell: CellId, last: Option<ValueId>, time: u64) {
         while self.actors[actor].pending.iter().any(|store| store.0 == cell) {
             if Some(self.take_effect(actor, cell, time)) == last {

@@ -1,4 +1,4 @@
-//! Conditions that count processes, for declared and for any numbers of them.
+//! Conditions that count processes, for a declared and for any number of them.
 
 use palisade_base::Source;
 use palisade_cover::{Dual, Single};
@@ -6,7 +6,7 @@ use palisade_engine::{Engine, Limits, Options, Question, Safety, Task, Threads, 
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
 
-/// Processes that come to `cs` in any order, and a condition on how many are there.
+/// Processes that reach `cs` in any order, and a condition on how many are there.
 fn check(count: &str, condition: &str, expected: &str) {
     let text = format!(
         "shared x: 0..1; process A[{count}] {{ x = 1; a: skip; }} process B[{count}] {{ x = 1; b: skip; }} forbid {condition};"
@@ -36,7 +36,8 @@ fn any_number() {
     check("*", "count(A@a) >= 3", "unsafe with 3");
     check("*", "count(A@a) + count(B@b) > 3 && count(B@b) > 2 - 1", "unsafe with 2");
     check("*", "!(count(A@a) < 2)", "unsafe with 2");
-    // Larger numbers can be better here, or it takes more than the numbers in the condition to see what they do.
+    // Either larger numbers can be better here, or the numbers in the condition do not suffice to see their
+    // effect.
     check("*", "count(A@a) == 1", "unknown");
     check("*", "count(A@a) - 20 >= 2", "unknown");
     check("*", "count(A@a) / 20 >= 2", "unknown");

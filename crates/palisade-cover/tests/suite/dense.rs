@@ -1,5 +1,6 @@
-//! Small programs in which every instruction matters: litmus tests of two processes with reads of own stores, fences of both kinds, locked instructions and other
-//! accesses in between. The question is whether both processes can come to their ends, reading what the litmus test says.
+//! Small programs in which every instruction matters: litmus tests of two processes with reads of own stores,
+//! fences of both kinds, locked instructions and other accesses in between. The question is whether both
+//! processes can reach their ends with the reads that the litmus test specifies.
 
 use palisade_base::Source;
 use palisade_certificate::verify;
@@ -11,7 +12,7 @@ use palisade_engine::{Engine, Limits, Options, Question, Safety, Suitability, Ta
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
 
-/// An access of a litmus test: whether it stores, the cell, the value stored or waited for.
+/// An access of a litmus test: whether it stores, the cell, and the value that is stored or waited for.
 type Access = (bool, &'static str, usize);
 
 const fn store(cell: &'static str, value: usize) -> Access {
@@ -22,7 +23,7 @@ const fn read(cell: &'static str, value: usize) -> Access {
     (false, cell, value)
 }
 
-/// The litmus tests of two processes with two accesses each, and what memory holds in the end.
+/// The litmus tests of two processes with two accesses each, and the final contents of memory.
 const SHAPES: [([[Access; 2]; 2], &str); 7] = [
     ([[store("x", 1), read("y", 0)], [store("y", 1), read("x", 0)]], ""),
     ([[store("x", 1), store("y", 1)], [read("y", 1), read("x", 0)]], ""),
@@ -33,7 +34,7 @@ const SHAPES: [([[Access; 2]; 2], &str); 7] = [
     ([[store("x", 1), store("x", 2)], [read("x", 2), read("x", 1)]], ""),
 ];
 
-/// Writes a process down, and keeps in mind what it has stored.
+/// Writes a process and remembers what it has stored.
 struct Writer<'r> {
     random: &'r mut Random,
     text: String,
@@ -52,7 +53,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Something in between that may or may not matter.
+    /// Adds something in between that may or may not matter.
     fn decorate(&mut self) {
         let cell = *self.random.pick(&["x", "y", "z"]);
         let (value, other) = (self.random.below(2), self.random.below(2));
@@ -97,7 +98,7 @@ fn program(seed: u64) -> String {
             writer.decorate();
         }
         let body = writer.text;
-        // Some go on for ever, so that buffers can grow.
+        // Some run forever, so that buffers can grow.
         let body =
             if random.percent(10) { format!("loop {{ {body}e: skip; }}") } else { format!("{body}e: skip;") };
         text += &format!("process P{number} {{ {body} }}\n");

@@ -1,4 +1,4 @@
-//! Domains and arrays too large for the letters of the exact engines are refused, not cut off.
+//! Domains and arrays too large for the letters of the exact engines are rejected, not truncated.
 
 use palisade_base::Source;
 use palisade_cover::{Dual, Single};
@@ -29,7 +29,7 @@ fn large_domains() {
     let text = |most| format!("shared x: 0..{most} = *; process P {{ assert(x != {most}); }}");
     check(&text(300), "unsafe");
     check(&text(40_000), "`x` can hold more than 16384 values");
-    // What is not used costs nothing.
+    // Unused values cost nothing.
     check("shared x: 0..40000; process P { x = 40000; assert(x == 40000); }", "safe");
 }
 

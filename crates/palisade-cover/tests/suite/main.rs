@@ -1,4 +1,4 @@
-//! Backward search: one program for all tests, linked once.
+//! Backward search: one binary for all tests, linked once.
 
 mod conformance;
 mod counts;

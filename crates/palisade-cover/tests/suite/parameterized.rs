@@ -14,7 +14,7 @@ fn check(engine: &dyn Engine, models: &[Model]) {
             programs: 150,
             models: models.to_vec(),
             unknown: Unknown::Never,
-            // Bodies without loops store less than eight times.
+            // Bodies without loops store fewer than eight times.
             limits: Scope { states: 5_000, buffer: Some(8) },
             ..SuiteConfig::default()
         },

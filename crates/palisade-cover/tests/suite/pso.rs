@@ -1,4 +1,5 @@
-//! What PSO allows and forbids, in small programs with loops around them where buffers are to grow for ever.
+//! What PSO allows and forbids, in small programs with loops around them where buffers should grow without
+//! bound.
 
 use palisade_base::Source;
 use palisade_cover::Single;
@@ -61,7 +62,7 @@ fn stores_to_one_cell_stay_in_order() {
 #[test]
 fn processes_see_their_own_stores() {
     check("shared x: bool; process P { x = true; assert(x); sfence; assert(x); }", "safe");
-    // Behind a store-store fence the store is still pending, and the process alone sees it.
+    // After a store-store fence the store is still pending, and only the process itself sees it.
     let text = "shared x, y: bool; process P(i: 0..1) { if i == 0 { x = true; sfence; let a = x; let b = y; if a && !b { l: skip; } } else { y = true; sfence; let c = y; let d = x; if c && !d { m: skip; } } } forbid P(0)@l && P(1)@m;";
     check(text, "unsafe");
     check(&text.replace("sfence", "fence"), "safe");
@@ -69,7 +70,7 @@ fn processes_see_their_own_stores() {
 
 #[test]
 fn a_store_store_fence_orders_what_is_not_asked_for() {
-    // z = 1 must reach memory before y = 1 does, and after that nobody makes z 0 again.
+    // z = 1 must reach memory before y = 1 does, and after that no process sets z to 0 again.
     let text = "shared y, z: bool; process W { z = true; sfence; y = true; } process R { await y; await !z; bad: skip; } forbid R@bad;";
     check(text, "safe");
     check(&text.replace("sfence;", ""), "unsafe");
@@ -80,15 +81,15 @@ fn locked_instructions_wait_for_the_buffer_or_for_their_cell() {
     let text = "shared x, y, l: bool; process P(i: 0..1) { if i == 0 { x = true; let o = xchg(l, true); let b = y; if !b { m: skip; } } else { y = true; let p = xchg(l, true); let c = x; if !c { n: skip; } } } forbid P(0)@m && P(1)@n;";
     check(text, "safe");
     check_with(Interlocked::OwnAddress, text, "unsafe");
-    // An atomic block waits for the whole buffer in any case.
+    // An atomic block always waits for the whole buffer.
     let block = text
         .replace("let o = xchg(l, true)", "atomic { l = true; }")
         .replace("let p = xchg(l, true)", "atomic { l = true; }");
     check_with(Interlocked::OwnAddress, &block, "safe");
-    // A store-store fence in front makes a locked instruction wait.
+    // A store-store fence before a locked instruction makes it wait.
     let fenced = text.replace("let o", "sfence; let o").replace("let p", "sfence; let p");
     check_with(Interlocked::OwnAddress, &fenced, "safe");
-    // Its own cell is waited for.
+    // It waits for its own cell.
     let own = "shared x: 0..2; process P { x = 1; let o = fetch_add(x, 1); assert(o == 1); }";
     check_with(Interlocked::OwnAddress, own, "safe");
 }

@@ -1,4 +1,4 @@
-//! Atomic sections that never get to memory still wait for the store buffer.
+//! Atomic sections that never access memory still wait for the store buffer.
 
 use palisade_base::Source;
 use palisade_cover::{Dual, Single};

@@ -1,4 +1,5 @@
-//! The single-buffer engine against the brute-force interpreter (the suite every engine must pass) and against load buffers.
+//! The single-buffer engine against the brute-force interpreter (the suite every engine must pass) and
+//! against load buffers.
 
 use palisade_conformance::suite::{SuiteConfig, Unknown, check_classics, check_engine};
 use palisade_conformance::{Profile, generate, seeds};
@@ -32,7 +33,7 @@ fn classics() {
     check_classics(&Single, SuiteConfig::default());
 }
 
-/// Two exact procedures agree, whatever brute force can say.
+/// The two exact procedures agree, whether or not brute force is conclusive.
 #[test]
 fn differential_single_buffer_and_load_buffers() {
     let seeds = seeds(60).starting_at(1);

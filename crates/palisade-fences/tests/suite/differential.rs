@@ -1,4 +1,5 @@
-//! Random programs: the sets found are those found by trying all sets, and a fence never breaks a program.
+//! Random programs: the sets found are the same as those found by trying all sets, and a fence never breaks a
+//! program.
 
 use crate::common::{Brute, Goal, Said, as_set, by_trying_all, places, search};
 use palisade_base::Source;
@@ -10,7 +11,7 @@ use palisade_program::written::Program;
 use palisade_syntax::{Language, parse};
 use std::collections::BTreeSet;
 
-/// A random program with places in a text.
+/// A random program with source positions, so that it has places.
 fn random(profile: Profile, seed: u64) -> Program {
     let source = Source::new("random", print(&generate(profile, seed)));
     parse(Language::Pal, &source).expect("a printed program can be read").program
@@ -18,10 +19,10 @@ fn random(profile: Profile, seed: u64) -> Program {
 
 const PLACEMENTS: [Placement; 3] = [Placement::AfterWrites, Placement::BeforeReads, Placement::Anywhere];
 
-/// What a test has met, so that it cannot be about nothing.
+/// Counts of the cases a test has seen, so that it cannot pass vacuously.
 #[derive(Default, Debug)]
 struct Met {
-    /// These were fewer programs than the test asks for.
+    /// Whether there were fewer programs than the test needs.
     few: bool,
     compared: u64,
     need_none: u64,
@@ -30,7 +31,7 @@ struct Met {
     hopeless: u64,
 }
 
-/// Compares on the programs of some seeds, with up to so many fencings each.
+/// Compares on the programs of some seeds, with up to this many fencings each.
 fn compare(goal: Goal, profile: Profile, seeds: Seeds, model: Model, per: Per, most: usize) -> Met {
     let mut met = Met { few: !seeds.suffice(), ..Met::default() };
     for seed in seeds {
@@ -85,7 +86,7 @@ fn differential_sets_under_tso() {
     }
     let met = compare(Goal::Safety, Profile::Cyclic, seeds(60), Model::Tso, Per::Source, 32);
     assert!(met.few || met.compared > 20 && met.need_some > 1, "{met:?}");
-    // Of these one in thirty needs fences: with more seeds some do.
+    // One in thirty of these needs fences. With more seeds some do.
     let met = compare(Goal::Safety, Profile::Full, seeds(60), Model::Tso, Per::Source, 32);
     assert!(met.few || met.compared > 20 && met.hopeless > 1, "{met:?}");
 }

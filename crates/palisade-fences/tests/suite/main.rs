@@ -1,4 +1,4 @@
-//! Fences and their places: one program for all tests, linked once.
+//! Fences and their places: one binary for all tests, linked once.
 
 mod common;
 mod differential;

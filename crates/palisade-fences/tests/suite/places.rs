@@ -7,7 +7,8 @@ use palisade_memory::Model;
 use palisade_program::written::Program;
 use palisade_syntax::Language;
 
-/// The places of a program as lines with a sign behind (`+`) or in front (`-`) of which the fence stands; `*` for those in loops.
+/// The places of a program as line numbers. The fence is after (`+`) or before (`-`) the line; `*` marks
+/// places in loops.
 fn told(text: &str, program: &Program, placement: Placement, per: Per) -> String {
     let source = Source::new("test", text);
     let places = places(program, placement, per, Model::Tso);
@@ -42,7 +43,7 @@ fn between_statements() {
         "6-",
         "3-, 3+, 6+",
     );
-    // A register is not shared memory, a locked instruction waits by itself.
+    // A register is not shared memory, and a locked instruction waits anyway.
     check("shared x: 0..3;\nprocess P {\nlet r = 1;\nxchg(x, r);\n}\n", "", "", "3-, 4+");
 }
 
@@ -54,7 +55,7 @@ fn loops() {
         "4-, 6+*",
         "3-, 3+, 5-*, 5+*, 6+*, 4+, 8+",
     );
-    // Nothing passes behind a jump.
+    // Control never passes after a jump.
     check(
         "shared x, y: 0..3;\nprocess P {\nloop {\nx = 1;\nif y == 1 {\nx = 2;\ncontinue;\n}\n}\n}\n",
         "4+*, 6+*",
@@ -65,10 +66,10 @@ fn loops() {
 
 #[test]
 fn labels() {
-    // Whoever jumps to the label passes only what stands behind it.
+    // A jump to the label passes only what comes after the label.
     let jump = "shared x, y: 0..3;\nprocess P {\nx = 1;\nl: y = x;\ngoto l;\n}\n";
     check(jump, "3+, 4+*", "4-*", "3-, 3+, 4-*, 4+*");
-    // A loop comes back to its label: a fence in between would change what the property asks for.
+    // A loop returns to its label. A fence in between would change what the property refers to.
     let text = |property: &str| {
         format!("shared x, y: 0..3;\nprocess P {{\nx = 1;\nl: while y == 0 {{\nx = 2;\n}}\n}}\n{property}\n")
     };
@@ -93,7 +94,7 @@ fn instances() {
     assert_eq!(told(text, &pal(text), Placement::AfterWrites, Per::Source), "3+, 6+");
 }
 
-/// Transitions become statements and jumps: a fence stands beside the transition.
+/// Transitions become statements and jumps. A fence is written next to the transition.
 #[test]
 fn transitions() {
     let text = "thread t\ninitial q0\ntransition q0 q1 write 1 0\ntransition q1 q2 read r 1\n\

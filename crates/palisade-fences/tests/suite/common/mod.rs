@@ -24,21 +24,21 @@ pub fn read(language: Language, text: &str) -> Program {
     parse(language, &source).unwrap_or_else(|errors| panic!("{errors:#?}\nin\n{text}")).program
 }
 
-/// Places in a program whose text may be written anywhere.
+/// The places of a program in whose text a fence may be written anywhere.
 pub fn places(program: &Program, placement: Placement, per: Per, model: Model) -> Places {
     let wanted =
         Wanted { placement, per, store_fences: model == Model::Pso, can_write: &|_| true, allows: &|_| true };
     Places::new(program, &wanted)
 }
 
-/// What is asked.
+/// The question to the oracle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Goal {
     Safety,
     Robustness,
 }
 
-/// What brute force says.
+/// The answer of brute force.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Said {
     Right,
@@ -86,7 +86,7 @@ impl Oracle for Brute {
 
     fn judge(&self, program: &Program, _: &Limits) -> Result<Judgement, Self::Error> {
         self.calls.set(self.calls.get() + 1);
-        // Marks are states of their own.
+        // Marks add states.
         let verdict = match self.answer_within(program, 50 * self.states) {
             Said::Right => Verdict::Holds,
             Said::Wrong(run) => Verdict::Violated(Witness { instantiation: Instantiation::declared(2), run }),
@@ -142,7 +142,8 @@ pub fn as_set(fencing: &Fencing) -> Vec<Option<FenceKind>> {
     fencing.iter().copied().collect()
 }
 
-/// The minimal fencings that make the program right, by trying all of them on the program as it would be written; `None` if that takes too long.
+/// The minimal fencings that make the program correct, found by trying all of them on the program as it would
+/// be written. `None` if that takes too long.
 pub fn by_trying_all(places: &Places, oracle: &Brute) -> Option<BTreeSet<Vec<Option<FenceKind>>>> {
     let mut right = Vec::new();
     for fencing in fencings(places) {
