@@ -14,10 +14,11 @@
 //!
 //! *No thread is ignored forever.* A state may be expanded in [part](Wanted::Part) only if such partial
 //! expansions alone lead from it to a state that is expanded fully. Whatever another thread can do is then
-//! done there. Each waiting state has a *rank*. Two conditions ensure this:
+//! done there. Each waiting state has a *rank*. Two conditions on ranks ensure that a fully expanded state is
+//! reached:
 //! 1. At least one successor of a partially expanded state is new, or waits in the next level. This is the
-//!    queue proviso of Bošnački and Holzmann for breadth-first search. That successor gets a rank greater
-//!    than the state's rank, unless it already has one.
+//!    queue proviso of Bošnački and Holzmann for breadth-first search. The rank of that successor is raised
+//!    above the state's rank, unless it is already greater.
 //! 2. A state whose rank is [`PATIENCE`] is expanded fully. Successors of fully expanded states have rank 0,
 //!    unless a partially expanded state raises it.
 //!
