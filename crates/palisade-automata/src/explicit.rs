@@ -91,7 +91,7 @@ pub enum Letter {
     /// Runs atomically with an empty buffer: memory holds the values of `guard` before, and those of `effect`
     /// afterwards. Each cell occurs at most once in each list, and lists are sorted.
     Locked {
-        /// The values read from cells that were not written before.
+        /// The values of the cells that are read before they are written.
         guard: Vec<(CellId, ValueId)>,
         /// The values of the written cells afterwards.
         effect: Vec<(CellId, ValueId)>,

@@ -255,8 +255,8 @@ impl<'a> ThreadMachine<'a> {
         Some(After { local: self.forget_dead(Local { thread, hold, fault }), write, child })
     }
 
-    /// Sets registers that are never read again to 0. This includes the registers of a caller that waits for
-    /// a result.
+    /// Sets registers that are never read again to 0. A caller's register that waits for a result is set to 0
+    /// as well, unless properties observe it.
     fn forget_dead(&self, mut local: Local) -> Local {
         let mut awaited: Option<RegId> = None;
         for frame in local.thread.frames.iter_mut().rev() {
