@@ -53,7 +53,7 @@ impl Names {
         }
     }
 
-    /// A new name: the wanted one, with `_` appended while it is in use.
+    /// A new name: the wanted one, with `_` appended until it is legal and unused.
     pub(super) fn fresh(&mut self, wanted: impl Into<String>) -> String {
         let mut name = wanted.into();
         while !is_legal_name(&name) || !self.taken.insert(name.clone()) {
