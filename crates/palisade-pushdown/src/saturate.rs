@@ -60,7 +60,7 @@ enum Why {
     Uncovered(EdgeIndex, EdgeIndex),
 }
 
-/// An edge in the queue: its cost, its position in the queue, the edge, its derivation.
+/// An edge in the queue: its cost, its insertion order, the edge, its derivation.
 type Waiting = Reverse<(u64, u64, Edge, Why)>;
 
 /// A saturated automaton.

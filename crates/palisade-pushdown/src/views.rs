@@ -24,8 +24,8 @@ pub(crate) struct Views {
     sets: Interner<ViewSetId, (RoleId, Vec<View>)>,
     /// Whether there is any property.
     pub any: bool,
-    /// Where a thread always waits, by code: at its start, and at the targets of edges that close a loop.
-    /// Every endless loop passes one of these.
+    /// Where a thread always waits, by code: at its start, and at the targets of edges that close a loop
+    /// (every endless loop passes one).
     pub stops: Vec<FxHashSet<Location>>,
 }
 
