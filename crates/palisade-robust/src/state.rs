@@ -13,9 +13,9 @@ use palisade_automata::on_demand::LocalId;
 use palisade_base::Id;
 use palisade_program::running::CellId;
 
-/// More threads than this cannot be told apart.
+/// The largest number of threads that a state can represent.
 pub(crate) const MAX_THREADS: usize = 200;
-/// More cells than this cannot be told apart.
+/// The largest number of cells that a state can represent.
 pub(crate) const MAX_CELLS: usize = 1 << 16;
 
 const CODE: u32 = (1 << 15) - 1;
@@ -42,11 +42,11 @@ impl Layout {
 pub(crate) struct Attack {
     pub attacker: usize,
     pub cell: CellId,
-    /// Whether everything it stores from now on is held back, under PSO.
+    /// Whether, under PSO, everything it stores from now on is held back.
     pub fenced: bool,
 }
 
-/// A state that is looked at or built.
+/// A state that is being read or built.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct State<W> {
     pub words: W,
@@ -72,7 +72,7 @@ impl<W: AsRef<[u64]>> State<W> {
         self.half(1 + cell.index())
     }
 
-    /// The code of what memory holds.
+    /// The code of the value in memory.
     pub fn memory(&self, cell: CellId) -> u32 {
         self.cell(cell) & CODE
     }
@@ -101,12 +101,13 @@ impl<W: AsRef<[u64]>> State<W> {
         self.half(1 + self.layout.cells + thread) & ENTERED != 0
     }
 
-    /// The codes of all of memory.
+    /// The codes of all values in memory.
     pub fn codes(&self) -> Vec<u32> {
         (0..self.layout.cells).map(|cell| self.memory(CellId::from_index(cell))).collect()
     }
 
-    /// Whether nothing can happen after the attack's start any more: the attacker is at its end, and nobody else has entered or can.
+    /// Whether nothing more can happen after the attack's start: the attacker is at its end, and no other
+    /// thread has entered or can enter.
     pub fn is_hopeless(&self) -> bool {
         let Some(attack) = self.attack() else { return false };
         let Layout { cells, threads } = self.layout;
