@@ -88,7 +88,7 @@ impl Candidates {
             }
             let alone = instances == 1 && !startable;
             let (counted, loads) = (instances.max(1) as u64, analysis.loads(role));
-            // Few instructions access different cells.
+            // Many instructions access the same cells, so results are kept.
             let mut known: FxHashMap<Footprint, Cells> = FxHashMap::default();
             for code in analysis.codes(role) {
                 for (edge, stored) in analysis.stores(code) {

@@ -294,7 +294,8 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
         Ok(())
     }
 
-    /// Passes on a successor, unless the attacker is dead in it. There is no check for hopeless states.
+    /// Passes on a successor without the check for hopeless states. Successors in which the attacker is dead
+    /// are dropped.
     fn tell_plainly(&mut self, code: u32, target: Target) {
         let (thread, mv, way) = (self.thread, *self.mv, self.way);
         let attacker = self.attack.map_or(thread, |attack| attack.attacker);

@@ -1,12 +1,13 @@
 //! States of the search as words: an SC state and, once a store is held back, the attack.
 //!
-//! A half of a machine word for the attack, one per cell, one per thread:
-//!
-//! | half | bits |
-//! |---|---|
-//! | attack | attacker + 1 (8), whether it has passed a store-store fence since (1), the cell of the store held back (16); 0 for none |
-//! | cell | code of the value in memory (15), code + 1 of the newest value the attacker holds back (15), loaded, stored by an event that happens after the attack's start |
-//! | thread | thread state (31), whether some event of it happens after the attack's start |
+//! A state has one half of a machine word for the attack, one for each cell and one for each thread. Numbers
+//! in parentheses are bits.
+//! - attack: attacker + 1 (8), whether it has passed a store-store fence since the start of the attack (1),
+//!   the cell of the store held back (16). The half is 0 if there is no attack.
+//! - cell: code of the value in memory (15), code + 1 of the newest value the attacker holds back (15),
+//!   whether the cell was loaded (1) and whether it was stored to (1) by an event that happens after the
+//!   attack's start.
+//! - thread: thread state (31), whether some event of the thread happens after the attack's start (1).
 
 use crate::threads::DEAD;
 use palisade_automata::on_demand::LocalId;

@@ -31,7 +31,7 @@ pub(crate) const DEAD: LocalId = LocalId(1);
 pub(crate) enum Way {
     /// Its stores reach memory at once.
     Plain = 0,
-    /// The first store since the attack began is held back.
+    /// It is the attacker: the store that started the attack is held back.
     Attacking = 1,
 }
 

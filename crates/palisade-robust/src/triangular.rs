@@ -1,4 +1,4 @@
-//! Triangular races: a simpler condition, whose absence is sufficient for robustness under TSO.
+//! Triangular races: their absence is a simpler condition that is sufficient for robustness under TSO.
 //!
 //! *Source.* Owens, "Reasoning about the implementation of concurrency abstractions on x86-TSO" (ECOOP 2010).
 //!

@@ -53,7 +53,7 @@ pub struct Lazy {
     pub sc: &'static dyn Reachability,
 }
 
-/// The number of states that the first search under SC may visit.
+/// The number of states that the first search under SC of a series may visit.
 const SHARE: u64 = 1 << 17;
 /// How often a program with loops is extended before its loops are unrolled.
 const MAX_EXTENSIONS: usize = 4;
