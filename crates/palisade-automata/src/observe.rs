@@ -22,7 +22,7 @@ pub struct Observer {
     pub named: Vec<ThreadId>,
 }
 
-/// What is looked at in the threads of one role.
+/// What `forbid` properties look at in the threads of one role.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     locations: Vec<Location>,
@@ -90,7 +90,7 @@ impl Observer {
         }
     }
 
-    /// Whether anything is looked at in threads of a role.
+    /// Whether some `forbid` looks at threads of a role.
     pub fn looks_at(&self, role: RoleId) -> bool {
         !self.roles[role].locations.is_empty() || !self.roles[role].registers.is_empty()
     }

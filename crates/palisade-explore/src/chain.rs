@@ -60,7 +60,7 @@ pub(crate) enum Follow {
 pub(crate) struct Payoff {
     /// Successors looked at.
     looked_at: u64,
-    /// Those that were not stored.
+    /// Successors that were not stored.
     left_out: u64,
     /// Steps walked.
     pub walked: u64,

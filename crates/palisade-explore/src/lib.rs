@@ -19,14 +19,14 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `palisade-automata` | thread states, steps of the trusted machine, local steps run on to the next access |
+//! | `palisade-automata` | thread states, steps of the trusted machine, collapsed local steps |
 //! | `palisade-automata::on_demand` | thread states by number, moves looked up instead of evaluated |
 //! | [`automaton`] | where threads wait in this engine, and the notes kept on them |
 //! | [`judge`] | judging packed states |
 //! | [`footprint`], [`expand`] | which cells threads may still access; persistent sets |
 //! | [`chain`] | states with one successor are not stored |
 //! | [`layout`] | packed states; symmetry as sorting |
-//! | `palisade-search`, [`search`] | breadth first, in batches, on all cores; same answer for any number of jobs |
+//! | `palisade-search`, [`search`] | breadth first, in batches, on all cores; same answer for any job count |
 //! | [`witness`] | back to a run of the store-buffer machine |
 
 mod automaton;

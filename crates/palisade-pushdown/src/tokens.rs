@@ -49,7 +49,7 @@ pub(crate) fn tokens(machine: Machine<'_>, liveness: Arc<Liveness>) -> Tokens<'_
 /// How threads run.
 pub(crate) struct Crowding {
     observer: Observer,
-    /// Where loops close.
+    /// The heads of loops, by code.
     pub heads: Vec<FxHashSet<Location>>,
 }
 

@@ -87,7 +87,7 @@ pub(crate) enum Trouble {
     Threads,
 }
 
-/// What is searched for.
+/// The goal of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Question {
     /// A cycle of happens-before.

@@ -83,7 +83,7 @@ pub enum Finds {
     Steps,
 }
 
-/// The successors of a state, one after the other.
+/// The successors of a state, in order.
 #[derive(Default)]
 pub struct Successors<T> {
     /// Their words.

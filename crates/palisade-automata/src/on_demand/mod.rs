@@ -75,7 +75,7 @@ pub struct ThreadAutomaton<'a, P: Policy> {
     pub values: Values,
     states: States<P::Note>,
     moves: Moves<P::Letter, P::Mark, P::Way>,
-    /// Where threads wait first, by role.
+    /// Where threads first wait, by role.
     starts: IdVec<RoleId, Option<Box<[LocalId]>>>,
 }
 

@@ -38,9 +38,9 @@ pub trait Policy: Sized {
     type Way: Way;
     /// What a move does, as far as the search needs to know.
     type Letter: Copy + Debug;
-    /// What is remembered of a thread state.
+    /// The note kept on a thread state.
     type Note: Copy + Debug;
-    /// What is remembered of a target.
+    /// The mark kept on a target.
     type Mark: Copy + PartialEq + Debug;
 
     /// The cell whose value a move depends on.
@@ -105,7 +105,7 @@ pub struct Arrival<M> {
     pub armed: usize,
     /// Whether the local steps were cut off here; see [`Stop::cut`].
     pub cut: bool,
-    /// What is remembered of the target.
+    /// The mark of the target.
     pub mark: M,
 }
 

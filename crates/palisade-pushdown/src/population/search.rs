@@ -32,7 +32,7 @@ struct Taken {
     mv: u32,
     code: u32,
     target: Target,
-    /// Where the thread that was started is.
+    /// The thread state of the started thread, if any.
     child: Option<LocalId>,
 }
 

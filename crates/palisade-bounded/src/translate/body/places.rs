@@ -1,5 +1,5 @@
-//! Where new rounds must be able to begin: before statements that block, statements that run forever, and
-//! first statements.
+//! Where new rounds must be able to begin: statements that block, code that runs forever, and first labels
+//! and steps.
 
 use super::{Body, Set, Target, plain};
 use palisade_program::written::{
