@@ -158,7 +158,7 @@ impl<W: AsMut<[u64]> + AsRef<[u64]>> State<W> {
     }
 }
 
-/// Where a half of a word is.
+/// The position of a half in its word, in bits.
 #[inline]
 fn shift(index: usize) -> u32 {
     index as u32 % 2 * 32

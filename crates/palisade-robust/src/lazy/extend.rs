@@ -184,8 +184,8 @@ impl Extension<'_> {
         at
     }
 
-    /// The condition that a value fits the domain of the variable it is stored to. `None` unless `outside` is
-    /// how that domain treats values outside it.
+    /// The condition that a value fits the domain of the variable it is stored to. `None` if the domain is
+    /// not bounded, or does not treat values outside it as `outside` says.
     fn fits(&self, address: &Address, value: &Expr, outside: Outside) -> Option<Expr> {
         let fits = |ty: Type| {
             let (lo, hi) = ty.domain.bounds().filter(|_| ty.outside == outside)?;
