@@ -1,10 +1,12 @@
 //! Building explicit automata: a fixpoint over thread states and the values of cells.
 //!
-//! A load may return any value its cell may hold so far; a new value of a cell makes all thread states that read it be looked at again. Domains need not be
-//! declared as long as the fixpoint is finite.
+//! A load may return any value its cell may hold so far. When a cell gets a new value, all thread states that
+//! read the cell are visited again. Domains need not be declared as long as the fixpoint is finite.
 //!
-//! Values of cells without a declared domain come in rounds: those that are written in one round are read in the next. In a run the n-th store depends on at most n - 1 others, so that its
-//! value is there after n rounds; if no run has more than n stores ([`most_stores`]), the rounds end there, and what would be written later is never written.
+//! Values of cells without a declared domain are added in rounds: values written in one round are read in the
+//! next. In a run the n-th store depends on at most n - 1 others, so its value is present after n rounds. If
+//! no run has more than n stores ([`most_stores`]), the rounds end there, because values that later rounds
+//! would write are never written.
 
 use crate::collapse::{Stop, run_on};
 use crate::explicit::{Automata, Automaton, Edge, Letter, Population, StateId, ValueId};
@@ -19,11 +21,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// More values than this of a cell without a declared domain count as growth without bound.
+/// A cell without a declared domain that takes more values than this counts as growing without bound.
 pub const MAX_VALUES: usize = 1 << 7;
-/// More values than this are too many even for a declared domain: users of the automata count values with fifteen bits.
+/// More values than this are too many even for a declared domain, because users of the automata store value
+/// codes in fifteen bits.
 pub const MAX_DECLARED: usize = 1 << 14;
-/// More thread states of one role than this, too.
+/// A role with more thread states than this counts as growing without bound.
 pub const MAX_STATES: usize = 1 << 18;
 
 /// Why there are no explicit automata for a program.
@@ -33,16 +36,16 @@ pub enum Trouble {
     Spawn,
     /// A thread may call deeper than this.
     CallDepth(usize),
-    /// A cell takes more and more values, or its domain is too large.
+    /// The number of values of a cell keeps growing, or its domain is too large.
     Values(CellId),
-    /// A role has more and more thread states.
+    /// The number of thread states of a role keeps growing.
     States(RoleId),
-    /// Somebody said stop.
+    /// The caller asked to stop.
     Stopped,
 }
 
 impl Automata {
-    /// The automata of a program, with the population of each role. `go_on` is asked now and then.
+    /// The automata of a program, with the population of each role. `go_on` is called from time to time.
     pub fn build(
         system: &System,
         population: impl Fn(RoleId) -> Population,
@@ -51,7 +54,7 @@ impl Automata {
         Automata::build_with(system, Arc::new(Liveness::new(system)), population, go_on)
     }
 
-    /// The same with the liveness of the program, where that is known.
+    /// The same, for a program whose liveness is already known.
     pub fn build_with(
         system: &System,
         liveness: Arc<Liveness>,
@@ -121,14 +124,14 @@ struct Builder<'a> {
     observer: Observer,
     values: IdVec<CellId, Known>,
     roles: Vec<Growing>,
-    /// Who must be looked at again when a cell gets a new value.
+    /// The thread states to visit again when a cell gets a new value.
     readers: IdVec<CellId, FxHashSet<(usize, StateId)>>,
     work: VecDeque<(usize, StateId)>,
-    /// Values that are not to be read before the next round, and who writes them.
+    /// Values that may be read only from the next round on, and the thread states that write them.
     put_off: BTreeSet<(CellId, Value, usize, StateId)>,
 }
 
-/// A locked instruction or atomic section on its way: what it has read and written so far.
+/// A locked instruction or atomic section in progress: what it has read and written so far.
 #[derive(Clone)]
 struct Transaction {
     local: Local,
@@ -155,7 +158,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The id of a value that a thread state writes; `None` if it comes in the next round.
+    /// The id of a value that a thread state writes. `None` if the value is added in the next round.
     fn written(
         &mut self,
         cell: CellId,
@@ -417,8 +420,9 @@ impl Builder<'_> {
                 next.written.insert(cell, value);
             }
             next.steps.push(action);
-            // What the section has written so far must not be forgotten with a stuck thread, so the step counts as a change; but then a stuck section
-            // would become a state: nobody else can run, so it is left out below.
+            // What the section has written so far must not be forgotten with a stuck thread, so the step
+            // counts as a change. A stuck section would then become a state. No other thread can run in it,
+            // so it is left out below.
             for stop in self.settle(Some(source), after)? {
                 limits::go_on();
                 let steps = next.steps.iter().copied().chain(stop.steps).collect();
@@ -428,7 +432,7 @@ impl Builder<'_> {
         Ok(open)
     }
 
-    /// Adds the edge of a transaction that has come to its end.
+    /// Adds the edge of a finished transaction.
     fn close(&mut self, role: usize, state: StateId, transaction: Transaction) -> Result<(), Trouble> {
         let ids = |cells: &BTreeMap<CellId, Value>| {
             cells.iter().map(|(&cell, value)| (cell, self.values[cell].ids[value])).collect()

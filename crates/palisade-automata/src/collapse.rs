@@ -2,24 +2,28 @@
 //!
 //! *Problem.* Interleaving the local steps of different threads multiplies states without adding behaviour.
 //!
-//! *Guarantee.* A bad state is reachable with collapsed steps iff it is without. A step is collapsed only if it is
-//! - *local*: its outcome does not depend on memory and does not change it, so it commutes with every step of other threads. Putting a store into
-//!   the own buffer is local as well: it commutes with others' steps and with the own buffer's updates, and doing it as soon as
-//!   possible never needs a longer buffer than doing it later, since the thread does nothing else in between;
-//! - *invisible*: what properties see of the thread stays the same. One visible step is allowed after a step that changed neither memory nor the buffer nor what
-//!   is seen, such as a load: a state between the two looks the same as the state before the load, and whatever the others do in between they can do
+//! *Guarantee.* A bad state is reachable with collapsed steps iff it is reachable without. A step is
+//! collapsed only if it is both local and invisible:
+//! - *Local*: its outcome does not depend on memory and does not change it, so it commutes with every step of
+//!   other threads. Putting a store into the thread's own buffer is local as well. It commutes with the steps
+//!   of others and with the updates of its own buffer. Doing it as soon as possible never needs a longer
+//!   buffer than doing it later, since the thread does nothing else in between.
+//! - *Invisible*: what properties see of the thread stays the same. One visible step is allowed after a step
+//!   that changed neither memory nor the buffer nor what is seen, such as a load. A state between the two
+//!   looks the same as the state before the load, and anything the others do in between they can also do
 //!   before it.
 //!
-//! A thread that gets stuck (a false assumption, an endless local loop) without having changed memory, its buffer or its view can be forgotten: the others can
-//! do the same without that step. This is what makes `await` a blocking read.
+//! A thread may get stuck (a false assumption, an endless local loop) without having changed memory, its
+//! buffer or its view. Such a thread can be forgotten, because the others can do the same without that step.
+//! This is what makes `await` a blocking read.
 
 use crate::local::{After, Hold, Kind, Local, ThreadMachine};
 use crate::observe::Observer;
 use palisade_memory::Action;
 use rustc_hash::FxHashMap;
 
-/// A collapsed step stops at the latest after this much work, counted in registers and pending stores of the thread states met. Stopping early is
-/// always right.
+/// A collapsed step stops at the latest after this much work, counted in registers and pending stores of the
+/// thread states visited. Stopping early is always correct.
 const MAX_WORK: usize = 1 << 18;
 
 /// Where a thread can be after running on, each with the local steps that lead there.
@@ -37,22 +41,24 @@ pub struct Stop {
     pub local: Local,
     /// The local steps after the first step.
     pub steps: Vec<Action>,
-    /// How many of the last steps (counting the first step too, in front of all others) belong to an atomic section that is not entered yet. A run
-    /// of the machine takes them together with the thread's next step; see [`Schedule`].
+    /// How many of the last steps belong to an atomic section that is not entered yet. The count includes the
+    /// first step, which comes before all others. A run of the machine takes these steps together with the
+    /// thread's next step; see [`Schedule`].
     pub armed: usize,
-    /// Whether it stops here only because of the work that was done: its next steps are local, too.
+    /// Whether it stops here only because of the limit on work. Its next steps are local, too.
     pub cut: bool,
 }
 
-/// The steps of one thread for a run of the machine: those of a section not entered yet are put off to the thread's next step, so that the section
-/// is opened only when it is entered.
+/// The steps of one thread for a run of the machine. Steps of a section not entered yet are put off to the
+/// thread's next step, so that the section is opened only when it is entered.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
     put_off: Vec<Action>,
 }
 
 impl Schedule {
-    /// The steps to take now, given the next steps of the thread, the last `armed` of which belong to a section not entered yet.
+    /// The steps to take now. `actions` are the next steps of the thread, the last `armed` of which belong to
+    /// a section not entered yet.
     pub fn take(&mut self, mut actions: Vec<Action>, armed: usize) -> Vec<Action> {
         let now = actions.len().saturating_sub(armed);
         let later = actions.split_off(now);
@@ -66,10 +72,10 @@ impl Schedule {
     }
 }
 
-/// Unfinished calls a thread may have.
+/// The largest number of unfinished calls of a thread.
 pub const MAX_CALLS: usize = 256;
 
-/// Frames a thread may have: one for each of its calls, and that of its own code.
+/// The largest number of frames of a thread: one for each call, and one for its own code.
 pub const MAX_FRAMES: usize = MAX_CALLS + 1;
 
 /// Runs a thread on from `after`, a step of `source` (`None` at the start).
@@ -81,7 +87,7 @@ pub fn run_on(
 ) -> Runs {
     let changed = after.write.is_some() || after.child.is_some();
     let source_view = source.map(|local| observer.view(local));
-    // Nobody can tell the thread state from the source.
+    // Whether the thread state is indistinguishable from the source.
     let like_source = |local: &Local| {
         !changed
             && local.fault.is_none()
@@ -90,7 +96,7 @@ pub fn run_on(
     };
     let runs = Runs { stops: Vec::new(), too_deep: false };
     let mut search = Search { machine, observer, runs, work: 0 };
-    // Depth-first, so that a thread state met again on the current path shows an endless loop.
+    // Depth first, so that reaching a thread state of the current path again reveals an endless loop.
     let mut state = FxHashMap::default();
     let mut path = vec![Visit { local: after.local, next: None, by: None }];
     while let Some(depth) = path.len().checked_sub(1) {
@@ -160,11 +166,11 @@ fn visit_done(state: &mut FxHashMap<Local, Colour>, path: &mut Vec<Visit>) {
 
 /// What a thread state does next.
 enum Ahead {
-    /// Local steps; if there are none, it is stuck.
+    /// Local steps. If there are none, the thread is stuck.
     Steps(Vec<(Action, Local)>),
     /// It has to stop here.
     Waits,
-    /// It could go on, but enough work was done.
+    /// It could continue, but the limit on work is reached.
     Cut,
 }
 
@@ -176,7 +182,8 @@ struct Search<'m, 'a> {
 }
 
 impl Search<'_, '_> {
-    /// The local steps of a thread state. Visible steps are among them only if nobody can tell the thread state from the one before the run.
+    /// The local steps of a thread state. They include visible steps only if the thread state is
+    /// indistinguishable from the one before the run.
     fn local_steps(&mut self, local: &Local, like_source: bool) -> Ahead {
         let ended = local.thread.has_ended(self.machine.machine.system);
         let registers: usize = local.thread.frames.iter().map(|frame| frame.registers.len()).sum();

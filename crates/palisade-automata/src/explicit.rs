@@ -1,10 +1,13 @@
-//! Explicit automata: per role, the thread states it can be in when memory may hold any value that somebody may write.
+//! Explicit automata: for each role, the thread states it can be in when memory may hold any value that some
+//! thread may write.
 //!
-//! *Guarantee.* The automata over-approximate the program: every run of the store-buffer machine, under any model, takes each thread along a path of its
-//! automaton, and every value a cell ever holds, in memory or in a buffer, is among the cell's [values](Automata::values). Local steps are
-//! collapsed as [`crate::run_on`] says; a locked instruction or an atomic section is one edge.
+//! *Guarantee.* The automata over-approximate the program. Every run of the store-buffer machine, under any
+//! model, takes each thread along a path of its automaton. Every value a cell ever holds, in memory or in a
+//! buffer, is among the cell's [values](Automata::values). Local steps are collapsed as described in
+//! [`crate::run_on`]. A locked instruction or an atomic section is one edge.
 //!
-//! Nothing here depends on the memory model: whoever uses the automata knows what reads see and what fences wait for.
+//! Nothing here depends on the memory model. The users of the automata define what reads see and what fences
+//! wait for.
 
 use crate::local::Local;
 use palisade_base::{IdVec, define_id};
@@ -24,7 +27,7 @@ define_id!(
 /// The automata of a program.
 #[derive(Clone, Debug)]
 pub struct Automata {
-    /// What each cell can hold; the initial values come first.
+    /// The values each cell can hold. The initial values come first.
     pub values: IdVec<CellId, IdVec<ValueId, Value>>,
     /// How many of a cell's values are initial ones.
     pub initial: IdVec<CellId, usize>,
@@ -41,9 +44,10 @@ pub struct Automaton {
     pub population: Population,
     /// The thread states.
     pub states: IdVec<StateId, Local>,
-    /// Where threads start, with the local steps that lead there and how many of these belong to a section not entered yet.
+    /// Where threads start, with the local steps that lead there, and how many of these steps belong to a
+    /// section not entered yet.
     pub starts: Vec<(StateId, Vec<Action>, usize)>,
-    /// What they do.
+    /// Its edges.
     pub edges: Vec<Edge>,
 }
 
@@ -59,13 +63,13 @@ pub enum Population {
 /// An edge of an automaton.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edge {
-    /// From.
+    /// The state before the edge.
     pub source: StateId,
-    /// To.
+    /// The state after the edge.
     pub target: StateId,
     /// What it does to memory.
     pub letter: Letter,
-    /// The machine's steps it stands for: the first are accesses, the others local.
+    /// The machine steps it stands for. The first are accesses, the others are local.
     pub steps: Vec<Action>,
     /// How many of the last steps belong to a section that is not entered yet; see [`crate::Schedule`].
     pub armed: usize,
@@ -80,15 +84,16 @@ pub enum Letter {
     Read(CellId, ValueId),
     /// Writes this value.
     Write(CellId, ValueId),
-    /// Waits for the empty buffer.
+    /// Waits until the buffer is empty.
     Fence,
     /// Separates earlier from later stores.
     StoreFence,
-    /// With an empty buffer, at once: memory holds these values before and those afterwards. Each cell comes at most once in each list; lists are sorted.
+    /// Runs atomically with an empty buffer: memory holds the values of `guard` before, and those of `effect`
+    /// afterwards. Each cell occurs at most once in each list, and lists are sorted.
     Locked {
-        /// What is read before it is written.
+        /// The values of the cells that are read before they are written.
         guard: Vec<(CellId, ValueId)>,
-        /// What memory holds afterwards, for the cells that are written.
+        /// The values of the written cells afterwards.
         effect: Vec<(CellId, ValueId)>,
     },
 }

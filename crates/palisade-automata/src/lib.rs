@@ -1,13 +1,17 @@
 //! Threads as automata.
 //!
-//! A step of a thread depends on the thread alone and, for reads of memory, on the one value read. So a thread can be taken out of the program and
-//! turned into an automaton whose letters are its accesses to memory:
+//! A step of a thread depends on the thread alone and, for reads of memory, on the one value read. So a
+//! thread can be separated from the program and turned into an automaton whose letters are its accesses to
+//! memory:
 //!
-//! - [`Local`] is a thread state, [`ThreadMachine`] takes its single steps on the trusted machine of `palisade-memory`;
-//! - [`Observer`] says what properties see of a thread;
-//! - [`Automata`] are the explicit automata of all processes, [built](Automata::build) to a fixpoint of the values that cells can hold;
-//! - [`run_on`] collapses local steps: a thread runs on to its next access to memory;
-//! - [`on_demand`] is the thread automaton of searches: thread states by number, moves worked out when first asked for.
+//! - [`Local`] is a thread state. [`ThreadMachine`] takes its single steps on the trusted machine of
+//!   `palisade-memory`.
+//! - [`Observer`] defines what properties see of a thread.
+//! - [`Automata`] are the explicit automata of all processes, [built](Automata::build) as a fixpoint of the
+//!   values that cells can hold.
+//! - [`run_on`] collapses local steps: a thread runs on to its next access to memory.
+//! - [`on_demand`] is the thread automaton used by searches. Thread states have numbers, and moves are
+//!   computed when they are first needed.
 //!
 //! What is absent: nothing here looks at two threads at once, and nothing here defines what a step does.
 

@@ -1,10 +1,11 @@
 //! Thread states: everything about one thread that is not memory, and its single steps.
 //!
-//! A *thread state* holds a thread's frames, its store buffer, its share in an atomic section and its fault. Two threads with the same thread state
-//! behave the same, so thread states are the letters from which the search composes global states: a step of a thread depends on its
-//! thread state and, for reads of memory, on the one value read.
+//! A *thread state* holds a thread's frames, its store buffer, its share in an atomic section and its fault.
+//! Two threads with the same thread state behave the same, so searches compose global states from thread
+//! states. A step of a thread depends on its thread state and, for reads of memory, on the one value read.
 //!
-//! Steps are taken by the trusted machine of `palisade-memory` on a state with this thread alone; nothing here defines what a step does.
+//! Steps are taken by the trusted machine of `palisade-memory` on a state with this thread alone. Nothing
+//! here defines what a step does.
 
 use palisade_base::{Id, limits};
 use palisade_memory::{Action, Effect, Fault, Interlocked, Machine, Model, Section, State, Step, Thread};
@@ -26,15 +27,16 @@ pub struct Local {
 
 /// A thread's share in an atomic section.
 ///
-/// The opening of a section is put off to its first access to memory: until then nobody can tell whether it is open. A thread in
-/// between is *armed*; it is as good as still in front of the section.
+/// The opening of a section is put off to its first access to memory, because until then no thread can
+/// observe whether the section is open. A thread in between is *armed*. It behaves as if it were still in
+/// front of the section.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Hold {
     /// Not in a section.
     Outside,
-    /// Past the opening, nothing accessed yet: others may run.
+    /// Past the opening, but nothing has been accessed yet. Other threads may run.
     Armed(u32),
-    /// In the section: nobody else may run.
+    /// In the section. No other thread may run.
     Entered(u32),
 }
 
@@ -50,12 +52,12 @@ impl Hold {
 /// What a thread can do next at one edge or with its buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Concerns nobody else (its outcome does not depend on memory, and memory stays as it is).
+    /// Concerns no other thread: its outcome does not depend on memory, and memory does not change.
     Local,
-    /// Reads the newest own pending store to this cell. Not local: once that store has reached memory, another thread's may have
-    /// replaced it there.
+    /// Reads the thread's newest pending store to this cell. This is not local: once that store has reached
+    /// memory, a store of another thread may have replaced it there.
     ReadsOwn(CellId),
-    /// Reads this cell of memory (and may write it, if it is a locked instruction).
+    /// Reads this cell of memory. A locked instruction may also write it.
     Reads(CellId),
     /// Writes this cell of memory.
     Writes(CellId),
@@ -63,29 +65,30 @@ pub enum Kind {
     Spawns,
     /// The buffer is as long as the search allows.
     BufferFull,
-    /// Passes a full fence, where that is a letter of its own.
+    /// Passes a full fence, where fences are letters.
     Fences,
-    /// Passes a store-store fence, where that is a letter of its own.
+    /// Passes a store-store fence, where fences are letters.
     StoreFences,
 }
 
-/// What becomes of fences.
+/// How fences are treated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fences {
     /// They are local steps that wait for the buffer of the thread state.
     Wait,
-    /// They are letters: the thread state has no buffer, somebody else knows what a fence waits for.
+    /// They are letters. The thread state has no buffer, and the user of the automaton defines what a fence
+    /// waits for.
     Letters,
 }
 
-/// What one step of a thread led to.
+/// The result of one step of a thread.
 #[derive(Clone, Debug)]
 pub struct After {
     /// The thread state.
     pub local: Local,
-    /// What it wrote to memory.
+    /// The write to memory, if there was one.
     pub write: Option<(CellId, Value)>,
-    /// The thread it started.
+    /// The thread that was started, if any.
     pub child: Option<Local>,
 }
 
@@ -98,18 +101,18 @@ pub struct ThreadMachine<'a> {
     pub bound: usize,
     /// Whether opening a section is put off to its first access.
     pub arming: bool,
-    /// What becomes of fences.
+    /// How fences are treated.
     pub fences: Fences,
     /// The openings of sections that can be left without an access to memory.
     passable: FxHashSet<(CodeId, EdgeId)>,
-    /// A memory whose values do not matter except for the one cell that is set before a read.
+    /// A memory whose values do not matter, except for the one cell that is set before a read.
     scratch: Vec<Value>,
 }
 
 const ALONE: ThreadId = ThreadId(0);
 
 impl<'a> ThreadMachine<'a> {
-    /// Threads with buffers up to a bound. `liveness` is that of the machine's system.
+    /// Threads with buffers up to a bound. `liveness` is the liveness of the machine's system.
     pub fn new(
         machine: Machine<'a>,
         liveness: Arc<Liveness>,
@@ -142,7 +145,7 @@ impl<'a> ThreadMachine<'a> {
         range.filter(move |_| !none).map(EdgeId)
     }
 
-    /// The actions an edge stands for: one, or one per value to choose from.
+    /// The actions an edge stands for: either one, or one per value to choose from.
     pub fn actions(&self, local: &Local, edge: EdgeId) -> impl Iterator<Item = Action> + use<> {
         let (lo, hi, havoc) = match self.instr(local, edge) {
             Instr::Havoc(_, lo, hi) => (*lo, *hi, true),
@@ -160,7 +163,8 @@ impl<'a> ThreadMachine<'a> {
         matches!(self.instr(local, edge), Instr::Load(..))
     }
 
-    /// What taking an edge means for others. Steps that are not possible or end in a fault before touching memory are `Local`.
+    /// How taking an edge affects other threads. Steps that are impossible, or that end in a fault before
+    /// they touch memory, are `Local`.
     pub fn kind(&self, local: &Local, edge: EdgeId) -> Kind {
         let registers = &local.thread.top().registers;
         let resolve = |address| self.machine.resolve(address, registers).ok();
@@ -183,7 +187,7 @@ impl<'a> ThreadMachine<'a> {
             Instr::Spawn(..) => Kind::Spawns,
             Instr::Fence if self.fences == Fences::Letters => Kind::Fences,
             Instr::StoreFence if self.fences == Fences::Letters => Kind::StoreFences,
-            // A section waits for the buffer even if it never gets to an access.
+            // A section waits for the buffer even if it never reaches an access.
             Instr::AtomicBegin if self.fences == Fences::Letters && outside => {
                 match self.passable.contains(&(local.thread.top().code, edge)) {
                     true => Kind::Fences,
@@ -206,7 +210,8 @@ impl<'a> ThreadMachine<'a> {
         }
     }
 
-    /// Takes a step, with `read` giving the value of the cell that it reads. `None` if it is not possible.
+    /// Takes a step. `read` gives the value of the cell that the step reads. Returns `None` if the step is
+    /// not possible.
     pub fn step(&self, local: &Local, action: Action, read: Option<(CellId, Value)>) -> Option<After> {
         limits::go_on();
         let depth = local.hold.depth();
@@ -226,7 +231,7 @@ impl<'a> ThreadMachine<'a> {
             Effect::Locked { cell, wrote, .. } => wrote.map(|value| (cell, value)),
             _ => None,
         };
-        // A fault inside a section happens there: its opening can be put off no longer.
+        // A fault inside a section happens there, so the opening of the section can no longer be put off.
         let touched = matches!(
             effect,
             Effect::ReadMemory(..)
@@ -250,7 +255,8 @@ impl<'a> ThreadMachine<'a> {
         Some(After { local: self.forget_dead(Local { thread, hold, fault }), write, child })
     }
 
-    /// Counts registers that are never read again as 0; so are those of a caller that wait for a result.
+    /// Sets registers that are never read again to 0. A caller's register that waits for a result is set to 0
+    /// as well, unless properties observe it.
     fn forget_dead(&self, mut local: Local) -> Local {
         let mut awaited: Option<RegId> = None;
         for frame in local.thread.frames.iter_mut().rev() {
@@ -265,7 +271,8 @@ impl<'a> ThreadMachine<'a> {
     }
 }
 
-/// The openings of sections from which some path leads to the end of the section past no access to memory. What a procedure does is not looked at: it may do nothing.
+/// The openings of sections from which some path reaches the end of the section without an access to memory.
+/// Procedures are not inspected: a procedure may do nothing.
 fn passable(system: &System) -> FxHashSet<(CodeId, EdgeId)> {
     let mut found = FxHashSet::default();
     for (code_id, code) in system.codes.iter_enumerated() {

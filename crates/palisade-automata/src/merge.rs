@@ -1,11 +1,14 @@
 //! Merging bisimilar states.
 //!
-//! *Problem.* Searches are the smaller, the fewer states the automata have.
+//! *Problem.* Searches visit fewer states if the automata have fewer states.
 //!
-//! *Guarantee.* The classes are the coarsest strong bisimulation that respects what properties see of a thread: from two states of one class the same letters lead to the same
-//! classes. So every path of the merged automaton is one of the automaton, from any state of the first class ([`Merged::edge`], [`Merged::silent_path`] find it), and the other way round.
+//! *Guarantee.* The classes are the coarsest strong bisimulation that respects what properties see of a
+//! thread: from two states of one class the same letters lead to the same classes. So every path of the
+//! merged automaton is a path of the automaton, from any state of the first class ([`Merged::edge`] and
+//! [`Merged::silent_path`] find it), and vice versa.
 //!
-//! *How.* Partition refinement ([`refine`]): states are told apart by what is seen of them, then by the letters and classes of their edges.
+//! *How.* Partition refinement ([`refine`]): states are distinguished first by what properties see of them,
+//! then by the letters and classes of their edges.
 
 use crate::explicit::{Automata, Automaton, Edge, Letter, StateId};
 use crate::local::{Hold, Local};
@@ -19,9 +22,9 @@ use std::collections::VecDeque;
 /// Automata of classes of states.
 #[derive(Clone, Debug)]
 pub struct Merged {
-    /// The automata; a state stands for its class, and is shown as one of its states.
+    /// The automata. A state stands for its class, and is represented by one of the states in it.
     pub automata: Automata,
-    /// For each automaton the class of each state.
+    /// For each automaton, the class of each state.
     pub classes: Vec<IdVec<StateId, StateId>>,
 }
 
@@ -41,7 +44,8 @@ impl Automata {
 }
 
 impl Merged {
-    /// The edge of the automaton, from one of its states, that an edge of the merged automaton from that state's class stands for.
+    /// The edge of the automaton, from one of its states, for which an edge of the merged automaton from that
+    /// state's class stands.
     pub fn edge<'a>(
         &self,
         automata: &'a Automata,
@@ -56,7 +60,7 @@ impl Merged {
         })
     }
 
-    /// Edges of the automaton, all of them silent, from one of its states to some state of a class.
+    /// Silent edges of the automaton that lead from one of its states to some state of a class.
     pub fn silent_path<'a>(
         &self,
         automata: &'a Automata,
@@ -128,7 +132,7 @@ fn classes(system: &System, automaton: &Automaton) -> IdVec<StateId, StateId> {
     number(classes.into_iter()).into_iter().map(StateId).collect()
 }
 
-/// Numbers equal things alike, in the order in which they come.
+/// Numbers the items in order of appearance. Equal items get equal numbers.
 fn number<T: Eq + std::hash::Hash>(things: impl Iterator<Item = T>) -> Vec<u32> {
     let mut numbers: FxHashMap<T, u32> = FxHashMap::default();
     things

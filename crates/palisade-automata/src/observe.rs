@@ -1,8 +1,9 @@
 //! What the properties can see of a thread.
 //!
-//! `forbid` properties are judged in all states, so a step that changes what they see of a thread is *visible*: it is neither collapsed into another step
-//! nor chosen as a reduced set of steps. `final` properties are judged only where no step is possible; reductions keep all these states,
-//! so nothing needs to be visible for them.
+//! `forbid` properties are judged in all states. So a step that changes what they see of a thread is
+//! *visible*: it is neither collapsed into another step nor chosen as a reduced set of steps. `final`
+//! properties are judged only where no step is possible. Reductions keep all these states, so nothing needs
+//! to be visible for them.
 
 use crate::local::{Hold, Local};
 use palisade_base::{Id, IdVec};
@@ -13,27 +14,28 @@ use palisade_program::running::{CellId, Condition, Location, PropertyKind, RegId
 #[derive(Debug)]
 pub struct Observer {
     roles: IdVec<RoleId, Seen>,
-    /// Whether some `forbid` reads memory, and thus is judged with empty buffers only.
+    /// Whether some `forbid` reads memory, and is therefore judged with empty buffers only.
     pub reads_memory: bool,
-    /// The cells some `forbid` reads.
+    /// The cells that some `forbid` reads.
     pub cells: Vec<CellId>,
-    /// Instances that some property names one by one; they are not interchangeable with others.
+    /// Instances that some property names individually. They are not interchangeable with others.
     pub named: Vec<ThreadId>,
 }
 
-/// What is looked at in the threads of one role.
+/// What `forbid` properties look at in the threads of one role.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     locations: Vec<Location>,
     registers: Vec<RegId>,
 }
 
-/// What is seen of a thread. Equal views cannot be told apart by a `forbid`.
+/// What is seen of a thread. A `forbid` cannot distinguish equal views.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct View {
     judged: bool,
-    /// How long the buffer is, if that matters: a `forbid` that reads memory is judged only with empty buffers, so putting off a store and
-    /// draining the buffer in between can be told from storing at once.
+    /// The length of the buffer, if it matters. A `forbid` that reads memory is judged only with empty
+    /// buffers. So putting off a store, with the buffer drained in between, is distinguishable from storing
+    /// at once.
     pending: usize,
     at: Option<Location>,
     registers: Vec<Value>,
@@ -88,7 +90,7 @@ impl Observer {
         }
     }
 
-    /// Whether anything is looked at in threads of a role.
+    /// Whether some `forbid` looks at threads of a role.
     pub fn looks_at(&self, role: RoleId) -> bool {
         !self.roles[role].locations.is_empty() || !self.roles[role].registers.is_empty()
     }

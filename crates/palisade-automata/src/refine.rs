@@ -1,17 +1,20 @@
 //! The coarsest partition of the states of a graph that its edges respect.
 //!
-//! *Guarantee.* From two states of one class edges with the same labels lead to the same classes, and no coarser partition that is finer than the one given has that property.
+//! *Guarantee.* From two states of one class, edges with the same labels lead to the same classes. No coarser
+//! partition that refines the given one has that property.
 //!
-//! *How.* The states of a class whose edges may differ from those of the others are *marked*; all that are not marked are alike. A class with marked states falls into parts by the labels and classes of their
-//! edges. Its largest part keeps its number, and the states with an edge into another part are marked (Hopcroft, "An n log n algorithm for minimizing states in a finite automaton", 1971). A state that gets a new
-//! number is then in a class at most half as large, so each edge is looked at O(log n) times.
+//! *How.* The states of a class whose edges may differ from those of the others are *marked*. All states of a
+//! class that are not marked are alike. A class with marked states is split by the labels and classes of
+//! their edges. Its largest part keeps its number, and the states with an edge into another part are marked
+//! (Hopcroft, "An n log n algorithm for minimizing states in a finite automaton", 1971). A state that gets a
+//! new number is then in a class at most half as large, so each edge is looked at O(log n) times.
 
 use palisade_base::limits;
 
-/// An edge: from where, its label, to where.
+/// An edge: its source, its label, its target.
 pub(crate) type Arrow = (u32, u32, u32);
 
-/// The class of each state, given classes to begin with.
+/// The class of each state, starting from the given classes.
 pub(crate) fn refine(classes: Vec<u32>, arrows: &[Arrow]) -> Vec<u32> {
     let states = classes.len();
     let mut out: Vec<Vec<(u32, u32)>> = vec![Vec::new(); states];
@@ -33,10 +36,10 @@ pub(crate) fn refine(classes: Vec<u32>, arrows: &[Arrow]) -> Vec<u32> {
     partition.class
 }
 
-/// Classes as stretches of one list, marked states first.
+/// Classes as ranges of one list, marked states first.
 struct Partition {
     states: Vec<u32>,
-    /// Where each state is in the list.
+    /// The position of each state in the list.
     place: Vec<u32>,
     class: Vec<u32>,
     stretches: Vec<Stretch>,
@@ -87,7 +90,7 @@ impl Partition {
         self.place[other as usize] = place;
     }
 
-    /// Takes a class apart. The states that have a new class.
+    /// Splits a class. Returns the states that have a new class.
     fn split(&mut self, class: u32, out: &[Vec<(u32, u32)>]) -> Vec<u32> {
         let Stretch { first, marked, end } = self.stretches[class as usize];
         self.stretches[class as usize].marked = first;
@@ -102,7 +105,7 @@ impl Partition {
         };
         let mut doubtful: Vec<(Vec<(u32, u32)>, u32)> =
             self.states[first as usize..marked as usize].iter().map(|&state| (edges(state), state)).collect();
-        // Those that are like the rest come last, next to the rest.
+        // Marked states that are like the unmarked ones come last, next to them.
         let rest = (marked < end).then(|| edges(self.states[marked as usize]));
         doubtful.sort_by(|a, b| {
             let like_rest = |edges: &Vec<(u32, u32)>| rest.as_ref() == Some(edges);
@@ -146,7 +149,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Refines all classes again and again.
+    /// Refines all classes repeatedly.
     fn slowly(mut classes: Vec<u32>, arrows: &[Arrow]) -> Vec<u32> {
         loop {
             let mut numbers = BTreeMap::new();
@@ -190,7 +193,8 @@ mod tests {
 
     #[test]
     fn a_long_line_takes_no_longer_than_it_must() {
-        // All edges alike: only the distance to the end tells states apart. Looking at all states for each of them would take minutes.
+        // All edges are alike, so only the distance to the end distinguishes states. Looking at all states
+        // for each of them would take minutes.
         let states = 1 << 18;
         let arrows: Vec<Arrow> = (1..states).map(|state| (state - 1, 0, state)).collect();
         let mut found = refine(vec![0; states as usize], &arrows);

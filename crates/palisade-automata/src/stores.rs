@@ -1,11 +1,12 @@
-//! How many stores a run can have at most.
+//! The largest number of stores in a run.
 
 use palisade_base::{Id, limits};
 use palisade_program::running::{CodeId, Instr, RoleId, System};
 use rustc_hash::FxHashMap;
 
-/// The most stores and locked instructions of all threads together in any run; `None` if there is no such number: in loops, with recursion, with threads started at run
-/// time, or with any number of threads.
+/// The largest number of stores and locked instructions of all threads together in any run. `None` if there
+/// is no such number: with loops that store, with recursion, with threads started at run time, or with any
+/// number of threads.
 pub(crate) fn most_stores(system: &System, is_any: impl Fn(RoleId) -> bool) -> Option<usize> {
     let mut total = 0usize;
     let mut known = FxHashMap::default();
@@ -23,7 +24,8 @@ pub(crate) fn most_stores(system: &System, is_any: impl Fn(RoleId) -> bool) -> O
     Some(total)
 }
 
-/// The longest path of a procedure or process body, counted in stores. `calling` are the codes on the way here, `known` those looked at before.
+/// The longest path of a procedure or process body, counted in stores. `calling` holds the codes on the
+/// current call path, `known` those already computed.
 fn of_code(
     system: &System,
     code_id: CodeId,
@@ -48,7 +50,8 @@ fn of_code(
         });
     }
     calling.pop();
-    // Longest distances from anywhere; if they still grow after as many rounds as there are locations, a loop stores.
+    // Longest distances from any location. If they still grow after as many rounds as there are locations, a
+    // loop contains a store.
     let locations = code.edges().iter().map(|edge| edge.source.index().max(edge.target.index()) + 1).max();
     let mut longest = vec![0usize; locations.unwrap_or(0)];
     for _ in 0..=longest.len() {

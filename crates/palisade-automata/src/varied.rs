@@ -6,8 +6,8 @@ use palisade_program::Value;
 use palisade_program::running::{CodeId, RegId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The register that holds the most different values in these frames, and how many; the first of those with equally
-/// many. Nothing if there are no registers.
+/// The register that holds the most different values in these frames, and how many it holds. If several hold
+/// equally many, the first one. `None` if there are no registers.
 pub fn most_varied_register<'f>(frames: impl Iterator<Item = &'f Frame>) -> Option<(CodeId, RegId, usize)> {
     let mut values: FxHashMap<(CodeId, usize), FxHashSet<Value>> = FxHashMap::default();
     for frame in frames {

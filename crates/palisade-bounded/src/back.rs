@@ -1,8 +1,9 @@
 //! From a run of a translation under SC back to a run of the program on the store-buffer machine.
 //!
-//! *How.* The run of the translation is read as a *script*: which thread loads and stores what, enters and leaves which procedure, in which order, and when stores reach memory. Then the program is run by the script. Between the
-//! points of the script threads take local steps; these are found by a search, which goes back where a choice turns out wrong. Within a script there is little to
-//! choose, so the search is small.
+//! *How.* The run of the translation is read as a *script*. It lists, in order, which thread loads and stores
+//! what, which procedures it enters and leaves, and when stores reach memory. Then the program is run by the
+//! script. Between the points of the script threads take local steps. These are found by a search, which
+//! backtracks where a choice turns out wrong. A script leaves little to choose, so the search is small.
 
 use crate::translate::{Role, Translation};
 use palisade_base::{Id, limits};
@@ -13,7 +14,7 @@ use palisade_trace::{Run, take};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
-/// States that the search may look at.
+/// How many states the search may visit.
 const MAX_STATES: usize = 300_000;
 
 /// A point of a script.
@@ -25,16 +26,16 @@ enum Point {
     Store(CellId, Value),
     /// The oldest pending store reaches memory.
     Update,
-    /// Something straight in memory: in an atomic block, a locked instruction, the start of a thread.
+    /// A direct effect on memory: in an atomic block, by a locked instruction, or the start of a thread.
     Direct(Effect),
     /// A procedure of the program is entered.
     Enter,
-    /// It is left.
+    /// A procedure of the program is left.
     Leave,
 }
 
 impl Point {
-    /// Whether a step of this instruction that has this effect is meant.
+    /// Whether a step of this instruction with this effect matches the point.
     fn is(self, instr: Option<&Instr>, effect: Effect) -> bool {
         match (self, effect) {
             (Point::Enter, Effect::Local) => matches!(instr, Some(Instr::Call { .. })),
@@ -77,7 +78,7 @@ fn script(
     };
     let replay = take(machine, run).ok()?;
     let mut script = Vec::new();
-    // For each thread its round, and the rounds in which its pending stores reach memory.
+    // For each thread, its round and the rounds in which its pending stores reach memory.
     let mut rounds: Vec<u32> = Vec::new();
     let mut due: Vec<VecDeque<u32>> = Vec::new();
     for ((step, effect), before) in run.steps.iter().zip(&replay.effects).zip(&replay.states) {
@@ -142,7 +143,7 @@ struct Search<'s> {
     script: &'s [(ThreadId, Point)],
 }
 
-/// A state on the way.
+/// A state of the search.
 struct Node {
     state: State,
     /// How many points of the script are done.
@@ -155,7 +156,7 @@ impl Search<'_> {
         let start = Node { state: self.machine.initial_state(&memory)?, done: 0, parent: None };
         let mut known = FxHashSet::from_iter([(start.state.clone(), 0)]);
         let mut nodes = vec![start];
-        // Open nodes by how much is done; those with most are looked at first.
+        // Open nodes by the number of points done. Nodes with the most points done are visited first.
         let mut open: Vec<VecDeque<usize>> = vec![VecDeque::new(); self.script.len() + 1];
         open[0].push_back(0);
         let mut most = 0;
@@ -181,13 +182,13 @@ impl Search<'_> {
         }
     }
 
-    /// The instruction of a step, unless a store reaches memory by it.
+    /// The instruction of a step. `None` if the step is a store reaching memory.
     fn instr(&self, node: &Node, step: Step) -> Option<&Instr> {
         let Action::Execute { edge, .. } = step.action else { return None };
         Some(&self.machine.system.codes[node.state.threads[step.thread].top().code].edges()[edge].instr)
     }
 
-    /// The steps that go on with the script.
+    /// The steps that continue the script.
     fn moves(&self, node: &Node) -> Vec<(Step, State, usize)> {
         let next = self.script.get(node.done).copied();
         let holder = node.state.section.map(|section| section.holder);
@@ -195,14 +196,17 @@ impl Search<'_> {
         for successor in self.machine.successors(&node.state) {
             let (thread, effect) = (successor.step.thread, successor.effect);
             let instr = self.instr(node, successor.step);
-            // Where procedures are entered and left is in the script, or recursion would leave too much to choose.
+            // The script records where procedures are entered and left. Otherwise recursion would leave too
+            // many choices.
             let local = matches!(effect, Effect::Local | Effect::Fenced | Effect::StoreFenced)
                 && !matches!(instr, Some(Instr::Call { .. } | Instr::Return(_)));
             let done = match next {
                 Some((own, point)) if own == thread && point.is(instr, effect) => node.done + 1,
-                // Whoever is next gets there by local steps; an open section is in everyone's way.
+                // The next thread of the script gets to its point by local steps. An open section blocks
+                // everyone else.
                 Some((own, _)) if local && (own == thread || holder == Some(thread)) => node.done,
-                // The last access, call or return of a script may be the one that faults. Any fault is a bad state.
+                // The last access, call or return of a script may be the one that faults. Any fault is a bad
+                // state.
                 Some((own, _)) if own == thread && matches!(effect, Effect::Faulted(_)) => node.done,
                 None if local || matches!(effect, Effect::Faulted(_)) => node.done,
                 _ => continue,

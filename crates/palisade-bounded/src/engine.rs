@@ -1,7 +1,9 @@
-//! The engines `rounds` and `age`: translate, ask an engine for SC, lead its run back.
+//! The engines `rounds` and `age`: translate, ask an engine for SC, translate its run back.
 //!
-//! *Guarantee.* `unsafe` comes with a run of the program on the store-buffer machine. `unknown: safe up to K rounds` (or store age K) is exact: no run within the bound is bad. `safe` if the
-//! bound is [enough](crate::enough).
+//! *Guarantee.*
+//! - `unsafe` comes with a run of the program on the store-buffer machine.
+//! - `unknown: safe up to K rounds` (or store age K) is exact: no run within the bound is bad.
+//! - `safe` is the answer if the bound is [enough](crate::enough).
 
 use crate::back::back;
 use crate::enough;
@@ -13,22 +15,22 @@ use palisade_memory::Model;
 use palisade_program::lower;
 use palisade_program::running::System;
 
-/// The greatest bound that is tried when it grows.
+/// The greatest bound tried when the bound grows automatically.
 const MAX_BOUND: u32 = 64;
 
 /// Bounded rounds.
 #[derive(Clone, Copy)]
 pub struct Rounds {
-    /// Who answers for translated programs under SC.
+    /// The engine that checks translated programs under SC.
     pub sc: &'static dyn Engine,
-    /// Who answers for those that are recursive, within the rounds that `Options::rounds` says.
+    /// The engine that checks recursive translated programs, within the rounds given by `Options::rounds`.
     pub recursive: &'static dyn Engine,
 }
 
 /// Bounded store age.
 #[derive(Clone, Copy)]
 pub struct Age {
-    /// Who answers for translated programs under SC.
+    /// The engine that checks translated programs under SC.
     pub sc: &'static dyn Engine,
 }
 
@@ -65,7 +67,7 @@ impl Engine for Age {
     }
 
     fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
-        // Recursion is for rounds, where stacks of any height are decided.
+        // Recursion is left to `rounds`, which decides stacks of any height.
         let suits = analysis.task.model == Model::Tso && !analysis.structure().is_recursive;
         if suits { Suitability::Reluctant } else { Suitability::No }
     }
@@ -82,7 +84,7 @@ impl Engine for Age {
     }
 }
 
-/// One question with one bound after the other.
+/// One question, asked with a series of bounds.
 struct Series<'t> {
     name: &'static str,
     sc: &'static dyn Engine,
@@ -112,7 +114,7 @@ impl Series<'_> {
         Outcome::new(self.name, verdict, stats)
     }
 
-    /// Tries one bound, or one after the other.
+    /// Tries one fixed bound, or growing bounds in turn.
     fn grow(
         &self,
         bound: Bound,
@@ -122,7 +124,7 @@ impl Series<'_> {
         stats: &mut Stats,
     ) -> Verdict {
         let (first, last) = match bound {
-            // A greater bound than is needed finds nothing more.
+            // A bound greater than needed finds nothing more.
             Bound::Fixed(bound) => {
                 let needed = enough.map_or(bound, |enough| bound.min(enough));
                 (needed, needed)
@@ -195,7 +197,8 @@ impl Series<'_> {
         }
     }
 
-    /// What was found out about the translated program, as said about the program. It starts the same processes, but its calls nest deeper.
+    /// Restates a reason about the translated program as a reason about the original program. The translation
+    /// starts the same processes, but its calls nest deeper.
     fn of_translated(&self, reason: Reason, bound: u32) -> Reason {
         let same = |reason: &Reason| {
             matches!(reason, Reason::InstanceBound(_) | Reason::Spawned(_) | Reason::Started { .. })

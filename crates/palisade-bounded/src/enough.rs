@@ -1,20 +1,30 @@
 //! Which bounds are enough, so that a program that is safe within them is safe.
 //!
-//! *Rounds.* Take a run under TSO to a bad state. What a thread does is local (registers, stores into the buffer, fences) or an *access*: a load, a store reaching memory, a locked instruction, an
-//! atomic block, a start of a thread. Local steps commute with the steps of others, so they can be put right before the next access of their thread, or behind the last one. Then
-//! every round has an access, and a thread has at most as many rounds as accesses (or one, if it has none). Without loops and recursion the longest path of its code says how many these
-//! can be.
+//! *Rounds.* Take a run under TSO to a bad state. Each step of a thread is either local (registers, stores
+//! into the buffer, fences) or an *access* (a load, a store reaching memory, a locked instruction, an atomic
+//! block, a start of a thread). Local steps commute with the steps of others. So they can be moved right
+//! before the next access of their thread, or after its last one. Then every round has an access, and a
+//! thread has at most as many rounds as accesses (or one round, if it has no accesses). Without loops and
+//! recursion, the longest path of its code bounds the number of accesses.
 //!
-//! *Store age.* A store into the buffer commutes with older stores of the same thread reaching memory, too. So it can be put right before the next load (or start of a thread) in program order, if
-//! that comes before the store reaches memory; otherwise right before that, or, if it never does, to the end of the run, where everything can be written to memory
-//! (no property on memory is judged while something is pending). From that load on, the thread's accesses are loads and starts of threads after the store, and older stores reaching memory; all of them
-//! lie on one path of the code that passes no fence, locked instruction or atomic block, since these wait for the store. So the greatest number of loads, starts and other stores on such a path is
-//! enough, and 0 if no load can follow a store on such a path. This holds for loops as well, if every loop that could go on for ever on such a path is cut by a fence.
+//! *Store age.* A store into the buffer also commutes with older stores of the same thread reaching memory.
+//! So it can be moved to a later point:
+//! - right before the next load (or start of a thread) in program order, if that comes before the store
+//!   reaches memory;
+//! - otherwise, right before the store reaches memory;
+//! - if it never reaches memory, to the end of the run. There everything can be written to memory, because no
+//!   property on memory is judged while a store is pending.
+//!
+//! From that load on, the thread's accesses are loads and starts of threads after the store, and older stores
+//! reaching memory. All of them lie on one path of the code that passes no fence, locked instruction or
+//! atomic block, since these wait for the store. So the greatest number of loads, starts and other stores on
+//! such a path is enough. If no load can follow a store on such a path, 0 is enough. This also holds for
+//! loops, if every loop that could run forever on such a path is cut by a fence.
 
 use palisade_base::{Id, limits};
 use palisade_program::running::{Code, CodeId, EdgeId, Instr, Location, System};
 
-/// The rounds that are enough, if their number is known.
+/// The number of rounds that is enough, if it is known.
 pub(crate) fn rounds(system: &System) -> Option<u32> {
     let mut known = vec![Known::New; system.codes.len()];
     let mut most = 1;
@@ -24,7 +34,8 @@ pub(crate) fn rounds(system: &System) -> Option<u32> {
     Some(most + late(system))
 }
 
-/// One more where processes have parameters: the translation is of all instances at once, and an instance may pass a label that is not the first for all of them a round late.
+/// One extra round where processes have parameters. The translation covers all instances at once. An instance
+/// may pass a label one round late if that label is not the first one for all instances.
 fn late(system: &System) -> u32 {
     u32::from(system.roles.len() > system.templates.len())
 }
@@ -47,16 +58,16 @@ pub(crate) fn age(system: &System) -> Option<u32> {
     }
 }
 
-/// What is known of a code or location.
+/// What is known about a code or location.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     New,
-    /// It is being looked at: coming here again is a loop.
+    /// It is being visited, so reaching it again is a loop.
     Open,
     Accesses(u32),
 }
 
-/// The most accesses on a path through a code; `None` if there are loops.
+/// The largest number of accesses on a path through a code. `None` if there are loops.
 fn accesses(system: &System, id: CodeId, codes: &mut [Known]) -> Option<u32> {
     match codes[id.index()] {
         Known::Open => return None,
@@ -66,7 +77,7 @@ fn accesses(system: &System, id: CodeId, codes: &mut [Known]) -> Option<u32> {
     codes[id.index()] = Known::Open;
     let code = &system.codes[id];
     let mut locations = vec![Known::New; code.location_count()];
-    // Depth first without recursion: a location is closed when all behind it are.
+    // Depth first without recursion: a location is closed when all locations after it are.
     let mut work = vec![code.entry];
     while let Some(&at) = work.last() {
         limits::go_on();
@@ -103,7 +114,7 @@ fn accesses(system: &System, id: CodeId, codes: &mut [Known]) -> Option<u32> {
     Some(most)
 }
 
-/// Whether it is an access, or leads to one: a store reaches memory later.
+/// Whether the instruction is an access or leads to one (a store reaches memory later).
 fn is_access(instr: &Instr) -> bool {
     matches!(
         instr,
@@ -111,13 +122,15 @@ fn is_access(instr: &Instr) -> bool {
     )
 }
 
-/// The most loads, starts of threads and stores on a path without fences from a store (which is not counted) to a load or start of a thread; `None` if there is no greatest number.
+/// The largest number of loads, starts of threads and stores on a path without fences from a store (which is
+/// not counted) to a load or start of a thread. `None` if there is no largest number.
 fn pending_for(code: &Code) -> Option<u32> {
     let behind_store = behind_stores(code);
-    // For each location where a store may be pending the weight of the heaviest path to a load, if there is one.
+    // For each location where a store may be pending, the weight of the heaviest path to a load, if there is
+    // one.
     let mut heaviest: Vec<Option<u32>> = vec![None; code.location_count()];
     let mut changed = true;
-    // Without heavy loops no path is longer than there are locations.
+    // Without loops of positive weight, no path is longer than the number of locations.
     for _ in 0..=code.location_count() {
         limits::go_on();
         if !changed {
@@ -151,7 +164,7 @@ fn drains(instr: &Instr) -> bool {
     matches!(instr, Instr::Fence | Instr::Locked { .. } | Instr::AtomicBegin)
 }
 
-/// The locations where control can be with a store pending.
+/// The locations that control can reach with a store pending.
 fn behind_stores(code: &Code) -> Vec<bool> {
     let mut found = vec![false; code.location_count()];
     let stores = code.edges().iter().filter(|edge| matches!(edge.instr, Instr::Store(..)));
@@ -174,7 +187,7 @@ mod tests {
     use palisade_program::{Instantiation, lower};
     use palisade_syntax::{Language, parse};
 
-    /// The bounds that are enough for a process: rounds, and age.
+    /// The bounds that are enough for a process: rounds and store age.
     #[track_caller]
     fn check(body: &str, expected: (Option<u32>, Option<u32>)) {
         let text = format!("shared x, y; proc f() {{ x = y; }} process P {{ {body} }}");

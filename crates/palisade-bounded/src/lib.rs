@@ -1,4 +1,4 @@
-//! Store buffers away: TSO as SC within a bound, with the engines `rounds` and `age`.
+//! Removing store buffers: TSO as SC within a bound, with the engines `rounds` and `age`.
 //!
 //! *Source.* Atig, Bouajjani and Parlato, "Getting rid of store buffers in TSO analysis" (CAV 2011).
 //!

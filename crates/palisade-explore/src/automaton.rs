@@ -1,12 +1,13 @@
-//! How threads run in this engine: the policy of the thread automaton, and what the search remembers of threads.
+//! How threads run in this engine: the policy of the thread automaton, and the notes that the search keeps on
+//! threads.
 //!
-//! Threads have store buffers up to a bound. Local steps are collapsed by [`run_on`], where the argument is.
+//! Threads have store buffers up to a bound. Local steps are collapsed by [`run_on`], which has the argument.
 //!
 //! *Invariant*: the moves of a thread state begin with its updates.
 //!
-//! *Stuck threads.* A thread that can never take a step again, whatever memory holds, differs from another such
-//! thread only in what properties see of it. All that look the same have one number. In programs translated from TSO
-//! to SC these are the processes that have no rounds left.
+//! *Stuck threads.* Some threads can never take a step again, whatever memory holds. Two such threads differ
+//! only in what properties see of them. All stuck threads that look the same share one number. In programs
+//! translated from TSO to SC, these are the processes that have no rounds left.
 
 use crate::footprint::{Footprint, Footprints, Reach, only};
 use palisade_automata::on_demand::{
@@ -18,7 +19,7 @@ use palisade_base::Id;
 use palisade_memory::Action;
 use palisade_program::running::{CellId, RoleId};
 
-/// Values of a cell that are tried to find out whether a thread is stuck.
+/// How many values of a cell are tried to find out whether a thread is stuck.
 const MAX_VALUES: u64 = 16;
 
 /// Thread states and moves found so far.
@@ -34,7 +35,7 @@ pub(crate) enum Look {
     Changed,
 }
 
-/// What the search needs to know of a thread state at once.
+/// What the search needs to know about a thread state immediately.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Info {
     /// How many of its moves are updates, once the moves are known.
@@ -43,13 +44,14 @@ pub(crate) struct Info {
     pub entered: bool,
     /// Whether it is armed for a section, or in one.
     pub holds: bool,
-    /// Whether a `forbid` looks at threads of this role, and it is armed: nothing can be judged.
+    /// Whether a `forbid` looks at threads of this role while the thread is armed. Then the state cannot be
+    /// judged.
     pub unjudged: bool,
     /// Whether it is at a location a `forbid` looks at.
     pub at_seen: bool,
     pub faulted: bool,
-    /// How often in a row the local steps of the thread were cut off, up to here, when it came here first. 0: it waits
-    /// for something here.
+    /// How many times in a row the local steps of the thread had been cut off when this state was first
+    /// reached. 0 means that the thread waits for something here.
     pub cuts: u32,
     /// Whether it has run to its end and its buffer is empty.
     pub finished: bool,
@@ -58,14 +60,14 @@ pub(crate) struct Info {
     pub only_loads: bool,
     /// What its next instructions access, once the moves are known.
     pub next: Footprint,
-    /// What it, and the threads it starts, may ever access.
+    /// What the thread, and the threads it starts, may ever access.
     pub future: Footprint,
     /// What the threads it starts may ever access.
     pub children: Footprint,
 }
 
 impl Info {
-    /// What is known of no thread.
+    /// The note for "no thread".
     const NOBODY: Info = Info {
         updates: 0,
         entered: false,
@@ -91,7 +93,7 @@ pub(crate) struct Exploring {
     collapse: bool,
     /// Roles whose threads leave no trace when they finish.
     vanishing: Vec<bool>,
-    /// The numbers that stand for stuck threads, with what is seen of them.
+    /// The numbers that stand for stuck threads, with the view that properties have of each.
     stuck: Vec<(RoleId, View, LocalId)>,
     /// Whether some thread wanted a longer buffer than allowed.
     pub bound_hit: bool,
@@ -117,8 +119,8 @@ pub(crate) fn automaton(machine: ThreadMachine<'_>, collapse: bool) -> Automaton
     ThreadAutomaton::new(machine, policy, &[Info::NOBODY])
 }
 
-/// The register that holds the most different values, and how many, for the message when thread states do not stop
-/// coming.
+/// The register that holds the most different values, and how many it holds. Used in the message for a number
+/// of thread states that keeps growing.
 pub(crate) fn varied_register(automaton: &Automaton<'_>) -> Option<(String, usize)> {
     let frames = automaton.locals().iter().flat_map(|local| &local.thread.frames);
     let (code, register, values) = most_varied_register(frames)?;
@@ -152,7 +154,7 @@ impl Policy for Exploring {
             }
         }
         info.updates = offers.len() as u32;
-        // A thread that called too deep after it had changed something is there for what it changed: its pending
+        // A thread that called too deep after it had changed something is kept for that change: its pending
         // stores reach memory, and it does nothing else.
         let too_deep = local.thread.frames.len() > MAX_FRAMES;
         for edge in machine.edges(local).filter(|_| !too_deep) {
@@ -213,7 +215,7 @@ impl Policy for Exploring {
 
     fn birth(&self, parent: &Local) -> Birth {
         match parent.hold {
-            // Inside an atomic section nobody else runs, not even locally.
+            // Inside an atomic section no other thread runs, not even locally.
             Hold::Entered(_) => Birth::Asleep,
             Hold::Outside | Hold::Armed(_) => Birth::RunsOn,
         }
@@ -258,7 +260,7 @@ impl Policy for Exploring {
     }
 }
 
-/// Whether a thread that has not come to its end can never take a step again.
+/// Whether a thread that has not finished can never take a step again.
 fn is_stuck(machine: &ThreadMachine<'_>, local: &Local) -> bool {
     if local.fault.is_some() || local.hold != Hold::Outside || !local.thread.buffer.is_empty() {
         return false;

@@ -1,18 +1,29 @@
 //! States that need not be stored: those with one successor, and those with none.
 //!
-//! *Idea.* Where only one step is possible there is nothing to choose, so the search goes on from its result at once, along the *chain* of such states, and stores only what the chain ends in. In
-//! programs that pass a token, such as those translated from TSO to SC, most states are of this kind. A state without successors is of no use once it was judged.
+//! *Idea.* Where only one step is possible there is nothing to choose. The search immediately continues from
+//! its result, along the *chain* of such states, and stores only the end of the chain. In programs that pass
+//! a token, such as those translated from TSO to SC, most states are of this kind. A state without successors
+//! is not needed once it has been judged.
 //!
-//! *Guarantee.* Every state of a chain is judged; a bad one is stored, and so ends the chain. All steps that are possible in a state of a chain are taken, so leaving it out changes nothing for the reduction of
-//! [`crate::expand`]: a cycle with such a state has a state that is expanded fully.
-//! A chain that comes back to itself is done: all its states were judged. Chains end after [`LONGEST`] steps at the latest: stopping early is always right. For witnesses they are walked again.
+//! *Guarantee.*
+//! - Every state of a chain is judged. A bad one is stored, and so ends the chain.
+//! - All possible steps of a state on a chain are taken. So leaving the state out changes nothing for the
+//!   reduction of [`crate::expand`]: a cycle with such a state has a state that is expanded fully.
+//! - A chain that returns to itself is finished, because all its states were judged.
+//! - Chains end after [`LONGEST`] steps at the latest. Stopping early is always correct.
+//! - For witnesses, chains are walked again.
 //!
-//! *Cost.* To see that a state has several successors takes as long as to find two of them, for every successor of every state. Where few of them begin a chain, the search [stops looking](Payoff).
+//! *Cost.* Finding out that a state has several successors takes as long as finding two of them. This is paid
+//! for every successor of every state. Where few successors begin a chain, the search [stops
+//! looking](Payoff).
 //!
-//! Chains that meet go on together. Their common part is walked once for each of them, and if it is long, most of the work is walking. The same happens where the automaton lacks
-//! something again and again: each time, a walk starts from the beginning. Both show in the steps: few of them are on walks to a new end.
-//! Then chains end at *waypoints*, too: at one state of [`WAYPOINT_ONE_OF`], chosen by its hash. Chains that meet end at the same waypoint, and the rest is walked once, from there.
-//! A walk then takes about [`WAYPOINT_ONE_OF`] steps, and about one of so many states that would have been left out is stored.
+//! Chains that meet share their remaining part. The shared part is walked once for each chain, and if it is
+//! long, most of the work is walking. The same happens where the automaton repeatedly lacks an entry, because
+//! each time a walk starts from the beginning. Both show in the counters: few steps are on walks to a new
+//! end. Then chains also end at *waypoints*. One state in [`WAYPOINT_ONE_OF`] is a waypoint, chosen by its
+//! hash. Chains that meet end at the same waypoint, and the rest is walked once from there. A walk then takes
+//! about [`WAYPOINT_ONE_OF`] steps, and about one in [`WAYPOINT_ONE_OF`] of the states that would have been
+//! left out is stored.
 
 use crate::automaton::{Need, Target};
 use crate::expand::{Expander, Expansion, Locals, Outcome, Successors};
@@ -20,17 +31,17 @@ use palisade_automata::on_demand::{Access, LocalId};
 use palisade_search::{Wanted, hash};
 use smallvec::SmallVec;
 
-/// Steps of a chain, at most.
+/// The largest number of steps in a chain.
 const LONGEST: u16 = 256;
 
-/// Successors to look at, or steps to walk, before judging whether it pays.
+/// How many successors to look at, or steps to walk, before judging whether chains pay off.
 const TRIAL: u64 = 1 << 12;
-/// It pays if one of so many successors begins a chain.
+/// Chains pay off if at least one in this many successors begins one.
 const ONE_OF: u64 = 8;
 
-/// Walking is wasteful if less than one of so many steps is on a walk to a new end.
+/// Walking is wasteful if less than one step in this many is on a walk to a new end.
 const ONE_STEP_OF: u64 = 4;
-/// One of so many states is a waypoint.
+/// One state in this many is a waypoint.
 const WAYPOINT_ONE_OF: u64 = 8;
 
 /// How chains are followed.
@@ -44,16 +55,16 @@ pub(crate) enum Follow {
     ToTheEnd,
 }
 
-/// Whether it pays to look for chains, and to follow them to their end.
+/// Whether it pays off to look for chains, and to follow them to their end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Payoff {
     /// Successors looked at.
     looked_at: u64,
-    /// Those that were not stored.
+    /// Successors that were not stored.
     left_out: u64,
     /// Steps walked.
     pub walked: u64,
-    /// Those of walks whose end was stored for the first time.
+    /// Steps on walks whose end was stored for the first time.
     pub to_new: u64,
 }
 
@@ -77,15 +88,16 @@ impl Payoff {
     }
 }
 
-/// Whether a state is one where walks may end. This depends on the state alone, so walks that meet end in the same states.
+/// Whether walks may end in this state. This depends on the state alone, so walks that meet end in the same
+/// states.
 fn is_waypoint(state: &[u64]) -> bool {
-    // Bits that the index does not use, nor the choice of a shard.
+    // Uses bits that neither the index nor the choice of a shard uses.
     (hash(state) >> 32).is_multiple_of(WAYPOINT_ONE_OF)
 }
 
-/// What comes next.
+/// The possible next states.
 enum Next {
-    /// Several states, or something that has to be stored in any case.
+    /// Several states, or one that has to be stored in any case.
     Choice,
     /// One state.
     One { thread: usize, access: Access, target: Target },
@@ -94,7 +106,7 @@ enum Next {
 }
 
 impl Expander<'_, '_> {
-    /// Goes on from each of the successors, from `start` on, as long as there is no choice.
+    /// Continues from each of the successors, from `start` on, as long as there is no choice.
     pub(crate) fn follow_chains(
         &self,
         start: usize,
@@ -126,7 +138,7 @@ impl Expander<'_, '_> {
         result
     }
 
-    /// The states between two that the search found one after the other.
+    /// The states between two consecutive states of the search.
     pub(crate) fn between(&self, from: &[u64], to: &[u64]) -> Vec<Vec<u64>> {
         for wanted in [Wanted::Part, Wanted::All] {
             let mut successors = Successors::default();
@@ -150,7 +162,8 @@ impl Expander<'_, '_> {
         panic!("a state of the path does not follow from the one before it");
     }
 
-    /// Walks a chain from a state to its end, past the states that are told. Whether the end has to be stored.
+    /// Walks a chain from a state to its end, and passes each state on the way to the callback. Returns
+    /// whether the end has to be stored.
     fn walk(
         &self,
         state: &mut [u64],
@@ -158,11 +171,12 @@ impl Expander<'_, '_> {
         needs: &mut Vec<Need>,
         mut pass: impl FnMut(&[u64]),
     ) -> Result<bool, Expansion> {
-        // A state of the chain, a later one each time that the number of steps has doubled: whoever meets it again has walked in a circle (Brent).
+        // A state of the chain, replaced by a later one each time the number of steps has doubled. A walk
+        // that reaches it again has gone in a circle (Brent).
         let mut earlier: SmallVec<[u64; 8]> = SmallVec::new();
         for step in 1..=LONGEST {
             match self.next(state, needs)? {
-                // Whatever is stored is judged.
+                // Every stored state is judged.
                 Next::Choice => return Ok(true),
                 _ if self.judge.is_bad(self.automaton, self.layout, state) => return Ok(true),
                 Next::Nothing => return Ok(false),
@@ -185,7 +199,7 @@ impl Expander<'_, '_> {
         Ok(true)
     }
 
-    /// What is possible in a state.
+    /// The possible next states of a state.
     fn next(&self, state: &[u64], needs: &mut Vec<Need>) -> Result<Next, Expansion> {
         let locals: Locals = self.layout.threads.iter().map(|field| LocalId(field.get(state))).collect();
         if !self.all_known(&locals, needs) {

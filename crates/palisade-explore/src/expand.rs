@@ -1,21 +1,29 @@
 //! The successors of a packed state, all of them or a sufficient part.
 //!
-//! *Reduction.* Often one thread's next steps are independent of everything the others can still do; then it is enough to follow these
-//! (a persistent set: Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems", 1996). Two kinds of sets are tried for each thread:
-//! - one pending store reaching memory, if no other thread, nor any that the own thread may still start, can access its cell. It commutes with the own thread's steps too: whether the
-//!   store is pending or in memory, the thread reads the same value;
-//! - all next instructions of a thread, if no other thread can still write what they read, or access what they write, and if the own pending stores cannot
-//!   enable, disable or change any of them (the buffer is empty, or all are loads; a load of an own pending store reads the same value from memory later if
-//!   nobody else writes the cell).
+//! *Reduction.* Often one thread's next steps are independent of everything the others can still do. Then it
+//! is enough to follow these steps (a persistent set: Godefroid, "Partial-Order Methods for the Verification
+//! of Concurrent Systems", 1996). Two kinds of sets are tried for each thread:
+//! - One pending store reaching memory, if its cell can be accessed neither by another thread nor by any
+//!   thread that its own thread may still start. The update also commutes with the steps of its own thread:
+//!   whether the store is pending or in memory, the thread reads the same value.
+//! - All next instructions of a thread, under two conditions. No other thread can still write what they read,
+//!   or access what they write. And the thread's own pending stores cannot enable, disable or change any of
+//!   them. The second condition holds if the buffer is empty, or if all of them are loads: a load of an own
+//!   pending store reads the same value from memory later if no other thread writes the cell.
 //!
-//! Threads in front of an atomic section are left out: a section is more than its first access. So are threads whose local steps
-//! were [cut off](Info::cuts) once, twice, four times, eight times … in a row. Such a thread may go on forever, and each of its steps stands for very
-//! many of the machine, so the others get their turn early. If the thread does come to an end, they get it only a few times.
+//! Two kinds of threads are left out:
+//! - Threads about to enter an atomic section, because a section is more than its first access.
+//! - Threads whose local steps were [cut off](Info::cuts) once, twice, four times, eight times … in a row.
+//!   Such a thread may run forever, and each of its steps stands for very many steps of the machine, so the
+//!   others get their turn early. If the thread does finish, the others get such a turn only a few times.
 //!
-//! *Conditions.* No step of such a set is visible to properties, and no thread is ignored forever: see `palisade-search`, which checks the latter and asks for all successors where it fails.
+//! *Conditions.* No step of such a set is visible to properties, and no thread is ignored forever.
+//! `palisade-search` checks the latter, and asks for all successors where it fails.
 //!
-//! *Numbers of started threads.* Where only so many started threads are followed ([`Crowd::Capped`]), a step that starts one is never in such a set. Then the reduction never adds a start to a run, nor
-//! takes one earlier, so that a run with few threads stands for runs with few threads: a bad state that is reachable within the cap is found within it.
+//! *Numbers of started threads.* Where the number of started threads is capped ([`Crowd::Capped`]), a step
+//! that starts a thread is never in such a set. So the reduction never adds a start to a run, nor moves one
+//! earlier, and a run with few threads stands for runs with few threads. A bad state that is reachable within
+//! the cap is found within it.
 
 use crate::automaton::{Automaton, Info, Look, Move, Need, Target};
 use crate::chain::Follow;
@@ -27,20 +35,20 @@ use palisade_automata::on_demand::{LocalId, OneWay};
 use palisade_search::Wanted;
 use smallvec::SmallVec;
 
-/// What came of it.
+/// The result of an expansion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Expansion {
-    /// All successors were given.
+    /// All successors were produced.
     All,
-    /// A sufficient part was given, if it is not ignored.
+    /// A sufficient part was produced. It counts only if no thread is ignored forever.
     Part,
-    /// The automaton lacks something; nothing was given.
+    /// The automaton lacks an entry. Nothing was produced.
     Missing,
     /// More threads than the layout has room for.
     TooManyThreads,
 }
 
-/// What becomes of a thread that is started when the layout has no room for it.
+/// What happens when a thread is started and the layout has no room for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Crowd {
     /// The search starts again with more room.
@@ -49,7 +57,7 @@ pub(crate) enum Crowd {
     Capped,
 }
 
-/// Successors, one after the other, with the steps of the chains that lead to them.
+/// The successors in order, with the steps of the chains that lead to them.
 pub(crate) type Successors = palisade_search::Successors<Tally>;
 
 /// Expands packed states.
@@ -68,14 +76,15 @@ type Chosen<'s> = SmallVec<[&'s Move; 4]>;
 
 pub(crate) type Locals = SmallVec<[LocalId; 16]>;
 
-/// What a move leads to, or what must be known first.
+/// Where a move leads, or which entry is missing.
 pub(crate) enum Outcome<'s> {
     Targets(&'s [Target]),
     Missing,
 }
 
 impl<'s> Expander<'s, '_> {
-    /// Appends the successors of `state`, or the ends of the [chains](crate::chain) that begin with them, and pushes what the automaton lacks.
+    /// Appends the successors of `state`, or the ends of the [chains](crate::chain) that begin with them, and
+    /// pushes the entries that the automaton lacks.
     pub fn expand(
         &self,
         state: &[u64],
@@ -94,7 +103,7 @@ impl<'s> Expander<'s, '_> {
         }
     }
 
-    /// Whether the moves of all threads are known; asks for those that are not.
+    /// Whether the moves of all threads are known. Requests those that are not.
     pub(crate) fn all_known(&self, locals: &Locals, needs: &mut Vec<Need>) -> bool {
         let before = needs.len();
         for &local in locals {
@@ -105,7 +114,7 @@ impl<'s> Expander<'s, '_> {
         needs.len() == before
     }
 
-    /// The moves of a thread state for which they are known.
+    /// The moves of a thread state. They must be known.
     pub(crate) fn moves(&self, local: LocalId) -> &'s [Move] {
         self.automaton.moves(local, OneWay).expect("the moves of all threads are known")
     }
@@ -153,7 +162,7 @@ impl<'s> Expander<'s, '_> {
         for thread in threads {
             for mv in self.moves(locals[thread]) {
                 let emitted = self.emit(state, thread, mv, successors, needs);
-                // Missing outcomes are collected from all moves; everything else ends the expansion.
+                // Missing outcomes are collected from all moves. Any other error ends the expansion.
                 match emitted {
                     Ok(()) => {}
                     Err(Expansion::Missing) => result = emitted,
@@ -208,13 +217,13 @@ impl<'s> Expander<'s, '_> {
             && info.next.writes & (others.reads | others.writes) == 0
     }
 
-    /// What all threads but one may still access.
+    /// What all threads except one may still access.
     fn others(&self, locals: &Locals, thread: usize) -> Footprint {
         let others = locals.iter().enumerate().filter(|&(index, _)| index != thread);
         others.fold(Footprint::default(), |all, (_, &local)| all.union(self.automaton.note(local).future))
     }
 
-    /// Whether the moves lead somewhere, and properties see no change, nor the cap on threads.
+    /// Whether the moves lead somewhere, properties see no change, and the cap on threads is not affected.
     fn invisible(&self, state: &[u64], moves: &[&'s Move], needs: &mut Vec<Need>) -> Result<bool, Expansion> {
         let mut some = false;
         for mv in moves {
@@ -244,7 +253,7 @@ impl<'s> Expander<'s, '_> {
         }
     }
 
-    /// Appends the successors by one move.
+    /// Appends the successors reached by one move.
     fn emit(
         &self,
         state: &[u64],
@@ -275,7 +284,7 @@ impl<'s> Expander<'s, '_> {
         Ok(())
     }
 
-    /// Puts a started thread into the first free place behind the initial instances.
+    /// Puts a started thread into the first free field after the initial instances.
     fn place_child(&self, state: &mut [u64], child: LocalId) -> bool {
         let instances = self.automaton.machine.machine.system.instances.len();
         let free = self.layout.threads[instances..].iter().find(|field| field.get(state) == 0);

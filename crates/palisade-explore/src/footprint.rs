@@ -1,9 +1,11 @@
 //! Which cells a thread may still read or write.
 //!
-//! *Guarantee.* The sets are over-approximations: whatever a thread does from a location on, in itself or in threads it starts, stays inside. They are
-//! least fixpoints over the control-flow graphs; array accesses with unknown index stand for the whole array, pointers for all of memory.
+//! *Guarantee.* The sets are over-approximations. Everything a thread does from a location on, itself or in
+//! threads it starts, stays inside them. They are least fixpoints over the control-flow graphs. Array
+//! accesses with unknown index stand for the whole array, and pointers for all of memory.
 //!
-//! A set of cells is one machine word. With more than 64 cells, several share a bit, which only makes the sets larger.
+//! A set of cells is one machine word. With more than 64 cells, several share a bit, which only makes the
+//! sets larger.
 
 use palisade_base::{Id, IdVec, limits};
 use palisade_memory::{Pending, Thread};
@@ -35,7 +37,7 @@ impl Footprint {
         *self != old
     }
 
-    /// Both together.
+    /// The union of both.
     pub fn union(mut self, other: Footprint) -> Footprint {
         self.add(other);
         self
@@ -71,7 +73,7 @@ impl Footprints {
     pub fn new(system: &System) -> Footprints {
         let nothing = |code: &Code| vec![Reach::default(); code.location_count()].into();
         let mut from: Reaches = system.codes.iter().map(nothing).collect();
-        // Calls and spawns refer to other codes, so all are iterated together until nothing changes.
+        // Calls and spawns refer to other codes, so all codes are iterated together until nothing changes.
         let mut changed = true;
         while changed {
             changed = false;

@@ -1,6 +1,7 @@
 //! Judging packed states: the properties of the program over thread states and value codes.
 //!
-//! This repeats, on packed states, what `Machine::violation` says of states; every bad state found this way is replayed on that definition.
+//! This repeats, on packed states, the definition that `Machine::violation` gives for states. Every bad state
+//! found this way is replayed against that definition.
 
 use crate::automaton::Automaton;
 use crate::layout::Layout;
@@ -13,7 +14,7 @@ use palisade_program::running::{BinaryOp, Condition, Property, PropertyKind, Sys
 /// How a property is judged.
 struct Rule<'a> {
     property: &'a Property,
-    /// Whether it is surely false while no thread is at a location a `forbid` looks at.
+    /// Whether the condition is certainly false while no thread is at a location that a `forbid` looks at.
     needs_location: bool,
 }
 
@@ -62,9 +63,10 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Whether the condition may be true where no thread is at a location it mentions.
+/// Whether the condition may be true while no thread is at a location it mentions.
 fn may_hold_elsewhere(condition: &Condition) -> bool {
-    // The value with all locations and counts 0, if that is all there is to know; otherwise it may be true.
+    // The value with all locations and counts set to 0, if that determines it. Otherwise the condition may be
+    // true.
     fn value(condition: &Condition) -> Option<Value> {
         match condition {
             Condition::Const(value) => Some(*value),

@@ -1,8 +1,9 @@
 //! How a global state is packed into machine words.
 //!
-//! A state is one field per memory cell (the code of its value) and one field per thread (the number of its thread state). Fields have just the
-//! bits they need now and never cross a word. When numbers outgrow their fields the search starts again with wider ones; the thread
-//! automaton is kept, so that this happens a few times at most.
+//! A state has one field per memory cell (the code of its value) and one field per thread (the number of its
+//! thread state). Fields have only the bits they need now and never cross a word. When numbers outgrow their
+//! fields, the search starts again with wider fields. The thread automaton is kept, so this happens a few
+//! times at most.
 
 use crate::automaton::{Automaton, Target};
 use palisade_automata::Observer;
@@ -44,14 +45,15 @@ pub(crate) struct Layout {
     pub cells: IdVec<CellId, Field>,
     /// Threads: the initial instances in order, then room for spawned ones.
     pub threads: Vec<Field>,
-    /// Runs of threads that are interchangeable; their fields are kept sorted, largest first.
+    /// Ranges of interchangeable threads. Their fields are kept sorted, largest first.
     pub groups: Vec<Range<usize>>,
-    /// Thread states that fit.
+    /// The number of thread states that fit.
     most_locals: u64,
 }
 
 impl Layout {
-    /// A layout with some room to grow for what the automaton holds now, and `spawned` threads besides the initial ones.
+    /// A layout for the current contents of the automaton, with some room to grow, and for `spawned` threads
+    /// in addition to the initial ones.
     pub fn new(automaton: &Automaton<'_>, spawned: usize, symmetry: bool) -> Layout {
         let system = automaton.system();
         let mut packer = Packer { words: 0, free: 0 };
@@ -74,13 +76,13 @@ impl Layout {
         Layout { words: packer.words, cells, threads, groups, most_locals: 1 << bits }
     }
 
-    /// Whether all numbers the automaton knows fit the fields.
+    /// Whether all numbers in the automaton fit their fields.
     pub fn fits(&self, automaton: &Automaton<'_>) -> bool {
         let fits = |(cell, field): (CellId, &Field)| automaton.values.size(cell) <= field.mask + 1;
         automaton.numbers() as u64 <= self.most_locals && self.cells.iter_enumerated().all(fits)
     }
 
-    /// Brings interchangeable threads into order.
+    /// Sorts interchangeable threads.
     pub fn normalise(&self, state: &mut [u64]) {
         for group in &self.groups {
             let fields = &self.threads[group.clone()];
@@ -100,13 +102,13 @@ impl Layout {
         }
     }
 
-    /// The code of the value that an access depends on; 0 for none.
+    /// The code of the value that an access depends on, or 0 if it depends on none.
     #[inline]
     pub fn read(&self, state: &[u64], access: Access) -> u32 {
         access.reads().map_or(0, |cell| self.cells[cell].get(state))
     }
 
-    /// Moves a thread on to a target.
+    /// Moves a thread to a target.
     #[inline]
     pub fn take(&self, state: &mut [u64], thread: usize, access: Access, target: &Target) {
         self.threads[thread].set(state, target.local.0);
@@ -140,7 +142,7 @@ fn interchangeable(system: &System, observer: &Observer) -> Vec<Range<usize>> {
     groups
 }
 
-/// Bits for this many different values.
+/// The number of bits needed for this many different values.
 fn bits_for(values: u64) -> u32 {
     if values <= 1 { 0 } else { 64 - (values - 1).leading_zeros() }
 }

@@ -2,23 +2,31 @@
 //!
 //! *Problem.* Is a bad state reachable?
 //!
-//! *Guarantee.* `unsafe` comes with a run. `safe` is exact: under SC always, under TSO and PSO if no thread ever wanted a longer buffer than the search
-//! allowed. If buffers may grow without bound ([`pump`]), the bound grows from 1 to the limit given, and a clean search at the limit is
-//! `unknown`. Templates with any number of instances are tried with a few: this finds bugs, and is `unknown` otherwise. Recursion deeper than the limit and values without end are `unknown` as well. Where threads
-//! are started without end, numbers of started threads are tried one after the other. An `unknown` states every bound that the search kept to, and within all of them together nothing is bad.
+//! *Guarantee.*
+//! - `unsafe` comes with a run.
+//! - `safe` is exact. This always holds under SC. Under TSO and PSO, `safe` is reported only if no thread
+//!   ever wanted a longer buffer than the search allowed.
+//! - If buffers may grow without bound ([`pump`]), the bound grows from 1 to the given limit, and a clean
+//!   search at the limit is `unknown`.
+//! - Templates with any number of instances are tried with a few instances. This finds bugs, and is `unknown`
+//!   otherwise.
+//! - Recursion deeper than the limit is `unknown`, and so are values that grow without bound.
+//! - Where threads are started without bound, several numbers of started threads are tried in turn.
+//! - An `unknown` states every bound that the search kept to. Nothing is bad within all of these bounds
+//!   together.
 //!
 //! *How it is made*
 //!
 //! | file | idea |
 //! |---|---|
-//! | `palisade-automata` | thread states, single steps by the trusted machine, local steps that run on to the next access |
+//! | `palisade-automata` | thread states, steps of the trusted machine, collapsed local steps |
 //! | `palisade-automata::on_demand` | thread states by number, moves looked up instead of evaluated |
-//! | [`automaton`] | where threads wait here, and what is remembered of them |
+//! | [`automaton`] | where threads wait in this engine, and the notes kept on them |
 //! | [`judge`] | judging packed states |
-//! | [`footprint`], [`expand`] | what threads may still access; persistent sets |
+//! | [`footprint`], [`expand`] | which cells threads may still access; persistent sets |
 //! | [`chain`] | states with one successor are not stored |
 //! | [`layout`] | packed states; symmetry as sorting |
-//! | `palisade-search`, [`search`] | breadth first, in batches, on all cores, with the same answer for any number of jobs |
+//! | `palisade-search`, [`search`] | breadth first, in batches, on all cores; same answer for any job count |
 //! | [`witness`] | back to a run of the store-buffer machine |
 
 mod automaton;
@@ -51,15 +59,16 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Explicit;
 
-/// Instances tried of templates that may have any number.
+/// The largest number of instances tried for templates that may have any number.
 const MAX_INSTANCES: u32 = 4;
-/// The longest buffer tried with such templates, if it may grow without bound.
+/// The longest buffer tried with such templates, if buffers may grow without bound.
 const BUFFER_OF_MANY: usize = 2;
-/// Started threads at once. Where there may be more, [`CAPS`] are tried.
+/// How many started threads may exist at once. Where there may be more, the numbers in [`CAPS`] are tried.
 const MAX_SPAWNED: usize = 32;
-/// How many started threads are followed where they have no end, one number after the other.
+/// Where threads are started without bound, these numbers of started threads are tried in turn.
 const CAPS: [usize; 6] = [1, 2, 4, 8, 16, MAX_SPAWNED];
-/// States that may be looked at for each of these numbers: more threads lead to more and more of them, and in the end prove nothing.
+/// How many states may be visited for each of these numbers. Larger numbers of threads lead to more and more
+/// states, and never prove anything.
 const STATES_PER_CAP: u64 = 1 << 19;
 
 impl Engine for Explicit {
@@ -123,7 +132,7 @@ struct Check<'c> {
     searches: Searches<'c>,
 }
 
-/// Searches of running forms, one after the other.
+/// A series of searches of running forms.
 struct Searches<'c> {
     options: &'c Options,
     limits: &'c Limits,
@@ -132,9 +141,9 @@ struct Searches<'c> {
 }
 
 impl Check<'_> {
-    /// One instance, two, three …: finds bugs, but proves nothing for all numbers.
+    /// Tries one instance, two, three and so on. This finds bugs, but proves nothing for all numbers.
     fn any_number(&mut self) -> Verdict {
-        // What the searches kept to besides the number of instances.
+        // The bounds of the searches other than the number of instances.
         let mut besides = None;
         let mut reached = None;
         for any in 1..=MAX_INSTANCES {
@@ -156,7 +165,7 @@ impl Check<'_> {
         Verdict::Unknown(reached.expect("at least one number was tried"))
     }
 
-    /// With this many instances where any number is meant.
+    /// Searches with this many instances of each template that may have any number.
     fn fixed(&mut self, any: u32, max_buffer: usize) -> Verdict {
         let analysis = self.analysis;
         let (system, liveness) =
@@ -194,7 +203,8 @@ impl<'c> Searches<'c> {
         Searches { options, limits, stats: Stats::new(), pool: pool(limits) }
     }
 
-    /// With buffers up to a bound. Where threads are started without end, with one number of them after the other.
+    /// Searches with buffers up to a bound. Where threads are started without bound, several numbers of them
+    /// are tried in turn.
     fn bounded(&mut self, machine: Machine<'_>, liveness: &Arc<Liveness>, bound: usize) -> Bounded {
         let collapse = self.options.reduction != Reduction::None;
         let prepare = || automaton(ThreadMachine::new(machine, liveness.clone(), bound, collapse), collapse);
@@ -213,7 +223,7 @@ impl<'c> Searches<'c> {
         }
         let mut reached = None;
         for cap in CAPS {
-            // What an earlier search met counts for this one only if it meets it, too.
+            // A limit that an earlier search hit counts for this search only if this one hits it too.
             let mut automaton = match self.limits.within(prepare) {
                 Ok(automaton) => automaton,
                 Err(what) => {
@@ -242,7 +252,7 @@ impl<'c> Searches<'c> {
         )
     }
 
-    /// One search, with room for so many started threads.
+    /// One search, with room for this many started threads.
     fn search(&mut self, automaton: &mut Automaton<'_>, room: usize, crowd: Crowd, limits: &Limits) -> End {
         let reduce = self.options.reduction == Reduction::Full;
         let machine = automaton.machine.machine;
@@ -281,7 +291,7 @@ impl<'c> Searches<'c> {
         }
     }
 
-    /// What the end of a search with room for so many started threads says.
+    /// The answer given by the end of a search with room for this many started threads.
     fn answer(&self, automaton: &mut Automaton<'_>, end: End, room: usize) -> Bounded {
         match end {
             End::Run(run) => Bounded::Bad(run),
@@ -311,24 +321,24 @@ impl<'c> Searches<'c> {
 /// The answer of a search with bounded buffers.
 enum Bounded {
     Bad(Run),
-    /// Nothing bad, but for what was cut off.
+    /// Nothing bad was found outside the parts that were cut off.
     Clean(Cuts),
     Unknown(Reason),
 }
 
-/// Where a search did not go on.
+/// Where a search was cut off.
 #[derive(Clone, Copy, Debug)]
 struct Cuts {
     /// Some thread wanted a longer buffer.
     buffers: bool,
-    /// Some thread called deeper than is followed.
+    /// Some thread called deeper than the search follows.
     calls: bool,
     /// More threads than this would have been started.
     spawned: Option<usize>,
 }
 
 impl Cuts {
-    /// The bounds that the search kept to; nothing if it is exact.
+    /// The bounds that the search kept to, or `None` if it is exact.
     fn reason(self, buffer: usize) -> Option<Reason> {
         let buffers = self.buffers.then_some(Reason::BufferBound(buffer));
         let calls = self.calls.then_some(Reason::CallDepth(MAX_CALLS));
@@ -336,10 +346,10 @@ impl Cuts {
     }
 }
 
-/// When the limits are reached, so many values of a cell without a declared domain are suspicious.
+/// When the limits are reached, this many values of a cell without a declared domain are suspicious.
 const SUSPICIOUS: u64 = 64;
 
-/// A register with so many values is named as the reason why there are more and more thread states.
+/// A register with this many values is named as the reason why the number of thread states keeps growing.
 const VARIED: usize = 1 << 10;
 
 fn growing(automaton: &Automaton<'_>, cell: CellId) -> Reason {

@@ -1,14 +1,16 @@
 //! Whether store buffers can grow without bound.
 //!
-//! *Guarantee.* If the answer is no, no thread's buffer ever holds more stores than the program has store edges on an acyclic path, and a search without a bound on
-//! buffers is exact. It is no if no cycle of the control flow passes a store without passing a fence, a locked instruction or the opening of an
-//! atomic section, all of which wait for the empty buffer. Calls are followed into procedures and back to any caller.
+//! *Guarantee.* If the answer is no, no thread's buffer ever holds more stores than the program has store
+//! edges on an acyclic path, and a search without a bound on buffers is exact. The answer is no if every
+//! cycle of the control flow that passes a store also passes a fence, a locked instruction or the opening of
+//! an atomic section. All of these wait until the buffer is empty. Calls are followed into procedures and
+//! back to any caller.
 
 use palisade_base::Id;
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::running::{CodeId, Instr, Location};
 
-/// Whether some thread may put more and more stores into its buffer.
+/// Whether the buffer of some thread may grow without bound.
 pub(crate) fn can_pump(machine: Machine<'_>) -> bool {
     if machine.model == Model::Sc {
         return false;
@@ -18,7 +20,7 @@ pub(crate) fn can_pump(machine: Machine<'_>) -> bool {
     flow.stores.iter().any(|&(from, to)| component[from] == component[to])
 }
 
-/// Control flow over all codes, without the edges that wait for the empty buffer.
+/// Control flow over all codes, without the edges that wait for an empty buffer.
 struct Flow {
     next: Vec<Vec<usize>>,
     stores: Vec<(usize, usize)>,
@@ -56,8 +58,8 @@ impl Flow {
         flow
     }
 
-    /// A number for each node, the same for nodes that reach each other: its strongly connected component, found by two depth-first searches
-    /// (Kosaraju and Sharir).
+    /// A number for each node, equal for nodes that reach each other. It identifies the node's strongly
+    /// connected component, found by two depth-first searches (Kosaraju and Sharir).
     fn components(&self) -> Vec<usize> {
         let nodes = self.next.len();
         let mut before = vec![Vec::new(); nodes];
@@ -76,7 +78,8 @@ impl Flow {
     }
 }
 
-/// Visits what can be reached from a node and was not seen yet, depth first, each node after all that is reached from it.
+/// Visits all nodes that are reachable from a node and not yet seen, depth first. Each node is reported after
+/// all nodes reached from it.
 fn visit(next: &[Vec<usize>], root: usize, seen: &mut [bool], mut done: impl FnMut(usize)) {
     if std::mem::replace(&mut seen[root], true) {
         return;

@@ -1,7 +1,7 @@
-//! The search of packed states: what `palisade-search` is given, and what comes of it.
+//! The search of packed states: the problem passed to `palisade-search`, and how its result is read.
 //!
-//! *Guarantee.* That of `palisade-search`; partial expansions are argued for in [`crate::expand`]. The bad state found
-//! has the least depth in collapsed steps, a chain counting as one.
+//! *Guarantee.* That of `palisade-search`. [`crate::expand`] has the argument for partial expansions. The bad
+//! state found has the least depth in collapsed steps, where a chain counts as one step.
 
 use crate::automaton::{Automaton, Need};
 use crate::chain::{Follow, Payoff};
@@ -22,28 +22,28 @@ const MAX_LOCALS: usize = 1 << 20;
 
 /// How a search ended.
 pub(crate) enum End {
-    /// All reachable states were visited; none is bad.
+    /// All reachable states were visited. None of them is bad.
     Clean {
-        /// Whether threads that would have been started were left out.
+        /// Whether steps that would have started threads were left out.
         left_out: bool,
     },
     /// The states of a run to a bad state, packed.
     Bad(Vec<Vec<u64>>),
     /// The same, unpacked.
     Run(palisade_trace::Run),
-    /// Some number outgrew its field: search again with a new layout.
+    /// Some number outgrew its field. Search again with a new layout.
     Outgrown,
     /// More threads than the layout has room for.
     TooManyThreads,
     /// The limits ran out.
     Exhausted(Exhausted),
-    /// This cell takes more and more values.
+    /// The number of values of this cell keeps growing.
     CellGrows(palisade_program::running::CellId),
-    /// There are more and more thread states.
+    /// The number of thread states keeps growing.
     ThreadStatesGrow,
 }
 
-/// What a search counted.
+/// Counters of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     pub states: u64,
@@ -65,19 +65,19 @@ pub(crate) struct Search<'s, 'a> {
     pub limits: &'s Limits,
     /// Called after each batch.
     pub tell: &'s (dyn Fn(&Counters) + Sync),
-    /// The host threads, if there are several.
+    /// The host threads, if there is more than one.
     pub pool: Option<&'s rayon::ThreadPool>,
 }
 
-/// Why a search cannot go on.
+/// Why a search cannot continue.
 pub(crate) enum Halt {
     /// Some number outgrew its field.
     Outgrown,
     /// More threads than the layout has room for.
     TooManyThreads,
-    /// This cell takes more and more values.
+    /// The number of values of this cell keeps growing.
     CellGrows(palisade_program::running::CellId),
-    /// There are more and more thread states.
+    /// The number of thread states keeps growing.
     ThreadStatesGrow,
 }
 
@@ -92,7 +92,7 @@ impl From<Halt> for End {
     }
 }
 
-/// What expansions count besides states.
+/// What expansions count in addition to states.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     /// Whether a step was not taken because of [`Crowd::Capped`].

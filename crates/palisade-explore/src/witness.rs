@@ -1,7 +1,8 @@
 //! From a path of packed states back to a run of the store-buffer machine.
 //!
-//! A path passes normalised states (interchangeable threads sorted) and collapsed steps. Going along it with the threads told apart, each step is
-//! found again as a move of one thread, and unfolded into the machine steps it stands for.
+//! The states of a path are normalised (interchangeable threads are sorted), and its steps are collapsed. The
+//! path is replayed with every thread tracked individually. Each step is identified as a move of one thread,
+//! and unfolded into the machine steps it stands for.
 
 use crate::automaton::{Automaton, Target};
 use crate::layout::Layout;
@@ -12,10 +13,10 @@ use palisade_memory::{Action, Step};
 use palisade_program::running::{RoleId, ThreadId};
 use palisade_trace::{Run, until_bad};
 
-/// The run along a path of packed states from an initial one.
+/// The run along a path of packed states that begins with an initial state.
 ///
 /// # Panics
-/// If the path is not one that a search with this automaton and layout produced.
+/// If the path was not produced by a search with this automaton and layout.
 pub(crate) fn unfold(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec<u64>]) -> Run {
     let mut threads = Threads::at_start(automaton, layout, &path[0]);
     let system = automaton.machine.machine.system;
@@ -35,10 +36,10 @@ pub(crate) fn unfold(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec
     until_bad(automaton.machine.machine, Run { memory, steps })
 }
 
-/// All threads ever started, told apart; those that left no trace are `NONE`.
+/// All threads ever started, tracked individually. Threads that left no trace are `NONE`.
 struct Threads {
     locals: Vec<LocalId>,
-    /// Where each has its field in a packed state. One that is `NONE` has no field any more.
+    /// The field of each thread in a packed state. A thread that is `NONE` no longer has a field.
     places: Vec<usize>,
     schedules: Vec<Schedule>,
     instances: usize,
@@ -52,8 +53,8 @@ impl Threads {
         Threads { locals, places, schedules: vec![Schedule::default(); instances], instances }
     }
 
-    /// Adds the first local steps of a thread to a run. Very many of them are put off to its next step, which need not come:
-    /// nobody sees whether they were taken.
+    /// Adds the first local steps of a thread to a run. If there are very many, they are put off to the
+    /// thread's next step, which need not come: no one can observe whether they were taken.
     fn begin(
         &mut self,
         automaton: &mut Automaton<'_>,
@@ -73,7 +74,7 @@ impl Threads {
         steps.extend(now.into_iter().map(|action| Step { thread: ThreadId::from_index(thread), action }));
     }
 
-    /// Takes the step from one packed state to the next, and adds the machine steps it stands for.
+    /// Follows the step from one packed state to the next, and adds the machine steps it stands for.
     fn follow(
         &mut self,
         automaton: &mut Automaton<'_>,
@@ -122,7 +123,8 @@ impl Threads {
         panic!("a state of the path is no successor of the one before it");
     }
 
-    /// Where the search puts a thread that is started: the first place after the initial instances that no thread has.
+    /// The field in which the search puts a started thread: the first one after the initial instances that is
+    /// not in use.
     fn free_place(&self, locals: &[LocalId]) -> usize {
         let taken = |place: usize| {
             let mut alive = self.places.iter().zip(locals).skip(self.instances);
@@ -131,7 +133,7 @@ impl Threads {
         (self.instances..).find(|&place| !taken(place)).expect("there are finitely many threads")
     }
 
-    /// The packed state with these threads, a new one at the place given; `None` if they do not fit.
+    /// The packed state with these threads, with a new one in the given field. `None` if they do not fit.
     fn pack(
         &self,
         layout: &Layout,
@@ -160,13 +162,13 @@ impl Threads {
 /// A thread that was just started.
 #[derive(Clone, Copy)]
 enum Child {
-    /// It has run on to where it waits.
+    /// It has run on to the point where it waits.
     RunsOn(RoleId),
     /// It is still at its start, since its parent is inside an atomic section.
     Waits,
 }
 
-/// The thread an action starts.
+/// The thread that an action starts.
 fn child(automaton: &Automaton<'_>, source: LocalId, action: Action) -> Option<Child> {
     let after = automaton.machine.step(automaton.local(source), action, None)?;
     let child = after.child?;

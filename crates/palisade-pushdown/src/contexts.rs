@@ -1,22 +1,32 @@
 //! Programs with stacks, within a number of rounds.
 //!
-//! *Problem.* Can a bad state be reached if each thread runs in at most K *rounds*? A round is a stretch of a run in which one thread takes all the steps (a context); rounds of different
-//! threads may follow each other in any order. This is the notion of Atig, Bouajjani and Parlato ("Getting rid of store buffers in TSO analysis", CAV 2011, section 2.4): every thread has at
-//! most K rounds. It covers K turns of all threads one after the other, and more.
+//! *Problem.* Can a bad state be reached if each thread runs in at most K *rounds*? A round is a stretch of a
+//! run in which one thread takes all the steps (a context). Rounds of different threads may follow each other
+//! in any order. This is the notion of Atig, Bouajjani and Parlato ("Getting rid of store buffers in TSO
+//! analysis", CAV 2011, section 2.4), where every thread has at most K rounds. It covers K round-robin turns
+//! of all threads, and more.
 //!
-//! *Source.* Qadeer and Rehof ("Context-bounded model checking of concurrent software", TACAS 2005). A thread that runs alone from a regular set of stacks, with known memory, reaches
-//! regular sets of stacks, one for each memory it may leave behind. So a search over (memory, one regular set per thread) decides; only memories that are really left behind are met, as in
-//! the lazy sequentialization of La Torre, Madhusudan and Parlato (CAV 2009).
+//! *Source.* Qadeer and Rehof ("Context-bounded model checking of concurrent software", TACAS 2005). Let a
+//! thread run alone from a regular set of stacks, with known memory. It reaches regular sets of stacks, one
+//! for each memory it may leave. So a search over (memory, one regular set per thread) decides the problem.
+//! Only memories that a round really leaves are visited, as in the lazy sequentialization of La Torre,
+//! Madhusudan and Parlato (CAV 2009).
 //!
-//! *Guarantee.* Exact for K rounds, with stacks of any height and with values from finite domains. If the sets are closed under further rounds, the answer holds for any number of rounds.
+//! *Guarantee.* Exact for K rounds, with stacks of any height and with values from finite domains. If the
+//! sets are closed under further rounds, the answer holds for any number of rounds.
 //!
 //! *Differences from the paper.*
-//! 1. The paper bounds the rounds of all threads together, here each thread has its own: the search goes on level by level, where level K holds what K rounds per thread reach.
-//! 2. Sets of stacks are kept in normal form, so that they are compared and looked up by number; what a thread makes of a set and a memory is computed once.
-//! 3. Stacks whose top frame only passes through local steps are left out at the end of a round (`Views::passes_through`).
-//! 4. A thread that was the last to run need not run again: what it would reach it has reached in the same round.
-//! 5. A set of states is dropped if one that took no more rounds of any thread holds it: it has more stacks of one thread, and is the same otherwise.
-//! 6. Threads may be started. Those that a round starts are part of what it leaves behind, up to a bound.
+//! 1. The paper bounds the rounds of all threads together. Here each thread has its own bound. The search
+//!    goes level by level, where level K holds what K rounds per thread reach.
+//! 2. Sets of stacks are kept in normal form, so that they are compared and looked up by number. The result
+//!    of a round for a set and a memory is computed once.
+//! 3. Stacks whose top frame only passes through local steps are left out at the end of a round
+//!    (`Views::passes_through`).
+//! 4. The thread that ran last need not run again: what it would reach, it has already reached in the same
+//!    round.
+//! 5. A set of states is dropped if it is contained in another one that took no more rounds of any thread.
+//!    The other one has more stacks of one thread, and is the same otherwise.
+//! 6. Threads may be started. The threads that a round starts are part of its result, up to a bound.
 
 use crate::language::{Language, LanguageId};
 use crate::proof::stops;
@@ -32,26 +42,26 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What is known of all threads between two rounds.
+/// The global set of states between two rounds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Global {
     pub memory: MemoryId,
-    /// What each thread runs, and the stacks it may have; in the order of their creation.
+    /// The role of each thread, and the stacks it may have, in the order of creation.
     pub threads: Vec<(RoleId, LanguageId)>,
 }
 
-/// A global set of states that was met, and how.
+/// A global set of states that was found, and how it was reached.
 pub(crate) struct Met {
     pub global: Global,
     /// How many rounds each thread has had.
     used: Vec<u32>,
-    /// The one before, and the thread that ran.
+    /// The previous set of states, and the thread that ran.
     pub parent: Option<(usize, usize)>,
-    /// Whether another one holds it.
+    /// Whether another set contains it.
     pub dropped: bool,
 }
 
-/// What a round may leave behind.
+/// A possible result of a round.
 #[derive(Clone, Debug)]
 struct Left {
     memory: MemoryId,
@@ -59,16 +69,16 @@ struct Left {
     stacks: LanguageId,
 }
 
-/// What became of a round.
+/// The results of a round.
 #[derive(Clone)]
 enum Round {
     Fault,
     Leaves(Rc<[Left]>),
 }
 
-/// What the search found.
+/// The result of the search.
 pub(crate) enum Found {
-    /// After this many rounds of some thread: the last set of states, and what is bad.
+    /// A bad state was found: the last set of states, and what is bad there.
     Bad(usize, Target),
     /// No number of rounds leads to a bad state.
     Nothing,
@@ -80,7 +90,8 @@ pub(crate) enum Found {
 pub(crate) enum Target {
     /// This thread runs into a fault when it runs next.
     Fault(usize),
-    /// A property is violated: for each thread the bottom of its stack and whether there is nothing above it.
+    /// A property is violated. For each thread: the bottom of its stack, and whether there is nothing above
+    /// it.
     Property(Vec<Sample>),
 }
 
@@ -98,7 +109,7 @@ pub(crate) struct Counters {
     pub edges: u64,
     /// Rounds computed.
     pub rounds: u64,
-    /// The level that is being searched.
+    /// The level being searched.
     pub level: u32,
 }
 
@@ -111,25 +122,25 @@ pub(crate) struct Contexts<'a, 'c> {
     views: Views,
     /// What properties see of sets of stacks.
     seen: FxHashMap<LanguageId, ViewSetId>,
-    /// What has been judged and is not bad.
+    /// Combinations that were judged and are not bad.
     judged: FxHashSet<(MemoryId, Vec<ViewSetId>)>,
     reduction: Reduction,
     limits: &'c Limits,
     tell: &'c dyn Fn(&Counters),
-    /// What was met and not dropped, by all but the stacks of one thread.
+    /// The sets found and not dropped, by everything except the stacks of one thread.
     known: FxHashMap<(Global, u32), Vec<usize>>,
     within: FxHashMap<(LanguageId, LanguageId), bool>,
     rounds: FxHashMap<(LanguageId, MemoryId), Round>,
     own_bytes: u64,
     rules_bytes: u64,
-    /// The most threads that may ever be started.
+    /// The largest number of threads that may ever be started.
     most_threads: usize,
-    /// Whether more were wanted.
+    /// Whether a run wanted to start more.
     pub too_many_threads: bool,
 }
 
 impl<'a, 'c> Contexts<'a, 'c> {
-    /// A search of a program under SC, where at most so many threads are started.
+    /// A search of a program under SC, in which at most this many threads are started.
     pub fn new(
         machine: Machine<'a>,
         liveness: Arc<Liveness>,
@@ -170,12 +181,12 @@ impl<'a, 'c> Contexts<'a, 'c> {
         }
     }
 
-    /// Whether runs were left out since they start too many threads.
+    /// Whether runs were left out because they start too many threads.
     pub fn is_cut(&self) -> bool {
         self.too_many_threads || self.rules.too_many_started
     }
 
-    /// Searches level by level up to the most rounds given.
+    /// Searches level by level up to the given number of rounds.
     pub fn search(&mut self, most_rounds: u32) -> Result<Found, Interrupted> {
         let machine = self.rules.machine();
         let mut queue: VecDeque<(usize, usize)> = VecDeque::new();
@@ -216,7 +227,7 @@ impl<'a, 'c> Contexts<'a, 'c> {
         }
     }
 
-    /// Whether one more round of these threads leads nowhere new.
+    /// Whether one more round of these threads leads to nothing new.
     fn is_closed(&mut self, more: &[(usize, usize)]) -> Result<bool, Interrupted> {
         for &(at, thread) in more {
             if self.met[at].dropped {
@@ -242,7 +253,7 @@ impl<'a, 'c> Contexts<'a, 'c> {
         self.languages.id(Language::single(start))
     }
 
-    /// One thread runs. The last set of states and what is bad there, if anything.
+    /// Runs one thread. Returns the last set of states and what is bad there, if anything.
     fn run(
         &mut self,
         at: usize,
@@ -273,7 +284,7 @@ impl<'a, 'c> Contexts<'a, 'c> {
         Ok(None)
     }
 
-    /// The global set after a round; `None` if there are too many threads.
+    /// The global set after a round. `None` if there are too many threads.
     fn after(&mut self, global: &Global, thread: usize, left: &Left) -> Option<Global> {
         let mut next = Global { memory: left.memory, threads: global.threads.clone() };
         next.threads[thread].1 = left.stacks;
@@ -284,7 +295,8 @@ impl<'a, 'c> Contexts<'a, 'c> {
         (next.threads.len() <= self.most_threads).then_some(next)
     }
 
-    /// Whether something that was met holds these states, with no more rounds if that matters.
+    /// Whether a set found earlier contains these states. If `used` is given, that set must have used no more
+    /// rounds.
     fn is_held(&mut self, global: &Global, used: Option<&[u32]>) -> bool {
         let (met, known, within, languages) = (&self.met, &self.known, &mut self.within, &self.languages);
         (0..global.threads.len()).any(|thread| {
@@ -296,7 +308,7 @@ impl<'a, 'c> Contexts<'a, 'c> {
         })
     }
 
-    /// Notes a global set of states, unless another holds it, and judges it.
+    /// Adds a global set of states, unless another one contains it, and judges it.
     fn meet(
         &mut self,
         global: Global,
@@ -351,7 +363,7 @@ impl<'a, 'c> Contexts<'a, 'c> {
         Some(Target::Property(threads.iter().zip(chosen).map(|(samples, i)| samples[i].clone()).collect()))
     }
 
-    /// What a thread with one of these stacks makes of a memory.
+    /// The results of a round of a thread with one of these stacks, starting from this memory.
     fn round(&mut self, stacks: LanguageId, memory: MemoryId) -> Result<Round, Interrupted> {
         if let Some(known) = self.rounds.get(&(stacks, memory)) {
             return Ok(known.clone());
@@ -409,12 +421,12 @@ impl<'a, 'c> Contexts<'a, 'c> {
     }
 }
 
-/// Whether no number of the first is greater than that of the second.
+/// Whether every number in the first list is at most the corresponding one in the second.
 fn no_more(a: &[u32], b: &[u32]) -> bool {
     a.iter().zip(b).all(|(a, b)| a <= b)
 }
 
-/// All but the stacks of one thread.
+/// Everything except the stacks of one thread.
 fn without(global: &Global, thread: usize) -> (Global, u32) {
     let mut rest = global.clone();
     rest.threads[thread].1 = LanguageId(u32::MAX);

@@ -1,13 +1,16 @@
 //! Sets of stacks, as finite automata in normal form.
 //!
-//! A stack is a word of frames, top first. Its last letter is the frame of a process body, which occurs nowhere else; so one accepting state without edges is enough.
+//! A stack is a word of frames, top first. Its last letter is the frame of a process body, which occurs
+//! nowhere else. So one accepting state without edges is enough.
 //!
-//! *Guarantee.* Equal [`Language`]s are equal sets. Where the subset construction stays small, equal sets also have equal `Language`s: automata are deterministic, minimal, and numbered breadth
-//! first in the order of their letters. Where it does not, the automaton stays nondeterministic, with states merged that can do the same step by step (bisimulation); then equal sets may be told apart,
-//! which costs time and nothing else.
+//! *Guarantee.* Equal [`Language`]s are equal sets. Where the subset construction stays small, equal sets
+//! also have equal `Language`s: automata are deterministic, minimal, and numbered breadth first in the order
+//! of their letters. Where it does not, the automaton stays nondeterministic, and bisimilar states are
+//! merged. Then equal sets may have different `Language`s, which only costs time.
 //!
-//! *Cost.* Refinement of states to classes is Moore's where only states with a moved successor are
-//! looked at again and the largest part of a class keeps its name (Hopcroft), so that a chain of n states takes n log n steps.
+//! *Cost.* States are refined to classes by Moore's algorithm, with two changes. Only states with a moved
+//! successor are looked at again, and the largest part of a class keeps its name (Hopcroft). So a chain of n
+//! states takes n log n steps.
 
 use crate::rules::SymbolId;
 use palisade_base::{define_id, limits};
@@ -39,9 +42,10 @@ impl Language {
         Language { edges: vec![vec![(symbol, END)]], deterministic: true }
     }
 
-    /// Normal form of the set accepted by an automaton with this start, whose edges `successors` adds to a list. Every state must reach the end.
+    /// The normal form of the set accepted by an automaton with this start. `successors` adds the edges of a
+    /// state to a list. Every state must reach the end.
     pub fn of(start: Row, mut successors: impl FnMut(u32, &mut Row)) -> Language {
-        // The start is a state of its own, since only some of its edges may count.
+        // The start is a separate state, since only some of its edges may count.
         let mut rows = vec![start];
         let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
         let mut at = 0;
@@ -74,7 +78,8 @@ impl Language {
         }
     }
 
-    /// Whether all its stacks are in another set. For a nondeterministic other set the answer may be no although they are.
+    /// Whether all its stacks are in another set. If the other automaton is nondeterministic, the answer may
+    /// be no although they are.
     pub fn is_within(&self, other: &Language) -> bool {
         if !other.deterministic {
             return self == other;
@@ -98,7 +103,7 @@ impl Language {
         true
     }
 
-    /// Whether it holds a stack, given top first.
+    /// Whether it contains a stack, given top first.
     #[cfg(test)]
     fn contains(&self, word: &[SymbolId]) -> bool {
         let step = |state: u32, letter: &SymbolId| {
@@ -108,7 +113,8 @@ impl Language {
         word.iter().try_fold(0, step) == Some(END)
     }
 
-    /// The bottoms of its stacks: each bottom frame, and the second frame from below of some stack that has more; `None` if the bottom is the whole stack.
+    /// The bottoms of its stacks. Each is a bottom frame with the second frame from below of some stack that
+    /// has more, or with `None` if the bottom is the whole stack.
     pub fn bottoms(&self) -> Vec<(SymbolId, Option<SymbolId>)> {
         let mut found = Vec::new();
         let last =
@@ -126,12 +132,12 @@ impl Language {
         found
     }
 
-    /// A shortest stack of the set with this bottom, alone or not.
+    /// A shortest stack of the set with this bottom. `alone` says whether the bottom is the whole stack.
     pub fn shortest_word(&self, bottom: SymbolId, alone: bool) -> Vec<SymbolId> {
         if alone {
             return vec![bottom];
         }
-        // Breadth first over states; how each was reached with at least one letter.
+        // Breadth first over states. Records how each state was reached with at least one letter.
         let mut reached: Vec<Option<(u32, SymbolId)>> = vec![None; self.edges.len()];
         let mut queue = VecDeque::from([0]);
         let mut seen_start = false;
@@ -168,7 +174,7 @@ impl Language {
     }
 }
 
-/// The subset construction; `None` if it makes more states than this.
+/// The subset construction. `None` if it produces more states than this.
 fn determinised(rows: &[Row], most: usize) -> Option<Vec<Row>> {
     let mut numbers: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
     let mut sets: Vec<Vec<u32>> = vec![vec![0]];
@@ -238,7 +244,8 @@ fn minimal(edges: &[Row]) -> Vec<Row> {
     rows
 }
 
-/// A number for what can be seen of each state within a few letters, which does not depend on how states are numbered. It puts edges with the same letter into an order.
+/// A number for the behaviour of each state within a few letters, which does not depend on how states are
+/// numbered. It gives an order to edges with the same letter.
 fn looks(edges: &[Row]) -> Vec<u64> {
     let mut looks = vec![0u64; edges.len()];
     if edges.iter().all(|row| row.windows(2).all(|pair| pair[0].0 != pair[1].0)) {
@@ -258,7 +265,8 @@ fn looks(edges: &[Row]) -> Vec<u64> {
     looks
 }
 
-/// For each state the class of states that can do the same: in a deterministic automaton those that accept the same.
+/// For each state, the class of states that can do the same. In a deterministic automaton these are the
+/// states that accept the same words.
 fn classes(edges: &[Row]) -> Vec<u32> {
     let mut into: Vec<Vec<u32>> = vec![Vec::new(); edges.len()];
     for (from, row) in edges.iter().enumerate() {
@@ -295,7 +303,8 @@ fn classes(edges: &[Row]) -> Vec<u32> {
                 groups.entry(signature).or_default().push(state);
             }
             let mut groups: Vec<Vec<u32>> = groups.into_values().collect();
-            // No successor of the others has moved, so they still agree, and with none of these.
+            // No successor of the other states has moved. So they still agree with each other, and differ
+            // from these.
             if states.len() < members[old as usize].len() {
                 let mut is_dirty: Vec<u32> = states;
                 is_dirty.sort_unstable();
@@ -328,7 +337,7 @@ fn classes(edges: &[Row]) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// The language of an automaton: edges as (from, letter, to), the start is 0, -1 the end.
+    /// The language of an automaton. Edges are (from, letter, to), the start is 0, and the end is -1.
     fn language(edges: &[(u32, u32, i64)]) -> Language {
         let end = |to: i64| if to < 0 { END } else { to as u32 };
         let from = |state: u32| {
@@ -378,7 +387,7 @@ mod tests {
 
     #[test]
     fn sets_that_would_grow_stay_nondeterministic() {
-        // The letter 1, then 13 letters 1 or 2, then 0, after any number of letters 1 or 2.
+        // Any number of letters 1 or 2, then the letter 1, then 13 letters 1 or 2, then 0.
         let n = 14;
         let mut edges = vec![(0, 1, 0), (0, 2, 0), (0, 1, 1)];
         edges.extend(
@@ -389,7 +398,7 @@ mod tests {
         assert!(!set.deterministic);
         assert_eq!(set.edges.len(), n as usize + 1);
         assert!(set.is_within(&set));
-        // The same with states in another order, and one of them twice.
+        // The same with states in another order, and one of them duplicated.
         let other = |state: u32| if state == 0 { 0 } else { n + 1 - state };
         let mut renamed: Vec<(u32, u32, i64)> = edges
             .iter()

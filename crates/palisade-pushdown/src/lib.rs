@@ -1,10 +1,17 @@
-//! Sequentially consistent programs with recursive procedures, within a number of rounds (`--engine pushdown`).
+//! Sequentially consistent programs with recursive procedures, within a number of rounds (`--engine
+//! pushdown`).
 //!
-//! *Problem.* Is a bad state reachable under SC, if each process runs in at most K rounds? Processes have procedures that call themselves, so their stacks have no greatest height.
+//! *Problem.* Is a bad state reachable under SC, if each process runs in at most K rounds? Processes have
+//! procedures that call themselves, so the height of their stacks has no bound.
 //!
-//! *Guarantee.* `unsafe` comes with a run. `safe` holds for any number of rounds and stacks of any height. `unknown` with [`Reason::Rounds`] is an exact answer about K rounds: no run in which
-//! every process has at most K rounds is bad. Without a bound on the rounds the question is undecidable (two stacks are enough), so there the number of rounds grows until more rounds add nothing
-//! or the limits are reached.
+//! *Guarantee.*
+//! - `unsafe` comes with a run.
+//! - `safe` holds for any number of rounds and stacks of any height.
+//! - `unknown` with [`Reason::Rounds`] is an exact answer about K rounds: no run in which every process has
+//!   at most K rounds is bad.
+//!
+//! Without a bound on the rounds the question is undecidable (two stacks are enough). So in that case the
+//! number of rounds grows until more rounds add nothing or the limits are reached.
 //!
 //! *How it is made*
 //!
@@ -18,7 +25,7 @@
 //! | [`views`] | what properties see of sets of stacks |
 //! | [`witness`] | back to a run of the machine |
 //! | [`tokens`], [`numbers`], [`population`] | threads without recursion, started in any number |
-//! | [`proof`] | what was met, for those who check it |
+//! | [`proof`] | the sets and markings found, as a proof that can be checked |
 
 mod contexts;
 mod language;
@@ -43,9 +50,10 @@ use witness::NoRun;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pushdown;
 
-/// Threads that may be started in a run with stacks.
+/// How many threads may be started in a run with stacks.
 const MAX_STARTED: usize = 8;
-/// Threads in one thread state that are told apart before the answer is `unknown`. Where that can be decided, a few are enough.
+/// How many threads in one thread state are distinguished before the answer is `unknown`. In decidable cases,
+/// a few are enough.
 const MAX_IN_ONE_PLACE: u32 = 32;
 
 impl Engine for Pushdown {
@@ -99,16 +107,16 @@ impl Pushdown {
     }
 }
 
-/// A question that the engine takes.
+/// A task that the engine accepts.
 struct Asked<'q> {
     analysis: &'q Analysis<'q>,
     machine: Machine<'q>,
     limits: &'q Limits,
-    /// Whether `safe` is to be proved.
+    /// Whether a proof of `safe` is wanted.
     prove: bool,
 }
 
-/// Why the engine does not take a task.
+/// Why the engine does not accept a task.
 fn refusal(analysis: &Analysis<'_>) -> Option<String> {
     if analysis.task.model != Model::Sc {
         return Some(format!(
@@ -122,7 +130,7 @@ fn refusal(analysis: &Analysis<'_>) -> Option<String> {
         .then(|| "the engine `pushdown` does not take any number of processes".to_owned())
 }
 
-/// No recursion, but threads without end: counts of threads.
+/// No recursion, but threads started without bound: decided by counting threads.
 fn by_numbers(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
     let Asked { analysis, machine, limits, prove } = *asked;
     let tell = |counters: &population::Counters| {
@@ -137,7 +145,7 @@ fn by_numbers(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) 
     stats.set("in_one_place", population.counters.bound.into());
     stats.set("thread_states", population.tokens.len() as u64);
     stats.set("memories", population.memories.len() as u64);
-    // With so many in one place, every run is covered that starts no more.
+    // With this many threads in one place, every run that starts at most this many is covered.
     let bounded = |bound: u32| Reason::Spawned(bound as usize);
     let verdict = match found {
         Ok(population::Found::Bad(run)) => {
@@ -154,7 +162,7 @@ fn by_numbers(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) 
     (verdict, None)
 }
 
-/// Stacks: rounds of threads.
+/// With stacks: decided by rounds of threads.
 fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
     let Asked { analysis, machine, limits, prove } = *asked;
     let most_rounds = match analysis.task.options.rounds {

@@ -1,7 +1,9 @@
 //! How conditions depend on numbers of threads.
 //!
-//! A condition that can only become true by more threads, such as `count(P@l) >= 2`, makes bad states upward closed: coverability decides. Other conditions are understood if each count is
-//! compared by itself with something that does not depend on the number of threads; then numbers up to one more than what it is compared with show all there is.
+//! Some conditions can only become true by more threads, such as `count(P@l) >= 2`. They make bad states
+//! upward closed, so coverability decides them. Other conditions are handled if each count is compared by
+//! itself with something that does not depend on the number of threads. Then it is enough to try numbers up
+//! to one more than the value it is compared with.
 
 use palisade_base::Id;
 use palisade_memory::State;
@@ -12,9 +14,9 @@ use rustc_hash::FxHashSet;
 /// A direction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Up {
-    /// More threads never make less of it.
+    /// More threads never decrease it.
     More,
-    /// More threads never make more of it.
+    /// More threads never increase it.
     Less,
 }
 
@@ -27,7 +29,8 @@ impl Up {
     }
 }
 
-/// Whether more threads can change the truth of a condition in this direction only: from false to true, or from true to false.
+/// Whether more threads can change the truth of a condition in this direction only: from false to true, or
+/// from true to false.
 pub(crate) fn truth_grows(condition: &Condition, up: Up) -> bool {
     use BinaryOp::{And, Ge, Gt, Le, Lt, Or};
     match condition {
@@ -89,8 +92,9 @@ pub(crate) fn places(condition: &Condition, found: &mut FxHashSet<(RoleId, Locat
     }
 }
 
-/// A number that no count needs to pass to make the condition whatever it can become: what counts are compared with is made of these numbers by adding and subtracting. Terms without
-/// counts that multiply are taken by their value.
+/// A number that no count needs to exceed for the condition to take every value it can take. The values that
+/// counts are compared with are sums and differences of these numbers. Terms without counts that multiply are
+/// evaluated.
 pub(crate) fn size(condition: &Condition, state: &State) -> u64 {
     match condition {
         Condition::Const(value) => value.unsigned_abs(),
@@ -132,7 +136,7 @@ pub(crate) fn may_hold(condition: &Condition, memory: &[Value]) -> bool {
     value(condition, memory) != Some(0)
 }
 
-/// The greatest number that is written next to a count.
+/// The greatest number that is compared with a count.
 pub(crate) fn greatest(condition: &Condition) -> Value {
     match condition {
         Condition::Unary(_, a) => greatest(a),

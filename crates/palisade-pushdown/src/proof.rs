@@ -1,4 +1,4 @@
-//! What a search has met, as a proof for others.
+//! The results of a search, as a proof that can be checked.
 
 use crate::contexts::Contexts;
 use crate::language::{END, LanguageId};
@@ -19,7 +19,7 @@ pub(crate) fn activation(frame: &Frame) -> Activation {
     }
 }
 
-/// Where threads always wait, by code: at these places, and wherever they cannot come.
+/// Where threads always wait, by code: at these places, and at all locations that control cannot reach.
 pub(crate) fn stops(system: &System, places: &[FxHashSet<Location>]) -> Vec<Vec<u32>> {
     let codes = system.codes.iter().zip(places);
     codes
@@ -41,7 +41,7 @@ pub(crate) fn stops(system: &System, places: &[FxHashSet<Location>]) -> Vec<Vec<
         .collect()
 }
 
-/// The sets of states that were met and not dropped.
+/// The sets of states that were found and not dropped.
 pub(crate) fn stacks(contexts: &Contexts<'_, '_>) -> Stacks {
     let mut proof = Stacks { stops: contexts.stops(), ..Stacks::default() };
     let mut memories: FxHashMap<MemoryId, u32> = FxHashMap::default();

@@ -1,16 +1,22 @@
 //! Threads as pushdown systems: what a thread does with the top of its stack.
 //!
-//! *Problem.* A thread with procedures is a pushdown system. Its *control* is what all frames share, memory; its stack holds frames. A rule looks at the control and at
-//! the top frame, changes the control, and replaces the top frame by none (a return), one, or two frames (a call).
+//! *Problem.* A thread with procedures is a pushdown system. Its *control* is memory, which all frames share.
+//! Its stack holds frames. A rule looks at the control and at the top frame, changes the control, and
+//! replaces the top frame by no frame (a return), one frame, or two frames (a call).
 //!
-//! *Guarantee.* The rules are those of the trusted machine: each is a step that [`ThreadMachine`] takes with the top frame alone, or with the two topmost frames for a return.
+//! *Guarantee.* The rules are those of the trusted machine. Each rule is a step that [`ThreadMachine`] takes
+//! with the top frame alone, or with the two topmost frames for a return.
 //!
 //! *How the machine's state is taken apart*
-//! 1. A return hands a value from one frame to the one below, which a rule with one frame in view cannot do. It takes two rules: the first pops the frame and keeps it in the
-//!    control ([`Control::returning`]), the second takes the machine's step with the frame below. Registers that are never read again count as 0, so little more than the value is kept.
-//! 2. Atomic sections nest across calls, so their depth may grow with the stack. Each frame knows how many sections it has opened itself, and whether some frame below has one open
-//!    ([`Symbol`]); together this says whether a section is open, with finitely many symbols.
-//! 3. Threads that are started while the thread runs are listed in the control, in order. There may be no end to them, so the list has a greatest length.
+//! 1. A return passes a value from one frame to the one below. A rule that sees only one frame cannot do
+//!    this, so a return takes two rules. The first pops the frame and keeps it in the control
+//!    ([`Control::returning`]). The second takes the machine's step with the frame below. Registers that are
+//!    never read again count as 0, so little more than the value is kept.
+//! 2. Atomic sections nest across calls, so their depth may grow with the stack. Each frame knows how many
+//!    sections it has opened itself, and whether some frame below has one open ([`Symbol`]). Together these
+//!    determine, with finitely many symbols, whether a section is open.
+//! 3. Threads that are started while the thread runs are listed in the control, in order. Their number may
+//!    have no bound, so the length of the list is limited.
 
 use palisade_automata::{After, Hold, Kind, Local, ThreadMachine, most_varied_register};
 use palisade_base::{Id, Interner, define_id, limits};
@@ -61,14 +67,14 @@ pub(crate) struct Control {
     pub memory: MemoryId,
     /// The threads started since the context began.
     pub started: Rc<[RoleId]>,
-    /// A frame that was popped by a return whose second half is still to come.
+    /// A frame popped by a return whose second half has not been taken yet.
     pub returning: Option<(SymbolId, Action)>,
 }
 
-/// A rule, for a control and a symbol that are known.
+/// A rule for a given control and symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Rule {
-    /// The step of the machine that begins with this rule; none for the second half of a return.
+    /// The machine step that begins with this rule. `None` for the second half of a return.
     pub action: Option<Action>,
     pub then: Then,
 }
@@ -82,7 +88,7 @@ pub(crate) enum Then {
     Stay(ControlId, SymbolId),
     /// A procedure is entered.
     Push { control: ControlId, callee: SymbolId, caller: SymbolId },
-    /// The top frame goes.
+    /// The top frame is removed.
     Pop(ControlId),
 }
 
@@ -101,7 +107,7 @@ enum MoveKind {
     Returns,
 }
 
-/// What becomes of a move that does not return.
+/// The result of a move that does not return.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
     Blocked,
@@ -109,7 +115,7 @@ enum Outcome {
     Done { top: SymbolId, caller: Option<SymbolId>, write: Option<(CellId, Value)>, child: Option<RoleId> },
 }
 
-/// What becomes of a return.
+/// The result of a return.
 #[derive(Clone, Copy, Debug)]
 enum Returned {
     Blocked,
@@ -133,10 +139,10 @@ impl Growing {
     }
 }
 
-/// More symbols or contents of memory than this are taken for values without end.
+/// More symbols or contents of memory than this count as growth without bound.
 const MOST: usize = 1 << 21;
 
-/// The rules of all threads, made as they are asked for.
+/// The rules of all threads, generated on demand.
 pub(crate) struct Rules<'a> {
     machine: ThreadMachine<'a>,
     symbols: Interner<SymbolId, Symbol>,
@@ -170,7 +176,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// The machine whose steps the rules are.
+    /// The machine that defines the steps.
     pub fn machine(&self) -> Machine<'a> {
         self.machine.machine
     }
@@ -226,7 +232,7 @@ impl<'a> Rules<'a> {
         (symbols + memories + steps) as u64
     }
 
-    /// Whether the values of some variable seem to have no end.
+    /// Whether the values of some variable seem to grow without bound.
     pub fn check_growth(&self) -> Result<(), Growing> {
         if self.memories.len() > MOST {
             let cells = self.system().cells.ids();
@@ -283,7 +289,7 @@ impl<'a> Rules<'a> {
         moves
     }
 
-    /// Takes a move that does not return, with the value of the cell it reads.
+    /// Takes a move that does not return. `value` is the value of the cell it reads.
     fn outcome(&mut self, symbol: SymbolId, mv: Move, value: Value) -> Outcome {
         let key = (symbol, mv.action, value);
         if let Some(&known) = self.outcomes.get(&key) {
@@ -320,7 +326,7 @@ impl<'a> Rules<'a> {
         outcome
     }
 
-    /// Takes a return of the first frame to the second.
+    /// Takes a return from the first frame to the second.
     fn returned(&mut self, callee: SymbolId, action: Action, caller: SymbolId) -> Returned {
         let key = (callee, caller, action);
         if let Some(&known) = self.returns.get(&key) {
@@ -382,7 +388,7 @@ impl<'a> Rules<'a> {
         rules
     }
 
-    /// The control after a store and the start of a thread; `None` if that is one thread too many.
+    /// The control after a store and the start of a thread. `None` if that is one thread too many.
     fn after(
         &mut self,
         id: ControlId,
@@ -409,7 +415,8 @@ impl<'a> Rules<'a> {
         Some(self.controls.id(next))
     }
 
-    /// The local steps with a symbol on top, if it can do nothing else: where they lead, or nothing if it may access memory, start a thread, open a section, call, or return.
+    /// Where the local steps lead with a symbol on top, if it can take only local steps. `None` if it may
+    /// access memory, start a thread, open a section, call, or return.
     pub fn local_steps(&mut self, symbol: SymbolId) -> Option<Vec<SymbolId>> {
         let mut reached = Vec::new();
         let local = self.local(&[symbol]);

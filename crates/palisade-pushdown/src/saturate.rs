@@ -1,18 +1,25 @@
 //! What a thread can reach when it runs alone: saturation of an automaton that accepts its stacks.
 //!
-//! *Problem.* A thread may be in any of the stacks of a regular set, with known memory. With which memory and stacks can it end up if nobody else runs?
+//! *Problem.* A thread may have any stack of a regular set, with known memory. With which memory and stacks
+//! can it end up if no other thread runs?
 //!
-//! *Source.* Bouajjani, Esparza and Maler ("Reachability analysis of pushdown automata", CONCUR 1997): the set is regular, and its automaton is found by adding
-//! edges until nothing changes; in the efficient form of Schwoon (PhD thesis, TU München 2002, section 3.1.4) with one new state per control and entered procedure. Costs and the
-//! order in which edges are added are those of weighted pushdown systems (Reps, Schwoon, Jha and Melski, "Weighted pushdown systems and their application to
-//! interprocedural dataflow analysis", 2005) with the number of steps as weight.
+//! *Source.* Bouajjani, Esparza and Maler ("Reachability analysis of pushdown automata", CONCUR 1997): the
+//! set is regular, and its automaton is found by adding edges until nothing changes. This file uses the
+//! efficient form of Schwoon (PhD thesis, TU München 2002, section 3.1.4), with one new state per control and
+//! entered procedure. Costs and the order in which edges are added are those of weighted pushdown systems
+//! (Reps, Schwoon, Jha and Melski, "Weighted pushdown systems and their application to interprocedural
+//! dataflow analysis", 2005) with the number of steps as weight.
 //!
-//! *Guarantee.* A control with a stack is reachable iff the automaton accepts it. Stacks have any height; there are finitely many edges if there are finitely many frames. Every edge knows
-//! how it came about by a least number of steps, so that [`Saturation::unwind`] leads back from a stack to the one it came from with a shortest run.
+//! *Guarantee.* A control with a stack is reachable iff the automaton accepts it. Stacks have any height.
+//! There are finitely many edges if there are finitely many frames. Every edge records a derivation with the
+//! least number of steps. So [`Saturation::unwind`] leads from a stack back to the one it came from, with a
+//! shortest run.
 //!
-//! *Why edges in the order of their cost.* An edge into a state q stands for what happened since q was entered. Costs of edges into one state only grow along
-//! derivations; the edge of a newly entered procedure starts at 0 again, but whatever is derived from it outside of the procedure costs more than the call, which was taken
-//! from the queue before. So an edge that leaves the queue has its least cost, as in Dijkstra's algorithm and its generalisation by Knuth (1977).
+//! *Why edges are added in the order of their cost.* An edge into a state q stands for what happened since q
+//! was entered. Costs of edges into one state only grow along derivations. The edge of a newly entered
+//! procedure starts at 0 again. But everything derived from it outside of the procedure costs more than the
+//! call, which left the queue before. So an edge that leaves the queue has its least cost, as in Dijkstra's
+//! algorithm and its generalisation by Knuth (1977).
 
 use crate::language::{END, Language};
 use crate::rules::{Control, ControlId, MemoryId, Rules, SymbolId, Then};
@@ -25,7 +32,7 @@ use std::collections::BinaryHeap;
 /// An edge, by its position.
 type EdgeIndex = u32;
 
-/// The letter of edges that read nothing: the frame that was there is gone.
+/// The letter of edges that read nothing, because the frame has been removed.
 const NOTHING: SymbolId = SymbolId(u32::MAX);
 
 /// An edge of the automaton.
@@ -36,24 +43,24 @@ struct Edge {
     to: u32,
 }
 
-/// How an edge came about.
+/// How an edge was derived.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Why {
-    /// It was there.
+    /// It belongs to the given automaton.
     Given,
     /// A rule replaced the frame of this edge.
     Step(EdgeIndex, Option<Action>),
-    /// A procedure was entered; by whom is said by the edge below.
+    /// A procedure was entered. The edge below records the caller.
     Entered,
     /// A rule entered a procedure from the frame of this edge, which becomes the frame below.
     Below(EdgeIndex, Option<Action>),
-    /// A rule took the frame of this edge away.
+    /// A rule removed the frame of this edge.
     Popped(EdgeIndex, Option<Action>),
-    /// A frame is gone (the first edge), so the one below (the second) is on top.
+    /// A frame was removed (the first edge), so the one below (the second) is on top.
     Uncovered(EdgeIndex, EdgeIndex),
 }
 
-/// An edge that waits: cost, how it came about, the edge.
+/// An edge in the queue: its cost, its insertion order, the edge, its derivation.
 type Waiting = Reverse<(u64, u64, Edge, Why)>;
 
 /// A saturated automaton.
@@ -74,15 +81,16 @@ struct Builder<'r, 'a> {
     done: Saturation,
     queue: BinaryHeap<Waiting>,
     order: u64,
-    /// States that are controls.
+    /// The states that are controls.
     control_of: FxHashMap<u32, ControlId>,
     entries: FxHashMap<(ControlId, SymbolId), u32>,
-    /// Edges that read nothing, by where they lead.
+    /// Edges that read nothing, by their target.
     gone: FxHashMap<u32, Vec<EdgeIndex>>,
     states: u32,
 }
 
-/// Saturates the automaton of the stacks a thread may have, with this memory. Stops at a fault. `go_on` is asked now and then, with the number of edges made since it was asked last.
+/// Saturates the automaton of the stacks a thread may have, with this memory. Stops at a fault. `go_on` is
+/// called from time to time, with the number of edges made since the last call.
 pub(crate) fn saturate<S>(
     rules: &mut Rules<'_>,
     stacks: &Language,
@@ -154,7 +162,7 @@ impl Builder<'_, '_> {
         let mut since = 0;
         while let Some(Reverse((cost, _, edge, why))) = self.queue.pop() {
             limits::go_on();
-            // After a fault only the frames below it are still of interest.
+            // After a fault, only the frames below it still matter.
             let above = edge.letter == NOTHING || self.control_of.contains_key(&edge.from);
             if self.done.numbers.contains_key(&edge) || (above && self.done.fault.is_some()) {
                 continue;
@@ -230,7 +238,7 @@ impl Builder<'_, '_> {
 }
 
 impl Saturation {
-    /// All controls that were met, in the order in which they were.
+    /// All controls that were reached, in the order in which they were reached.
     pub fn controls(&self) -> impl Iterator<Item = ControlId> {
         self.controls.iter().copied()
     }
@@ -243,7 +251,7 @@ impl Saturation {
         })
     }
 
-    /// The stacks with a control, as far as their top frame passes; `None` if there are none.
+    /// The stacks with a control whose top frame `passes` accepts. `None` if there are none.
     pub fn stacks(&self, control: ControlId, mut passes: impl FnMut(SymbolId) -> bool) -> Option<Language> {
         let state = *self.state_of.get(&control)?;
         let start: Vec<_> = self.letters_from(state).filter(|&(letter, _)| passes(letter)).collect();
@@ -257,7 +265,7 @@ impl Saturation {
     /// If the automaton does not accept it.
     pub fn path(&self, control: ControlId, word: &[SymbolId]) -> Vec<u32> {
         let start = self.state_of[&control];
-        // For each position the states that are possible there: cost so far, and the edge taken to get there.
+        // For each position, the states that are possible there, with the cost so far and the edge taken.
         let mut layers: Vec<FxHashMap<u32, (u64, EdgeIndex)>> = Vec::with_capacity(word.len());
         let mut current: FxHashMap<u32, u64> = FxHashMap::from_iter([(start, 0)]);
         for letter in word {
@@ -317,12 +325,13 @@ impl Saturation {
         path
     }
 
-    /// How many steps the run along a path has.
+    /// The number of steps of the run along a path.
     pub fn cost(&self, path: &[u32]) -> u64 {
         path.iter().fold(0, |sum: u64, &edge| sum.saturating_add(self.reasons[edge as usize].0))
     }
 
-    /// Goes back along a path that accepts a stack: the steps that lead to it, in order, and the stack they start with.
+    /// Goes back along a path that accepts a stack. Returns the steps that lead to the stack, in order, and
+    /// the stack they start from.
     pub fn unwind(&self, path: &[u32]) -> (Vec<Action>, Vec<SymbolId>) {
         let mut actions = Vec::new();
         // Top last.

@@ -1,9 +1,12 @@
 //! How threads run where any number of them may be started: the policy of the thread automaton.
 //!
-//! *Guarantee.* A thread waits where it may access memory, start a thread, open or close an atomic section, is at the
-//! head of a loop, or where its next step changes what `forbid` properties see. All other steps concern nobody else
-//! and come to an end, so they are taken together with the step before them: whatever others do in between they can do
-//! before or after.
+//! *Guarantee.* A thread waits in these places:
+//! - where it may access memory, start a thread, or open or close an atomic section;
+//! - at the head of a loop;
+//! - where its next step changes what `forbid` properties see.
+//!
+//! All other steps concern no other thread, and there are finitely many in a row. So they are taken together
+//! with the step before them: whatever others do in between, they can do before or after.
 
 use crate::views::loop_heads;
 use palisade_automata::on_demand::{
@@ -46,7 +49,7 @@ pub(crate) fn tokens(machine: Machine<'_>, liveness: Arc<Liveness>) -> Tokens<'_
 /// How threads run.
 pub(crate) struct Crowding {
     observer: Observer,
-    /// Where loops close.
+    /// The heads of loops, by code.
     pub heads: Vec<FxHashSet<Location>>,
 }
 
@@ -130,7 +133,7 @@ impl Policy for Crowding {
         arrivals
     }
 
-    /// The two searches do not agree on when a child takes its first steps.
+    /// The two searches differ in when a child takes its first steps.
     fn birth(&self, _: &Local) -> Birth {
         Birth::InMark
     }

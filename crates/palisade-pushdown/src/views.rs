@@ -1,7 +1,9 @@
 //! What properties see of a thread, and judging sets of states.
 //!
-//! A property sees where a process body is and what its registers hold, nothing of procedures. So of a set of stacks only the bottoms count. States are judged by the trusted machine:
-//! from each thread's set one stack is taken for every view it offers, and [`Machine::violation`] is asked about each combination.
+//! A property sees where a process body is and what its registers hold. It sees nothing of procedures. So
+//! only the bottoms of a set of stacks matter. States are judged by the trusted machine: from each thread's
+//! set, one stack is taken for every view it offers, and [`Machine::violation`] is asked about each
+//! combination.
 
 use crate::language::Language;
 use crate::rules::{Rules, SymbolId};
@@ -22,7 +24,8 @@ pub(crate) struct Views {
     sets: Interner<ViewSetId, (RoleId, Vec<View>)>,
     /// Whether there is any property.
     pub any: bool,
-    /// Where a thread always waits, by code: at the targets of edges that close a loop (every loop without end passes one), and at its start.
+    /// Where a thread always waits, by code: at its start, and at the targets of edges that close a loop
+    /// (every endless loop passes one).
     pub stops: Vec<FxHashSet<Location>>,
 }
 
@@ -32,7 +35,8 @@ struct Seen {
     registers: Vec<RegId>,
 }
 
-/// What is seen of a thread: where it is, if that is looked at and it is in no procedure, and its registers that are looked at.
+/// What is seen of a thread: its location, if properties look at it and the thread is in no procedure, and
+/// those of its registers that properties look at.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct View {
     at: Option<Location>,
@@ -101,7 +105,8 @@ impl Views {
         }
     }
 
-    /// A number for what is seen of a set of stacks: equal numbers mean that no property can tell the sets apart.
+    /// A number for what is seen of a set of stacks. If the numbers of two sets are equal, no property can
+    /// distinguish the sets.
     pub fn view_set(&mut self, role: RoleId, rules: &Rules<'_>, stacks: &Language) -> ViewSetId {
         let bottoms = stacks.bottoms().into_iter();
         let mut views: Vec<View> =
@@ -127,7 +132,8 @@ impl Views {
         samples
     }
 
-    /// Whether a thread may be left out of sight with this frame on top: all it can do is to take local steps that properties cannot see, and these come to an end. Where they end it is found as
+    /// Whether a thread with this frame on top may be left out. This is so if it can take only local steps
+    /// that properties cannot see, and only finitely many of them. The state after these steps is found as
     /// well, with the same memory and the same view.
     pub fn passes_through(&self, rules: &mut Rules<'_>, symbol: SymbolId) -> bool {
         let (code, location) = {
@@ -140,7 +146,7 @@ impl Views {
         let Some(reached) = rules.local_steps(symbol) else { return false };
         let role =
             rules.system().roles.iter_enumerated().find(|(_, role)| role.code == code).map(|(id, _)| id);
-        // Without a role it is the frame of a procedure, which nobody sees.
+        // Without a role it is the frame of a procedure, which no property sees.
         !reached.is_empty()
             && role.is_none_or(|role| {
                 let view = self.view(role, rules, symbol, true);

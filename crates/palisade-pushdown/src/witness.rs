@@ -1,8 +1,13 @@
 //! From a bad set of states back to a run of the machine.
 //!
-//! The search knows which thread ran when, and with which memory each round began and ended. For each thread by itself, from its last round to its first, the stack at the end of the
-//! round is known (at the very end it is one that makes the state bad); the saturated automaton of the round, made once more, leads back to a stack at the start of the round and tells the steps
-//! in between. Put together in the order of the rounds this is a run: what one thread does in a round depends on the others through memory only.
+//! The search knows which thread ran when, and with which memory each round began and ended. Each thread is
+//! handled separately, from its last round to its first:
+//! 1. The stack at the end of the round is known. At the very end it is a stack that makes the state bad.
+//! 2. The saturated automaton of the round is computed again. It leads back to a stack at the start of the
+//!    round, and gives the steps in between.
+//!
+//! Put together in the order of the rounds, these steps are a run, because what one thread does in a round
+//! depends on the others only through memory.
 
 use crate::contexts::{Contexts, Interrupted, Target};
 use crate::rules::{Control, SymbolId};
@@ -11,7 +16,7 @@ use palisade_memory::{Action, Step};
 use palisade_program::running::ThreadId;
 use palisade_trace::{Run, until_bad};
 
-/// A run with more steps than this is not written down.
+/// Runs with more steps than this are not written out.
 pub(crate) const MAX_STEPS: u64 = 1 << 22;
 
 /// Why there is no run.
@@ -27,7 +32,7 @@ impl From<Interrupted> for NoRun {
     }
 }
 
-/// A run to a bad state of the set that was met last.
+/// A run to a bad state of the last set found.
 pub(crate) fn run(contexts: &mut Contexts<'_, '_>, last: usize, target: &Target) -> Result<Run, NoRun> {
     // The rounds in order: the set before, the set after, the thread.
     let mut path = Vec::new();
@@ -42,7 +47,8 @@ pub(crate) fn run(contexts: &mut Contexts<'_, '_>, last: usize, target: &Target)
     let mut total: u64 = 0;
     let mut rounds: Vec<Vec<Action>> = vec![Vec::new(); path.len()];
     let mut at_fault = None;
-    // The stack of each thread at the end, top first; that of a thread that runs into a fault is found below.
+    // The stack of each thread at the end, top first. The stack of a thread that runs into a fault is found
+    // below.
     let threads = contexts.met[last].global.threads.clone();
     let mut stacks: Vec<Option<Vec<SymbolId>>> = match target {
         Target::Property(samples) => {
@@ -67,7 +73,8 @@ pub(crate) fn run(contexts: &mut Contexts<'_, '_>, last: usize, target: &Target)
         at_fault = Some((thread, actions));
     }
     for (number, &(before, after, thread)) in path.iter().enumerate().rev() {
-        // A thread whose end does not matter may stay as it was before this round, but the round must leave the same memory behind: any of its stacks will do.
+        // A thread whose end does not matter may stay as it was before this round. But the round must leave
+        // the same memory, so any of its stacks will do.
         let end = contexts.met[after].global.threads[thread].1;
         let word = match stacks[thread].take() {
             Some(word) => word,

@@ -1,7 +1,9 @@
 //! The engine `attacks`: robustness under TSO and PSO, by one search for all attacks.
 //!
-//! *Guarantee.* `robust` is exact, and `not-robust` comes with a run; see `expand` for the argument. It ends for every program with finitely many SC states. Templates with any
-//! number of instances are decided if control flow rules out every attack, and otherwise tried with a few: this finds cycles, or is `unknown`.
+//! *Guarantee.* `robust` is exact, and `not-robust` comes with a run; see `expand` for the argument. The
+//! search terminates for every program with finitely many SC states. Templates with any number of instances
+//! are decided if control flow rules out every attack. Otherwise a few instances are tried: this finds
+//! cycles, or is `unknown`.
 
 use crate::discard::Candidates;
 use crate::expand::Question;
@@ -21,9 +23,9 @@ use palisade_trace::Run;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attacks;
 
-/// Instances tried of templates that may have any number.
+/// The largest number of instances tried for templates that may have any number.
 const MAX_INSTANCES: u32 = 3;
-/// Room for started threads at first; doubled when it does not suffice.
+/// Room for started threads at first. It is doubled when it is not enough.
 const STARTED: usize = 4;
 
 impl Engine<Robustness> for Attacks {
@@ -46,13 +48,14 @@ impl Engine<Robustness> for Attacks {
     }
 }
 
-/// One instance, two, three: finds cycles, but proves nothing for all numbers.
+/// Tries one instance, two, three. This finds cycles, but proves nothing for all numbers.
 fn any_number(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Verdict {
     let told = |n: u32| {
         let plural = if n == 1 { "" } else { "s" };
         Reason::Observed(format!("robust with up to {n} instance{plural} where any number is allowed"))
     };
-    // With two instances of each of these templates the analysis of control flow already counts on others of the same kind: what it rules out, it rules out for any number.
+    // With two instances of each of these templates, the analysis of control flow already considers other
+    // instances of the same template. So an attack that it rules out is ruled out for any number.
     let two = analysis.system(2);
     match Candidates::new(Question::Cycle, analysis.machine(&two), limits) {
         Err(reason) => return Verdict::Unknown(reason),
@@ -79,10 +82,10 @@ fn any_number(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Ve
     Verdict::Unknown(told(MAX_INSTANCES))
 }
 
-/// With this many instances where any number is meant.
+/// Searches with this many instances of each template that may have any number.
 fn fixed(analysis: &Analysis<'_>, any: u32, limits: &Limits, stats: &mut Stats) -> Verdict {
     let mut system = analysis.system(any).as_ref().clone();
-    // What properties look at does not matter here.
+    // Properties do not matter here.
     system.properties.clear();
     match attack(&system, analysis, limits, stats) {
         Ok(None) => Verdict::Holds,
@@ -114,7 +117,7 @@ fn attack(
     )
 }
 
-/// Searches for cycles that are wanted, and makes something of them; nothing if there are none.
+/// Searches for cycles that the caller accepts, and passes them on. `None` if there are none.
 pub(crate) fn find<'s, T>(
     question: Question,
     machine: Machine<'s>,

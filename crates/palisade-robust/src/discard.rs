@@ -1,11 +1,18 @@
 //! Stores that no attack can start with, by control flow alone.
 //!
-//! A store is worth holding back only if, on some way from it without a fence, locked instruction or atomic section, its thread loads a cell (starts a thread, or under PSO
-//! stores to another cell) through which other threads can enter one after the other, until one of those that have entered may access the cell of
-//! the store. All sets are over-approximations: array accesses with unknown index stand for the whole array, pointers for all of memory, calls for everything a thread may do, and of a thread
-//! that enters everything it may ever do counts.
+//! A store is worth holding back only if there is a path from it, without a fence, locked instruction or
+//! atomic section, on which its thread loads a cell (or starts a thread, or under PSO stores to another
+//! cell). Other threads must be able to enter through that step, one after the other, until one of those that
+//! have entered may access the cell of the store.
 //!
-//! A set of cells is one machine word. With more than 64 cells, several share a bit, which only makes the sets larger.
+//! All sets are over-approximations:
+//! - An array access with unknown index stands for the whole array.
+//! - A pointer stands for all of memory.
+//! - A call stands for everything a thread may do.
+//! - For a thread that enters, everything it may ever do counts.
+//!
+//! A set of cells is one machine word. With more than 64 cells, several share a bit, which only makes the
+//! sets larger.
 
 use crate::expand::Question;
 use palisade_automata::Local;
@@ -61,12 +68,12 @@ pub(crate) struct Candidates {
     cells: FxHashMap<(RoleId, CodeId, EdgeId), Cells>,
     /// How many attacks (thread, store, load) there are.
     pub attacks: u64,
-    /// How many of them are left.
+    /// How many of them are not ruled out.
     pub left: u64,
 }
 
 impl Candidates {
-    /// Looks at all stores of a program.
+    /// Examines all stores of a program.
     pub fn new(question: Question, machine: Machine<'_>, limits: &Limits) -> Result<Candidates, Reason> {
         let Machine { system, model, interlocked } = machine;
         let analysis = Analysis { system, model, interlocked };
@@ -81,7 +88,7 @@ impl Candidates {
             }
             let alone = instances == 1 && !startable;
             let (counted, loads) = (instances.max(1) as u64, analysis.loads(role));
-            // Few instructions access different cells.
+            // Many instructions access the same cells, so results are kept.
             let mut known: FxHashMap<Footprint, Cells> = FxHashMap::default();
             for code in analysis.codes(role) {
                 for (edge, stored) in analysis.stores(code) {
@@ -119,7 +126,7 @@ impl Candidates {
     }
 }
 
-/// The cells that threads which enter, beginning with what conflicts with this, may access.
+/// The cells that entering threads may access, starting from threads that conflict with `start`.
 fn reached(roles: &[Footprint], start: Footprint, attacker: RoleId, alone: bool) -> Cells {
     let mut all = start;
     let mut inside = vec![false; roles.len()];
@@ -138,14 +145,14 @@ fn reached(roles: &[Footprint], start: Footprint, attacker: RoleId, alone: bool)
     entered.fold(0, |cells, (role, _)| cells | role.loads | role.stores)
 }
 
-/// All cells if some other thread may store to what is loaded, or a thread is started; else none.
+/// All cells if another thread may store to a loaded cell, or a thread is started. Otherwise no cells.
 fn races(roles: &[Footprint], overtaker: Footprint, attacker: RoleId, alone: bool) -> Cells {
     let others = roles.iter().enumerate().filter(|(index, _)| *index != attacker.index() || !alone);
     let stored = others.fold(0, |cells, (_, role)| cells | role.stores);
     if stored & overtaker.loads != 0 || overtaker.starts != 0 { Cells::MAX } else { 0 }
 }
 
-/// The role as a member of a set; with very many roles, several share a bit.
+/// The role as a member of a set. With very many roles, several share a bit.
 fn bit(role: RoleId) -> u128 {
     1 << (role.0 % 128)
 }
@@ -221,7 +228,7 @@ impl Analysis<'_> {
         edges.filter(|edge| matches!(edge.instr, Instr::Load(..))).count() as u64
     }
 
-    /// What may overtake a store after which control is at a location, instruction by instruction.
+    /// What may overtake a store when control is at a location after it, instruction by instruction.
     fn overtakers(
         &self,
         role: RoleId,
@@ -237,7 +244,8 @@ impl Analysis<'_> {
             if !seen.insert(code, location) {
                 continue;
             }
-            // Where a procedure returns to is not known: anywhere in what the role may run.
+            // The return location of a procedure is not known: it may be anywhere in the code that the role
+            // may run.
             let returns = location == self.code(code).exit && code != self.system.roles[role].code;
             if returns {
                 for other in self.codes(role) {
@@ -263,7 +271,7 @@ impl Analysis<'_> {
                     Instr::Call { code, .. } => open.push((*code, self.code(*code).entry)),
                     _ => {}
                 }
-                // A call comes back to its target, if it does.
+                // A call returns to its target, if it returns.
                 if !matches!(edge.instr, Instr::Call { .. }) {
                     open.push((code, edge.target));
                 }
@@ -272,9 +280,9 @@ impl Analysis<'_> {
     }
 }
 
-/// A set of locations that is soon emptied.
+/// A set of locations that can be cleared quickly.
 struct Locations {
-    /// By code and location: in which round it was put in last.
+    /// By code and location: the round in which it was last inserted.
     rounds: IdVec<CodeId, Vec<u32>>,
     round: u32,
 }
@@ -289,7 +297,7 @@ impl Locations {
         self.round += 1;
     }
 
-    /// Whether it is new.
+    /// Inserts a location. Returns whether it is new.
     fn insert(&mut self, code: CodeId, location: Location) -> bool {
         let before = std::mem::replace(&mut self.rounds[code][location.index()], self.round);
         before != self.round

@@ -2,27 +2,47 @@
 //!
 //! *Problem.* Find a run whose happens-before has a cycle.
 //!
-//! *Source.* Bouajjani, Derevenetc, Meyer, "Checking and enforcing robustness against TSO" (ESOP 2013): Lemma 6 and Figure 5 of "Lazy TSO reachability" (FASE 2015).
+//! *Source.* Bouajjani, Derevenetc, Meyer, "Checking and enforcing robustness against TSO" (ESOP 2013): Lemma
+//! 6 and Figure 5 of "Lazy TSO reachability" (FASE 2015).
 //!
-//! *The search.* Everybody runs as under SC until one thread, the attacker, takes a store *s* to a cell *x* and holds it back, for ever. From then on only events that
-//! happen after *s* are taken: those of the attacker, and those of threads of which an event conflicts with one taken since *s*, which by then have **entered**. The attacker's
-//! later stores are held back as well (under PSO: those that *s* keeps from reaching memory, that is the stores to *x* and those behind a store-store fence;
-//! the others reach memory at once). It sees its own stores, the others do not, and nothing that waits for the empty buffer is possible for it. If a thread that has
-//! entered accesses *x*, its access comes before *s* (from-read or coherence) and happens after *s*: a cycle.
+//! *The search.* All threads run as under SC until one thread, the attacker, takes a store *s* to a cell *x*
+//! and holds it back forever. From then on only events that happen after *s* are taken. These are the events
+//! of the attacker, and those of threads with an event that conflicts with one taken since *s*. Such a thread
+//! has **entered**.
 //!
-//! *Guarantee.* Sound: the steps are those of a run of the store-buffer machine with such a cycle. Complete: let τ·e be a shortest run with a cycle. τ has none, so there is an order ρ of
-//! its events that is a run under SC. The step e closes a cycle, so it accesses memory and has a new arrow to an older event; only pending stores get new arrows
-//! from such an access. So e, of a thread u, accesses a cell x to which a store s of another thread t is pending, and s happens before e. Take the events of ρ before e that do not happen
-//! after s, in the order of ρ; then s; then those that do, in that order, and e. The first part is a run under SC, since it lacks nothing that happens before its events.
-//! In the second, t's stores that s keeps back were pending in τ, so nobody has read them, and a load that was to read them from memory under ρ can be no one's but t's; all other events find what they
-//! found in ρ. If a store of a third thread to x that was pending in τ now reaches memory before e, e reads that instead, and is an access to x all the same. The
-//! thread u has an event after s: it has entered, by e at the latest.
+//! Rules for the attacker:
+//! - Its later stores are held back as well. Under PSO only those are held back that *s* keeps from reaching
+//!   memory: the stores to *x* and those after a store-store fence. The others reach memory at once.
+//! - It sees its own stores. The other threads do not see them.
+//! - It cannot take a step that waits for an empty buffer.
 //!
-//! *Differences from the paper.* Conditions W3 and W5 ask that after the attacker's last load everything happens after that load. It is enough that all happens after the store; this needs no guess which load is the last, and one search
-//! serves all attacks at once. A `spawn` of the attacker is an event through which others enter, as are, under PSO, its stores that overtake s. Atomic sections are one event; that of an attacker
-//! cannot be.
+//! If a thread that has entered accesses *x*, its access comes before *s* (from-read or coherence) and
+//! happens after *s*. This is a cycle.
 //!
-//! *Invariant*: without an attack no cell is marked, no value held back, and nobody has entered.
+//! *Guarantee.* Sound: the steps are those of a run of the store-buffer machine with such a cycle.
+//!
+//! Complete: let τ·e be a shortest run with a cycle.
+//! 1. τ has no cycle, so there is an order ρ of its events that is a run under SC.
+//! 2. The step e closes a cycle, so it accesses memory and has a new arrow to an older event. Only pending
+//!    stores get new arrows from such an access. So e, of a thread u, accesses a cell x to which a store s of
+//!    another thread t is pending, and s happens before e.
+//! 3. Take the events of ρ before e that do not happen after s, in the order of ρ. Then take s. Then take the
+//!    events that do happen after s, in the order of ρ, and finally e.
+//! 4. The first part is a run under SC, since everything that happens before its events is in it.
+//! 5. In the second part, the stores of t that s keeps back were pending in τ, so no other thread has read
+//!    them. Only a load of t itself can have read them from memory under ρ. All other events read what they
+//!    read in ρ.
+//! 6. A store of a third thread to x that was pending in τ may now reach memory before e. Then e reads that
+//!    store instead, and is still an access to x.
+//! 7. The thread u has an event after s, so it has entered, by e at the latest.
+//!
+//! *Differences from the paper.* Conditions W3 and W5 require that after the attacker's last load everything
+//! happens after that load. It is enough that everything happens after the store. This avoids guessing which
+//! load is the last, and one search covers all attacks at once. A `spawn` of the attacker is an event through
+//! which others enter. So are, under PSO, its stores that overtake s. Atomic sections are one event; the
+//! attacker cannot take one.
+//!
+//! *Invariant*: without an attack no cell is marked, no value is held back, and no thread has entered.
 
 use crate::discard::Candidates;
 use crate::sections::Passage;
@@ -39,7 +59,7 @@ pub(crate) struct Taken<'t> {
     pub mv: Move,
     /// The code of the value read.
     pub code: u32,
-    /// The way in which the thread goes on.
+    /// The way in which the thread continues.
     pub way: Way,
     pub led: Led<'t>,
     /// Whether its store is held back.
@@ -53,21 +73,21 @@ pub(crate) enum Led<'t> {
     Through(&'t Passage),
 }
 
-/// Somebody who wants to know the successors of a state.
+/// A receiver of the successors of a state.
 pub(crate) trait Sink {
     /// A successor; `None` if the step closes a cycle.
     fn take(&mut self, taken: Taken<'_>, next: Option<&[u64]>);
 }
 
-/// Why a state was not expanded to the end.
+/// Why the expansion of a state was not finished.
 pub(crate) enum Trouble {
-    /// Tables lack something.
+    /// The tables lack an entry.
     Needs,
     /// There is no room for another thread.
     Threads,
 }
 
-/// What is searched for.
+/// The goal of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Question {
     /// A cycle of happens-before.
@@ -85,7 +105,8 @@ pub(crate) struct Expander<'e, 'a> {
 }
 
 impl Expander<'_, '_> {
-    /// Tells the sink all successors of a state. What the tables lack goes to `needs`; the sink may have been told some successors then.
+    /// Passes all successors of a state to the sink. Missing table entries go to `needs`; in that case the
+    /// sink may already have received some successors.
     pub fn expand(&self, words: &[u64], sink: &mut impl Sink, needs: &mut Vec<Need>) -> Result<(), Trouble> {
         let state = State { words, layout: self.layout };
         let attack = state.attack();
@@ -130,7 +151,7 @@ impl Expander<'_, '_> {
 /// A store that another thread can take now.
 pub(crate) struct Rival {
     pub thread: usize,
-    /// Its steps: one, or those of a section up to its store.
+    /// Its steps: either one step, or those of a section up to its store.
     pub steps: Vec<palisade_memory::Action>,
 }
 
@@ -202,7 +223,8 @@ enum Access {
 }
 
 impl<S: Sink> Stepping<'_, '_, '_, S> {
-    /// After the store of a triangle: everybody goes on as under SC, the one who stored without anything that waits for its buffer, and what it has stored to is marked.
+    /// A step after the store of a triangle. All threads continue as under SC, except that the thread that
+    /// stored takes no step that waits for its buffer. The cells it has stored to are marked.
     fn step_of_triangle(&mut self) -> Result<(), Missing> {
         let attacks = self.attacks();
         match self.mv.letter {
@@ -272,7 +294,8 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
         Ok(())
     }
 
-    /// Tells a successor, however little can happen in it.
+    /// Passes on a successor without the check for hopeless states. Successors in which the attacker is dead
+    /// are dropped.
     fn tell_plainly(&mut self, code: u32, target: Target) {
         let (thread, mv, way) = (self.thread, *self.mv, self.way);
         let attacker = self.attack.map_or(thread, |attack| attack.attacker);
@@ -305,7 +328,8 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
         Ok(self.of.threads.targets(self.mv, code, way)?.to_vec())
     }
 
-    /// Whether an access may be taken: always without an attack and for the attacker; else if it happens after the attack's start.
+    /// Whether an access may be taken. Without an attack, and for the attacker, it always may. Otherwise it
+    /// may if it happens after the attack's start.
     fn may(&self, cell: CellId, access: Access) -> bool {
         let conflicts = match access {
             Access::Loads => self.state.stored(cell),
@@ -319,7 +343,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
         self.attack.is_some_and(|attack| attack.attacker != self.thread && attack.cell == cell)
     }
 
-    /// The state itself, to be changed, with the thread moved on.
+    /// Copies the state into the next state, with the thread moved on.
     fn begin(&mut self, local: LocalId) {
         self.next.words.copy_from_slice(self.state.words);
         self.next.set_thread(self.thread, local);
@@ -499,7 +523,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
     }
 
     fn locked(&mut self, cell: CellId) -> Result<(), Missing> {
-        // An attacker can only be here if locked instructions wait for their own address alone.
+        // An attacker can reach this point only if locked instructions wait for their own address alone.
         if self.attack.is_some_and(|attack| attack.fenced) && self.attacks()
             || self.attacks() && self.state.held(cell).is_some()
         {

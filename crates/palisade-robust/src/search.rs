@@ -1,7 +1,7 @@
-//! The search for cycles: what `palisade-search` is given, and what comes of it.
+//! The search for cycles: the problem passed to `palisade-search`, and how its result is read.
 //!
-//! States have numbers in the order in which they are met. The oracle of the lazy engine relies on it: a state with a
-//! smaller number was met earlier.
+//! States are numbered in the order in which they are found. The oracle of the lazy engine relies on this: a
+//! state with a smaller number was found earlier.
 
 use crate::discard::Candidates;
 use crate::expand::{self, Expander, Question, Sink, Taken};
@@ -16,8 +16,8 @@ use palisade_search::{Counters, Expand, Expansion, Finds, Shards, StateId, Succe
 
 /// How a search ended.
 pub(crate) enum Found {
-    /// Steps from these states close cycles. There is at least one; those of one level that were wanted are reported
-    /// together.
+    /// Steps from these states close cycles. There is at least one. The accepted ones of one level are
+    /// reported together.
     Cycles(Vec<StateId>),
     /// There is no cycle.
     Nothing,
@@ -25,18 +25,18 @@ pub(crate) enum Found {
     Exhausted(Exhausted),
     /// More threads than there is room for.
     ThreadCount,
-    /// Values without end, calls too deep, a section too long.
+    /// Values that grow without bound, calls that nest too deep, or a section that is too long.
     Trouble(Trouble),
 }
 
-/// What a search may use, and where it reports to.
+/// The resources of a search, and where it reports to.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort<'e> {
     pub limits: &'e Limits,
     pub pool: Option<&'e rayon::ThreadPool>,
 }
 
-/// States per batch. Cycles of one batch are offered together, so these are whole levels as a rule.
+/// States per batch. Cycles of one batch are offered together, so batches are usually whole levels.
 const BATCH: usize = 1 << 17;
 
 /// The states found so far.
@@ -70,7 +70,7 @@ impl<'a> Search<'a> {
         self.visited.path_to(id)
     }
 
-    /// What has been counted.
+    /// Adds the counters of the search to the statistics.
     pub fn count(&self, stats: &mut Stats) {
         let attacked = |words: &&[u64]| State { words: *words, layout: self.layout }.attack().is_some();
         stats.add("states", self.visited.len());
@@ -78,8 +78,8 @@ impl<'a> Search<'a> {
         stats.add("thread_states", self.threads.automaton.len() as u64);
     }
 
-    /// Searches until there are cycles that are wanted (all that are found in one go are offered together), or there is
-    /// nothing more.
+    /// Searches until there are cycles that the caller accepts, or until nothing is left. All cycles found
+    /// together are offered together.
     pub fn run(
         &mut self,
         machine: Machine<'_>,
@@ -93,7 +93,7 @@ impl<'a> Search<'a> {
         let mut search = palisade_search::Search::new(visited, effort);
         let mut running = Running { search: self, limits, stats };
         let end = match running.begin(&mut search, machine) {
-            // Whoever chooses looks at the states found so far.
+            // The caller's choice looks at the states found so far.
             Ok(()) => search.run(&mut running, &mut |running, visited, found| {
                 std::mem::swap(&mut running.search.visited, visited);
                 let chosen = wanted(running.search, found);
@@ -127,14 +127,14 @@ fn no_states(layout: Layout) -> Visited {
     Visited::new(layout.words(), Shards::One)
 }
 
-/// Why a search cannot go on.
+/// Why a search cannot continue.
 enum Halt {
     /// More threads than there is room for.
     ThreadCount,
     Trouble(Trouble),
 }
 
-/// A search while it runs. The states visited are elsewhere.
+/// A search in progress. The visited states are stored elsewhere.
 struct Running<'r, 'a> {
     limits: &'r Limits,
     search: &'r mut Search<'a>,
@@ -213,7 +213,7 @@ impl Expand for Running<'_, '_> {
     }
 }
 
-/// Nothing is counted besides states.
+/// Nothing is counted in addition to states.
 #[derive(Default)]
 struct Nothing;
 
@@ -221,7 +221,7 @@ impl std::ops::AddAssign for Nothing {
     fn add_assign(&mut self, Nothing: Nothing) {}
 }
 
-/// Collects successors; a step that closes a cycle is what is searched for.
+/// Collects successors. A step that closes a cycle is a goal of the search.
 struct Collect<'c>(&'c mut Successors<Nothing>);
 
 impl Sink for Collect<'_> {

@@ -1,4 +1,4 @@
-//! Atomic sections as single events: all ways through a section, for what memory holds when it opens.
+//! Atomic sections as single events: all paths through a section, for given contents of memory when it opens.
 
 use crate::threads::{ByEvents, Letter, Move, Need, Way};
 use palisade_automata::on_demand::{LocalId, ThreadAutomaton};
@@ -8,17 +8,17 @@ use palisade_memory::Action;
 use palisade_program::running::{CellId, Instr, RoleId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A section is given up after so many steps.
+/// A section is abandoned after this many steps.
 const MAX_STEPS: usize = 1 << 14;
 
 /// What an atomic section does as a whole.
 #[derive(Clone, Debug)]
 pub(crate) struct Passage {
-    /// The thread state after it; none if it never closes.
+    /// The thread state after it. `None` if it never closes.
     pub local: Option<LocalId>,
     /// The cells it reads before it writes them.
     pub reads: Vec<CellId>,
-    /// The cells it writes, with the codes of the last values.
+    /// The cells it writes, with the codes of the final values.
     pub writes: Vec<(CellId, u32)>,
     /// The threads it starts.
     pub children: Vec<LocalId>,
@@ -26,14 +26,14 @@ pub(crate) struct Passage {
     pub steps: Vec<Action>,
 }
 
-/// A section by the number of its move, and what memory holds.
+/// A section, given by the number of its move and the contents of memory.
 type Entry = (u32, Box<[u32]>);
 
 /// The sections found so far.
 #[derive(Default)]
 pub(crate) struct Sections {
     passages: FxHashMap<Entry, Box<[Passage]>>,
-    /// Whether some section was given up.
+    /// Whether some section was abandoned.
     pub too_long: bool,
     bytes: u64,
 }
@@ -50,7 +50,7 @@ impl Sections {
         self.passages.get(&key).map(|passages| &**passages).ok_or(Need::Passages(key.0, key.1))
     }
 
-    /// Works out what the section that a move opens can do with this memory.
+    /// Computes what the section that a move opens can do with this memory.
     pub fn supply(&mut self, automaton: &mut ThreadAutomaton<'_, ByEvents>, number: u32, memory: Box<[u32]>) {
         let key = (number, memory);
         if self.passages.contains_key(&key) {
@@ -64,7 +64,7 @@ impl Sections {
     }
 }
 
-/// Somewhere inside a section.
+/// A point inside a section.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Inside {
     local: Local,
@@ -73,7 +73,7 @@ struct Inside {
     roles: Vec<RoleId>,
 }
 
-/// A search for all ways through a section.
+/// A search for all paths through a section.
 struct Passing<'p, 'a> {
     automaton: &'p mut ThreadAutomaton<'a, ByEvents>,
     memory: &'p [u32],
@@ -82,7 +82,7 @@ struct Passing<'p, 'a> {
 }
 
 impl Passing<'_, '_> {
-    /// Finds all ways through the section that a move opens. Whether that came to an end.
+    /// Finds all paths through the section that a move opens. Returns whether the search finished.
     fn pass(&mut self, number: u32) -> bool {
         let mv = self.automaton.numbered(number);
         let local = self.automaton.local(mv.local).clone();
@@ -110,7 +110,7 @@ impl Passing<'_, '_> {
                     self.step(&at, &steps, action);
                 }
             }
-            // The section may stop here forever; what it has accessed by then counts.
+            // The section may stop here forever. What it has accessed so far counts.
             let accesses_the_same = |other: &Passage| {
                 let cells =
                     |writes: &[(CellId, u32)]| writes.iter().map(|&(cell, _)| cell).collect::<Vec<_>>();

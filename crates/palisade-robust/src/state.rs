@@ -1,21 +1,22 @@
 //! States of the search as words: an SC state and, once a store is held back, the attack.
 //!
-//! A half of a machine word for the attack, one per cell, one per thread:
-//!
-//! | half | bits |
-//! |---|---|
-//! | attack | attacker + 1 (8), whether it has passed a store-store fence since (1), the cell of the store held back (16); 0 for none |
-//! | cell | code of the value in memory (15), code + 1 of the newest value the attacker holds back (15), loaded, stored by an event that happens after the attack's start |
-//! | thread | thread state (31), whether some event of it happens after the attack's start |
+//! A state has one half of a machine word for the attack, one for each cell and one for each thread. Numbers
+//! in parentheses are bits.
+//! - attack: attacker + 1 (8), whether it has passed a store-store fence since the start of the attack (1),
+//!   the cell of the store held back (16). The half is 0 if there is no attack.
+//! - cell: code of the value in memory (15), code + 1 of the newest value the attacker holds back (15),
+//!   whether the cell was loaded (1) and whether it was stored to (1) by an event that happens after the
+//!   attack's start.
+//! - thread: thread state (31), whether some event of the thread happens after the attack's start (1).
 
 use crate::threads::DEAD;
 use palisade_automata::on_demand::LocalId;
 use palisade_base::Id;
 use palisade_program::running::CellId;
 
-/// More threads than this cannot be told apart.
+/// The largest number of threads that a state can represent.
 pub(crate) const MAX_THREADS: usize = 200;
-/// More cells than this cannot be told apart.
+/// The largest number of cells that a state can represent.
 pub(crate) const MAX_CELLS: usize = 1 << 16;
 
 const CODE: u32 = (1 << 15) - 1;
@@ -42,11 +43,11 @@ impl Layout {
 pub(crate) struct Attack {
     pub attacker: usize,
     pub cell: CellId,
-    /// Whether everything it stores from now on is held back, under PSO.
+    /// Whether, under PSO, everything it stores from now on is held back.
     pub fenced: bool,
 }
 
-/// A state that is looked at or built.
+/// A state that is being read or built.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct State<W> {
     pub words: W,
@@ -72,7 +73,7 @@ impl<W: AsRef<[u64]>> State<W> {
         self.half(1 + cell.index())
     }
 
-    /// The code of what memory holds.
+    /// The code of the value in memory.
     pub fn memory(&self, cell: CellId) -> u32 {
         self.cell(cell) & CODE
     }
@@ -101,12 +102,13 @@ impl<W: AsRef<[u64]>> State<W> {
         self.half(1 + self.layout.cells + thread) & ENTERED != 0
     }
 
-    /// The codes of all of memory.
+    /// The codes of all values in memory.
     pub fn codes(&self) -> Vec<u32> {
         (0..self.layout.cells).map(|cell| self.memory(CellId::from_index(cell))).collect()
     }
 
-    /// Whether nothing can happen after the attack's start any more: the attacker is at its end, and nobody else has entered or can.
+    /// Whether nothing more can happen after the attack's start: the attacker is at its end, and no other
+    /// thread has entered or can enter.
     pub fn is_hopeless(&self) -> bool {
         let Some(attack) = self.attack() else { return false };
         let Layout { cells, threads } = self.layout;
@@ -156,7 +158,7 @@ impl<W: AsMut<[u64]> + AsRef<[u64]>> State<W> {
     }
 }
 
-/// Where a half of a word is.
+/// The position of a half in its word, in bits.
 #[inline]
 fn shift(index: usize) -> u32 {
     index as u32 % 2 * 32

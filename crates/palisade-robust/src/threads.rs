@@ -1,11 +1,15 @@
-//! How threads run in this engine: the policy of the thread automaton, and what it lacks.
+//! How threads run in this engine: the policy of the thread automaton, and the parts that are specific to
+//! robustness.
 //!
-//! A thread runs in one of two [ways](Way): as under SC, where fences are local steps, or as the attacker, whose
-//! stores are held back, so that nothing that waits for the empty buffer is possible. Local steps are collapsed: a
-//! thread runs on until its next step that concerns memory or the buffer. Unlike for reachability, a load after which
-//! the thread is stuck counts: it is an event of the run. Threads that can do nothing more are all [`DEAD`].
+//! A thread runs in one of two [ways](Way):
+//! - as under SC, where fences are local steps;
+//! - as the attacker, whose stores are held back, so that no step that waits for an empty buffer is possible.
 //!
-//! Whole atomic sections are moves, too. What they do depends on all of memory; see [`crate::sections`].
+//! Local steps are collapsed: a thread runs on until its next step that concerns memory or the buffer. Unlike
+//! for reachability, a load after which the thread is stuck counts, because it is an event of the run. All
+//! threads that can do nothing more are represented by [`DEAD`].
+//!
+//! Whole atomic sections are also moves. Their effect depends on all of memory; see [`crate::sections`].
 
 use crate::sections::{Passage, Sections};
 use palisade_automata::on_demand::{
@@ -27,7 +31,7 @@ pub(crate) const DEAD: LocalId = LocalId(1);
 pub(crate) enum Way {
     /// Its stores reach memory at once.
     Plain = 0,
-    /// Its first store since is held back.
+    /// It is the attacker: the store that started the attack is held back.
     Attacking = 1,
 }
 
@@ -64,7 +68,7 @@ pub(crate) enum Letter {
 pub(crate) enum Ending {
     /// The thread waits for something, or is dead.
     Waits,
-    /// The program ends with a fault: the step counts, but nothing comes after it.
+    /// The program ends with a fault. The step counts, but nothing comes after it.
     Faults,
 }
 
@@ -77,7 +81,7 @@ impl Ending {
 pub(crate) type Move = on_demand::Move<Letter>;
 pub(crate) type Target = on_demand::Target<Ending>;
 
-/// Something the tables do not hold yet.
+/// An entry that the tables do not have yet.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Need {
     Thread(on_demand::Need<Way>),
@@ -85,22 +89,22 @@ pub(crate) enum Need {
     Passages(u32, Box<[u32]>),
 }
 
-/// What cannot be searched to its end.
+/// Why a search cannot be completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Trouble {
-    /// A cell takes more and more values.
+    /// The number of values of a cell keeps growing.
     Values(CellId),
-    /// A thread calls too deep.
+    /// The calls of a thread nest too deep.
     Calls,
-    /// An atomic section goes on for too long.
+    /// An atomic section is too long.
     Section,
 }
 
-/// More values than this in a cell without a declared domain count as growth without bound.
+/// A cell without a declared domain that takes more values than this counts as growing without bound.
 const MAX_VALUES: u64 = 4096;
 /// Codes are below this.
 pub(crate) const CODES: u32 = (1 << 15) - 1;
-/// Collapsing stops at the latest after so many thread states. Stopping early is always right.
+/// Collapsing stops after this many thread states at the latest. Stopping early is always correct.
 const MAX_COLLAPSED: usize = 1 << 12;
 
 /// Thread states, moves and sections found so far.
@@ -110,7 +114,8 @@ pub(crate) struct Threads<'a> {
 }
 
 impl<'a> Threads<'a> {
-    /// No thread states yet. `model` and `interlocked` say what the attacker can do; everybody else runs as under SC.
+    /// Tables without thread states. `model` and `interlocked` determine what the attacker can do. All other
+    /// threads run as under SC.
     pub fn new(system: &'a System, model: Model, interlocked: Interlocked) -> Threads<'a> {
         let machine = ThreadMachine::new(
             Machine::new(system, Model::Sc),
@@ -119,7 +124,7 @@ impl<'a> Threads<'a> {
             false,
         );
         let policy = ByEvents { model, interlocked, too_deep: false };
-        // Two numbers are reserved: no thread, and a dead one.
+        // Two numbers are reserved: "no thread" and a dead thread.
         Threads { automaton: ThreadAutomaton::new(machine, policy, &[(), ()]), sections: Sections::default() }
     }
 
@@ -150,7 +155,8 @@ impl<'a> Threads<'a> {
         self.automaton.moves(id, way).ok_or(Need::Thread(on_demand::Need::Moves(id, way)))
     }
 
-    /// Where a move leads for the code of the value it reads (0 if it reads none), going on in a way, if known.
+    /// Where a move leads, if known. `code` is the code of the value it reads (0 if it reads none), and `way`
+    /// is the way in which the thread continues.
     pub fn targets(&self, mv: &Move, code: u32, way: Way) -> Result<&[Target], Need> {
         let need = || Need::Thread(on_demand::Need::Outcome(mv.number(), code, way));
         self.automaton.outcome(mv, code, way).ok_or_else(need)
@@ -161,12 +167,12 @@ impl<'a> Threads<'a> {
         self.sections.passages(mv, memory)
     }
 
-    /// Where a thread of a role waits first.
+    /// Where a thread of a role first waits.
     pub fn start(&mut self, role: RoleId) -> LocalId {
         self.automaton.starts(role)[0]
     }
 
-    /// Works out something the search asked for.
+    /// Computes an entry that the search asked for.
     pub fn supply(&mut self, need: Need) {
         match need {
             Need::Thread(need) => self.automaton.supply(need),
@@ -174,19 +180,19 @@ impl<'a> Threads<'a> {
         }
     }
 
-    /// The steps with which a thread runs on from a thread state to a target, for witnesses.
+    /// The steps by which a thread runs on from a thread state to a target, for witnesses.
     pub fn steps_after(&mut self, mv: &Move, code: u32, way: Way, target: Target) -> Vec<Action> {
         self.automaton.steps_after(mv, code, way, &target).steps
     }
 
-    /// The steps with which a thread that starts runs on to where it waits, for witnesses.
+    /// The steps by which a new thread runs on to where it waits, for witnesses.
     pub fn steps_from_start(&mut self, role: RoleId) -> Vec<Action> {
         let target = self.start(role);
         self.automaton.steps_from_start(role, target).steps
     }
 }
 
-/// Threads wait at what may be an event of the run.
+/// The policy: threads wait at steps that may be events of the run.
 pub(crate) struct ByEvents {
     model: Model,
     interlocked: Interlocked,
@@ -195,7 +201,7 @@ pub(crate) struct ByEvents {
 }
 
 impl ByEvents {
-    /// What an edge does for a thread that runs in a way; `None` if it is not possible.
+    /// What an edge does for a thread that runs in a way. `None` if it is not possible.
     fn letter(&self, threads: &ThreadMachine<'_>, local: &Local, action: Action, way: Way) -> Option<Letter> {
         let Action::Execute { edge, .. } = action else { unreachable!("there are no buffers here") };
         let machine = threads.machine;
@@ -227,7 +233,7 @@ impl ByEvents {
         }
     }
 
-    /// The actions of a thread state with what they do.
+    /// The actions of a thread state, with what they do.
     fn actions(&self, machine: &ThreadMachine<'_>, local: &Local, way: Way) -> Vec<(Action, Letter)> {
         let actions = machine.edges(local).flat_map(|edge| machine.actions(local, edge));
         actions.filter_map(|action| Some((action, self.letter(machine, local, action, way)?))).collect()
@@ -236,7 +242,7 @@ impl ByEvents {
     /// Where a thread can get to by local steps.
     fn collapse(&mut self, machine: &ThreadMachine<'_>, local: Local, way: Way) -> Vec<Arrival<Ending>> {
         let mut arrivals = Vec::new();
-        // Whether being dead is among them: one way to get there is enough.
+        // Whether the arrivals already include a dead thread. One path to it is enough.
         let mut dies = false;
         let mut seen = FxHashSet::default();
         let mut open = vec![(local, Vec::new())];
@@ -250,8 +256,8 @@ impl ByEvents {
                 continue;
             }
             if local.fault.is_some() {
-                // A thread that would run into an error by a local step may as well stop in front of it: the others
-                // can go on.
+                // A thread that would fault by a local step can also stop before that step, while the others
+                // continue.
                 match steps.split_last() {
                     None => arrivals.push(Arrival::reserved(DEAD, Vec::new(), Ending::Faults)),
                     Some((_, before)) if !dies => {
@@ -279,7 +285,7 @@ impl ByEvents {
                 dies = true;
             }
         }
-        // A thread that only runs in circles is as good as dead.
+        // A thread that only runs in circles counts as dead.
         if arrivals.is_empty() {
             arrivals.push(Arrival::reserved(DEAD, Vec::new(), Ending::Waits));
         }
@@ -321,7 +327,8 @@ impl Policy for ByEvents {
         self.collapse(machine, after.local, way)
     }
 
-    /// One place: several are represented by the start itself, whose moves are the choices between them.
+    /// There is always one place. If there are several, the start itself represents them, and its moves are
+    /// the choices between them.
     fn start(&mut self, machine: &ThreadMachine<'_>, role: RoleId) -> Vec<Arrival<Ending>> {
         let local = machine.start(role);
         let mut arrivals = self.collapse(machine, local.clone(), Way::Plain);

@@ -1,15 +1,21 @@
-//! Triangular races: a simpler condition that is enough for robustness under TSO.
+//! Triangular races: their absence is a simpler condition that is sufficient for robustness under TSO.
 //!
 //! *Source.* Owens, "Reasoning about the implementation of concurrency abstractions on x86-TSO" (ECOOP 2010).
 //!
-//! *Definition.* A run under SC has a triangular race if at its end a thread loads from a cell that another thread can store to at the same time (plainly, by a locked instruction or in an atomic
-//! section), and the last store of the first thread went to another cell, with no fence, locked instruction or atomic section since. Starting a thread
-//! in place of that load counts, too: the new thread may load what was stored.
+//! *Definition.* A run under SC has a triangular race if both of these hold at its end:
+//! - A thread loads from a cell that another thread can store to at the same time (plainly, by a locked
+//!   instruction or in an atomic section).
+//! - The last store of the first thread went to another cell, with no fence, locked instruction or atomic
+//!   section since.
 //!
-//! *Guarantee.* A program without triangular races is robust under TSO: an attack holds back a store past a load of its thread, and the first other thread that enters does so by storing to the
-//! cell loaded; up to there the run can be taken under SC. The converse does not hold.
+//! Starting a thread in place of that load counts as well, because the new thread may load what was stored.
 //!
-//! *The search* is that for cycles, with other steps after the store: everybody goes on as under SC, the thread that stored without anything that waits for its buffer.
+//! *Guarantee.* A program without triangular races is robust under TSO. An attack holds back a store past a
+//! load of its thread, and the first other thread that enters does so by storing to the loaded cell. Up to
+//! that point the run can be taken under SC. The converse does not hold.
+//!
+//! *The search* is the search for cycles, with different steps after the store: all threads continue as under
+//! SC, except that the thread that stored takes no step that waits for its buffer.
 
 use crate::attacks::find;
 use crate::expand::Question;
@@ -47,7 +53,7 @@ impl Engine<TriangularRaces> for Triangles {
         } else {
             let mut system = analysis.system(1).as_ref().clone();
             system.properties.clear();
-            // What an attacker cannot pass is what drains its buffer under TSO; its stores reach memory at once.
+            // An attacker cannot pass what drains its buffer under TSO. Its stores reach memory at once.
             let machine = Machine::new(&system, Model::Tso);
             let pool = pool(limits);
             let effort = Effort { limits, pool: pool.as_ref() };
@@ -70,7 +76,8 @@ impl Engine<TriangularRaces> for Triangles {
     }
 }
 
-/// A run under SC that ends with the load and the store of a race; with the store first if the load is an error.
+/// A run under SC that ends with the load and the store of a race. The store comes first if the load is an
+/// error.
 fn race(search: &mut Search<'_>, machine: Machine<'_>, last: StateId) -> Run {
     let (mut taking, closing) = unfold_before(search, machine, last);
     let loader = ThreadId::from_index(closing.thread);

@@ -1,7 +1,7 @@
 //! From a path of packed states back to a run of the store-buffer machine.
 //!
-//! The path is gone along again: each step is found as a move of one thread and unfolded into the machine's steps. Stores reach memory at once, except those that the attacker holds
-//! back, which stay in its buffer.
+//! The path is replayed: each step is identified as a move of one thread and unfolded into the machine's
+//! steps. Stores reach memory at once, except those that the attacker holds back, which stay in its buffer.
 
 use crate::expand::{Led, Sink, Taken};
 use crate::search::Search;
@@ -14,7 +14,7 @@ use palisade_program::running::ThreadId;
 use palisade_search::StateId;
 use palisade_trace::{Run, until_cycle};
 
-/// A step of the search, kept.
+/// An owned step of the search.
 #[derive(Clone)]
 pub(crate) struct Kept {
     pub thread: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Kept {
     pub held: bool,
 }
 
-/// The states on the way to a state and the steps between them; the last step closes a cycle.
+/// The states on the path to a state, and the steps between them. The last step closes a cycle.
 pub(crate) fn steps(search: &mut Search<'_>, last: StateId) -> (Vec<StateId>, Vec<Kept>) {
     let path = search.path_to(last);
     let mut steps = Vec::new();
@@ -34,7 +34,7 @@ pub(crate) fn steps(search: &mut Search<'_>, last: StateId) -> (Vec<StateId>, Ve
         let next = path.get(index + 1).map(|&next| search.state(next).to_vec());
         let mut find = Find { next: next.as_deref(), found: None };
         let from = search.state(from).to_vec();
-        // What the tables lacked was supplied during the search.
+        // All missing table entries were supplied during the search.
         let _ = search.expander().expand(&from, &mut find, &mut Vec::new());
         steps.push(find.found.expect("the search took this step"));
     }
@@ -60,10 +60,10 @@ impl Sink for Find<'_> {
     }
 }
 
-/// The run along the path to a state and the step from it that closes a cycle.
+/// The run along the path to a state, including the step from it that closes a cycle.
 ///
 /// # Panics
-/// If the search has not found that.
+/// If the search did not find such a step.
 pub(crate) fn unfold(search: &mut Search<'_>, machine: Machine<'_>, last: StateId) -> Run {
     let (mut taking, closing) = unfold_before(search, machine, last);
     taking.follow(search, &closing);
@@ -71,7 +71,7 @@ pub(crate) fn unfold(search: &mut Search<'_>, machine: Machine<'_>, last: StateI
     until_cycle(machine, Run { memory, steps: taking.steps })
 }
 
-/// The run along the path to a state, and the step from it that is searched for.
+/// The run along the path to a state, and the goal step from it.
 pub(crate) fn unfold_before<'m>(
     search: &mut Search<'_>,
     machine: Machine<'m>,
@@ -95,7 +95,7 @@ pub(crate) fn unfold_before<'m>(
     (taking, closing.clone())
 }
 
-/// A run on its way.
+/// A run under construction.
 pub(crate) struct Taking<'m> {
     machine: Machine<'m>,
     state: State,
@@ -104,7 +104,7 @@ pub(crate) struct Taking<'m> {
 }
 
 impl Taking<'_> {
-    /// Takes a step; a store is put to memory at once unless it is held back.
+    /// Takes a step. A store goes to memory at once unless it is held back.
     pub fn take(&mut self, thread: ThreadId, action: Action, held: bool) {
         if self.state.fault.is_some() {
             return;

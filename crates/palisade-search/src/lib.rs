@@ -1,35 +1,41 @@
 //! Breadth-first search over packed states, in batches, on all cores.
 //!
-//! *What is absent.* A state is a few machine words. What they mean, what its successors are and what is searched for
-//! is up to [`Expand`].
+//! *What is absent.* A state is a few machine words. [`Expand`] defines what the words mean, what the
+//! successors of a state are, and what the search looks for.
 //!
-//! *How.* A level of the search is taken in batches. In a *round*, the states of a batch are expanded with the tables
-//! of the expander as they are. Then what the tables lacked is supplied (by one host thread, in a fixed order), and
-//! the states that had to wait, or whose partial successors turned out to be old, are taken again. Expansion and
-//! insertion are separate phases: while states are expanded nothing is written, and each shard of the visited set is
-//! filled by one host thread.
+//! *How.* Each level of the search is processed in batches. A batch takes one or more *rounds*:
+//! 1. The states are expanded with the expander's tables in their current form.
+//! 2. One host thread adds the missing table entries, in a fixed order.
+//! 3. Two kinds of states are expanded again: those that had to wait for the tables, and those whose partial
+//!    successors all turned out to be old.
 //!
-//! *No thread is ignored forever.* A state may be expanded in [part](Wanted::Part) only if the search gets from it, by
-//! such parts alone, to a state that is expanded fully: whatever another thread can do is then done there. Each
-//! waiting state has a *rank*. Two conditions see to it:
-//! 1. at least one successor of a state expanded in part is met for the first time, or waits in the next level (the
-//!    queue proviso of Bošnački and Holzmann for breadth-first search). That successor gets a rank greater than the
-//!    state's, if it has no greater one already;
-//! 2. a state whose rank is [`PATIENCE`] is expanded fully. Successors of fully expanded states have rank 0, unless a
-//!    state expanded in part raises it.
+//! Expansion and insertion are separate phases. Nothing is written while states are expanded, and each shard
+//! of the visited set is filled by one host thread.
 //!
-//! By 1, following those successors the rank grows with each level; by 2, it cannot grow forever. In a finite state
-//! space 1 alone would do: some state is expanded last. In an infinite one there need not be a last one: a thread that
-//! counts up a register has a new state with every step.
+//! *No thread is ignored forever.* A state may be expanded in [part](Wanted::Part) only if such partial
+//! expansions alone lead from it to a state that is expanded fully. Whatever another thread can do is then
+//! done there. Each waiting state has a *rank*. Two conditions on ranks ensure that a fully expanded state is
+//! reached:
+//! 1. At least one successor of a partially expanded state is new, or waits in the next level. This is the
+//!    queue proviso of Bošnački and Holzmann for breadth-first search. The rank of that successor is raised
+//!    above the state's rank, unless it is already greater.
+//! 2. A state whose rank is [`PATIENCE`] is expanded fully. Successors of fully expanded states have rank 0,
+//!    unless a partially expanded state raises it.
 //!
-//! *Guarantee.* Whatever is searched for and reachable is met after finitely many levels, or something else that is
-//! searched for before it; this holds for infinite state spaces, too. Numbers of states, parents and what is found do
-//! not depend on the number of jobs: in each shard, insertions happen in the order of the batch. What is found has the
-//! least depth.
+//! By 1, the rank grows with each level along those successors. By 2, it cannot grow forever. In a finite
+//! state space 1 alone would be enough, because some state is expanded last. An infinite state space need not
+//! have a last state: a thread that counts up a register reaches a new state with every step.
+//!
+//! *Guarantee.*
+//! - If a goal of the search is reachable, then it, or another goal before it, is found after finitely many
+//!   levels. This also holds for infinite state spaces.
+//! - State numbers, parents and results do not depend on the number of jobs, because the insertions into each
+//!   shard follow the order of the batch.
+//! - The result has the least depth.
 //!
 //! *Invariants*
 //! 1. A state is in the visited set once, in the shard of its hash ([`Visited::check_invariants`]).
-//! 2. A parent was visited before its child (the same).
+//! 2. A parent was visited before its child (also [`Visited::check_invariants`]).
 //! 3. Every state that waits for the next level has a rank (a `debug_assert!` where states are inserted).
 
 mod round;
@@ -43,8 +49,8 @@ use round::{Chunk, Level, Phases, Turn};
 use std::ops::AddAssign;
 use visited::Inserted;
 
-/// How many states in a row may be expanded in part. Small, so that no thread waits long for its turn; but hardly any
-/// program does so much in a row that concerns no other thread.
+/// How many states in a row may be expanded in part. The number is small, so that no thread waits long for
+/// its turn. Few programs take this many steps in a row that concern no other thread.
 pub const PATIENCE: u16 = 32;
 
 /// Which successors of a state are wanted.
@@ -56,37 +62,37 @@ pub enum Wanted {
     All,
 }
 
-/// What came of an expansion.
+/// The result of an expansion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expansion {
-    /// All successors were given.
+    /// All successors were produced.
     All,
-    /// A sufficient part was given; it counts only if the search goes on from it.
+    /// A sufficient part was produced. It counts only if the search continues from it.
     Part,
-    /// The tables lack something. What was given does not count.
+    /// The tables lack an entry. The successors produced so far do not count.
     Missing,
 }
 
-/// When a search finds what it searches for.
+/// What the search looks for, and when it is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Finds {
-    /// States, when they are inserted.
+    /// States, found when they are inserted.
     States,
-    /// Steps, when the state before them is expanded. All that are found in one round are found together, and nothing
-    /// of that round is inserted before.
+    /// Steps, found when the state before them is expanded. All steps found in one round are reported
+    /// together, before any state of that round is inserted.
     Steps,
 }
 
-/// The successors of a state, one after the other.
+/// The successors of a state, in order.
 #[derive(Default)]
 pub struct Successors<T> {
     /// Their words.
     pub words: Vec<u64>,
-    /// What each of them counts if it is new; nothing for those that are missing at the end.
+    /// The weight of each successor, added up if the successor is new. Weights missing at the end are 0.
     pub weights: Vec<u16>,
-    /// Whether a step of the state was found that is searched for.
+    /// Whether some step of the state is a goal of the search.
     pub found: bool,
-    /// What is counted besides.
+    /// Further counters.
     pub tally: T,
 }
 
@@ -97,26 +103,26 @@ impl<T> Successors<T> {
         self.found = false;
     }
 
-    /// The successors, of so many words each, with what they count.
+    /// The successors, each this many words long, with their weights.
     fn iter(&self, words: usize) -> impl Iterator<Item = (&[u64], u16)> {
         let weights = self.weights.iter().copied().chain(std::iter::repeat(0));
         self.words.chunks_exact(words).zip(weights)
     }
 }
 
-/// What is searched.
+/// A search problem.
 pub trait Expand: Sync {
-    /// Something that the tables lack.
+    /// An entry that the tables lack.
     type Need: Ord + Send + Sync;
-    /// Why the search cannot go on.
+    /// Why the search cannot continue.
     type Halt: Send + Sync;
-    /// What is counted besides.
+    /// Further counters.
     type Tally: Default + Send + Sync + AddAssign;
 
-    /// When something is found.
+    /// What the search looks for.
     const FINDS: Finds;
 
-    /// Appends the successors of a state, and pushes what the tables lack for it.
+    /// Appends the successors of a state, and pushes the table entries missing for it.
     fn expand(
         &self,
         state: &[u64],
@@ -125,26 +131,26 @@ pub trait Expand: Sync {
         needs: &mut Vec<Self::Need>,
     ) -> Result<Expansion, Self::Halt>;
 
-    /// Whether sufficient parts of successors are wanted.
+    /// Whether partial expansions are wanted.
     fn wants_parts(&self) -> bool {
         false
     }
 
-    /// Whether a new state is one that is searched for.
+    /// Whether a new state is a goal of the search.
     fn is_goal(&self, _state: &[u64]) -> bool {
         false
     }
 
-    /// Takes note of what was counted in a round, and of the weight of all states that were new.
+    /// Records the counters of a round and the total weight of all new states.
     fn count(&mut self, tally: Self::Tally, weight_of_new: u64);
 
     /// Reports progress, after each batch.
     fn report(&self, counters: &Counters);
 
-    /// Adds to the tables what they lack.
+    /// Adds a missing entry to the tables.
     fn supply(&mut self, need: Self::Need);
 
-    /// Whether the search can go on with the tables as they are.
+    /// Whether the search can continue with the current tables.
     fn check(&self) -> Result<(), Self::Halt>;
 
     /// Roughly how much memory the tables take.
@@ -155,15 +161,15 @@ pub trait Expand: Sync {
 pub enum End<H> {
     /// All reachable states were visited, and nothing was found.
     Clean,
-    /// These states, or steps from them, in the order of their numbers.
+    /// These states, or steps from them, were found. They are in the order of their numbers.
     Found(Vec<StateId>),
-    /// The search cannot go on.
+    /// The search cannot continue.
     Halted(H),
     /// The limits ran out.
     Exhausted(Exhausted),
 }
 
-/// What a search counted.
+/// Counters of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
     /// States visited.
@@ -172,16 +178,16 @@ pub struct Counters {
     pub transitions: u64,
     /// Levels.
     pub depth: u64,
-    /// Memory for states and tables.
+    /// Memory for states and tables, in bytes.
     pub bytes: u64,
 }
 
-/// What a search may use.
+/// The resources of a search.
 #[derive(Clone, Copy)]
 pub struct Effort<'e> {
     /// When to give up.
     pub limits: &'e Limits,
-    /// The host threads, if there are several.
+    /// The host threads, if there is more than one.
     pub pool: Option<&'e rayon::ThreadPool>,
     /// States per batch: enough to keep all cores busy between phases.
     pub batch: usize,
@@ -193,7 +199,7 @@ pub fn pool(limits: &Limits) -> Option<rayon::ThreadPool> {
     (jobs > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(jobs).build().ok()).flatten()
 }
 
-/// Which of the states are wanted that have a step that is searched for; if none, the search goes on.
+/// Selects from the states that have a goal step. If it selects none, the search continues.
 pub type Choose<'c, E> = &'c mut dyn FnMut(&mut E, &mut Visited, Vec<StateId>) -> Vec<StateId>;
 
 /// A search.
@@ -221,7 +227,7 @@ impl<'s> Search<'s> {
         self.visited
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn counters<E: Expand>(&mut self, expand: &E) -> Counters {
         self.measure(expand);
         self.counters
@@ -306,7 +312,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// One round. The states that must be taken again.
+    /// Runs one round. Returns the states that must be expanded again.
     fn take_round<E: Expand>(
         &mut self,
         expand: &mut E,
@@ -331,8 +337,8 @@ impl<'s> Search<'s> {
         Ok(outcome.again)
     }
 
-    /// Supplies what the tables lacked, in a fixed order. Some threads do much between two accesses, so that this may
-    /// take a while.
+    /// Adds the missing table entries, in a fixed order. Some threads do a lot of work between two accesses,
+    /// so this may take a while.
     fn supply<E: Expand>(&self, expand: &mut E, mut needs: Vec<E::Need>) -> Result<(), End<E::Halt>> {
         needs.sort_unstable();
         needs.dedup();

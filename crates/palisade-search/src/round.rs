@@ -1,4 +1,4 @@
-//! One round of a search: expansion, and insertion of what it gave.
+//! One round of a search: expansion, then insertion of the successors.
 
 use crate::visited::{Inserted, Numbering, Shard, Visited, hash};
 use crate::{Choose, Effort, Expand, Expansion, Finds, StateId, Successors, Wanted};
@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// States per task of an expansion phase.
 const CHUNK: usize = 256;
-/// Smaller rounds are not worth sharing out.
+/// Smaller rounds are not worth distributing over host threads.
 const WORTH_SHARING: usize = 1 << 10;
 
-/// A state whose turn it is.
+/// A state that is due for expansion.
 #[derive(Clone, Copy)]
 pub(crate) struct Turn {
     pub id: StateId,
@@ -26,14 +26,15 @@ impl Turn {
     }
 }
 
-/// The level that is being expanded, and the ranks of the states that wait for the next one, by shard.
+/// The level being expanded, and the ranks of the states that wait for the next one, by shard.
 pub(crate) struct Level {
     /// Where the next level begins.
     pub end: Vec<u32>,
     pub ranks: Vec<Vec<u16>>,
 }
 
-/// What a chunk of a round produced: per shard, records of a position in the round and a state.
+/// The output of one chunk of a round. For each shard, it holds records of a position in the round and a
+/// state.
 pub(crate) struct Chunk<E: Expand> {
     bins: Vec<Vec<u64>>,
     successors: Successors<E::Tally>,
@@ -68,9 +69,9 @@ impl<E: Expand> Chunk<E> {
     }
 }
 
-/// What a round produced besides new states.
+/// The output of a round other than new states.
 pub(crate) struct Outcome<E: Expand> {
-    /// States that must be taken again.
+    /// States that must be expanded again.
     pub again: Vec<Turn>,
     pub needs: Vec<E::Need>,
     pub found: Vec<StateId>,
@@ -93,7 +94,7 @@ impl<E: Expand> Outcome<E> {
 struct Findings {
     goal: Option<StateId>,
     full: bool,
-    /// What the new states count.
+    /// The total weight of the new states.
     weight: u64,
 }
 
@@ -105,7 +106,7 @@ impl Findings {
     }
 }
 
-/// A round to be taken.
+/// A round to run.
 pub(crate) struct Phases<'r> {
     pub effort: Effort<'r>,
     pub visited: &'r mut Visited,
@@ -127,7 +128,7 @@ impl Phases<'_> {
         }
     }
 
-    /// On one host thread, inserting as it goes.
+    /// Runs on one host thread and inserts successors immediately.
     fn interleaved<E: Expand>(&mut self, expand: &mut E) -> Outcome<E> {
         let numbering = self.visited.numbering();
         let words = self.visited.words();
@@ -315,11 +316,11 @@ impl Phases<'_> {
 struct Reached {
     parent: StateId,
     rank: u16,
-    /// What it counts if it is new.
+    /// The state's weight if it is new.
     weight: u16,
 }
 
-/// A shard, and what is known of the states in it that wait for the next level.
+/// A shard, and information about its states that wait for the next level.
 struct Place<'v> {
     shard: &'v mut Shard,
     index: usize,
@@ -330,7 +331,7 @@ struct Place<'v> {
 }
 
 impl Place<'_> {
-    /// Inserts a successor. Whether it still waits to be expanded.
+    /// Inserts a successor. Returns whether it still waits to be expanded.
     fn insert<E: Expand>(
         &mut self,
         expand: &E,

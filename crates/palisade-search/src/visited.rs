@@ -1,7 +1,8 @@
 //! The set of visited states: full states, each with the state it was first reached from.
 //!
-//! States are spread over a fixed number of shards by hash, so that each shard is filled by one host thread without locks. The number of shards does
-//! not depend on the number of jobs: numbers of states, and with them parents and witnesses, are the same for any number of jobs.
+//! States are spread over a fixed number of shards by hash, so that each shard is filled by one host thread
+//! without locks. The number of shards does not depend on the number of jobs. State numbers, and with them
+//! parents and witnesses, are therefore the same for any number of jobs.
 //!
 //! *Cost.* Per state: its words, 4 bytes for the parent, and 6 to 12 bytes of index.
 
@@ -10,9 +11,9 @@ use hashbrown::HashTable;
 /// How many shards there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shards {
-    /// One: states have numbers in the order in which they are met, and are inserted by one host thread.
+    /// One shard. States are numbered in the order in which they are found, and one host thread inserts them.
     One,
-    /// Many: all host threads insert states.
+    /// Many shards. All host threads insert states.
     Many,
 }
 
@@ -49,12 +50,13 @@ impl Numbering {
         1 << self.log_shards
     }
 
-    /// Positions a shard can have: all numbers are below [`StateId::NONE`].
+    /// The number of positions a shard can have. All state numbers are below [`StateId::NONE`].
     fn max_positions(self) -> usize {
         (u32::MAX as usize >> self.log_shards) - 1
     }
 
-    /// The shard of a hash. It comes from the middle bits: the index uses the upper and the lower ones.
+    /// The shard of a hash. It is taken from the middle bits, because the index uses the upper and the lower
+    /// ones.
     #[inline]
     pub fn shard_of(self, hash: u64) -> usize {
         (hash >> 40) as usize & (self.shards() - 1)
@@ -80,11 +82,11 @@ pub(crate) struct Shard {
     max_positions: usize,
 }
 
-/// What an insertion found.
+/// The result of an insertion.
 pub(crate) enum Inserted {
     New(usize),
     Known(usize),
-    /// More states than numbers.
+    /// There are no state numbers left.
     Full,
 }
 
@@ -101,7 +103,7 @@ impl Shard {
         &self.states[position * self.words..(position + 1) * self.words]
     }
 
-    /// Inserts a state unless it is there.
+    /// Inserts a state unless it is already present.
     pub fn insert(&mut self, hash: u64, state: &[u64], parent: StateId) -> Inserted {
         let words = self.words;
         let states = &self.states;
@@ -127,12 +129,13 @@ impl Shard {
     }
 }
 
-/// Equality of a few words; slices' own compares long ones well, but calls out for it.
+/// Compares a few words. The comparison of slices is fast for long ones, but costs a function call.
 fn same(a: &[u64], b: &[u64]) -> bool {
     a.iter().zip(b).all(|(a, b)| a == b)
 }
 
-/// Makes room for `more` items, by a quarter rather than by doubling: there are many shards, and memory is what runs out.
+/// Makes room for `more` items. The capacity grows by a quarter instead of doubling, because there are many
+/// shards and memory is the scarce resource.
 fn grow<T>(items: &mut Vec<T>, more: usize) {
     if items.capacity() - items.len() < more {
         items.reserve_exact(more.max(items.len() / 4).max(16));
@@ -147,7 +150,7 @@ pub struct Visited {
 }
 
 impl Visited {
-    /// No states yet, of so many words each.
+    /// An empty set for states of this many words each.
     pub fn new(words: usize, shards: Shards) -> Visited {
         let log_shards = match shards {
             Shards::One => 0,
@@ -182,7 +185,7 @@ impl Visited {
         self.shards.iter().map(|shard| shard.len() as u64).sum()
     }
 
-    /// Whether there are none.
+    /// Whether there are no states.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -191,7 +194,7 @@ impl Visited {
         self.shards.iter().map(Shard::bytes).sum()
     }
 
-    /// The number of states in each shard: states with larger positions come later.
+    /// The number of states in each shard. States with larger positions were added later.
     pub(crate) fn lens(&self) -> Vec<u32> {
         self.shards.iter().map(|shard| shard.len() as u32).collect()
     }
@@ -208,10 +211,11 @@ impl Visited {
         path
     }
 
-    /// Checks that every state is there once, in its shard, and that every path leads back to an initial state.
+    /// Checks that every state is present once, in its shard, and that every path leads back to an initial
+    /// state.
     ///
     /// # Panics
-    /// If that is not so.
+    /// If one of these does not hold.
     pub fn check_invariants(&self) {
         for (number, shard) in self.shards.iter().enumerate() {
             assert_eq!(shard.index.len(), shard.len(), "every state is in the index once");

@@ -1,4 +1,4 @@
-//! What a move does with memory: the letter of policies that need to know no more.
+//! What a move does with memory. This is the letter for policies that need nothing more.
 
 use crate::local::Kind;
 use palisade_program::running::CellId;

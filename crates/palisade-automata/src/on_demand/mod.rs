@@ -1,26 +1,27 @@
-//! The thread automaton: thread states by number, and their moves, worked out on demand.
+//! The thread automaton: numbered thread states and their moves, computed on demand.
 //!
-//! *Problem.* A search over global states asks the same questions about single threads again and again: what can a
-//! thread in this state do, and where does that lead if it reads this value? Here each question is answered once per
-//! thread state, when it is first asked. After that the search looks the answer up by number and evaluates nothing.
+//! *Problem.* A search over global states repeatedly asks the same questions about single threads. What can a
+//! thread in this state do? Where does that lead if it reads this value? Here each question is answered once
+//! per thread state, when it is first asked. After that the search looks up the answer by number and
+//! evaluates nothing.
 //!
-//! *How it is used.* A search reads the tables, from any number of host threads. What they lack, it collects as
-//! [`Need`]s; between two batches of states it [supplies](ThreadAutomaton::supply) them, in a fixed order, so that
-//! numbers do not depend on the host's threads.
+//! *How it is used.* A search reads the tables from any number of host threads. It collects missing entries
+//! as [`Need`]s. Between two batches of states it [supplies](ThreadAutomaton::supply) them in a fixed order,
+//! so that numbers do not depend on the host's threads.
 //!
-//! *Policies.* Where a thread waits, what it can do there and what is remembered of it differ from engine to engine:
-//! an engine implements [`Policy`]. A policy may run threads in several [ways](Way); moves and outcomes are kept per
-//! way.
+//! *Policies.* Engines differ in where a thread waits, what it can do there and what is remembered about it.
+//! So each engine implements [`Policy`]. A policy may run threads in several [ways](Way). Moves and outcomes
+//! are kept per way.
 //!
-//! *Guarantee.* Exactly the steps of the [`ThreadMachine`] are taken. That leaving out the places between two
-//! arrivals changes no answer is for the policy to argue.
+//! *Guarantee.* Exactly the steps of the [`ThreadMachine`] are taken. The policy must argue why leaving out
+//! the places between two arrivals changes no answer.
 //!
 //! *Invariants* (checked by [`ThreadAutomaton::check_invariants`])
-//! 1. Numbers and tables only grow, so what was looked up stays valid.
-//! 2. Different numbers stand for different thread states. A thread state that the policy identifies with another one
-//!    has that one's number.
+//! 1. Numbers and tables only grow, so results of lookups stay valid.
+//! 2. Different numbers stand for different thread states. A thread state that the policy identifies with
+//!    another one has that one's number.
 //! 3. Reserved numbers come first, stand for no thread state and have no moves. Number 0 is "no thread".
-//! 4. A move is listed with the thread state it belongs to, once. Its targets are numbers that exist.
+//! 4. A move is listed once, with the thread state it belongs to. Its targets are numbers that exist.
 
 mod access;
 mod moves;
@@ -50,7 +51,7 @@ impl LocalId {
     pub const NONE: LocalId = LocalId(0);
 }
 
-/// Something the tables do not hold yet.
+/// An entry that the tables do not have yet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Need<W> {
     /// The moves of a thread state.
@@ -68,18 +69,19 @@ pub type TargetOf<P> = Target<<P as Policy>::Mark>;
 pub struct ThreadAutomaton<'a, P: Policy> {
     /// How single threads run.
     pub machine: ThreadMachine<'a>,
-    /// What is particular to the engine.
+    /// The engine-specific part.
     pub policy: P,
-    /// The values of cells by number.
+    /// The codes of the values of cells.
     pub values: Values,
     states: States<P::Note>,
     moves: Moves<P::Letter, P::Mark, P::Way>,
-    /// Where threads wait first, by role.
+    /// Where threads first wait, by role.
     starts: IdVec<RoleId, Option<Box<[LocalId]>>>,
 }
 
 impl<'a, P: Policy> ThreadAutomaton<'a, P> {
-    /// No thread states yet; numbers are reserved for these notes, the first of which is that of "no thread".
+    /// An automaton without thread states. One number is reserved for each of these notes; the first is the
+    /// number of "no thread".
     pub fn new(machine: ThreadMachine<'a>, policy: P, reserved: &[P::Note]) -> ThreadAutomaton<'a, P> {
         assert!(!reserved.is_empty(), "there is a number for no thread");
         let states = States::new(reserved);
@@ -95,17 +97,17 @@ impl<'a, P: Policy> ThreadAutomaton<'a, P> {
         self.machine.machine.system
     }
 
-    /// How many thread states were met.
+    /// How many thread states were found.
     pub fn len(&self) -> usize {
         self.states.locals().len()
     }
 
-    /// Whether none was met yet.
+    /// Whether no thread state was found yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many numbers there are, the reserved ones included.
+    /// How many numbers there are, including the reserved ones.
     pub fn numbers(&self) -> usize {
         self.states.numbers()
     }
@@ -121,12 +123,12 @@ impl<'a, P: Policy> ThreadAutomaton<'a, P> {
         self.states.local(id)
     }
 
-    /// All thread states that were met.
+    /// All thread states that were found.
     pub fn locals(&self) -> &[Local] {
         self.states.locals()
     }
 
-    /// What is remembered of a thread state.
+    /// The note on a thread state.
     #[inline]
     pub fn note(&self, id: LocalId) -> &P::Note {
         self.states.note(id)
@@ -149,7 +151,7 @@ impl<'a, P: Policy> ThreadAutomaton<'a, P> {
         self.moves.numbered(number)
     }
 
-    /// Works out something a search asked for.
+    /// Computes an entry that a search asked for.
     pub fn supply(&mut self, need: Need<P::Way>) {
         match need {
             Need::Moves(id, way) => self.supply_moves(id, way),
@@ -157,19 +159,19 @@ impl<'a, P: Policy> ThreadAutomaton<'a, P> {
         }
     }
 
-    /// The moves of a thread state, worked out at once if need be.
+    /// The moves of a thread state, computed now if necessary.
     pub fn work_out_moves(&mut self, id: LocalId, way: P::Way) -> &[MoveOf<P>] {
         self.supply_moves(id, way);
         self.moves(id, way).expect("they were worked out")
     }
 
-    /// Where a move leads, worked out at once if need be.
+    /// Where a move leads, computed now if necessary.
     pub fn work_out(&mut self, mv: &MoveOf<P>, code: u32, way: P::Way) -> &[TargetOf<P>] {
         self.supply_outcome(mv.number(), code, way);
         self.outcome(mv, code, way).expect("it was worked out")
     }
 
-    /// The thread states in which a thread of a role can wait at first.
+    /// The thread states in which a thread of a role can first wait.
     pub fn starts(&mut self, role: RoleId) -> &[LocalId] {
         if self.starts[role].is_none() {
             let arrivals = self.policy.start(&self.machine, role).into_iter();
@@ -185,7 +187,7 @@ impl<'a, P: Policy> ThreadAutomaton<'a, P> {
         self.number(local, Reached { from: None, cut: false })
     }
 
-    /// How a thread of a role gets from its start to where it waits first, for witnesses.
+    /// How a thread of a role gets from its start to where it first waits, for witnesses.
     pub fn steps_from_start(&mut self, role: RoleId, target: LocalId) -> Arrival<P::Mark> {
         let arrivals = self.policy.start(&self.machine, role);
         self.to(arrivals, |id, _| id == target)
@@ -226,7 +228,7 @@ impl<'a, P: Policy> ThreadAutomaton<'a, P> {
         }
     }
 
-    /// The arrival that the search has seen.
+    /// The arrival that the search used.
     fn to(
         &mut self,
         arrivals: Vec<Arrival<P::Mark>>,

@@ -1,7 +1,7 @@
 //! Moves of thread states, and their outcomes per value read.
 //!
-//! Looking something up takes an index or two: the moves of a thread state lie next to each other, and so do the
-//! targets of an outcome.
+//! A lookup takes one or two index operations, because the moves of a thread state are adjacent, and so are
+//! the targets of an outcome.
 
 use super::{LocalId, Way};
 use palisade_base::Id;
@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 /// No value.
 const NOTHING: u32 = u32::MAX;
 
-/// One thing a thread state can do.
+/// One move that a thread state offers.
 #[derive(Clone, Copy, Debug)]
 pub struct Move<L> {
     /// What it does.
@@ -39,7 +39,7 @@ pub struct Target<M> {
     write: u32,
     /// The thread that is started, if one is.
     pub child: LocalId,
-    /// What else is to be known.
+    /// Further engine-specific information.
     pub mark: M,
 }
 
@@ -62,7 +62,7 @@ impl<M> Target<M> {
     }
 }
 
-/// Neighbours in a list.
+/// A range of a list.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u32,
@@ -73,7 +73,7 @@ impl Span {
     const UNKNOWN: Span = Span { start: 0, len: NOTHING };
     const EMPTY: Span = Span { start: 0, len: 0 };
 
-    /// The last of a list, from `start` on.
+    /// The range from `start` to the end of a list.
     fn since<T>(list: &[T], start: usize) -> Span {
         Span { start: u32::from_index(start), len: u32::from_index(list.len() - start) }
     }
@@ -89,7 +89,7 @@ pub(super) struct Moves<L, M, W> {
     /// Per thread state and way.
     spans: Vec<Span>,
     moves: Vec<Move<L>>,
-    /// Per move and way: where the outcomes are, by the code of the value read.
+    /// Per move and way: the ranges of the outcomes, by the code of the value read.
     tables: Vec<Vec<Span>>,
     targets: Vec<Target<M>>,
     bytes: u64,
@@ -131,7 +131,7 @@ impl<L: Copy, M: Copy, W: Way> Moves<L, M, W> {
         self.moves[number as usize]
     }
 
-    /// Sets the moves of a thread state. Their numbers follow each other; this is the first.
+    /// Sets the moves of a thread state. Their numbers are consecutive. Returns the first one.
     pub fn set(&mut self, local: LocalId, way: W, moves: impl Iterator<Item = (Action, L)>) -> u32 {
         let first = self.moves.len();
         for (action, letter) in moves {
@@ -163,7 +163,8 @@ impl<L: Copy, M: Copy, W: Way> Moves<L, M, W> {
         self.bytes += u64::from(span.len) * size_of::<Target<M>>() as u64 + size_of::<Span>() as u64;
     }
 
-    /// Checks that every move belongs to the thread state it is listed with, and that all numbers are below `numbers`.
+    /// Checks that every move belongs to the thread state it is listed with, and that all numbers are below
+    /// `numbers`.
     pub fn check_invariants(&self, numbers: usize) {
         assert_eq!(self.spans.len(), numbers * W::COUNT, "every number has an entry per way");
         assert_eq!(self.tables.len(), self.moves.len() * W::COUNT, "every move has a table per way");

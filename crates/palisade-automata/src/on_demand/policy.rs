@@ -1,4 +1,4 @@
-//! What differs from engine to engine: where a thread waits, what it can do there, and what is worth remembering.
+//! What differs between engines: where a thread waits, what it can do there, and what is worth remembering.
 
 use super::LocalId;
 use crate::collapse::Stop;
@@ -10,7 +10,7 @@ use std::hash::Hash;
 
 /// The ways in which a thread can run.
 pub trait Way: Copy + Ord + Hash + Debug {
-    /// How many there are.
+    /// How many ways there are.
     const COUNT: usize;
     /// The way in which threads start.
     const FIRST: Self;
@@ -19,7 +19,7 @@ pub trait Way: Copy + Ord + Hash + Debug {
     fn index(self) -> usize;
 }
 
-/// All threads run alike.
+/// The only way, for policies in which all threads run alike.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct OneWay;
 
@@ -38,15 +38,15 @@ pub trait Policy: Sized {
     type Way: Way;
     /// What a move does, as far as the search needs to know.
     type Letter: Copy + Debug;
-    /// What is remembered of a thread state.
+    /// The note kept on a thread state.
     type Note: Copy + Debug;
-    /// What is remembered of a target.
+    /// The mark kept on a target.
     type Mark: Copy + PartialEq + Debug;
 
     /// The cell whose value a move depends on.
     fn reads(letter: Self::Letter) -> Option<CellId>;
 
-    /// What a thread state can do, in order. The note may be completed.
+    /// What a thread state can do, in order. The policy may complete the note.
     fn offers(
         &mut self,
         machine: &ThreadMachine<'_>,
@@ -55,7 +55,7 @@ pub trait Policy: Sized {
         note: &mut Self::Note,
     ) -> Vec<Offer<Self::Letter>>;
 
-    /// Where a thread waits after a step of `source` (`None` at its start), each place once.
+    /// Where a thread waits after a step of `source` (`None` at its start). Each place occurs once.
     fn run_on(
         &mut self,
         machine: &ThreadMachine<'_>,
@@ -64,16 +64,16 @@ pub trait Policy: Sized {
         way: Self::Way,
     ) -> Vec<Arrival<Self::Mark>>;
 
-    /// Where a thread of a role waits first.
+    /// Where a thread of a role first waits.
     fn start(&mut self, machine: &ThreadMachine<'_>, role: RoleId) -> Vec<Arrival<Self::Mark>> {
         let after = After { local: machine.start(role), write: None, child: None };
         self.run_on(machine, None, after, Self::Way::FIRST)
     }
 
-    /// What becomes of a thread that is started by a step to `parent`.
+    /// What happens to a thread that is started by a step to `parent`.
     fn birth(&self, parent: &Local) -> Birth;
 
-    /// What a thread state that was not met before is. If it is new, its number will be `next`.
+    /// Identifies a thread state that was not seen before. If it is new, its number will be `next`.
     fn identify(
         &mut self,
         machine: &ThreadMachine<'_>,
@@ -89,14 +89,15 @@ pub struct Offer<L> {
     pub action: Action,
     /// What it does.
     pub letter: L,
-    /// What the step leads to in the way the thread runs, if that is known already. Never for a step that reads.
+    /// The result of the step in the way the thread runs, if it is already known. Always `None` for a step
+    /// that reads.
     pub after: Option<After>,
 }
 
 /// A place where a thread waits, and how it gets there.
 #[derive(Clone, Debug)]
 pub struct Arrival<M> {
-    /// Where.
+    /// The place.
     pub place: Place,
     /// The local steps after the first step.
     pub steps: Vec<Action>,
@@ -104,7 +105,7 @@ pub struct Arrival<M> {
     pub armed: usize,
     /// Whether the local steps were cut off here; see [`Stop::cut`].
     pub cut: bool,
-    /// What is remembered of the target.
+    /// The mark of the target.
     pub mark: M,
 }
 
@@ -131,34 +132,34 @@ impl<M> Arrival<M> {
 pub enum Place {
     /// In a thread state.
     State(Local),
-    /// Somewhere that needs no thread state of its own.
+    /// A reserved number, which needs no thread state of its own.
     Reserved(LocalId),
 }
 
-/// What becomes of a thread that is started.
+/// What happens to a thread that is started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Birth {
-    /// It runs on to where it waits first.
+    /// It runs on to where it first waits.
     RunsOn,
     /// It stays at its start.
     Asleep,
-    /// The marks of the targets say so; the automaton gives it no number.
+    /// The marks of the targets record it. The automaton gives it no number.
     InMark,
 }
 
-/// How a thread state was reached when it was met first.
+/// How a thread state was reached for the first time.
 #[derive(Clone, Copy, Debug)]
 pub struct Reached<N> {
-    /// What is known of the thread state before; nothing at a thread's start.
+    /// The note on the thread state before, or `None` at a thread's start.
     pub from: Option<N>,
     /// Whether local steps were cut off here.
     pub cut: bool,
 }
 
-/// What a thread state is.
+/// The identity of a thread state.
 pub enum Identity<N> {
-    /// One of its own.
+    /// A new thread state with its own number.
     New(N),
-    /// Nobody can tell it from this one.
+    /// Indistinguishable from this one.
     SameAs(LocalId),
 }

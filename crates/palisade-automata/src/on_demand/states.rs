@@ -21,11 +21,11 @@ pub(super) struct States<N> {
     bytes: u64,
 }
 
-/// A thread state that was not met before, by its hash.
+/// A thread state that was not seen before, by its hash.
 pub(super) struct Unmet(u64);
 
 impl<N: Copy> States<N> {
-    /// With these notes for the numbers that stand for no thread state.
+    /// An empty table with these notes for the numbers that stand for no thread state.
     pub fn new(reserved: &[N]) -> States<N> {
         States {
             locals: Vec::new(),
@@ -37,7 +37,7 @@ impl<N: Copy> States<N> {
         }
     }
 
-    /// How many numbers there are, the reserved ones included.
+    /// How many numbers there are, including the reserved ones.
     pub fn numbers(&self) -> usize {
         self.notes.len()
     }
@@ -97,7 +97,8 @@ impl<N: Copy> States<N> {
         self.aliases.insert(local, id);
     }
 
-    /// Checks that every thread state is found under its own number, and aliases under that of another one.
+    /// Checks that every thread state is found under its own number, and every alias under the number of
+    /// another one.
     pub fn check_invariants(&self) {
         assert_eq!(self.notes.len(), self.reserved + self.locals.len(), "every number has a note");
         assert_eq!(self.index.len(), self.locals.len(), "every thread state is in the index");

@@ -1,9 +1,9 @@
-//! How values of memory cells are written as small numbers.
+//! How values of memory cells are encoded as small numbers.
 //!
-//! A cell with a small declared domain uses the offset from its least value. Any other cell numbers its values as
-//! they are met.
+//! A cell with a small declared domain uses the offset from its least value. Any other cell numbers its
+//! values in the order in which they appear.
 //!
-//! *Invariant*: codes only grow in number, so a code stays valid, and different values of a cell have different
+//! *Invariant*: codes are only added, so a code stays valid, and different values of a cell have different
 //! codes.
 
 use palisade_base::{Id, IdVec};
@@ -48,12 +48,12 @@ impl Values {
         Values { cells, written, undeclared: system.cells.ids().filter(undeclared).collect() }
     }
 
-    /// Whether the codes of a cell may still grow in number.
+    /// Whether a cell may still get more codes.
     pub fn may_grow(&self, cell: CellId) -> bool {
         self.written[cell] && matches!(self.cells[cell], Codes::Table { .. })
     }
 
-    /// The code of a value, which is new if the value is.
+    /// The code of a value. A new value gets a new code.
     pub fn code(&mut self, cell: CellId, value: Value) -> u32 {
         let code = self.cells[cell].code(value);
         debug_assert_eq!(self.value(cell, code), value, "a code stands for one value");
@@ -76,7 +76,7 @@ impl Values {
         }
     }
 
-    /// The cell without a declared domain that has taken the most values, if these are at least so many.
+    /// The cell without a declared domain that has taken the most values, if it has taken at least this many.
     pub fn most_varied(&self, least: u64) -> Option<CellId> {
         let most = self.undeclared.iter().copied().max_by_key(|&cell| self.size(cell));
         most.filter(|&cell| self.size(cell) >= least)

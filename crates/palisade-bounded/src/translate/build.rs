@@ -1,4 +1,4 @@
-//! Short ways to write down statements and expressions that nobody wrote.
+//! Short constructors for generated statements and expressions, which have no source text.
 
 use palisade_base::{Origin, Span};
 use palisade_program::Value;
@@ -6,7 +6,7 @@ use palisade_program::written::{
     BinaryOp, Block, Expr, ExprKind, Name, Param, Place, PlaceKind, Procedure, Rmw, Stmt, StmtKind, Type,
 };
 
-/// A name that nobody wrote.
+/// A generated name, which has no source text.
 pub(super) fn name(text: &str) -> Name {
     Name::generated(text)
 }
@@ -43,7 +43,7 @@ pub(super) fn pointed(pointer: Expr) -> Place {
     Place::new(PlaceKind::Deref(Box::new(pointer)), Span::NONE)
 }
 
-/// What a place holds.
+/// The value that a place holds.
 pub(super) fn read(place: Place) -> Expr {
     Expr::new(ExprKind::Read(place), Span::NONE)
 }

@@ -19,20 +19,21 @@ pub(super) struct Variable {
     ty: Type,
     /// Its first cell.
     base: u32,
-    /// `mask_d_x` for each distance, nearest first, and cell. Empty if nothing is ever pending.
+    /// `mask_d_x` for each distance (nearest first) and each cell. Empty if nothing is ever pending.
     pub(super) masks: Vec<Vec<String>>,
-    /// `queue_d_x` likewise.
+    /// `queue_d_x`, in the same order.
     pub(super) queues: Vec<Vec<String>>,
 }
 
-/// The parameters and registers of helpers. Operands come before the index or pointer, since they are evaluated first.
+/// The parameters and registers of helpers. Operands come before the index or pointer, since they are
+/// evaluated first.
 pub(super) struct Locals {
     pub(super) operands: [String; 2],
     index: String,
     pub(super) pointer: String,
-    /// The operand, once it is known to fit the variable.
+    /// The operand, after the check that it fits the variable.
     fitted: String,
-    /// The pointer, once it is known to be a cell's.
+    /// The pointer, after the check that it is the address of a cell.
     checked: String,
 }
 
@@ -53,7 +54,7 @@ impl Locals {
 pub(super) enum Target {
     /// A variable, by its number.
     Variable(usize),
-    /// The cell with an address.
+    /// The cell at an address.
     Pointer,
 }
 
@@ -62,7 +63,7 @@ pub(super) enum Target {
 pub(super) enum Rests {
     /// It may.
     Before,
-    /// It may not: one could have begun just now.
+    /// It may not, because one could have begun just now.
     No,
 }
 
@@ -78,7 +79,7 @@ pub(super) enum Helper {
 }
 
 impl Helper {
-    /// What it would like to be called.
+    /// The preferred name of the helper.
     pub(super) fn wanted_name(self, variables: &[Variable]) -> String {
         let of = |target| match target {
             Target::Variable(number) => variables[number].name.as_str(),
@@ -133,7 +134,7 @@ impl Variable {
         all
     }
 
-    /// What a queue holds: a value of the variable, or 0 if there is nothing.
+    /// The type of a queue entry: a value of the variable, or 0 if there is nothing.
     pub(super) fn queued(&self) -> Type {
         match self.ty.domain.bounds() {
             Some((lo, hi)) if lo > 0 || hi < 0 => Type::range(lo.min(0), hi.max(0)),
@@ -145,12 +146,13 @@ impl Variable {
         self.len.unwrap_or(1)
     }
 
-    /// A cell of it.
+    /// A cell of the variable.
     fn cell(&self, index: Expr) -> Place {
         if self.len.is_some() { element(&self.name, index) } else { place(&self.name) }
     }
 
-    /// Writes what is due to memory, with a statement behind each write, and moves the queues up by one.
+    /// Writes the values that are due to memory, with a statement after each write, and moves the queues up
+    /// by one.
     pub(super) fn move_up(&self, written: &Stmt) -> Block {
         let mut block = Block::new();
         if self.masks.is_empty() {
@@ -173,13 +175,13 @@ impl Variable {
         block
     }
 
-    /// Gives the newest pending value of a cell, if there is one.
+    /// Returns the newest pending value of a cell, if there is one.
     fn newest(&self, cell: usize) -> Block {
         let entries = self.masks.iter().zip(&self.queues).rev();
         entries.map(|(masks, queues)| when(var(&masks[cell]), vec![give(var(&queues[cell]))])).collect()
     }
 
-    /// Puts a value into the queue of the round that `r_TSO` says.
+    /// Puts a value into the queue of the round given by `r_TSO`.
     fn enqueue(&self, r_tso: &str, cell: usize, value: &str) -> Block {
         let entries = self.masks.iter().zip(&self.queues).zip(1..);
         entries
@@ -261,7 +263,7 @@ impl Translator<'_> {
         if rmw == Rmw::Cas { Type::BOOL } else { self.value_type(target) }
     }
 
-    /// The parameter that says which cell.
+    /// The parameter that selects the cell.
     fn address_param(&self, target: Target) -> Option<&str> {
         match target {
             Target::Variable(number) => self.variables[number].len.map(|_| self.local.index.as_str()),
@@ -269,7 +271,7 @@ impl Translator<'_> {
         }
     }
 
-    /// `view_x`: the newest pending store, else memory.
+    /// `view_x`: the newest pending store if there is one, otherwise memory.
     fn view(&mut self, name: String, number: usize) -> Procedure {
         let variable = &self.variables[number];
         let i = &self.local.index;
@@ -293,7 +295,7 @@ impl Translator<'_> {
         let (params, value) = match variable.len {
             None => (vec![param(v, variable.ty)], v),
             Some(len) => {
-                // The index is looked at before the value.
+                // The index is checked before the value.
                 body.push(when(outside(i, len.into()), vec![assign(variable.cell(var(i)), var(v))]));
                 let kind = StmtKind::Let { name: build::name(w), ty: variable.ty, init: Some(var(v)) };
                 body.push(stmt(kind));
@@ -371,7 +373,7 @@ impl Translator<'_> {
         build::procedure(&name, params, None, body)
     }
 
-    /// Runs what is written for the variable that `p` points to, with the index if it is an array.
+    /// Runs the code for the variable that `p` points to, with the index if it is an array.
     fn find_variable(&mut self, mut then: impl FnMut(&mut Self, usize, Vec<Expr>) -> Block) -> Block {
         let mut block = Block::new();
         let p = self.local.pointer.clone();

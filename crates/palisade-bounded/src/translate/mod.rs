@@ -1,32 +1,53 @@
 //! From TSO to SC, program to program.
 //!
-//! *Problem.* Write a program that reaches under SC what a given one reaches under TSO in runs within a bound: at most `k` rounds of every process, or a store age of at most `k`.
+//! *Problem.* Given a program, write another one that reaches under SC what the given program reaches under
+//! TSO in runs within a bound. The bound is either at most `k` rounds of every process, or a store age of at
+//! most `k`.
 //!
-//! *Source.* Atig, Bouajjani and Parlato, "Getting rid of store buffers in TSO analysis" (CAV 2011), sections 3 and 4.
+//! *Source.* Atig, Bouajjani and Parlato, "Getting rid of store buffers in TSO analysis" (CAV 2011), sections
+//! 3 and 4.
 //!
-//! *Definitions.* A *round* of a process is a stretch of a run in which only it takes steps and only its pending stores reach memory; rounds are as long as possible. When a round
-//! ends, every pending store of the process gets one round older. Runs with *k rounds* have at most `k` rounds of each process. Runs with *store age k* have no pending
-//! store older than `k` at the end of any round, the last one included.
+//! *Definitions.*
+//! - A *round* of a process is a stretch of a run in which only this process takes steps and only its pending
+//!   stores reach memory. Rounds are as long as possible.
+//! - When a round ends, every pending store of the process gets one round older.
+//! - Runs with *k rounds* have at most `k` rounds of each process.
+//! - Runs with *store age k* have no pending store older than `k` at the end of any round, including the last
+//!   one.
 //!
-//! *Guarantee.* Let a state *rest* if no round is going on (`sim == 0`). The resting states of the translation under SC and the states at the ends of rounds of runs within the bound
-//! have the same memory, registers and labels that properties mention (Theorems 1 and 2). Faults are reached by one if by the other, and so are bad
-//! states of every property. The size is linear in the size of the program for fixed `k`; variables count by their cells.
+//! *Guarantee.* A state *rests* if no round is in progress (`sim == 0`). The resting states of the
+//! translation under SC and the states at the ends of rounds of runs within the bound have the same memory,
+//! registers and labels that properties mention (Theorems 1 and 2). Faults are reached by one iff they are
+//! reached by the other, and so are bad states of every property. The size is linear in the size of the
+//! program for fixed `k`. Variables count by their cells.
 //!
-//! *How.* While a process is in a round it holds the token `sim`, so nobody else moves. A store is given the round in which it takes effect, `r_TSO` rounds from now: at once
-//! if that is 0, else the value goes to `queue_d_x` with `mask_d_x` set, `d = r_TSO`. Stores leave the buffer in order, so `r_TSO` never shrinks but by the passing of rounds.
-//! At the start of a round, `queue_1` is written to memory and the others move up by one. A load reads the newest entry of the queues, else memory (`view_x`). A fence is passed if `r_TSO` is 0, and so
-//! are locked instructions and atomic blocks. Inside atomic blocks the program is left as it is: nothing is pending there.
+//! *How.*
+//! - While a process is in a round it holds the token `sim`, so no other process moves.
+//! - Each store is assigned the round in which it takes effect, `r_TSO` rounds from now. If that is 0, it
+//!   takes effect at once. Otherwise its value goes to `queue_d_x` with `mask_d_x` set, where `d = r_TSO`.
+//! - Stores leave the buffer in order, so `r_TSO` never shrinks except as rounds pass.
+//! - At the start of a round, `queue_1` is written to memory and the other queues move up by one.
+//! - A load reads the newest entry of the queues, or memory if there is none (`view_x`).
+//! - Fences, locked instructions and atomic blocks are passed only if `r_TSO` is 0.
+//! - Inside atomic blocks the program is unchanged, because nothing is pending there.
 //!
 //! *Differences from the paper.*
-//! 1. Queues are numbered from the current round on instead of from the first (section 3) or modulo `k` (section 4, where `k + 1` would be needed). So both translations are the same but for
+//! 1. Queues are numbered from the current round on. The paper numbers them from the first round (section 3)
+//!    or modulo `k` (section 4, where `k + 1` would be needed). So both translations are the same except for
 //!    how far `r_TSO` can grow, and states that behave alike are equal.
-//! 2. Stores need not reach memory: with `k` rounds there is a queue for a round that never comes. The paper assumes empty buffers at the end, but a bad state may be one with pending stores.
-//! 3. The view is computed when it is needed. Rebuilding it at the start of each round would read every variable.
-//! 4. A round may end only before something that others can tell apart, not between any two statements; and not behind a store that stays pending, nor if nothing has happened since the last place to end it
-//!    ([`body`] has the argument). So most stores need no guess: that a store stays pending matters only if a load follows it in its round.
-//! 5. `sim` is a shared token rather than an atomic section for each round, since sections of `.pal` cannot end in the middle of a loop. Its domain `0..1` is `blocking`, so `fetch_add(sim, 1)` waits
-//!    until it is free; with no round left, `1 + (r_SC == k)` asks for more than there can be.
-//! 6. `pending` counts the resting processes with pending stores. Conditions on memory are judged where it is 0.
+//! 2. Stores need not reach memory: with `k` rounds there is a queue for a round that never comes. The paper
+//!    assumes empty buffers at the end, but a bad state may have pending stores.
+//! 3. The view is computed when it is needed. Rebuilding it at the start of each round would read every
+//!    variable.
+//! 4. A round may end only before something that others can observe, not between any two statements. It may
+//!    not end after a store that stays pending, nor if nothing has happened since the last place to end it
+//!    ([`body`] has the argument). So most stores need no guess: whether a store stays pending matters only
+//!    if a load follows it in its round.
+//! 5. `sim` is a shared token rather than an atomic section for each round, since sections of `.pal` cannot
+//!    end in the middle of a loop. Its domain `0..1` is `blocking`, so `fetch_add(sim, 1)` waits until it is
+//!    free. With no round left, `1 + (r_SC == k)` adds more than the domain allows.
+//! 6. `pending` counts the resting processes with pending stores. Conditions on memory are judged where it
+//!    is 0.
 
 mod body;
 mod build;
@@ -46,12 +67,12 @@ use palisade_program::written::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
-/// What is bounded.
+/// The bounded quantity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Bounded {
     /// The rounds of every process.
     Rounds(u32),
-    /// How many ends of rounds of its process a store can be pending for.
+    /// How many ends of rounds of its process a store may stay pending for.
     Age(u32),
 }
 
@@ -64,16 +85,16 @@ impl Bounded {
     }
 }
 
-/// A translated program, and what has to be known to lead its runs back.
+/// A translated program, with the information needed to translate its runs back.
 #[derive(Clone, Debug)]
 pub struct Translation {
     /// The program for SC.
     pub program: Program,
     /// What its procedures stand for.
     pub(crate) roles: FxHashMap<String, Role>,
-    /// The names that procedures have where they are called in atomic blocks.
+    /// The names of the versions of procedures that are called in atomic blocks.
     pub(crate) atomic: FxHashSet<String>,
-    /// Which private variable is `r_TSO`; there is none if nothing can be pending.
+    /// Which private variable is `r_TSO`. `None` if nothing can be pending.
     pub(crate) delay: Option<usize>,
 }
 
@@ -82,12 +103,12 @@ pub struct Translation {
 pub(crate) enum Role {
     /// A new round begins.
     Begin,
-    /// A load of a variable; of an array, the first argument is the index.
+    /// A load of a variable. For an array, the first argument is the index.
     Load {
         /// Its first cell.
         base: u32,
     },
-    /// A store to a variable; the first argument is the value, and the second, for an array, the index.
+    /// A store to a variable. The first argument is the value. For an array, the second is the index.
     Store {
         /// Its first cell.
         base: u32,
@@ -96,15 +117,17 @@ pub(crate) enum Role {
     },
 }
 
-/// Cells times queues that a translation may have.
+/// The largest product of cells and queues that a translation may have.
 const MAX_QUEUES: u64 = 1 << 20;
 
-/// The translation for runs in which every process has at most so many rounds. The program is valid, and so is the result.
+/// The translation for runs in which every process has at most this many rounds. The program must be valid;
+/// then so is the result.
 pub fn translate_rounds(program: &Program, rounds: u32) -> Result<Program, Vec<Diagnostic>> {
     translate(program, Bounded::Rounds(rounds)).map(|translation| translation.program)
 }
 
-/// The translation for runs in which stores have at most this age. The program is valid, and so is the result.
+/// The translation for runs in which stores have at most this age. The program must be valid; then so is the
+/// result.
 pub fn translate_age(program: &Program, age: u32) -> Result<Program, Vec<Diagnostic>> {
     translate(program, Bounded::Age(age)).map(|translation| translation.program)
 }
@@ -120,7 +143,7 @@ pub fn translate(program: &Program, bounded: Bounded) -> Result<Translation, Vec
     Ok(Translator::new(program, bounded).translate())
 }
 
-/// A translation on its way.
+/// A translation in progress.
 struct Translator<'p> {
     program: &'p Program,
     bounded: Bounded,
@@ -141,7 +164,7 @@ struct Translator<'p> {
     /// Counts the process among those with pending stores, if that matters.
     end_round: Option<String>,
     delay: String,
-    /// `pointer(p)` is `p`, if that is the address of a cell of the program.
+    /// `pointer(p)` is `p` if `p` is the address of a cell of the program.
     pointer: Option<String>,
     /// Helpers that are in use, and those still to be written.
     helpers: FxHashMap<Helper, String>,
@@ -258,13 +281,13 @@ impl<'p> Translator<'p> {
         stmt(StmtKind::Eval(build::locked(Rmw::FetchAdd, place(&self.sim), vec![amount])))
     }
 
-    /// Ends a round. The process is at rest right behind the last of these statements.
+    /// Ends a round. The process is at rest immediately after the last of these statements.
     fn end_round(&self) -> Block {
         let count = self.end_round.iter().map(|end_round| run(end_round));
         count.chain([build::assign(place(&self.sim), Expr::int(0))]).collect()
     }
 
-    /// Ends a round and waits for the next, with these labels in between.
+    /// Ends a round and waits for the next one, with these labels in between.
     fn switch(&self, labels: Vec<Name>) -> Block {
         let mut block = self.end_round();
         block.push(Stmt { labels, ..self.take_token() });
@@ -272,17 +295,18 @@ impl<'p> Translator<'p> {
         block
     }
 
-    /// Begins a round, for which the token was taken.
+    /// Begins a round for which the token has been taken.
     fn init_round(&self) -> Stmt {
         run(&self.init_round)
     }
 
-    /// Says whether the round may end at the next place for it.
+    /// Sets whether the round may end at the next place for it.
     fn set_may_end(&self, may: Expr) -> Stmt {
         build::assign(place(&self.may_end), may)
     }
 
-    /// A place where the round may end, with the process at these labels until the next. A round in which stores have reached memory may end here, too.
+    /// A place where the round may end, with the process at these labels until its next round. A round in
+    /// which stores have reached memory may also end here.
     fn may_switch(&self, labels: Vec<Name>) -> Block {
         let mut block = Block::new();
         if !labels.is_empty() || self.observed.absence {
@@ -290,7 +314,8 @@ impl<'p> Translator<'p> {
         }
         let mut switch = vec![self.set_may_end(truth(false))];
         switch.extend(self.switch(labels));
-        // With bounded age ending a round costs nothing if nothing is pending: there is no need to go on.
+        // With bounded age, ending a round costs nothing if nothing is pending, so there is no need to
+        // continue it.
         let ends = match (self.bounded, &self.r_tso) {
             (Bounded::Rounds(_), _) => Some(build::coin()),
             (Bounded::Age(_), Some(r_tso)) => {
@@ -308,7 +333,7 @@ impl<'p> Translator<'p> {
         block
     }
 
-    /// The end of a process: rounds in which what is pending reaches memory.
+    /// The end of a process: rounds in which the pending stores reach memory.
     fn finish(&mut self) -> Block {
         let at_end = self.observed.end.then(|| name(&self.at_label("end")));
         let mut block = Block::new();
@@ -321,7 +346,7 @@ impl<'p> Translator<'p> {
         block
     }
 
-    /// Goes on only if nothing is pending.
+    /// Continues only if nothing is pending.
     fn drained(&self) -> Option<Stmt> {
         let r_tso = self.r_tso.as_ref()?;
         Some(stmt(StmtKind::Assume(equals(var(r_tso), 0))))
@@ -364,7 +389,7 @@ impl<'p> Translator<'p> {
         all
     }
 
-    /// Checks a pointer: memory has cells that the program does not know.
+    /// Checks a pointer, because memory has cells that the program does not know.
     fn checked_pointer(&mut self, pointer: Expr) -> Expr {
         if self.pointer.is_none() {
             self.pointer = Some(self.names.fresh("pointer"));
@@ -384,7 +409,7 @@ impl<'p> Translator<'p> {
         Some(build::procedure(pointer, vec![build::param(p, Type::INT)], Some(Type::INT), body))
     }
 
-    /// The name of a helper, which gets written if it was not.
+    /// The name of a helper. A helper that was not used before is scheduled to be written.
     fn helper_name(&mut self, helper: Helper) -> String {
         if let Some(known) = self.helpers.get(&helper) {
             return known.clone();
@@ -418,5 +443,5 @@ impl<'p> Translator<'p> {
     }
 }
 
-/// Names in a set.
+/// A set of names.
 type Set<'p> = FxHashSet<&'p str>;

@@ -5,7 +5,8 @@ use palisade_program::print::is_legal_name;
 use palisade_program::written::{Block, Program, StmtKind};
 use rustc_hash::FxHashSet;
 
-/// The names in use: variables, registers, parameters, procedures, processes and labels alike, so that a new name is clear wherever it stands.
+/// The names in use. Variables, registers, parameters, procedures, processes and labels share one set, so
+/// that a new name is unambiguous wherever it occurs.
 pub(super) struct Names {
     taken: FxHashSet<String>,
 }
@@ -52,7 +53,7 @@ impl Names {
         }
     }
 
-    /// A new name: the one wanted, with `_` behind it if that is in use.
+    /// A new name: the wanted one, with `_` appended until it is legal and unused.
     pub(super) fn fresh(&mut self, wanted: impl Into<String>) -> String {
         let mut name = wanted.into();
         while !is_legal_name(&name) || !self.taken.insert(name.clone()) {

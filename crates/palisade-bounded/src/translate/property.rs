@@ -1,11 +1,13 @@
-//! Properties: what they see of the program, and what becomes of them.
+//! Properties: what they see of the program, and how they are translated.
 //!
-//! A label is seen where a process rests at it, so conditions on labels are judged while nobody is in a round. Conditions on memory are judged where nothing is pending, too.
+//! A label is seen where a process rests at it, so conditions on labels are judged while no process is in a
+//! round. Conditions on memory also require that nothing is pending.
 //!
-//! Usually it matters only that processes are at labels. Where it matters that they are not, they must be able to rest everywhere between labels, too.
+//! Usually it matters only that processes are at labels. Where it matters that they are not, processes must
+//! also be able to rest everywhere between labels.
 //!
-//! Registers
-//! are as good in the middle of a round as anywhere: others are at rest then, and what the process has in its registers it could have at the end of a round just there.
+//! Registers can be judged in the middle of a round. All other processes are at rest then, and the process
+//! could have the same register values at the end of a round at that point.
 
 use super::build::{equals, var};
 use super::{Set, Translator, build};
@@ -18,7 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// What the properties of a program see.
 #[derive(Default)]
 pub(super) struct Observed<'p> {
-    /// Labels by template, without those in atomic blocks, where nothing is judged.
+    /// Labels by template, except those in atomic blocks, where nothing is judged.
     labels: FxHashMap<&'p str, Set<'p>>,
     /// Registers by template.
     registers: FxHashMap<&'p str, Set<'p>>,
@@ -94,7 +96,7 @@ impl<'p> Observed<'p> {
     }
 }
 
-/// Whether a condition counts when it is true, or when it is false.
+/// Whether a condition matters when it is true, or when it is false.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Polarity {
     Positive,
@@ -110,7 +112,7 @@ impl Polarity {
     }
 }
 
-/// Whether more processes at labels can only make the condition true (false, if the polarity is negative).
+/// Whether more processes at labels can only make the condition true (or false, if the polarity is negative).
 fn is_monotone(e: &Expr, polarity: Polarity) -> bool {
     use BinaryOp::{And, Ge, Gt, Le, Lt, Or};
     if !sees_labels(e) {
@@ -183,7 +185,7 @@ impl Translator<'_> {
                     None => condition,
                 }
             }
-            // All processes are at their end, so nobody is in a round.
+            // All processes are at their end, so none is in a round.
             PropertyKind::Final => match drained {
                 Some(drained) => {
                     let not = ExprKind::Unary(palisade_program::written::UnaryOp::Not, Box::new(drained));
@@ -217,7 +219,7 @@ impl Translator<'_> {
         Expr::new(kind, e.span())
     }
 
-    /// A process whose last stores are still pending is at its end, too.
+    /// A process whose last stores are still pending is also at its end.
     fn or_flushing(
         &mut self,
         template: &Name,

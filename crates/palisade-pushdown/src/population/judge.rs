@@ -1,4 +1,4 @@
-//! Which markings are bad, and values without end.
+//! Which markings are bad, and when values count as growing without bound.
 
 use super::{ANY, Marking, Population};
 use crate::contexts::Interrupted;
@@ -11,13 +11,13 @@ use palisade_memory::{Section, State};
 use palisade_program::running::ThreadId;
 use rustc_hash::FxHashSet;
 
-/// More thread states or contents of memory than this are taken for values without end.
+/// More thread states or contents of memory than this count as growth without bound.
 const MOST: usize = 1 << 20;
 
-/// Combinations of numbers of threads that are tried where any number is possible.
+/// How many combinations of numbers of threads are tried where any number is possible.
 const MAX_COMBINATIONS: u64 = 1 << 12;
 
-/// More threads than this in one thread state are not written out to judge a state.
+/// To judge a state, at most this many threads in one thread state are written out.
 const MAX_THREADS: u64 = 200;
 
 impl Population<'_, '_> {
@@ -60,7 +60,7 @@ impl Population<'_, '_> {
         };
         let enough = machine.system.properties.iter().map(|property| size(&property.bad, &state)).max();
         let enough = enough.unwrap_or(0).saturating_add(1);
-        // Where the numbers cannot be told, anything may be.
+        // Where the numbers cannot be determined, the marking counts as bad.
         if !open.is_empty() && (enough > MAX_THREADS || !(self.monotone || self.simple)) {
             return true;
         }
@@ -84,7 +84,7 @@ impl Population<'_, '_> {
         }
     }
 
-    /// Whether a thread is where some condition counts threads.
+    /// Whether a thread is at a location where some condition counts threads.
     fn is_counted(&self, local: LocalId) -> bool {
         let thread = &self.tokens.local(local).thread;
         thread.frames.len() == 1 && self.counted.contains(&(thread.role, thread.frames[0].location))
@@ -110,7 +110,7 @@ impl Population<'_, '_> {
     }
 }
 
-/// The next combination of numbers below the given ends; false after the last.
+/// Advances to the next combination of numbers below the given ends. Returns false after the last one.
 pub(super) fn next_combination(numbers: &mut [usize], end: impl Fn(usize) -> usize) -> bool {
     for (position, number) in numbers.iter_mut().enumerate() {
         *number += 1;

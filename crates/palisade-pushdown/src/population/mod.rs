@@ -1,19 +1,31 @@
 //! Threads without recursion, started at run time in any number.
 //!
-//! *Problem.* Can a bad state be reached under SC if threads start threads without end? The state is memory, the threads that are there from the start, and how many started threads are in
-//! each of finitely many thread states: a Petri net with control states. Bad states that ask for at least so many threads somewhere are a coverability problem, which is decidable.
+//! *Problem.* Can a bad state be reached under SC if threads start threads without bound? A state consists of
+//! memory, the threads that exist from the start, and the number of started threads in each of finitely many
+//! thread states. This is a Petri net with control states. If bad states require at least some number of
+//! threads somewhere, this is a coverability problem, which is decidable.
 //!
-//! *Source.* Expand, enlarge and check (Geeraerts, Raskin and Van Begin, "Expand, enlarge and check: new algorithms for the coverability problem of WSTS", JCSS 2006). For c = 1, 2, 3, …
-//! the net is searched twice, both times with finitely many states:
-//! - *from below*: of more than c threads (or some more, if a condition counts up to them) in one thread state only c are followed. The others just stay where they are, so what is found this way is real, and comes with a run;
-//! - *from above*: more than c threads in one thread state count as any number. If nothing bad is found this way, there is nothing.
+//! *Source.* Expand, enlarge and check (Geeraerts, Raskin and Van Begin, "Expand, enlarge and check: new
+//! algorithms for the coverability problem of WSTS", JCSS 2006). For c = 1, 2, 3, … the net is searched
+//! twice, both times with finitely many states:
+//! - *from below*: if there are more than c threads in one thread state, only c are followed (or a few more,
+//!   if a condition counts up to them). The others just stay where they are. So a bad state found this way is
+//!   real, and comes with a run.
+//! - *from above*: more than c threads in one thread state count as any number. If nothing bad is found this
+//!   way, nothing bad is reachable.
 //!
-//! *Guarantee.* `unsafe` comes with a run; `safe` is exact. If threads only make things worse by being more (all conditions are of the kind `count(P@l) >= n`), one of the two searches answers
-//! for some c: a bad run has finitely many threads, and if there is none, the set of all markings below reachable ones has finitely many limits, none of whose finite numbers is
-//! above some c. Otherwise (`final`, or a count from above) the answer may stay unknown, unless the number of threads turns out to be bounded.
+//! *Guarantee.* `unsafe` comes with a run, and `safe` is exact. Suppose that more threads can only make a
+//! state worse (all conditions have the form `count(P@l) >= n`). Then one of the two searches answers for
+//! some c. A bad run has finitely many threads. If there is no bad run, the set of all markings below
+//! reachable ones has finitely many limits, so some c is at least as large as all their finite numbers.
+//! Otherwise (`final`, or a count with an upper limit) the answer may stay unknown, unless the number of
+//! threads turns out to be bounded.
 //!
-//! *Reductions.* Local steps are taken together ([`crate::tokens`]). Threads that have ended and that nobody counts are forgotten. If more threads only make things worse, states with fewer
-//! threads than another one are dropped. While a section is open only its holder runs.
+//! *Reductions.*
+//! - Local steps are taken together ([`crate::tokens`]).
+//! - Finished threads that no condition counts are forgotten.
+//! - If more threads can only make a state worse, states with fewer threads than another one are dropped.
+//! - While a section is open, only its holder runs.
 
 mod judge;
 mod proof;
@@ -42,18 +54,18 @@ const ANY: u32 = u32::MAX;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Marking {
     memory: MemoryId,
-    /// The threads that are there from the start.
+    /// The threads that exist from the start.
     named: Vec<LocalId>,
     /// How many started threads are in which thread state, sorted.
     started: Vec<(LocalId, u32)>,
 }
 
-/// What the search found.
+/// The result of the search.
 pub(crate) enum Found {
     Bad(Run),
-    /// With a proof, if one was asked for and found.
+    /// With a proof, if one was requested and found.
     Nothing(Option<Crowds>),
-    /// Neither side has an answer with up to so many threads in one thread state.
+    /// Neither search has an answer with up to this many threads in one thread state.
     Open(u32),
 }
 
@@ -73,15 +85,15 @@ pub(crate) struct Population<'a, 'c> {
     limits: &'c Limits,
     tell: &'c dyn Fn(&Counters),
     monotone: bool,
-    /// Whether every count is compared with something that does not depend on threads' numbers.
+    /// Whether every count is compared with something that does not depend on the number of threads.
     simple: bool,
-    /// What counts are compared with, at most, as far as it is small and written in the program.
+    /// The largest number that counts are compared with, as far as it is small and written in the program.
     asked: u32,
     /// Where threads are counted.
     counted: FxHashSet<(RoleId, Location)>,
-    /// Whether threads matter wherever they are: there is a condition on final states.
+    /// Whether threads matter wherever they are, because there is a condition on final states.
     all_seen: bool,
-    /// Roles whose threads are forgotten when they end.
+    /// Roles whose threads are forgotten when they finish.
     vanishing: Vec<bool>,
     bytes: u64,
 }
@@ -129,11 +141,11 @@ impl<'a, 'c> Population<'a, 'c> {
             if let Searched::Clean = searched {
                 return Ok(Found::Nothing(proof));
             }
-            // With fewer threads in one place than a count asks for there is often nothing to be found.
+            // With fewer threads in one place than a count requires, there is often nothing to find.
             let enough = bound.saturating_add(self.asked);
             match self.side(Side::Below, enough, false)?.0 {
                 Searched::Bad(run) => return Ok(Found::Bad(run)),
-                // No thread was left out, so the search from above meets the same.
+                // No thread was left out, so the search from above finds the same markings.
                 Searched::Clean if prove => {
                     return Ok(Found::Nothing(self.side(Side::Above, enough, true)?.1));
                 }
@@ -144,7 +156,8 @@ impl<'a, 'c> Population<'a, 'c> {
         Ok(Found::Open(most))
     }
 
-    /// One search, and what it met as a proof if that is wanted and it found nothing.
+    /// Runs one search. If it finds nothing and a proof is wanted, the markings it found are returned as the
+    /// proof.
     fn side(
         &mut self,
         side: Side,

@@ -1,4 +1,4 @@
-//! What a search from above has met, as a proof.
+//! The markings found by a search from above, as a proof.
 
 use super::ANY;
 use super::search::Search;
@@ -10,7 +10,9 @@ use palisade_engine::proof::{Crowd, Crowds, Number, ThreadState};
 use rustc_hash::FxHashMap;
 
 impl Search<'_, '_, '_> {
-    /// The markings that were met and not dropped. Where more threads only make things worse, a marking stands for those with fewer as well; but the holder of a section is there.
+    /// The markings that were found and not dropped. Where more threads can only make a state worse, a
+    /// marking also stands for those with fewer threads, except that the holder of a section is always
+    /// present.
     pub fn proof(&self) -> Crowds {
         let tokens = &self.population.tokens;
         let mut proof = Crowds { stops: stops(tokens.system(), &tokens.policy.heads), ..Crowds::default() };

@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-/// Who takes a step.
+/// The thread that takes a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Actor {
     Named(usize),
@@ -32,21 +32,21 @@ struct Taken {
     mv: u32,
     code: u32,
     target: Target,
-    /// Where the thread that was started is.
+    /// The thread state of the started thread, if any.
     child: Option<LocalId>,
 }
 
-/// Which of the two searches.
+/// The side of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Side {
     Below,
     Above,
 }
 
-/// What one search has found.
+/// The result of one search.
 pub(super) enum Searched {
     Bad(Run),
-    /// From above: something that may be real or not.
+    /// From above: a bad marking that may or may not be real.
     Perhaps,
     /// Nothing, and this is exact.
     Clean,
@@ -60,7 +60,8 @@ pub(super) struct Met {
     pub dropped: bool,
 }
 
-/// Memory, the named threads, and the started thread whose atomic section is open: while it is, having more threads is not better.
+/// Memory, the named threads, and the started thread whose atomic section is open. While a section is open,
+/// more threads are not better.
 type Key = (MemoryId, Vec<LocalId>, Option<LocalId>);
 
 pub(super) struct Search<'p, 'a, 'c> {
@@ -68,9 +69,10 @@ pub(super) struct Search<'p, 'a, 'c> {
     side: Side,
     bound: u32,
     pub met: Vec<Met>,
-    /// By what must be equal in comparable markings.
+    /// The markings found, by the parts that must be equal in comparable markings.
     known: FxHashMap<Key, Vec<usize>>,
-    /// Those with most threads first, if more threads only make things worse: they cover the others.
+    /// Markings to expand. If more threads can only make a state worse, those with the most threads come
+    /// first, because they cover the others.
     queue: BinaryHeap<(u64, Reverse<usize>)>,
     /// Whether threads were left out.
     left_out: bool,
@@ -127,7 +129,7 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
         }
     }
 
-    /// Takes all steps from a marking. The bad marking that was met, if any.
+    /// Takes all steps from a marking. Returns the bad marking that was found, if any.
     fn expand(&mut self, at: usize) -> Result<Option<usize>, Interrupted> {
         let population = &mut *self.population;
         population.counters.states += 1;
@@ -164,7 +166,8 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
                 }
                 let children: Vec<Option<LocalId>> = match step.mark {
                     None => vec![None],
-                    // Nobody can tell when a child takes its first local steps; only a run must not have them while a section is open.
+                    // No thread can observe when a child takes its first local steps. However, a run must not
+                    // contain them while a section is open.
                     Some(child) if child.wakes == Wakes::AtOnce || self.side == Side::Above => {
                         tokens.starts(child.role).iter().copied().map(Some).collect()
                     }
@@ -197,7 +200,8 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
         Ok(None)
     }
 
-    /// One thread more in a thread state. False if the search from below does not follow so many and may not leave one out.
+    /// Adds one thread to a thread state. Returns false if the search from below does not follow this many
+    /// and may not leave one out.
     fn put(&mut self, started: &mut Vec<(LocalId, u32)>, local: LocalId) -> bool {
         let tokens = &self.population.tokens;
         let (thread, fault) = (&tokens.local(local).thread, tokens.local(local).fault);
@@ -225,7 +229,7 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
         true
     }
 
-    /// Notes a marking unless it is known; its index if it is bad.
+    /// Adds a marking unless it is known. Returns its index if it is bad.
     fn meet(&mut self, marking: Marking, parent: Option<(usize, Taken)>) -> Option<usize> {
         let monotone = self.population.monotone;
         let met = &mut self.met;
@@ -298,7 +302,7 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
     }
 }
 
-/// One thread fewer in a thread state.
+/// Removes one thread from a thread state.
 fn take(started: &mut Vec<(LocalId, u32)>, local: LocalId) {
     let position = started.binary_search_by_key(&local, |&(local, _)| local).expect("a thread is there");
     match started[position].1 {

@@ -1,13 +1,16 @@
-//! A running form that is being changed, and what its instructions mean in the program it came from.
+//! A running form under modification, and what its instructions mean in the program it came from.
 //!
-//! Every edge carries a [`Tag`]: what a run of the original program on a store-buffer machine does when the changed program takes this edge under SC. So a run of the
-//! changed program can be told as a run of the original ([`Draft::back`]).
+//! Every edge carries a [`Tag`]: what a run of the original program on a store-buffer machine does when the
+//! changed program takes this edge under SC. So a run of the changed program can be translated into a run of
+//! the original ([`Draft::back`]).
 //!
 //! *Invariants*
-//! 1. Locations and registers of the original keep their ids; new ones come behind them. So properties stay valid, and the exit stays the exit.
-//! 2. A thread's stores that the changed program has in registers are those in its buffer in the original, in the same order.
-//! 3. At an [own](Draft::own) location some of them are; a property that reads memory is not judged there, as the original does not judge it
-//!    with pending stores.
+//! 1. Locations and registers of the original keep their ids, and new ones come after them. So properties
+//!    stay valid, and the exit stays the exit.
+//! 2. The stores of a thread that the changed program keeps in registers are those in its buffer in the
+//!    original, in the same order.
+//! 3. At an [own](Draft::own) location there are such stores. A property that reads memory is not judged
+//!    there, as the original does not judge it with pending stores.
 
 use palisade_base::{Id, IdVec, limits};
 use palisade_memory::{Action, Effect, Machine, Step};
@@ -24,7 +27,7 @@ pub(crate) struct Tag {
     pub execute: Option<EdgeId>,
     /// Then the oldest pending store of the thread reaches memory, if it went to the buffer.
     pub updates: bool,
-    /// All this only if the step ends in a fault.
+    /// Whether all of this happens only if the step ends in a fault.
     pub only_if_faulting: bool,
 }
 
@@ -35,19 +38,19 @@ impl Tag {
     pub const UPDATE: Tag = Tag { execute: None, updates: true, only_if_faulting: false };
 }
 
-/// A running form on its way.
+/// A running form under construction.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     system: System,
     codes: IdVec<CodeId, DraftCode>,
 }
 
-/// A code on its way.
+/// A code under construction.
 #[derive(Clone, Debug)]
 pub(crate) struct DraftCode {
     pub locations: usize,
     pub registers: IdVec<RegId, Register>,
-    /// The edges by number; `None` for those taken away.
+    /// The edges by number. Removed edges are `None`.
     pub edges: Vec<Option<(Edge, Tag)>>,
     /// Locations at which the original has pending stores.
     pub own: Vec<Location>,
@@ -56,12 +59,12 @@ pub(crate) struct DraftCode {
 /// A draft as a running form.
 pub(crate) struct Built {
     pub system: System,
-    /// For each edge of a code its number in the draft.
+    /// For each edge of a code, its number in the draft.
     pub numbers: IdVec<CodeId, Vec<usize>>,
 }
 
 impl Draft {
-    /// A running form as it is.
+    /// An unchanged running form.
     pub fn new(system: &System) -> Draft {
         let codes = system.codes.iter().map(|code| {
             let edges = code.edges().iter_enumerated().map(|(id, edge)| {
@@ -87,12 +90,12 @@ impl Draft {
         &mut self.codes[code]
     }
 
-    /// The memory cells and the like, which never change.
+    /// The memory cells and other parts that never change.
     pub fn system(&self) -> &System {
         &self.system
     }
 
-    /// The properties, to be changed.
+    /// The properties, for modification.
     pub fn system_mut(&mut self) -> &mut System {
         &mut self.system
     }
@@ -129,7 +132,8 @@ impl Draft {
         Built { system, numbers }
     }
 
-    /// The run of the original that a run of the changed program under SC stands for. `None` if it stands for none, which would be a mistake in the change.
+    /// The run of the original for which a run of the changed program under SC stands. `None` if there is no
+    /// such run, which would be a bug in the modification.
     pub fn back(&self, built: &Built, run: &Run, original: Machine<'_>) -> Option<Run> {
         let changed = Machine { system: &built.system, model: palisade_memory::Model::Sc, ..original };
         let mut from = changed.initial_state(&run.memory)?;

@@ -1,20 +1,31 @@
-//! The extension R ⊕ σ: a program that does, under SC, what a thread does when it puts off the stores of σ to the end of σ.
+//! The extension R ⊕ σ: a program that does, under SC, what a thread does when it puts off the stores of σ to
+//! the end of σ.
 //!
-//! *Source.* Bouajjani, Calin, Derevenetc and Meyer, "Lazy TSO reachability" (FASE 2015), section 3 and appendix B.
+//! *Source.* Bouajjani, Calin, Derevenetc and Meyer, "Lazy TSO reachability" (FASE 2015), section 3 and
+//! appendix B.
 //!
-//! σ = inst₁ … instₙ is a path of one thread that begins with a store, ends with a load (or the start of a thread) and has no fence on it. From the source of inst₁ a copy of the path
-//! is added, through new locations q₁ … qₙ, on which stores go to registers and loads look there first; behind qₙ the stores follow, and control is back in the
-//! program. With [`Variant::Superset`] that is all: what could be done can still be done. With [`Variant::Deleting`] inst₁ is taken away, and everything that is lost with it is added:
-//! - at qᵢ, every other instruction that is possible there, behind the stores so far;
-//! - at q₁, and at qᵢ if instᵢ is a load and i < n: the first store and a fence, then the other stores so far, and back into the program.
+//! σ = inst₁ … instₙ is a path of one thread that begins with a store, ends with a load (or the start of a
+//! thread) and has no fence on it. A copy of the path is added from the source of inst₁, through new
+//! locations q₁ … qₙ. On the copy, stores go to registers and loads look there first. After qₙ the stores
+//! follow, and control is back in the program.
 //!
-//! With [`Variant::Superset`] the copy is entered only with registers that satisfy its assumptions, as far as these do not depend on loads: nobody misses a walk that must get stuck.
+//! With [`Variant::Superset`] nothing else changes, and everything that was possible is still possible. The
+//! copy is entered only with registers that satisfy its assumptions, as far as these do not depend on loads.
+//! Nothing is lost, since any other walk would get stuck.
+//!
+//! With [`Variant::Deleting`] inst₁ is removed, and everything that is lost with it is added:
+//! - at qᵢ, every other instruction that is possible there, after the stores so far;
+//! - at q₁, and at qᵢ if instᵢ is a load and i < n: the first store and a fence, then the other stores so
+//!   far, and back into the program.
 //!
 //! *Guarantee* (Lemma 1). The same states with empty buffers are TSO-reachable.
 //!
-//! *Differences from the paper.* Its last rule leads back to the source of a load instᵢ; that would make the load happen twice. It has to be where the load leads (the proof of
-//! Lemma 1 has it so). Addresses known from the text are not compared at run time. A store outside its variable's domain fails (or blocks) when it is put off, not
-//! when it reaches memory, as on the store-buffer machine.
+//! *Differences from the paper.*
+//! - The paper's last rule leads back to the source of a load instᵢ, which would make the load happen twice.
+//!   It has to lead to the target of the load, as in the proof of Lemma 1.
+//! - Addresses known from the text are not compared at run time.
+//! - A store outside its variable's domain fails (or blocks) when it is put off, not when it reaches memory,
+//!   as on the store-buffer machine.
 
 use crate::lazy::draft::{Draft, DraftCode, Tag};
 use palisade_base::{Span, limits};
@@ -24,12 +35,12 @@ use palisade_program::running::{
 };
 use rustc_hash::FxHashMap;
 
-/// What becomes of the first instruction of σ.
+/// What happens to the first instruction of σ.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Variant {
-    /// It stays: what could be done can still be done.
+    /// It stays, so everything that was possible is still possible.
     Superset,
-    /// It goes: every path is taken in one way only.
+    /// It is removed, so every path is taken in one way only.
     Deleting,
 }
 
@@ -40,7 +51,7 @@ struct PutOff {
     value: RegId,
 }
 
-/// Where to.
+/// The address of a store that is put off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     Cell(CellId),
@@ -58,7 +69,8 @@ impl PutOff {
     }
 }
 
-/// Extends the code by a path, given by the numbers of its edges. Does nothing and says so if there is an instruction on it that waits for the buffer.
+/// Extends the code by a path, given by the numbers of its edges. If the path has an instruction that waits
+/// for the buffer, it changes nothing and returns false.
 pub(crate) fn extend(draft: &mut Draft, code: CodeId, path: &[usize], variant: Variant) -> bool {
     let edges: Vec<(Edge, Tag)> = path.iter().map(|&number| draft.code(code).edge(number).clone()).collect();
     if !edges.iter().all(|(edge, _)| can_put_off(&edge.instr)) {
@@ -172,7 +184,8 @@ impl Extension<'_> {
         at
     }
 
-    /// The condition that a value fits the domain of the variable it is stored to, if that domain is one whose borders are guarded in this way.
+    /// The condition that a value fits the domain of the variable it is stored to. `None` if the domain is
+    /// not bounded, or does not treat values outside it as `outside` says.
     fn fits(&self, address: &Address, value: &Expr, outside: Outside) -> Option<Expr> {
         let fits = |ty: Type| {
             let (lo, hi) = ty.domain.bounds().filter(|_| ty.outside == outside)?;
@@ -220,7 +233,7 @@ impl Extension<'_> {
         after
     }
 
-    /// An address that does not exist is an error before anything else.
+    /// A nonexistent address is an error, and is checked before anything else.
     fn check_address(&mut self, at: Location, span: Span, tag: Tag, address: &Address) -> Location {
         let inside = match address {
             Address::Cell(_) => return at,
@@ -235,7 +248,7 @@ impl Extension<'_> {
         self.step(at, Instr::Assert(inside), span, Tag { only_if_faulting: true, ..tag })
     }
 
-    /// Adds the stores so far, to a location given or a new one.
+    /// Adds the stores so far, leading to the given location or a new one.
     fn flush(&mut self, at: Location, target: Option<Location>, span: Span) -> Location {
         self.flush_from(at, 0, target, span)
     }
@@ -273,9 +286,11 @@ impl Extension<'_> {
     }
 }
 
-/// What registers must satisfy at the start of a path so that its assumptions hold, as far as these do not depend on what is loaded and cannot be an error.
+/// What registers must satisfy at the start of a path so that its assumptions hold. Only assumptions that do
+/// not depend on loads and cannot be an error are included.
 fn entry_condition<'i>(code: &DraftCode, path: impl Iterator<Item = &'i Instr>) -> Option<Expr> {
-    // What registers hold in terms of what they held at the start; `None` if that depends on memory.
+    // The current values of registers in terms of their values at the start. `None` if a value depends on
+    // memory.
     let mut now: FxHashMap<RegId, Option<Expr>> = FxHashMap::default();
     let mut conditions = Vec::new();
     for instr in path {
@@ -293,7 +308,7 @@ fn entry_condition<'i>(code: &DraftCode, path: impl Iterator<Item = &'i Instr>) 
             _ => {}
         }
     }
-    // As a tree of small depth.
+    // The conjunction is built as a tree of small depth.
     while conditions.len() > 1 {
         let mut joined = Vec::with_capacity(conditions.len().div_ceil(2));
         let mut left = conditions.into_iter();
@@ -308,7 +323,8 @@ fn entry_condition<'i>(code: &DraftCode, path: impl Iterator<Item = &'i Instr>) 
     conditions.pop()
 }
 
-/// Whether evaluating an expression cannot be an error, whatever registers hold: comparisons and sums of small numbers.
+/// Whether evaluating an expression can never be an error, whatever registers hold: comparisons and sums of
+/// small numbers.
 fn is_harmless(code: &DraftCode, e: &Expr) -> bool {
     const SMALL: Value = 1 << 32;
     let small = |value: Value| (-SMALL..=SMALL).contains(&value);
@@ -328,7 +344,7 @@ fn is_harmless(code: &DraftCode, e: &Expr) -> bool {
     }
 }
 
-/// An expression in terms of the registers at the start; sums with constants are kept short.
+/// An expression in terms of the registers at the start. Sums with constants are kept short.
 fn at_start(value: &Expr, now: &FxHashMap<RegId, Option<Expr>>) -> Option<Expr> {
     match value {
         Expr::Const(_) => Some(value.clone()),
@@ -351,7 +367,7 @@ fn at_start(value: &Expr, now: &FxHashMap<RegId, Option<Expr>>) -> Option<Expr> 
     }
 }
 
-/// The number of the cell that an address means, plus 1.
+/// The number of the cell that an address refers to, plus 1.
 fn number_of(address: &Address) -> Expr {
     match address {
         Address::Cell(cell) => Expr::Const(Value::from(cell.0) + 1),

@@ -2,15 +2,25 @@
 //!
 //! *Source.* Bouajjani, Calin, Derevenetc and Meyer, "Lazy TSO reachability" (FASE 2015).
 //!
-//! *Method.* Algorithm 1: look for a bad state under SC in the program R, at first the program itself; if there is none, ask the [oracle](oracle) for instructions that
-//! should be considered under TSO, and [extend](extend) R by them; if it has none to offer, R is robust, and SC has told all.
+//! *Method.* Algorithm 1. R is initially the program itself.
+//! 1. Look for a bad state of R under SC.
+//! 2. If there is none, ask the [oracle](oracle) for instructions that should be considered under TSO.
+//! 3. If the oracle offers some, [extend](extend) R by them and repeat. If it offers none, R is robust, so
+//!    the search under SC has covered everything.
 //!
-//! *Guarantee.* `unsafe` comes with a run: that of R under SC told as one of the program on the store-buffer machine. `safe` is exact: R reaches what the program reaches under TSO (Lemma 1), and it
-//! is robust (Lemma 5). Programs without loops are decided (Theorem 3): there the extension takes the first instruction away. Programs with loops are extended a few times
-//! as they are (section 5); after that their loops are [unrolled](unroll) more and more (Theorem 4). That need not end, so it is bounded ([`palisade_engine::Options::unroll`]), and then the answer is `unknown`.
+//! *Guarantee.*
+//! - `unsafe` comes with a run: the run of R under SC, translated into a run of the program on the
+//!   store-buffer machine.
+//! - `safe` is exact: R reaches what the program reaches under TSO (Lemma 1), and it is robust (Lemma 5).
+//! - Programs without loops are decided (Theorem 3). For them the extension removes the first instruction.
+//! - Programs with loops are extended a few times without changing their loops (section 5). After that their
+//!   loops are [unrolled](unroll) more and more (Theorem 4). That need not terminate, so it is bounded
+//!   ([`palisade_engine::Options::unroll`]). When the bound is reached, the answer is `unknown`.
 //!
-//! *Differences from the paper.* Line 3 of Algorithm 1 has to search R, not P. All attacks are searched at once, so that a query to the oracle is one search. The first search
-//! gets a share of the work only: whatever it did not get to is in the next R as well.
+//! *Differences from the paper.*
+//! - Line 3 of Algorithm 1 has to search R, not P.
+//! - All attacks are searched at once, so that a query to the oracle is one search.
+//! - The first search gets only a share of the work. Everything it did not reach is in the next R as well.
 
 pub(crate) mod draft;
 pub(crate) mod extend;
@@ -39,17 +49,18 @@ use rustc_hash::FxHashSet;
 /// Lazy TSO reachability, on top of a search under SC.
 #[derive(Clone, Copy)]
 pub struct Lazy {
-    /// Who searches under SC.
+    /// The engine that searches under SC.
     pub sc: &'static dyn Reachability,
 }
 
-/// States that all searches under SC but the last get at first.
+/// The number of states that the first search under SC of a series may visit.
 const SHARE: u64 = 1 << 17;
-/// How often a program with loops is extended as it is.
+/// How often a program with loops is extended before its loops are unrolled.
 const MAX_EXTENSIONS: usize = 4;
-/// How often a program without loops is extended. Those that were tried needed a few dozen times at most.
+/// How often a program without loops is extended. The programs tried so far needed a few dozen extensions at
+/// most.
 const MAX_DELETIONS: usize = 10_000;
-/// At most so many sequences per extension.
+/// The largest number of sequences per extension.
 const MAX_SEQUENCES: usize = 16;
 
 impl Engine for Lazy {
@@ -75,9 +86,9 @@ impl Engine for Lazy {
 enum End {
     /// With a bad state.
     Bad(Run),
-    /// With a robust program that has none.
+    /// With a robust program that has no bad state.
     Safe,
-    /// Neither, and why.
+    /// With neither, for this reason.
     Open(Reason),
 }
 
@@ -121,7 +132,7 @@ impl Lazy {
         for rounds in 1..=analysis.task.options.unroll {
             match run.extend(Some(rounds), Variant::Deleting, MAX_DELETIONS, stats) {
                 End::Bad(run) => return found(run),
-                // Safe up to these rounds.
+                // Safe up to this many rounds.
                 End::Safe => {
                     let times = if rounds == 1 { "once".to_owned() } else { format!("{rounds} times") };
                     let text = format!("no bad state with loops unrolled {times}");
@@ -148,7 +159,7 @@ struct Series<'s> {
 }
 
 impl Series<'_> {
-    /// Algorithm 1, with at most so many extensions. `rounds` says how often loops are unrolled, if they are.
+    /// Algorithm 1, with at most this many extensions. `rounds` is how often loops are unrolled, if they are.
     fn extend(&self, rounds: Option<usize>, variant: Variant, most: usize, stats: &mut Stats) -> End {
         let system = self.original.system;
         let mut draft = rounds.map_or_else(|| Draft::new(system), |rounds| unroll::unroll(system, rounds));
@@ -174,7 +185,8 @@ impl Series<'_> {
                 if searched {
                     return End::Safe;
                 }
-                // Robust: the search under SC tells all, once it has come to its end. Others may be better at it.
+                // Robust: the search under SC decides, once it has finished. Other engines may be better at
+                // it.
                 if round == 0 && rounds.is_none() && self.analysis.facts().learn_robust() {
                     return End::Open(Reason::Robust);
                 }
@@ -207,7 +219,7 @@ impl Series<'_> {
         unreachable!("the rounds are bounded")
     }
 
-    /// Searches R under SC; a run of the program if a bad state is found.
+    /// Searches R under SC. Returns a run of the program if a bad state is found.
     fn search(
         &self,
         draft: &Draft,
@@ -228,7 +240,7 @@ impl Series<'_> {
         }
         match found {
             Reached::Nothing => Ok(None),
-            // What holds of R under SC says little about the program under TSO.
+            // A bounded result about R under SC says little about the program under TSO.
             Reached::Unknown(reason) if reason.is_bound() => {
                 let why = "there are more started processes or nested calls than the search under SC follows";
                 Err(Reason::Unsupported(why.to_owned()))
@@ -242,7 +254,7 @@ impl Series<'_> {
         }
     }
 
-    /// Asks the oracle: `None` if R is robust, else sequences that are not known yet.
+    /// Asks the oracle. Returns `None` if R is robust, otherwise sequences that are not known yet.
     fn ask(
         &self,
         built: &Built,
@@ -272,12 +284,13 @@ impl Series<'_> {
             found.retain(is_new);
             found
         });
-        // Cycles there are, but nothing new about them: not robust, and nothing to extend.
+        // There are cycles, but they give no new sequence: R is not robust, and there is nothing to extend.
         Ok(if found.is_none() && old { Some(Vec::new()) } else { found })
     }
 }
 
-/// What is put off: the instructions of the program itself, and not what earlier extensions do besides.
+/// A note on what is put off. It lists the instructions of the program itself, not those that earlier
+/// extensions added.
 fn tell(draft: &Draft, built: &Built, code: CodeId, path: &[usize]) -> Note {
     let edges = path.iter().map(|&number| draft.code(code).edge(number));
     let told: Vec<_> =

@@ -1,11 +1,14 @@
 //! The oracle: which instructions should be considered under TSO, by a search for attacks.
 //!
-//! *Source.* Section 4 of "Lazy TSO reachability": a robust program needs none; otherwise the instructions of the attacker from the store it holds back to its last load (or start of a
-//! thread) are a sequence σ that leads out of SC.
+//! *Source.* Section 4 of "Lazy TSO reachability". A robust program needs no such instructions. Otherwise the
+//! instructions of the attacker, from the store it holds back to its last load (or start of a thread), are a
+//! sequence σ that leads out of SC.
 //!
-//! *Several at once* (section 5). All cycles that are found at the same depth of the search are looked at: per attacker, store and load the one whose store is held back
-//! earliest gives a σ, and so does a long walk of the attacker from there to the same load, alone, on which no thread state comes more often than twice: bugs that need a loop to be
-//! delayed as a whole are then found with a single extension.
+//! *Several at once* (section 5). All cycles that are found at the same depth of the search are examined. For
+//! each attacker, store and load, there are two sources of a σ:
+//! - the cycle whose store is held back earliest;
+//! - a long walk of the attacker alone, from there to the same load, on which no thread state occurs more
+//!   than twice. With it, bugs that need a loop to be delayed as a whole are found with a single extension.
 
 use crate::search::Search;
 use crate::state::State;
@@ -25,16 +28,17 @@ pub(crate) struct Sequence {
     pub edges: Vec<EdgeId>,
 }
 
-/// A walk is given up after so many steps of search.
+/// A walk is abandoned after this many steps of search.
 const MAX_STEPS: usize = 50_000;
 /// Walks are not longer than this.
 const LONGEST: usize = 4_096;
-/// A thread state comes at most this often on a walk.
+/// A thread state occurs at most this often on a walk.
 const OFTEN: u8 = 2;
 
-/// The sequences of the cycles that steps from these states close, those found by the search first.
+/// The sequences of the cycles that are closed by steps from these states. Those found by the search come
+/// first.
 pub(crate) fn sequences(search: &mut Search<'_>, cycles: &[StateId]) -> Vec<Sequence> {
-    // Per attacker, store and load: where the store was held back, and the steps from there.
+    // For each attacker, store and load: where the store was held back, and the steps from there.
     let mut best: Vec<(Attacked, StateId, Vec<Kept>)> = Vec::new();
     for &last in cycles.iter().take(MAX_CYCLES) {
         let (path, kept) = steps(search, last);
@@ -72,7 +76,7 @@ pub(crate) fn sequences(search: &mut Search<'_>, cycles: &[StateId]) -> Vec<Sequ
     found
 }
 
-/// At most so many cycles are looked at.
+/// At most this many cycles are examined.
 const MAX_CYCLES: usize = 512;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,7 +93,8 @@ fn edge(mv: &Move) -> EdgeId {
     }
 }
 
-/// The instructions of some steps; of the last one only its first. `None` if they are in several procedures.
+/// The instructions of some steps. Of the last step, only the first instruction is included. `None` if the
+/// instructions are in several procedures.
 fn sequence(threads: &mut Threads<'_>, own: &[Kept]) -> Option<Sequence> {
     let code = threads.local(own[0].mv.local).thread.top().code;
     let mut edges = Vec::new();
@@ -111,7 +116,7 @@ fn sequence(threads: &mut Threads<'_>, own: &[Kept]) -> Option<Sequence> {
     Some(Sequence { code, edges })
 }
 
-/// The attacker alone, from the store it holds back on.
+/// The attacker alone, from the store that it holds back.
 struct Walk<'w, 'a> {
     threads: &'w mut Threads<'a>,
     memory: &'w [u32],
@@ -176,7 +181,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         edge(&next.mv) == self.load && matches!(next.mv.letter, Letter::Load(_) | Letter::Spawn)
     }
 
-    /// What the attacker can do next; the load that ends the walk comes first, so that it is tried last.
+    /// What the attacker can do next. The load that ends the walk comes first, so that it is tried last.
     fn nexts(&mut self, local: LocalId, held: &[(CellId, u32)]) -> Vec<Next> {
         let way = Way::Attacking;
         let moves = self.threads.automaton.work_out_moves(local, way).to_vec();

@@ -1,4 +1,4 @@
-//! Lemma 1: an extension neither adds nor removes TSO-reachable states; and unrolling adds none.
+//! Lemma 1: an extension neither adds nor removes TSO-reachable states. Unrolling adds none.
 
 use super::draft::Draft;
 use super::extend::{Variant, extend};
@@ -16,10 +16,11 @@ use palisade_program::running::{Structure, System};
 use palisade_program::{Instantiation, Value, lower, print};
 use std::collections::BTreeSet;
 
-/// What is seen of a state: where the threads are, what their registers and memory hold.
+/// What is seen of a state: the locations of the threads, and the values of their registers and of memory.
 type Seen = (Vec<(u32, Vec<Value>)>, Vec<Value>);
 
-/// The states with empty buffers, outside sections, that are TSO-reachable, as far as the original program has them. `None` if there are too many.
+/// The TSO-reachable states with empty buffers, outside sections, restricted to what the original program
+/// has. `None` if there are too many.
 fn reachable(system: &System, original: &System) -> Option<BTreeSet<Seen>> {
     let found = brute::reachable(Machine::new(system, Model::Tso), Scope::states(6_000));
     let seen = |state: &State| {
@@ -111,7 +112,7 @@ fn unrolling_adds_no_states_and_more_of_it_removes_none() {
             let built = draft.build();
             assert!(!unroll::is_cyclic(&built.system), "{seed}");
             let Some(states) = reachable(&built.system, &original) else { break };
-            // Locations of later rounds are new ones: only those of the first are seen.
+            // Locations of later rounds are new, so only those of the first round are seen.
             assert!(states.is_subset(&expected), "{seed}");
             assert!(last.is_subset(&states), "{seed}");
             last = states;

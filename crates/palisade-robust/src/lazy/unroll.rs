@@ -1,21 +1,23 @@
-//! Bounded unrolling: a program without loops, in which every loop was followed up to a number of rounds.
+//! Bounded unrolling: a program without loops, in which every loop is followed for a bounded number of
+//! rounds.
 //!
-//! Each location is copied once per round. An edge that leads back to a location on the way to it (a back edge of a depth-first search) leads to the next round; in the last
-//! round it is gone. A location that properties ask about is any of its copies. The exit is in all rounds the same.
+//! Each location is copied once per round. An edge that leads back to a location on the path to it (a back
+//! edge of a depth-first search) leads to the next round. In the last round it is removed. A location that
+//! properties refer to stands for any of its copies. All rounds share the same exit.
 //!
-//! *Guarantee.* Every run of the unrolled program is one of the program, and every run of the program in which no thread passes more than so many back edges is
-//! one of the unrolled program.
+//! *Guarantee.* Every run of the unrolled program is a run of the program. Every run of the program in which
+//! no thread passes more back edges than the bound allows is a run of the unrolled program.
 
 use crate::lazy::draft::{Draft, Tag};
 use palisade_base::{Id, IdVec, limits};
 use palisade_program::running::{BinaryOp, Code, CodeId, Condition, Edge, EdgeId, Instr, Location, System};
 
-/// The edges of each code that lead back.
+/// For each code, which of its edges are back edges.
 pub(crate) fn back_edges(system: &System) -> IdVec<CodeId, Vec<bool>> {
     system.codes.iter().map(back_edges_of).collect()
 }
 
-/// Whether the program has loops or recursion, or may start threads for ever.
+/// Whether the program has loops or recursion, or may start threads forever.
 pub(crate) fn is_cyclic(system: &System) -> bool {
     let calls = |instr: &Instr| matches!(instr, Instr::Call { .. });
     let starts = |instr: &Instr| matches!(instr, Instr::Spawn(..));
@@ -59,14 +61,14 @@ fn back_edges_of(code: &Code) -> Vec<bool> {
     back
 }
 
-/// The program with every loop followed up to so many rounds.
+/// The program with every loop followed up to this many rounds.
 pub(crate) fn unroll(system: &System, rounds: usize) -> Draft {
     let mut draft = Draft::new(system);
     let mut copies: IdVec<CodeId, Vec<Vec<Location>>> = IdVec::new();
     for (id, back) in back_edges(system).iter_enumerated() {
         let code = &system.codes[id];
         let unrolled = draft.code_mut(id);
-        // Where each location is in each round.
+        // The copy of each location in each round.
         let mut at: Vec<Vec<Location>> = vec![(0..code.location_count()).map(Location::from_index).collect()];
         for _ in 0..if back.contains(&true) { rounds } else { 0 } {
             let mut round: Vec<Location> = (0..code.location_count()).map(|_| unrolled.location()).collect();
@@ -96,7 +98,7 @@ pub(crate) fn unroll(system: &System, rounds: usize) -> Draft {
     draft
 }
 
-/// Lets a condition ask for any copy of a location.
+/// Makes a condition accept any copy of a location.
 fn widen(
     condition: &mut Condition,
     copies: &IdVec<CodeId, Vec<Vec<Location>>>,

@@ -1,21 +1,36 @@
 //! Statements and expressions.
 //!
-//! *Where a round may end.* Before loads, stores, locked instructions, fences, atomic blocks and `spawn`; before the change of a register that a property sees; at labels that properties see; at the
-//! end. What lies between two such places is local to the process: it can as well be done right before the next of them.
+//! *Where a round may end.*
+//! - before loads, stores, locked instructions, fences, atomic blocks and `spawn`;
+//! - before the change of a register that a property sees;
+//! - at labels that properties see;
+//! - at the end.
 //!
-//! A process may also be stuck, or run for ever, without any access: a round may end before what can block, in loops, and in procedures that call others.
-//! If a property asks whether processes are *not* at labels, a round may end before every statement.
+//! Steps between two such places are local to the process, so they can be taken right before the next such
+//! place.
 //!
-//! *When it may end.* If `may_end` is true. It is set by what others can tell from the outside: loads from memory, stores that reach memory, now or when a round begins, locked instructions, atomic blocks, `spawn`, and
-//! changes of registers that properties see. It is cleared by every place where the round may end, and by stores that stay pending. Why nothing is lost:
-//! - With nothing to tell in between, ending the round at the second of two places is like ending it at the first.
-//! - A round that ends behind a store that stays pending can as well end before it: the store becomes the next round's, which makes it one round younger, and reaches memory when it did. Loads of the own pending
-//!   stores, which `may_end` does not notice, go with it: they read the same value from memory if the store has reached that by then.
-//! - A round in which nothing happens can be left out: the stores that are pending over it get one round younger.
+//! A process may also be stuck, or run forever, without any access. So a round may also end before statements
+//! that can block, in loops, and in procedures that call others. If a property asks whether processes are
+//! *not* at labels, a round may end before every statement.
 //!
-//! At labels that properties see the round may end in any case, and so everywhere if a property asks whether processes are not at labels: places differ by what is seen there.
+//! *When it may end.* A round may end if `may_end` is true. It is set by everything that others can observe:
+//! loads from memory, stores that reach memory (now or when a round begins), locked instructions, atomic
+//! blocks, `spawn`, and changes of registers that properties see. It is cleared by every place where the
+//! round may end, and by stores that stay pending. Nothing is lost:
+//! - If nothing observable happens between two places, ending the round at the second is like ending it at
+//!   the first.
+//! - A round that ends after a store that stays pending can also end before it. The store then belongs to the
+//!   next round, which makes it one round younger, and it reaches memory when it did before. Loads of the
+//!   process's own pending stores, which `may_end` does not notice, move with it: they read the same value
+//!   from memory if the store has reached memory by then.
+//! - A round in which nothing happens can be left out. The stores that are pending across it get one round
+//!   younger.
 //!
-//! *Labels.* A process that is at a label a property sees rests right there, at `at_l`, and nowhere else before the first step of the statement: otherwise it would seem to be at no label.
+//! At labels that properties see, the round may end in any case, because places differ by what is seen there.
+//! The same holds everywhere if a property asks whether processes are not at labels.
+//!
+//! *Labels.* A process that is at a label a property sees rests exactly there, at `at_l`, and nowhere else
+//! before the first step of the statement. Otherwise it would seem to be at no label.
 
 mod places;
 mod raw;
@@ -53,7 +68,7 @@ enum Kind {
     Procedure,
 }
 
-/// A body on its way.
+/// A body under construction.
 struct Body<'t, 'p> {
     translator: &'t mut Translator<'p>,
     kind: Kind,
@@ -62,17 +77,17 @@ struct Body<'t, 'p> {
     registers: FxHashSet<String>,
     /// Labels that some `goto` leads to.
     targets: FxHashSet<String>,
-    /// The label of the end of a process, and whether something leads there.
+    /// The label of the end of a process, and whether a statement leads there.
     done: String,
     returns: bool,
     /// Whether a register or private variable blocks values outside its domain.
     blocking_registers: bool,
-    /// Whether a new round could have begun right here, so that the next access need not offer it.
+    /// Whether a new round could have begun right here. Then the next access need not offer it.
     rested: bool,
 }
 
 impl<'p> Translator<'p> {
-    /// Whether the processes of a template take steps at all; otherwise they are at their end from the start.
+    /// Whether the processes of a template take steps at all. If not, they are at their end from the start.
     pub(super) fn has_rounds(&self, template: &str) -> bool {
         let declared = self.program.templates.iter().find(|declared| declared.name.as_str() == template);
         declared.is_some_and(|template| !template.body.iter().all(is_declaration))
@@ -115,7 +130,7 @@ impl<'p> Translator<'p> {
         let mut body = Body::new(self, Kind::Procedure, nothing(), nothing(), &procedure.body);
         body.blocking_registers |= procedure.params.iter().any(|param| takes_part(&param.ty));
         let mut block = Block::new();
-        // Calls may go deeper for ever.
+        // Calls may nest without bound.
         if !body.rests_soon(&procedure.body) && calls(&procedure.body) {
             body.rest(&mut block);
             body.rested = true;
@@ -127,7 +142,7 @@ impl<'p> Translator<'p> {
         Procedure { body: block, ..procedure.clone() }
     }
 
-    /// A procedure as it is called in atomic blocks: nothing is pending there.
+    /// The version of a procedure that is called in atomic blocks, where nothing is pending.
     pub(super) fn atomic_procedure(&mut self, procedure: &'p Procedure) -> Procedure {
         let nothing = FxHashSet::default;
         let text = self.atomic[procedure.name.as_str()].clone();
@@ -187,12 +202,12 @@ impl<'t, 'p> Body<'t, 'p> {
         if !kept.is_empty() {
             self.rested = false;
         }
-        // Control may come back here for ever.
+        // Control may return here forever.
         let comes_back = !kept.is_empty() && !self.rests_soon(std::slice::from_ref(stmt));
         let rest = (!seen.is_empty()).then(|| self.rest_at(&seen));
         let with_origin = |kind| Stmt { labels: Vec::new(), kind, origin: stmt.origin };
         match (&stmt.kind, rest) {
-            // Control comes back to the label of a loop.
+            // Control returns to the label of a loop.
             (StmtKind::Loop(body), Some(rest)) => {
                 let mut inner = rest;
                 self.rested = true;
@@ -215,7 +230,7 @@ impl<'t, 'p> Body<'t, 'p> {
                 inner.push(with_origin(leave_if(condition)));
                 out.push(with_origin(StmtKind::Loop(inner)));
             }
-            // The value of the condition is seen before it is acted upon.
+            // The value of the condition is visible before the process acts on it.
             (StmtKind::While { condition, body }, None) if self.settles(condition) => {
                 let mut inner = Block::new();
                 self.rested = false;
@@ -254,7 +269,7 @@ impl<'t, 'p> Body<'t, 'p> {
         }
     }
 
-    /// The body of a loop. A process that stays in it for ever must be able to let others go on.
+    /// The body of a loop. A process that stays in it forever must be able to let others continue.
     fn loop_body(&mut self, body: &'p Block, out: &mut Block) {
         if !self.rests_soon(body) {
             self.rest(out);
@@ -264,7 +279,7 @@ impl<'t, 'p> Body<'t, 'p> {
         self.rested = false;
     }
 
-    /// Ends the round, perhaps, with the process at its labels until the next.
+    /// A place where the round may end, with the process at these labels until its next round.
     fn rest_at(&mut self, labels: &[&Name]) -> Block {
         let at: Vec<Name> = labels
             .iter()
@@ -280,7 +295,7 @@ impl<'t, 'p> Body<'t, 'p> {
         }
     }
 
-    /// The same, and then goes on only if nothing is pending.
+    /// The same, but then continues only if nothing is pending.
     fn drain(&mut self, out: &mut Block) {
         self.rest(out);
         out.extend(self.translator.drained());
@@ -289,7 +304,7 @@ impl<'t, 'p> Body<'t, 'p> {
     fn unlabelled(&mut self, stmt: &'p Stmt, out: &mut Block) {
         let with_origin = |kind| Stmt { labels: Vec::new(), kind, origin: stmt.origin };
         let kind = match &stmt.kind {
-            // A store-store fence means nothing under TSO.
+            // A store-store fence has no effect under TSO.
             StmtKind::Skip | StmtKind::StoreFence => return,
             StmtKind::Fence => return self.drain(out),
             StmtKind::Let { name, ty, init: Some(init) } => {
@@ -338,7 +353,8 @@ impl<'t, 'p> Body<'t, 'p> {
                 StmtKind::Loop(inner)
             }
             StmtKind::Choose(blocks) => {
-                // The choice is made together with the first step behind it: until then the process is where it chooses.
+                // The choice is made together with the first step after it. Until then the process is at the
+                // place of the choice.
                 let rested = self.rested && blocks.len() > 1;
                 let alternative = |block: &'p Block| {
                     let mut out = Block::new();
@@ -380,7 +396,8 @@ impl<'t, 'p> Body<'t, 'p> {
         }
     }
 
-    /// Whether others see a statement that accesses no memory: it starts a process, or changes a register that a property sees.
+    /// Whether others can see the effect of a statement that accesses no memory: it starts a process, or
+    /// changes a register that a property sees.
     fn is_seen(&self, stmt: &Stmt) -> bool {
         let register = |name: &Name| self.registers.contains(name.as_str());
         match &stmt.kind {
@@ -391,7 +408,8 @@ impl<'t, 'p> Body<'t, 'p> {
         }
     }
 
-    /// The value for a register. If a property sees the register, others may see the old value until right before the change.
+    /// The value for a register. If a property sees the register, others may see the old value until right
+    /// before the change.
     fn assigned(&mut self, register: &Name, value: &'p Expr, out: &mut Block) -> Expr {
         if self.settles(value)
             && !matches!(value.kind, ExprKind::Read(_) | ExprKind::Locked(..) | ExprKind::Call(..))
@@ -419,13 +437,14 @@ impl<'t, 'p> Body<'t, 'p> {
         }
     }
 
-    /// Whether it matters that the process is at no label between the evaluation of an expression and its use.
+    /// Whether it matters that the process is at no label between the evaluation of an expression and its
+    /// use.
     fn settles(&self, e: &Expr) -> bool {
         let absence = self.translator.observed.absence && self.kind == Kind::Process;
         absence && effects(e, &|place| self.target(place).is_some()) != Effects::None
     }
 
-    /// The value of an expression, with a place to rest behind its evaluation if that matters.
+    /// The value of an expression, with a place to rest after its evaluation if that matters.
     fn settled(&mut self, e: &'p Expr, out: &mut Block) -> Expr {
         if !self.settles(e) {
             return self.expr(e);
@@ -462,7 +481,7 @@ impl<'t, 'p> Body<'t, 'p> {
         out.push(Stmt { labels: Vec::new(), kind, origin: stmt.origin });
     }
 
-    /// What a place means, if it is shared.
+    /// The target of a place, if it is shared.
     fn target(&self, place: &Place) -> Option<Target> {
         match &plain(place).kind {
             PlaceKind::Named(name) | PlaceKind::Element(name, _) => {
@@ -472,7 +491,7 @@ impl<'t, 'p> Body<'t, 'p> {
         }
     }
 
-    /// Whether an access takes place at once or lets a new round begin.
+    /// Whether an access happens immediately or lets a new round begin.
     fn rests(&mut self) -> Rests {
         if std::mem::take(&mut self.rested) { Rests::No } else { Rests::Before }
     }

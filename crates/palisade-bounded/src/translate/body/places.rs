@@ -1,4 +1,5 @@
-//! Where new rounds must be able to begin: what blocks, what goes on for ever, what comes first.
+//! Where new rounds must be able to begin: statements that block, code that runs forever, and first labels
+//! and steps.
 
 use super::{Body, Set, Target, plain};
 use palisade_program::written::{
@@ -6,7 +7,8 @@ use palisade_program::written::{
 };
 use rustc_hash::FxHashSet;
 
-/// The variables that some store outside of atomic blocks may change; `None` for all, if a store goes through a pointer. Procedures count as called from outside.
+/// The variables that some store outside of atomic blocks may change. `None` stands for all variables, if a
+/// store goes through a pointer. Procedures are assumed to be called from outside atomic blocks.
 pub(in super::super) fn stored(program: &Program) -> Option<Set<'_>> {
     let mut stored = Set::default();
     let bodies = program.procedures.iter().map(|procedure| &procedure.body);
@@ -35,7 +37,7 @@ fn stores_of<'p>(block: &'p Block, stored: &mut Set<'p>) -> bool {
     })
 }
 
-/// The label that a process starts at, if a property sees it: nothing but declarations comes before.
+/// The label at which a process starts, if a property sees it: only declarations come before it.
 pub(super) fn first_label(block: &Block, labels: &FxHashSet<String>) -> Option<String> {
     for stmt in block {
         if let Some(label) = stmt.labels.iter().find(|label| labels.contains(label.as_str())) {
@@ -52,7 +54,7 @@ pub(super) fn first_label(block: &Block, labels: &FxHashSet<String>) -> Option<S
     None
 }
 
-/// Whether the statement takes no step when control comes to it for the first time.
+/// Whether the statement takes no step when control reaches it for the first time.
 pub(super) fn is_declaration(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Let { ty, init, .. } => {
@@ -66,7 +68,8 @@ pub(super) fn is_declaration(stmt: &Stmt) -> bool {
     }
 }
 
-/// Whether an alternative of a choice begins with a step that control does not come back to, so that there is no place of its own before it.
+/// Whether an alternative of a choice begins with a step that control does not return to, so that there is no
+/// separate place before it.
 pub(super) fn begins_with_a_step(block: &Block) -> bool {
     block.first().is_some_and(|stmt| {
         let is_step = match &stmt.kind {
@@ -159,7 +162,8 @@ pub(super) fn effects(e: &Expr, is_shared: &dyn Fn(&Place) -> bool) -> Effects {
 }
 
 impl Body<'_, '_> {
-    /// Whether a new round may begin before control can leave the statements, stay in them for ever, or come to another choice.
+    /// Whether a new round may begin before control can leave the statements, stay in them forever, or reach
+    /// another choice.
     pub(super) fn rests_soon(&self, block: &[Stmt]) -> bool {
         for stmt in block {
             if stmt.labels.iter().any(|label| self.labels.contains(label.as_str())) {
@@ -198,7 +202,8 @@ impl Body<'_, '_> {
         false
     }
 
-    /// Whether the evaluation of an expression surely begins with an access, but for what has no steps.
+    /// Whether the evaluation of an expression certainly begins with an access, apart from parts that take no
+    /// steps.
     fn loads_first(&self, e: &Expr) -> bool {
         let of_place = |place: &Place| match &plain(place).kind {
             PlaceKind::Named(_) => false,
@@ -222,7 +227,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Whether a process may be stuck at the statement for ever without an access, so that others must be able to go on.
+    /// Whether a process may be stuck at the statement forever without an access, so that others must be able
+    /// to continue.
     pub(super) fn may_stay_for_ever(&self, stmt: &Stmt) -> bool {
         let blocking = |ty: &Type| ty.outside == Outside::Block;
         match &stmt.kind {
@@ -249,7 +255,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Whether a call in an expression may be stuck at its arguments or result.
+    /// Whether a call in an expression may get stuck at its arguments or result.
     fn may_block_in(&self, e: &Expr) -> bool {
         let blocking = |ty: &Type| ty.outside == Outside::Block;
         let procedure = |procedure: &Procedure| {

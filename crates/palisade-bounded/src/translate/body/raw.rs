@@ -4,7 +4,8 @@ use super::{Body, Kind, plain};
 use palisade_program::written::{Block, Expr, ExprKind, Name, Place, PlaceKind, Stmt, StmtKind};
 
 impl<'p> Body<'_, 'p> {
-    /// Code in atomic blocks stays as it is, but for the procedures it calls and pointers to cells that the program does not know.
+    /// Code in atomic blocks is unchanged, except for the procedures it calls and for pointers to cells that
+    /// the program does not know.
     pub(super) fn raw_block(&mut self, block: &'p Block) -> Block {
         let mut out = Block::new();
         for stmt in block {
