@@ -35,7 +35,7 @@ pub struct Options {
     pub time: Option<Duration>,
     /// What locked instructions wait for under PSO.
     pub interlocked: Interlocked,
-    /// End at the first thing that is found.
+    /// Stop at the first finding.
     pub first_only: bool,
     /// How many bytes we may use; what the program uses is not counted. Without a limit if not given.
     pub memory: Option<u64>,

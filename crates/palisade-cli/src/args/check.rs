@@ -24,10 +24,10 @@ pub struct CheckArgs {
     /// Memory model
     #[arg(long, value_name = "MODEL", default_value = "tso", value_parser = models())]
     pub model: Model,
-    /// Who decides; auto asks all that suit the program, and the first who knows answers
+    /// Engine to use; auto runs all that suit the program, and the first answer wins
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = engines())]
     pub engine: String,
-    /// Longest store buffers that explicit search tries where they can grow for ever
+    /// Longest store buffers that explicit search tries where they can grow without bound
     #[arg(long, value_name = "N", default_value_t = palisade::Options::default().max_buffer, value_parser = buffer)]
     pub max_buffer: usize,
     /// Instances of every process: a number, or any
@@ -42,16 +42,16 @@ pub struct CheckArgs {
     /// How often lazy reachability unrolls loops before it gives up
     #[arg(long, value_name = "N", default_value_t = palisade::Options::default().unroll)]
     pub unroll: usize,
-    /// Rounds of every process that the engine rounds looks at; auto: more and more
+    /// Rounds per process for the engine rounds; auto adds rounds one by one
     #[arg(long, value_name = "K|auto", default_value = "2", value_parser = bound)]
     pub rounds: Bound,
-    /// Rounds that stores may stay in their buffers for the engine age; auto: more and more
+    /// Rounds that stores may stay in their buffers for the engine age; auto adds rounds one by one
     #[arg(long, value_name = "K|auto", default_value = "2", value_parser = bound)]
     pub age: Bound,
     /// Bound integers that have no declared domain
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
     pub int_range: Option<IntRange>,
-    /// Input language, whatever the file's extension
+    /// Input language, regardless of the file's extension
     #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
     pub input: Option<Language>,
     /// Write the run that breaks the program to a file, for palisade replay
@@ -60,7 +60,7 @@ pub struct CheckArgs {
     /// Write the proof that the program is safe to a file, for palisade certify
     #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
-    /// Check the proof at once: no safe without a proof that convinces
+    /// Check the proof at once: no safe without a proof that was checked
     #[arg(long)]
     pub certify: bool,
     /// Write the answers to a file as a web page, with runs to step through
@@ -85,9 +85,9 @@ pub struct CheckArgs {
 pub enum ReductionArg {
     /// None
     None,
-    /// Only those between local steps
+    /// Only states between local steps
     Local,
-    /// All that cannot matter
+    /// All states that cannot matter
     Full,
 }
 

@@ -28,40 +28,40 @@ pub struct FencesArgs {
     /// What the fences are for
     #[arg(long, value_name = "GOAL", default_value = "safety")]
     pub goal: GoalArg,
-    /// Where fences may stand
+    /// Where fences may be placed
     #[arg(long, value_name = "WHERE", default_value = "after-writes")]
     pub place: PlacementArg,
-    /// Fences only beside these statements
+    /// Place fences only next to these statements
     #[arg(long, value_name = "PLACE", action = clap::ArgAction::Append)]
     pub only: Vec<Spot>,
-    /// No fences beside these statements
+    /// Place no fences next to these statements
     #[arg(long, value_name = "PLACE", action = clap::ArgAction::Append)]
     pub never: Vec<Spot>,
     /// All minimal sets, not only a cheapest one
     #[arg(long)]
     pub all: bool,
-    /// What is one fence: a place in the source, or in one instance of a process
+    /// What counts as one fence: a place in the source, or in one instance of a process
     #[arg(long, value_name = "WHAT", default_value = "source")]
     pub per: PerArg,
-    /// What a fence beside these statements costs, instead of 1
+    /// Cost of a fence next to these statements, instead of 1
     #[arg(long, value_name = "PLACE=COST", value_parser = weight, action = clap::ArgAction::Append)]
     pub weight: Vec<(Spot, u64)>,
-    /// What a fence in a loop costs, instead of 1
+    /// Cost of a fence in a loop, instead of 1
     #[arg(long, value_name = "COST", value_parser = cost)]
     pub loop_weight: Option<u64>,
     /// Write the program with the fences of the (first) set to a file
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
-    /// Write the answer to a file as a web page, with the runs behind it
+    /// Write the answer to a file as a web page, with the runs that show why
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Memory model
     #[arg(long, value_name = "MODEL", default_value = "tso")]
     pub model: WeakModelArg,
-    /// Who decides; auto asks all that suit the program, and the first who knows answers
+    /// Engine to use; auto runs all that suit the program, and the first answer wins
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = all_engines())]
     pub engine: String,
-    /// Longest store buffers that explicit search tries where they can grow for ever
+    /// Longest store buffers that explicit search tries where they can grow without bound
     #[arg(long, value_name = "N", default_value_t = palisade::Options::default().max_buffer, value_parser = buffer)]
     pub max_buffer: usize,
     /// Instances of every process: a number, or any
@@ -73,7 +73,7 @@ pub struct FencesArgs {
     /// Bound integers that have no declared domain
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
     pub int_range: Option<IntRange>,
-    /// Input language, whatever the file's extension
+    /// Input language, regardless of the file's extension
     #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
     pub input: Option<Language>,
 }
@@ -87,18 +87,18 @@ pub enum GoalArg {
     Robustness,
 }
 
-/// Where fences may stand.
+/// Where fences may be placed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum PlacementArg {
-    /// Behind statements that store to shared memory
+    /// After statements that store to shared memory
     AfterWrites,
-    /// In front of statements that load from it
+    /// Before statements that load from shared memory
     BeforeReads,
     /// Between any two statements
     Anywhere,
 }
 
-/// What is one fence.
+/// What counts as one fence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum PerArg {
     /// A place in one instance of a process

@@ -138,7 +138,7 @@ pub enum Format {
 pub enum Command {
     /// Is a program safe? If not, show a run that breaks it
     Check(CheckArgs),
-    /// Take the run of a witness file again, step by step
+    /// Replay the run of a witness file, step by step
     Replay(ReplayArgs),
     /// Check the proof of a certificate file
     Certify(CertifyArgs),
@@ -146,11 +146,11 @@ pub enum Command {
     Robust(RobustArgs),
     /// Which fences make a program safe, or robust?
     Fences(FencesArgs),
-    /// Read a recorded execution and tell what TSO and PSO could have made of it
+    /// Read a recorded execution and report what TSO and PSO could have done with it
     Monitor(MonitorArgs),
     /// A web page on this machine to write and check programs in
     Serve(ServeArgs),
-    /// Run a real program under many schedules and tell what TSO and PSO could make of it
+    /// Run a real program under many schedules and report what TSO and PSO could do with it
     Run(RunArgs),
     /// Compile C for `palisade run`
     Cc(CcArgs),
@@ -159,14 +159,14 @@ pub enum Command {
     Cxx(CcArgs),
     /// Build Rust programs for `palisade run`
     Cargo(CargoArgs),
-    /// Tell what this machine can do, and what to install
+    /// Show what this machine can do, and what to install
     #[command(after_long_help = DOCTOR_EXAMPLES)]
     Doctor,
-    /// Write a program under TSO as one under SC, for other tools
+    /// Translate a program under TSO into one under SC, for other tools
     Translate(TranslateArgs),
     /// Print a program in another form
     Show(ShowArgs),
-    /// Measure Palisade: the tables and figures of the papers beside our own
+    /// Measure Palisade: the tables and figures of the papers next to ours
     Bench(palisade_bench::BenchArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),

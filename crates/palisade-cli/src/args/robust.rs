@@ -21,7 +21,7 @@ pub struct RobustArgs {
     /// Memory model
     #[arg(long, value_name = "MODEL", default_value = "tso")]
     pub model: WeakModelArg,
-    /// Who decides; auto asks the one that suits the program best, and the next if it does not know
+    /// Engine to use; auto runs all that suit the program, and the first answer wins
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = robustness_engines())]
     pub engine: String,
     /// Look for triangular races instead: without any, a program is robust under TSO
@@ -36,7 +36,7 @@ pub struct RobustArgs {
     /// Bound integers that have no declared domain
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
     pub int_range: Option<IntRange>,
-    /// Input language, whatever the file's extension
+    /// Input language, regardless of the file's extension
     #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
     pub input: Option<Language>,
     /// Write the cycle to a file, as a graph for Graphviz

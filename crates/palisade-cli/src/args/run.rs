@@ -26,10 +26,10 @@ pub struct RunArgs {
     /// How schedules are chosen
     #[arg(long, value_name = "STRATEGY", default_value = "random")]
     pub strategy: StrategyArg,
-    /// Of pct: how many things have to come in the right order
+    /// For pct: how many events have to happen in the right order
     #[arg(long, value_name = "D", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub depth: u32,
-    /// Of exhaustive: only schedules with at most so many preemptions
+    /// For exhaustive: only schedules with at most this many preemptions
     #[arg(long, value_name = "N")]
     pub preemptions: Option<usize>,
     /// Report violations under this memory model only [default: both]
@@ -50,16 +50,16 @@ pub struct RunArgs {
     /// Look for a schedule with fewer switches before it is kept
     #[arg(long)]
     pub shorten: bool,
-    /// End at the first thing that is found
+    /// Stop at the first finding
     #[arg(long)]
     pub stop_at_first: bool,
-    /// An execution is ended after so many steps
+    /// End an execution after this many steps
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     pub max_steps: u64,
-    /// An execution is ended after so long, as if by --max-steps [default: never]
+    /// End an execution after this time, as with --max-steps [default: never]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub execution_timeout: Option<Duration>,
-    /// An execution is ended when nothing has happened for so long
+    /// End an execution when nothing has happened for this long
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "5")]
     pub patience: Duration,
     /// How threads are switched
@@ -76,7 +76,7 @@ pub struct RunArgs {
 /// How schedules are chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum StrategyArg {
-    /// Any thread that can go on, with the same probability
+    /// Any thread that can run, with the same probability
     Random,
     /// Random priorities, changed at some places
     Pct,

@@ -18,7 +18,7 @@ pub struct ShowArgs {
     /// In which form
     #[arg(long = "as", value_name = "FORM")]
     pub form: Form,
-    /// Input language, whatever the file's extension
+    /// Input language, regardless of the file's extension
     #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
     pub input: Option<Language>,
 }

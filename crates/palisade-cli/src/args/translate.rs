@@ -22,13 +22,13 @@ Exit codes: 0 done, 2 usage or input error, 3 unknown: time or memory ran out.";
 pub struct TranslateArgs {
     /// The program (- for standard input)
     pub file: PathBuf,
-    /// TSO with at most so many rounds of every process
+    /// TSO with at most this many rounds per process
     #[arg(long, value_name = "K", value_parser = rounds)]
     pub rounds: Option<u32>,
-    /// TSO with stores that stay in their buffers for at most so many rounds
+    /// TSO with stores that stay in their buffers for at most this many rounds
     #[arg(long, value_name = "K", value_parser = rounds)]
     pub age: Option<u32>,
-    /// The program as it is, under sequential consistency
+    /// The program unchanged, under sequential consistency
     #[arg(long)]
     pub as_is: bool,
     /// The language to write
@@ -43,7 +43,7 @@ pub struct TranslateArgs {
     /// Bound integers that have no declared domain
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
     pub int_range: Option<IntRange>,
-    /// Input language, whatever the file's extension
+    /// Input language, regardless of the file's extension
     #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
     pub input: Option<Language>,
 }

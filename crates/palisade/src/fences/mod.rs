@@ -42,7 +42,7 @@ pub struct FencesOptions {
     pub never: Vec<Spot>,
     /// What a fence costs here, instead of 1. The last entry that matches counts.
     pub weights: Vec<(Spot, u64)>,
-    /// What a fence in a loop costs, instead of 1, unless a weight matches.
+    /// Cost of a fence in a loop, instead of 1, unless a weight matches.
     pub loop_weight: Option<u64>,
     /// Memory model, number of threads, engine.
     pub check: CheckOptions,

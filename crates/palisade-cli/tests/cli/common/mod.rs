@@ -96,7 +96,7 @@ pub fn signal(child: &Child, signal: &str) {
     assert!(killed.expect("`kill` can be run").success());
 }
 
-/// Starts the command and waits until it listens to Ctrl-C.
+/// Starts the command and waits until it handles the signals that stop it.
 #[cfg(target_os = "linux")]
 pub fn start(command: &mut Command) -> Child {
     let mut child =
@@ -107,7 +107,8 @@ pub fn start(command: &mut Command) -> Child {
     child
 }
 
-/// Whether the process catches SIGINT (signal 2, the second bit of the mask that the kernel tells).
+/// Whether the process catches SIGINT and SIGTERM. A shell that is about to become the command may catch the
+/// first one only.
 #[cfg(target_os = "linux")]
 fn listens(child: &mut Child) -> bool {
     if let Ok(Some(status)) = child.try_wait() {
@@ -115,7 +116,9 @@ fn listens(child: &mut Child) -> bool {
     }
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
+    // Bit n - 1 of the mask is signal n: SIGINT is 2, SIGTERM is 15.
+    const BOTH: u64 = 1 << 1 | 1 << 14;
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & BOTH == BOTH)
 }
 
 /// What a command printed and how it ended.
