@@ -9,18 +9,19 @@ use std::time::Instant;
 /// Limits. Clones share the flag.
 #[derive(Clone, Debug, Default)]
 pub struct Allowance {
-    /// Somebody says stop.
+    /// Set when the session is asked to stop.
     pub stop: Arc<AtomicBool>,
     /// When the time is up.
     pub deadline: Option<Instant>,
-    /// How many bytes this process may have in memory. The processes of the program are not counted: what they need is theirs.
+    /// How many bytes this process may have in memory. The memory of the program's own processes is not
+    /// counted.
     pub memory: Option<u64>,
 }
 
-/// What is used up.
+/// Which limit was reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Over {
-    /// Somebody said stop.
+    /// The session was asked to stop.
     Stopped,
     /// The time.
     Time,
@@ -29,7 +30,7 @@ pub enum Over {
 }
 
 impl Allowance {
-    /// Whether to go on: all limits. Some microseconds.
+    /// Checks all limits. Takes a few microseconds.
     pub fn check(&self) -> Result<(), Over> {
         self.check_time()?;
         match (self.memory, resident_bytes()) {
@@ -38,7 +39,7 @@ impl Allowance {
         }
     }
 
-    /// Whether to go on, as far as that can be said at next to no cost.
+    /// Checks only the limits that cost next to nothing to check.
     pub fn check_time(&self) -> Result<(), Over> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(Over::Stopped);
@@ -50,7 +51,7 @@ impl Allowance {
     }
 }
 
-/// How much memory this process has now, if the host says.
+/// How much memory this process uses now, if the host reports it.
 pub fn resident_bytes() -> Option<u64> {
     static FILE: OnceLock<Option<File>> = OnceLock::new();
     let file = FILE.get_or_init(|| File::open("/proc/self/statm").ok()).as_ref()?;

@@ -1,22 +1,29 @@
-//! Inline assembly: what it does to memory is invisible to the compiler's calls, so the assembly that the compiler makes is rewritten.
+//! Inline assembly. The compiler makes no calls for what it does to memory, so the assembly that the compiler
+//! emits is rewritten.
 //!
-//! Compilers put `#APP` and `#NO_APP` around inline assembly. Within, an instruction is
-//! - left alone if it is known not to touch memory and is not a fence (`pause`, `nop`, jumps, arithmetic on registers, or nothing at all: a compiler barrier);
-//! - followed by a call of the runtime's fence if it is `mfence` or a `lock`ed operation on the own stack pointer, and of its store-store fence if it is `sfence`; `lfence` does nothing to memory;
-//! - preceded by a call that reports a locked access if it is `lock …` or `xchg` with memory;
-//! - otherwise reported, now and whenever it is executed: the program does something that cannot be followed. That holds for every instruction that is not listed here, for code that is written as
-//!   data (`.byte`), and for Intel syntax.
+//! Compilers put `#APP` and `#NO_APP` around inline assembly. An instruction in between is treated in one of
+//! these ways:
+//! - It is left alone if it is known not to touch memory and is not a fence: `pause`, `nop`, jumps,
+//!   arithmetic on registers, or nothing at all (a compiler barrier).
+//! - It is followed by a call of the runtime's fence if it is `mfence` or a `lock`ed operation on the
+//!   thread's own stack pointer, and by a call of the store-store fence if it is `sfence`. `lfence` does
+//!   nothing to memory.
+//! - It is preceded by a call that reports a locked access if it is `lock …` or `xchg` with memory.
+//! - Otherwise it is reported, now and whenever it is executed: the program does something that cannot be
+//!   followed. This applies to every instruction that is not listed here, to code that is written as data
+//!   (`.byte`), and to Intel syntax.
 //!
-//! Calls keep all registers and flags and the red zone; their stubs are in `runtime/asm.c`.
+//! Calls preserve all registers, the flags and the red zone. Their stubs are in `runtime/asm.c`.
 //!
-//! *Invariant.* A prefix such as `lock` stays with its instruction, whatever stands between the two in the text: nothing is inserted after a prefix.
+//! *Invariant.* A prefix such as `lock` stays with its instruction, whatever separates the two in the text.
+//! Nothing is inserted after a prefix.
 
 use std::fmt::Write;
 
 /// What was found in the inline assembly of a file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rewritten {
-    /// The assembly as it is from now on.
+    /// The rewritten assembly.
     pub text: String,
     /// How many instructions got a call.
     pub followed: usize,
@@ -24,7 +31,7 @@ pub struct Rewritten {
     pub unfollowed: Vec<String>,
 }
 
-/// Rewrites assembly of a compiler (AT&T syntax, x86-64).
+/// Rewrites a compiler's assembly (AT&T syntax, x86-64).
 pub fn rewrite(text: &str) -> Rewritten {
     let mut rewriter = Rewriter::default();
     for line in text.lines() {
@@ -46,13 +53,14 @@ pub fn rewrite(text: &str) -> Rewritten {
     rewriter.done
 }
 
-/// What stands in front of an instruction and is not an instruction by itself.
+/// Prefixes: they precede an instruction and are not instructions by themselves.
 pub(crate) const PREFIXES: &[&str] = &[
     "lock", "rep", "repe", "repne", "repz", "repnz", "data16", "data32", "addr32", "xacquire", "xrelease",
     "bnd", "notrack", "cs", "ds", "es", "fs", "gs", "ss", "rex", "rex64", "rex.w", "rex.W",
 ];
 
-/// Directives that put bytes where they stand; in code these are instructions that nobody can read.
+/// Directives that emit bytes in place. In code, these bytes are instructions that cannot be read from the
+/// text.
 const DATA: &[&str] = &[
     ".byte", ".2byte", ".4byte", ".8byte", ".word", ".hword", ".short", ".value", ".int", ".long", ".quad",
     ".octa", ".ascii", ".asciz", ".string", ".fill", ".space", ".zero", ".skip", ".incbin", ".include",
@@ -60,7 +68,7 @@ const DATA: &[&str] = &[
     ".dc.b", ".dc.w", ".dc.l",
 ];
 
-/// What an instruction is to us.
+/// How an instruction is treated.
 enum Does {
     Nothing,
     Fence,
@@ -74,15 +82,15 @@ struct Rewriter {
     done: Rewritten,
     inside: bool,
     in_comment: bool,
-    /// Prefixes that wait for their instruction.
+    /// Prefixes that have not met their instruction yet.
     prefix: String,
-    /// A prefix was put without its instruction: nothing may come between the two.
+    /// A prefix was emitted without its instruction. Nothing may be inserted between the two.
     is_bare: bool,
-    /// Sections that were left by `.pushsection`: whether they hold code.
+    /// Sections that `.pushsection` left: whether each holds code.
     outer: Vec<bool>,
-    /// The section holds data. Compilers go back to code by themselves after inline assembly.
+    /// The section holds data. Compilers return to code by themselves after inline assembly.
     in_data: bool,
-    /// The last section that was left by `.section` and the like, for `.previous`.
+    /// Whether the section before the last `.section` or similar directive held data, for `.previous`.
     was_in_data: bool,
     is_intel: bool,
 }
@@ -93,10 +101,10 @@ impl Rewriter {
         self.done.text.push('\n');
     }
 
-    /// A line of inline assembly: statements with semicolons between them, and comments.
+    /// A line of inline assembly: statements separated by semicolons, and comments.
     fn line(&mut self, line: &str) {
         if line.starts_with('#') && !self.in_comment {
-            // The compiler's own notes about source lines among them.
+            // This includes the compiler's own notes about source lines.
             self.put(line);
             return;
         }
@@ -133,7 +141,7 @@ impl Rewriter {
     fn statement(&mut self, statement: &str) {
         let mut code = statement.trim();
         while let Some((label, rest)) = label(code) {
-            // A jump to this label would leave the prefix out, so the two stay apart.
+            // A jump to this label would skip the prefix, so the two stay apart.
             self.flush_prefix();
             self.put(&format!("{label}:"));
             code = rest;
@@ -159,7 +167,7 @@ impl Rewriter {
         }
     }
 
-    /// A prefix without an instruction to go with.
+    /// Emits a prefix that has no instruction.
     fn flush_prefix(&mut self) {
         let prefix = std::mem::take(&mut self.prefix);
         if !prefix.is_empty() {
@@ -218,7 +226,7 @@ impl Rewriter {
         }
     }
 
-    /// Something that cannot be followed: it stays as it is, and is reported when it is reached.
+    /// Something that cannot be followed. It stays unchanged and is reported when it is reached.
     fn unknown(&mut self, code: &str) {
         self.done.unfollowed.push(code.to_owned());
         if self.is_intel {
@@ -232,7 +240,7 @@ impl Rewriter {
     }
 }
 
-/// A label at the beginning, and what comes after it.
+/// A label at the beginning, and the text after it.
 pub(crate) fn label(code: &str) -> Option<(&str, &str)> {
     let (label, rest) = code.split_once(':')?;
     let label = label.trim_end();
@@ -248,12 +256,14 @@ fn is_code(section: &str) -> bool {
     name == ".text" || name.starts_with(".text.") || flags.contains('x')
 }
 
-/// A call that changes nothing: the red zone is jumped over, and the stub saves everything else. An operand's address is put where the stub looks for it.
+/// Emits a call that changes nothing: it skips the red zone, and the stub saves everything else. The
+/// operand's address is put where the stub looks for it.
 pub(crate) fn call(text: &mut String, stub: &str, operand: Option<&str>) {
     let mut put = |line: &str| writeln!(text, "\t{line}").expect("writing to a string");
     match operand {
         Some(operand) => {
-            // The address is computed before the stack pointer moves. Two words below the red zone: the old value of the register, and the address.
+            // The address is computed before the stack pointer moves. Two words below the red zone hold the
+            // old value of the register and the address.
             put("movq %rax, -144(%rsp)");
             put(&format!("leaq {operand}, %rax"));
             put("movq %rax, -152(%rsp)");
@@ -283,7 +293,8 @@ fn judge(code: &str) -> Does {
     let word = word.as_str();
     let operands = operands(rest);
     if prefixed {
-        // `rep; nop` is `pause`; `rep; ret` is `ret`. The others are string instructions, or memory in another segment.
+        // `rep; nop` is `pause`, and `rep; ret` is `ret`. The others are string instructions, or access
+        // memory in another segment.
         return if matches!(word, "nop" | "ret" | "retq") && !locked { Does::Nothing } else { Does::Unknown };
     }
     match word {
@@ -293,7 +304,7 @@ fn judge(code: &str) -> Does {
             return Does::Nothing;
         }
         _ if is_jump(word) && !locked => {
-            // Only where it goes to could be in memory.
+            // The only thing that could be in memory is the jump target.
             let direct =
                 operands.iter().all(|operand| !operand.starts_with('*') || !is_memory(&operand[1..]));
             return if direct { Does::Nothing } else { Does::Unknown };
@@ -306,7 +317,7 @@ fn judge(code: &str) -> Does {
     if !(locked && is_stem(word, LOCKABLE) || is_stem(word, &["xchg"])) {
         return Does::Unknown;
     }
-    // The usual way to write a fence: to add nothing to the top of the stack.
+    // A common way to write a fence: add zero to the top of the stack.
     let nothing = operands.first().is_some_and(|operand| matches!(operand.as_str(), "$0" | "$0x0"));
     if nothing
         && is_stem(word, &["add", "or", "sub", "xor"])
@@ -315,7 +326,7 @@ fn judge(code: &str) -> Does {
         return Does::Fence;
     }
     if is_stem(word, &["btc", "btr", "bts"]) && operands.first().is_some_and(|bit| bit.starts_with('%')) {
-        // The bit may be anywhere, far from the operand.
+        // The bit may be far away from the operand.
         return Does::Unknown;
     }
     match size(word, &operands) {
@@ -324,7 +335,7 @@ fn judge(code: &str) -> Does {
     }
 }
 
-/// Instructions without operands, or with any, that do nothing to memory that others can see.
+/// Instructions, with or without operands, that do nothing to memory that others can see.
 const FREE: &[&str] = &[
     "lfence",
     "pause",
@@ -372,7 +383,8 @@ const FREE: &[&str] = &[
     "fwait",
 ];
 
-/// Instructions that do nothing to memory if no operand is in memory, by the beginning of their names; what may follow is a suffix of size.
+/// Instructions that do nothing to memory if no operand is in memory. These are the beginnings of their
+/// names; a size suffix may follow.
 const STEMS: &[&str] = &[
     "mov", "movabs", "movz", "movzb", "movzw", "movs", "movsb", "movsw", "movsl", "movsx", "movzx", "movsxd",
     "add", "sub", "adc", "sbb", "and", "or", "xor", "not", "neg", "inc", "dec", "cmp", "test", "shl", "shr",
@@ -405,7 +417,7 @@ const LOCKABLE: &[&str] = &[
     "xchg",
 ];
 
-/// Whether a word is one of these, with or without a suffix of size.
+/// Whether a word is one of these, with or without a size suffix.
 fn is_stem(word: &str, stems: &[&str]) -> bool {
     stems.iter().any(|stem| {
         word.strip_prefix(stem).is_some_and(|suffix| matches!(suffix, "" | "b" | "w" | "l" | "q"))
@@ -413,14 +425,14 @@ fn is_stem(word: &str, stems: &[&str]) -> bool {
 }
 
 fn is_jump(word: &str) -> bool {
-    // No other names begin with this letter.
+    // No other names begin this way.
     word.starts_with('j') || word.starts_with("loop")
 }
 
 /// Whether an instruction on registers is known to do nothing to memory.
 fn is_known(word: &str, operands: &[String]) -> bool {
     if operands.is_empty() {
-        // What has no operands has others in mind.
+        // Without written operands, the operands are implicit and unknown here.
         return false;
     }
     let vector = |operand: &String| {
@@ -437,7 +449,7 @@ pub(crate) fn split(code: &str) -> (&str, &str) {
     code.split_once(char::is_whitespace).map_or((code, ""), |(word, rest)| (word, rest.trim()))
 }
 
-/// Operands are separated by commas outside of parentheses.
+/// Splits operands at the commas outside parentheses.
 pub(crate) fn operands(text: &str) -> Vec<String> {
     let mut operands = vec![String::new()];
     let mut depth = 0;
@@ -460,17 +472,18 @@ pub(crate) fn operands(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Neither a register nor a number. Thread-local storage has a segment in front, which `lea` would not heed.
+/// Whether an operand is neither a register nor a number. Thread-local storage has a segment prefix, which
+/// `lea` would ignore.
 pub(crate) fn is_memory(operand: &str) -> bool {
     operand.contains('(') || operand.contains(':') || !(operand.starts_with('%') || operand.starts_with('$'))
 }
 
-/// Whether `lea` gives the address: neither a segment nor anything but an ordinary operand.
+/// Whether `lea` gives the operand's address: it is an ordinary memory operand without a segment.
 fn is_address(operand: &str) -> bool {
     !operand.contains(':') && !operand.starts_with('*') && !operand.starts_with('%')
 }
 
-/// How many bytes an instruction accesses: by its suffix, or by its other operand.
+/// How many bytes an instruction accesses, by its suffix or by its other operand.
 fn size(word: &str, operands: &[String]) -> Option<u32> {
     if word == "cmpxchg16b" {
         return Some(16);

@@ -1,23 +1,30 @@
 //! Accesses for which the compiler makes no call.
 //!
-//! *Problem.* A program is followed by the calls that the compiler's ThreadSanitizer pass puts before accesses. The passes leave some out: structs that are returned or passed by value, `long double`,
-//! wide vectors, memory functions that are expanded after the pass, results of inline assembly. Which ones depends on the compiler, its version and its options.
+//! *Problem.* A program is followed through the calls that the compiler's ThreadSanitizer pass puts before
+//! accesses. The passes leave some accesses out: structs that are returned or passed by value, `long double`,
+//! wide vectors, memory functions that are expanded after the pass, results of inline assembly. Which ones
+//! depends on the compiler, its version and its options.
 //!
-//! *Idea.* The machine code has them all. Every instruction that accesses memory is preceded by a call of the runtime, with the address, the size, and whether it reads or writes. The runtime
-//! (`runtime/audit.c`) knows which accesses the compiler has announced. One that was not announced is followed from here instead; it becomes an event like any other.
+//! *Idea.* The machine code contains all accesses. Every instruction that accesses memory is preceded by a
+//! call of the runtime, with the address, the size, and whether it reads or writes. The runtime
+//! (`runtime/audit.c`) knows which accesses the compiler has announced. An access that was not announced is
+//! followed from here instead and becomes an event like any other.
 //!
-//! *How.* The assembly is assembled once with a symbol before every instruction that may access memory. What it does is then read from its machine code, so that no list of mnemonics is needed; the
-//! address is the operand as the compiler has written it.
+//! *How.* The assembly is assembled once with a symbol before every instruction that may access memory. What
+//! each instruction does is then read from its machine code, so no list of mnemonics is needed. The address
+//! is the operand as the compiler wrote it.
 //!
-//! *Guarantee.* An instruction is left without a call only if
+//! *Guarantee.* An instruction has no call only if
 //! - it does not access memory, or only pushes, pops, calls and returns;
 //! - it reads the global offset table, or the C library's block at `%fs:N`;
-//! - its operand is in the frame of its function, and the function takes no address in its frame: nobody else can have it;
-//! - it is inline assembly, which is [rewritten](crate::asm) with rules of its own.
+//! - its operand is in the frame of its function, and the function takes no address in its frame, so no other
+//!   code can have that address;
+//! - it is inline assembly, which is [rewritten](crate::asm) by rules of its own.
 //!
-//! What cannot be followed exactly (gathers, masked and non-temporal accesses, string comparisons with `rep`) is reported when it touches memory that others could reach.
+//! Some accesses cannot be followed exactly: gathers, masked and non-temporal accesses, string comparisons
+//! with `rep`. They are reported when they touch memory that others could reach.
 //!
-//! *Invariant.* A call keeps registers, flags and the red zone.
+//! *Invariant.* A call preserves registers, flags and the red zone.
 
 use crate::asm;
 use iced_x86::{
@@ -27,37 +34,38 @@ use object::{Object, ObjectSection, ObjectSymbol};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
-/// What the runtime is told about an access; `runtime/audit.c` has the same numbers. The lowest byte is the size.
+/// How an access is described to the runtime. `runtime/audit.c` has the same numbers. The lowest byte is the
+/// size.
 mod code {
     pub const READ: u32 = 0x100;
     pub const WRITE: u32 = 0x200;
     /// One indivisible access.
     pub const LOCKED: u32 = 0x400;
-    /// It is not known exactly what is accessed.
+    /// What exactly is accessed is not known.
     pub const UNCLEAR: u32 = 0x800;
-    /// From what `%rsi` points to.
+    /// The source of the move is where `%rsi` points.
     pub const MOVE: u32 = 0x1000;
-    /// Not an access: a function begins, and what is below its stack pointer is in no frame.
+    /// Not an access: a function begins, and nothing below its stack pointer belongs to a frame.
     pub const FRAME: u32 = 0x2000;
     /// The address is relative to the thread's own storage.
     pub const THREAD_LOCAL: u32 = 0x4000;
 }
 
-/// Symbols before instructions, with their number.
+/// Symbols before instructions. The number of the instruction follows.
 const PROBE: &str = "palisade.probe.";
 
 /// Why machine code could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
-    /// The object file is not one.
+    /// The object file is not valid.
     #[error("the assembled code cannot be read: {0}")]
     Object(#[from] object::Error),
-    /// An instruction is not in it.
+    /// An instruction is missing from the object file.
     #[error("the machine code of `{0}` cannot be read")]
     Instruction(String),
 }
 
-/// The assembly of a file, read by lines.
+/// The assembly of a file, split into lines.
 #[derive(Debug)]
 pub struct Audit<'a> {
     lines: Vec<Line<'a>>,
@@ -67,15 +75,15 @@ pub struct Audit<'a> {
 #[derive(Debug)]
 struct Line<'a> {
     text: &'a str,
-    /// The instruction, without labels and comments, if it is one of the compiler's own.
+    /// The instruction without labels and comments, if the compiler generated it.
     code: Option<&'a str>,
-    /// Which function it is in.
+    /// The function that contains it.
     function: Option<usize>,
     /// Whether it is the first instruction of its function.
     begins: bool,
 }
 
-/// What is known of a function, parts of it that are elsewhere (`.cold`) included.
+/// What is known about a function, including parts of it that are elsewhere (`.cold`).
 #[derive(Clone, Copy, Default, Debug)]
 struct Function {
     /// `%rbp` was set to the stack pointer.
@@ -92,7 +100,7 @@ impl Function {
         self.sets_frame_pointer && !self.changes_frame_pointer
     }
 
-    /// Whether nobody else can have an address in its frame.
+    /// Whether no other code can have an address in its frame.
     fn keeps_frame(&self) -> bool {
         let by_frame_pointer = self.has_frame_pointer() && self.takes_address_by_frame_pointer;
         !(self.takes_address || by_frame_pointer)
@@ -131,12 +139,13 @@ impl Function {
 }
 
 impl<'a> Audit<'a> {
-    /// Reads assembly of a compiler (AT&T syntax, x86-64).
+    /// Reads a compiler's assembly (AT&T syntax, x86-64).
     pub fn of(text: &'a str) -> Audit<'a> {
         let mut lines = Vec::new();
         let mut functions = 0;
         let mut inside = false;
-        // Functions that begin at their labels; the one we are in, by name; whether its first instruction is still to come.
+        // The functions that begin at their labels, the name of the current function, and whether its first
+        // instruction is still to come.
         let mut declared: FxHashSet<&str> = FxHashSet::default();
         let mut current: Option<(&str, usize)> = None;
         let mut is_new = false;
@@ -185,7 +194,7 @@ impl<'a> Audit<'a> {
         let mut text = String::new();
         for (number, line) in self.lines.iter().enumerate() {
             if line.code.is_some_and(may_access) {
-                // A label is where its instruction is, so it does not matter which of the two comes first.
+                // A label is at the address of its instruction, so the order of the two does not matter.
                 writeln!(text, "{PROBE}{number}:").expect("writing to a string");
             }
             text.push_str(line.text);
@@ -194,7 +203,7 @@ impl<'a> Audit<'a> {
         text
     }
 
-    /// The assembly with calls, by the object file that was made of [`Self::probes`].
+    /// The assembly with calls. `object` is the object file made from [`Self::probes`].
     pub fn rewrite(&self, object: &[u8]) -> Result<String, AuditError> {
         let instructions = instructions(object)?;
         let mut functions: Vec<Function> = Vec::new();
@@ -252,7 +261,8 @@ impl<'a> Audit<'a> {
         Ok(text)
     }
 
-    /// Whether this is a call that announces a store, and the memory is read first: gcc does so for members of some bits. The load has to be an event before the store.
+    /// Whether this is a call that announces a store to memory that is read first. gcc makes such calls for
+    /// bit-fields. The load has to be an event before the store.
     fn reads_what_it_writes(&self, number: usize, all: &[Does]) -> bool {
         let announces = |code: &str| {
             let (word, target) = asm::split(code);
@@ -283,7 +293,8 @@ impl<'a> Audit<'a> {
     }
 }
 
-/// Whether a label may be jumped to. gcc has others for debugging, with a letter after the first two.
+/// Whether a label can be a jump target. gcc has other labels for debugging, with a letter after the first
+/// two characters.
 fn is_target(line: &str) -> bool {
     asm::label(line.trim()).is_some_and(|(label, _)| {
         !label.strip_prefix(".L").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
@@ -294,18 +305,18 @@ fn is_target(line: &str) -> bool {
 #[derive(Default)]
 struct Does {
     accesses: Vec<Access>,
-    /// What to call after it.
+    /// What to call after the instruction.
     fence: Option<&'static str>,
 }
 
 struct Access {
     operand: String,
-    /// How many of them in a row.
+    /// How many accesses there are in a row.
     count: &'static str,
     code: u32,
 }
 
-/// The instructions after the symbols, by the numbers of these.
+/// The instructions after the symbols, by the symbols' numbers.
 fn instructions(object: &[u8]) -> Result<FxHashMap<usize, Instruction>, AuditError> {
     let file = object::File::parse(object)?;
     let mut found = FxHashMap::default();
@@ -323,7 +334,7 @@ fn instructions(object: &[u8]) -> Result<FxHashMap<usize, Instruction>, AuditErr
     Ok(found)
 }
 
-/// Whether the machine code has to be asked.
+/// Whether the machine code has to be examined.
 fn may_access(code: &str) -> bool {
     let mut word = code;
     let mut rest = "";
@@ -346,7 +357,7 @@ fn may_access(code: &str) -> bool {
         || operands.is_empty() && !matches!(word, "ret" | "retq" | "leave" | "leaveq" | "endbr64")
 }
 
-/// What it does; `frame` is its function if nobody else can have an address in the frame.
+/// What an instruction does. `frame` is its function if no other code can have an address in the frame.
 fn judge(
     instruction: &Instruction,
     factory: &mut InstructionInfoFactory,
@@ -409,7 +420,7 @@ fn judge(
         Register::FS => {
             let inner = operand.split_once(':').map_or("", |(_, inner)| inner).to_owned();
             if inner.bytes().all(|c| c.is_ascii_digit()) {
-                // The C library's own.
+                // The C library's own data.
                 return does;
             }
             operand = inner;
@@ -442,12 +453,12 @@ fn judge(
     does
 }
 
-/// Something of which not even the address is known.
+/// An access whose address is not known either.
 fn unclear() -> Access {
     Access { operand: "0".into(), count: "$1", code: code::READ | code::WRITE | code::UNCLEAR | 1 }
 }
 
-/// An instruction on strings: its operands are where `%rsi` and `%rdi` point to.
+/// A string instruction: its operands are where `%rsi` and `%rdi` point.
 fn string(instruction: &Instruction, kinds: &[OpKind], does: &mut Does) {
     let repeats = instruction.has_rep_prefix() || instruction.has_repne_prefix();
     let count = if repeats { "%rcx" } else { "$1" };
@@ -458,7 +469,7 @@ fn string(instruction: &Instruction, kinds: &[OpKind], does: &mut Does) {
     use Mnemonic::{Cmpsb, Cmpsd, Cmpsq, Cmpsw, Scasb, Scasd, Scasq, Scasw};
     match instruction.mnemonic() {
         Cmpsb | Cmpsw | Cmpsd | Cmpsq | Scasb | Scasw | Scasd | Scasq => {
-            // Where it ends depends on what is there.
+            // Where it ends depends on the memory contents.
             let unclear = if repeats { code::UNCLEAR } else { 0 };
             put("(%rdi)", "$1", code::READ | unclear);
             if kinds.contains(&OpKind::MemorySegRSI) {
@@ -477,10 +488,10 @@ fn string(instruction: &Instruction, kinds: &[OpKind], does: &mut Does) {
     }
 }
 
-/// The operand in memory, as it is written.
+/// The memory operand as it is written.
 fn operand(code: &str) -> Option<&str> {
     let (_, mut rest) = asm::split(code);
-    // What is left of prefixes has no operand.
+    // A leftover prefix has no operand.
     while let (word, after) = asm::split(rest)
         && !after.is_empty()
         && word.chars().all(|c| c.is_ascii_alphanumeric())
@@ -511,7 +522,7 @@ fn operand(code: &str) -> Option<&str> {
     })
 }
 
-/// What comes before a comment.
+/// The part of a line before a comment.
 fn without_comment(line: &str) -> &str {
     let mut quoted = false;
     for (at, c) in line.char_indices() {
@@ -524,7 +535,8 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// A call of the runtime before an access. The stub saves registers and flags; none of these instructions changes a flag.
+/// A call of the runtime before an access. The stub saves registers and flags; none of these instructions
+/// changes a flag.
 fn call(text: &mut String, operand: &str, count: &str, code: u32) {
     /// How far the stack pointer has moved when the address is computed.
     const MOVED: u32 = 136;

@@ -1,15 +1,21 @@
-//! Where compiled runtimes are kept: a folder that belongs to the user and to nobody else.
+//! Where compiled runtimes are kept: a folder that only the user can access.
 //!
-//! *Problem.* What is taken from the cache is linked into the user's programs. Somebody else must not be able to put it there.
+//! *Problem.* Files from the cache are linked into the user's programs. Other users must not be able to put
+//! files there.
 //!
 //! *How.*
-//! 1. The folder is the user's, has mode 0700, and nobody else can put another one in its place: every folder above it belongs to the user or to root, and cannot be
-//!    written by everybody unless it is sticky. A folder of ours that others could write to is closed to them first, and then nothing in it is believed that fails the next test.
-//! 2. An entry is a plain file of the user's, without links and not writable by others, whose name has the SHA-256 of its content. A file that fails this is removed and made anew.
-//! 3. What was checked is what is used: the bytes are read once.
-//! 4. New entries are written to a file of their own and renamed, so two builds at once do not meet.
+//! 1. The folder belongs to the user and has mode 0700. No other user can replace it: every folder above it
+//!    belongs to the user or to root, and is not world-writable unless it is sticky. If others could write to
+//!    a folder of ours, it is closed to them first. After that, an entry in it is trusted only if it passes
+//!    the next test.
+//! 2. An entry is a plain file that belongs to the user, has no other links and is not writable by others.
+//!    Its name contains the SHA-256 of its content. A file that fails this test is removed and made again.
+//! 3. The bytes that were checked are the bytes that are used: they are read once.
+//! 4. A new entry is written to a file of its own and then renamed, so two builds at the same time do not
+//!    interfere.
 //!
-//! Without a folder that can be used, a private temporary one is made, which is removed at the end: nothing is kept then, and everything works.
+//! If no folder can be used, a private temporary one is made and removed at the end. Nothing is kept in that
+//! case, and everything works.
 
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
@@ -20,30 +26,31 @@ use std::path::{Path, PathBuf};
 pub use tempfile::TempDir;
 use tempfile::{Builder, NamedTempFile};
 
-/// Nobody but the owner.
+/// Access for the owner only.
 const PRIVATE: u32 = 0o700;
-/// Others may write.
+/// Writable by the group or by everyone.
 const OTHERS_WRITE: u32 = 0o022;
-/// Everybody may write.
+/// Writable by everyone.
 const ALL_WRITE: u32 = 0o002;
-/// What is in the folder can be renamed by its owner only.
+/// Entries of the folder can be renamed only by their owners.
 const STICKY: u32 = 0o1000;
 const ROOT: u32 = 0;
-/// No runtime is as large as that.
+/// An upper bound on the size of a runtime.
 const LARGEST: u64 = 64 << 20;
 
-/// A folder for what is made once.
+/// A folder for files that are made once.
 #[derive(Debug)]
 pub struct Cache {
     folder: PathBuf,
-    /// The folder, if it is only for now.
+    /// The folder, if it is temporary.
     temporary: Option<TempDir>,
-    /// Why the user's own folder is not used, if it is there and was refused.
+    /// Why the user's own folder is not used, if it exists and was refused.
     refused: Option<String>,
 }
 
 impl Cache {
-    /// The user's cache, by these variables of the environment: `PALISADE_CACHE`, or a folder in `XDG_CACHE_HOME` or in `HOME`.
+    /// The user's cache, according to these environment variables: `PALISADE_CACHE`, or a folder in
+    /// `XDG_CACHE_HOME` or in `HOME`.
     pub fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<Cache> {
         match user_folder(variable) {
             Some(folder) => Cache::in_folder(&folder),
@@ -51,11 +58,12 @@ impl Cache {
         }
     }
 
-    /// A cache in this folder, which is made if it is not there. If it cannot be trusted, or not be made, it is not used.
+    /// A cache in this folder, which is created if it does not exist. If it cannot be trusted or created, it
+    /// is not used.
     pub fn in_folder(folder: &Path) -> io::Result<Cache> {
         match secured(folder) {
             Ok(folder) => Ok(Cache { folder, temporary: None, refused: None }),
-            // A home that cannot be written to is nothing to complain about.
+            // A home directory that cannot be written to is not worth a complaint.
             Err(Refused::Unusable) => Cache::private(None),
             Err(Refused::Because(why)) => Cache::private(Some(format!("{}: {why}", folder.display()))),
         }
@@ -66,7 +74,7 @@ impl Cache {
         Ok(Cache { folder: temporary.path().to_owned(), temporary: Some(temporary), refused })
     }
 
-    /// Why the user's own folder is not used, if it is there and cannot be trusted.
+    /// Why the user's own folder is not used, if it exists and cannot be trusted.
     pub fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
@@ -76,12 +84,13 @@ impl Cache {
         &self.folder
     }
 
-    /// Whether it is gone when it is dropped.
+    /// Whether the folder is removed when this value is dropped.
     pub fn is_temporary(&self) -> bool {
         self.temporary.is_some()
     }
 
-    /// The entry with a name, and what is in it. Entries that are not what they were when they were made are removed.
+    /// The path and content of the entry with this name. Entries that have changed since they were made are
+    /// removed.
     pub fn get(&self, name: &str) -> Option<(PathBuf, Vec<u8>)> {
         let mut entries: Vec<PathBuf> = fs::read_dir(&self.folder)
             .ok()?
@@ -89,19 +98,19 @@ impl Cache {
             .filter(|entry| entry.file_name().to_str().is_some_and(|file| digest_in(file, name).is_some()))
             .map(|entry| entry.path())
             .collect();
-        // The same one every time.
+        // Sorted, so that the choice is the same every time.
         entries.sort();
         entries.into_iter().find_map(|path| match read_own(&path) {
             Ok(content) if path.file_name()?.to_str()? == file_name(name, &content) => Some((path, content)),
             _ => {
-                // If it cannot be removed it is not used all the same.
+                // If it cannot be removed, it is still not used.
                 let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
                 None
             }
         })
     }
 
-    /// Keeps an entry. Its path, or why it could not be kept.
+    /// Keeps an entry. Returns its path, or why it could not be kept.
     pub fn put(&self, name: &str, content: &[u8]) -> io::Result<PathBuf> {
         let path = self.folder.join(file_name(name, content));
         let mut file = NamedTempFile::new_in(&self.folder)?;
@@ -112,12 +121,12 @@ impl Cache {
     }
 }
 
-/// A new folder for the user alone, with other temporary files.
+/// A new private folder among the temporary files.
 pub fn temporary_folder(prefix: &str) -> io::Result<TempDir> {
     Builder::new().prefix(prefix).permissions(Permissions::from_mode(PRIVATE)).tempdir()
 }
 
-/// The SHA-256 of something, in hexadecimal.
+/// The SHA-256 of `content`, in hexadecimal.
 pub fn digest(content: &[u8]) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -130,7 +139,7 @@ fn digest_in<'a>(file: &'a str, name: &str) -> Option<&'a str> {
     file.strip_prefix(name)?.strip_prefix('-')?.strip_suffix(".o")
 }
 
-/// Where the user wants it. Paths must be absolute, as the specification of these variables says.
+/// The folder that the user wants. Paths must be absolute, as the specification of these variables requires.
 fn user_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let absolute = |name: &str| set(name).filter(|path| path.is_absolute());
@@ -142,7 +151,7 @@ fn user_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 /// Why a folder is not used.
 #[derive(Debug)]
 enum Refused {
-    /// It cannot be made or written to.
+    /// It cannot be created or written to.
     Unusable,
     /// It cannot be trusted.
     Because(String),
@@ -154,12 +163,12 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// The folder, made if need be and closed to others, by its real path.
+/// The real path of the folder, which is created if necessary and closed to others.
 fn secured(folder: &Path) -> Result<PathBuf, Refused> {
     let me = rustix::process::geteuid().as_raw();
     let because = |why: String| Err(Refused::Because(why));
     let folder = std::path::absolute(folder)?;
-    // Links on the way there are followed if the user made them, or the administrator.
+    // Links on the path are followed if the user or the administrator made them.
     for part in folder.ancestors() {
         if let Ok(found) = fs::symlink_metadata(part)
             && found.is_symlink()
@@ -187,7 +196,7 @@ fn secured(folder: &Path) -> Result<PathBuf, Refused> {
     if found.mode() & 0o777 != PRIVATE {
         fs::set_permissions(&folder, Permissions::from_mode(PRIVATE))?;
     }
-    // A folder that cannot be written to, on a read-only disk for instance, cannot keep anything.
+    // A folder that cannot be written to, for instance on a read-only disk, cannot keep anything.
     NamedTempFile::new_in(&folder)?;
     Ok(folder)
 }
@@ -196,7 +205,7 @@ fn is_trusted(found: &Metadata, me: u32) -> bool {
     found.uid() == me || found.uid() == ROOT
 }
 
-/// Reads a plain file of the user's that nobody else can have written.
+/// Reads a plain file that belongs to the user and that no one else can have written.
 fn read_own(path: &Path) -> io::Result<Vec<u8>> {
     let foreign = || io::Error::other("this is not a plain file of the user's");
     let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
@@ -218,7 +227,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::{chown, symlink};
 
-    /// A folder for one test. Where the tests run may be open to others; this one is not.
+    /// A folder for one test. The folder in which the tests run may be open to others; this one is not.
     fn scratch() -> TempDir {
         temporary_folder("palisade-test-").expect("a scratch folder can be made")
     }
@@ -272,7 +281,7 @@ mod tests {
         // Writable by others.
         fs::set_permissions(&path, Permissions::from_mode(0o666)).expect("a mode can be set");
         assert_eq!(cache.get("r"), None);
-        // A link, be it to the right content.
+        // A link, even to the right content.
         let elsewhere = scratch.path().join("elsewhere");
         fs::write(&elsewhere, b"code").expect("a file can be written");
         symlink(&elsewhere, &path).expect("a link can be made");
@@ -281,12 +290,12 @@ mod tests {
         // A file with two names.
         fs::hard_link(&elsewhere, &path).expect("a link can be made");
         assert_eq!(cache.get("r"), None);
-        // Somebody else's, if we may give files away.
+        // A file of another user, if we may change owners.
         cache.put("r", b"code").expect("it can be kept");
         if chown(&path, Some(4711), None).is_ok() {
             assert_eq!(cache.get("r"), None);
         }
-        // A pipe that nobody writes to keeps nobody waiting.
+        // A pipe without a writer does not block.
         let _ = fs::remove_file(&path);
         let made = std::process::Command::new("mkfifo").arg(&path).status();
         assert!(made.expect("`mkfifo` can be run").success());
@@ -308,7 +317,7 @@ mod tests {
         fs::set_permissions(&folder, Permissions::from_mode(0o777)).expect("a mode can be set");
         assert!(keeps(&folder));
         assert_eq!(mode(&folder), PRIVATE, "an own folder is closed");
-        // A folder above it that everybody can write to.
+        // A folder above it that is world-writable.
         let above = scratch.path().join("above");
         fs::create_dir(&above).expect("a folder can be made");
         fs::set_permissions(&above, Permissions::from_mode(0o777)).expect("a mode can be set");
@@ -317,7 +326,7 @@ mod tests {
         assert!(refused.refused().is_some_and(|why| why.contains("everybody can write to")));
         fs::set_permissions(&above, Permissions::from_mode(0o1777)).expect("a mode can be set");
         assert!(keeps(&above.join("cache")), "where only owners can rename it is fine");
-        // The user's own link is followed, somebody else's is not.
+        // The user's own link is followed; another user's link is not.
         let link = scratch.path().join("link");
         symlink(&folder, &link).expect("a link can be made");
         assert!(keeps(&link));
@@ -340,7 +349,7 @@ mod tests {
         assert_eq!(cache.get("r").expect("an entry").1, b"code");
         drop(cache);
         assert!(!folder.exists());
-        // A home that is a file, as for users who may not log in.
+        // A home directory that is a file, as for users that may not log in.
         let cache = Cache::of_user(|name| (name == "HOME").then(|| "/dev/null".into())).expect("a cache");
         assert!(cache.is_temporary() && cache.refused().is_none());
     }

@@ -1,38 +1,41 @@
 //! The compiler driver: from the arguments of `palisade cc` to the commands that are run.
 //!
-//! Every source is compiled to assembly with the calls that ThreadSanitizer's runtime would take, inline assembly is [rewritten](crate::asm), and the result is assembled. Programs are
-//! linked with our runtime in place of ThreadSanitizer's. Everything else in the arguments goes to the compiler as it is.
+//! - Every source is compiled to assembly with the calls that ThreadSanitizer's runtime would receive.
+//! - Inline assembly is [rewritten](crate::asm), and the result is assembled.
+//! - Programs are linked with our runtime in place of ThreadSanitizer's.
+//! - All other arguments go to the compiler unchanged.
 //!
-//! [`plan`] starts nothing: it says what to start.
+//! [`plan`] starts nothing. It only says what to start.
 
 use std::path::{Path, PathBuf};
 
-/// Whose compiler it is; they differ in their options.
+/// The family of a compiler; families differ in their options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
     /// The GNU compilers.
     Gcc,
-    /// LLVM's.
+    /// The LLVM compilers.
     Clang,
 }
 
 impl Family {
-    /// By what a compiler says of itself with `--version`.
+    /// The family, from the output of `--version`.
     pub fn of(version: &str) -> Family {
         if version.contains("clang") { Family::Clang } else { Family::Gcc }
     }
 
-    /// What makes the compiler call the runtime at every access.
+    /// The flags that make the compiler call the runtime at every access.
     fn flags(self) -> &'static [&'static str] {
         match self {
-            // Functions that the program may ask for ThreadSanitizer do not exist; so neither does the macro.
+            // The functions that a program may call under ThreadSanitizer do not exist here, so the macro is
+            // not defined either.
             Family::Gcc => &[
                 "-fsanitize=thread",
                 "--param=tsan-distinguish-volatile=1",
                 "--param=tsan-instrument-func-entry-exit=0",
                 "-U__SANITIZE_THREAD__",
                 "-Wno-tsan",
-                // Expanded inline, they would be accesses that nobody sees.
+                // Expanded inline, these would be accesses that the runtime does not see.
                 "-fno-builtin-memcpy",
                 "-fno-builtin-memmove",
                 "-fno-builtin-memset",
@@ -58,15 +61,15 @@ impl Family {
 pub struct Tools {
     /// The compiler.
     pub compiler: String,
-    /// Whose it is.
+    /// Its family.
     pub family: Family,
     /// The object file of the runtime.
     pub runtime: PathBuf,
-    /// A folder for what is made on the way.
+    /// A folder for intermediate files.
     pub work: PathBuf,
 }
 
-/// Something to do.
+/// A step of the build.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Start the compiler with these arguments.
@@ -80,15 +83,15 @@ pub enum Step {
     },
 }
 
-/// What cannot be done.
+/// Why there is no plan.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PlanError {
-    /// An option that cannot be combined with what we do.
+    /// An option that is incompatible with instrumented builds.
     #[error("`{option}` cannot be used: {why}")]
     Option {
-        /// Which.
+        /// The option.
         option: String,
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
     /// One output for several inputs.
@@ -96,24 +99,24 @@ pub enum PlanError {
     OneOutput(usize),
 }
 
-/// How far to go.
+/// How far to compile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// Not to code at all: `-E`, `-M`, `--version`.
+    /// No code is generated: `-E`, `-M`, `--version`.
     None,
     Assembly,
     Object,
     Link,
 }
 
-/// The arguments, sorted.
+/// The arguments by category.
 #[derive(Debug)]
 struct Sorted {
     stage: Stage,
     output: Option<String>,
-    /// Sources, by their place among the words.
+    /// Sources, by their index in `words`.
     sources: Vec<usize>,
-    /// Words in order, without `-c`, `-S`, `-o` and its file.
+    /// Words in order, without `-c`, `-S`, and `-o` with its file.
     words: Vec<Word>,
     optimises: bool,
     dependencies: bool,
@@ -123,14 +126,14 @@ struct Sorted {
 
 #[derive(Clone, Debug)]
 enum Word {
-    /// For compiling and linking alike.
+    /// For both compiling and linking.
     Flag(String),
     /// For linking only: objects, libraries.
     Link(String),
     Source(String),
 }
 
-/// Options that take the next word.
+/// Options that take the next word as their value.
 const WITH_VALUE: &[&str] = &[
     "-D",
     "-U",
@@ -163,7 +166,7 @@ const WITH_VALUE: &[&str] = &[
     "-specs",
     "-fplugin",
 ];
-/// The same, for the linker.
+/// The same for the linker.
 const LINK_WITH_VALUE: &[&str] = &["-L", "-l", "-Xlinker", "-T", "-u", "-z", "-e", "-rpath", "-framework"];
 
 /// Extensions of sources that are compiled.
@@ -259,7 +262,7 @@ impl Stage {
     }
 }
 
-/// What to do, in order, so that the arguments of a compiler lead to a program that can be followed.
+/// The steps, in order, that turn the arguments of a compiler into a program that can be followed.
 pub fn plan(arguments: &[String], tools: &Tools) -> Result<Vec<Step>, PlanError> {
     let sorted = sort(arguments)?;
     if sorted.stage == Stage::None {
@@ -299,7 +302,7 @@ pub fn plan(arguments: &[String], tools: &Tools) -> Result<Vec<Step>, PlanError>
     }
     match sorted.stage {
         Stage::Link => steps.push(Step::Compile(link(&sorted, tools, &objects))),
-        // Objects and assembly that were among the inputs of `-c` go their way.
+        // Objects and assembly among the inputs of `-c` are passed on unchanged.
         _ if sorted.sources.is_empty() => return Ok(vec![Step::Compile(arguments.to_vec())]),
         _ => {}
     }
@@ -312,7 +315,7 @@ fn path(path: &Path) -> String {
 
 /// Compiles one source to assembly with the calls.
 fn to_assembly(sorted: &Sorted, tools: &Tools, at: usize, assembly: &str, object: &str) -> Vec<String> {
-    // Debugging information and no optimisation, unless the user says otherwise behind it.
+    // Debugging information and no optimisation, unless a later option of the user says otherwise.
     let mut arguments = vec!["-g".to_owned()];
     if !sorted.optimises {
         arguments.push("-O0".to_owned());
@@ -345,7 +348,7 @@ fn link(sorted: &Sorted, tools: &Tools, objects: &[(usize, String)]) -> Vec<Stri
     let is_library = sorted.words.iter().any(|word| matches!(word, Word::Flag(flag) if flag == "-shared"));
     while let Some((index, word)) = words.next() {
         match word {
-            // The language of sources is not that of the objects they have become.
+            // The language of the sources does not apply to the objects made from them.
             Word::Flag(flag) if flag == "-x" => _ = words.next(),
             Word::Flag(flag) | Word::Link(flag) => arguments.push(flag.clone()),
             Word::Source(_) => {
@@ -357,7 +360,7 @@ fn link(sorted: &Sorted, tools: &Tools, objects: &[(usize, String)]) -> Vec<Stri
     if let Some(output) = &sorted.output {
         arguments.extend(["-o".to_owned(), output.clone()]);
     }
-    // A library finds the runtime in the program that uses it.
+    // A library uses the runtime of the program that loads it.
     if !is_library {
         arguments.push(path(&tools.runtime));
         arguments.extend(crate::runtime::LIBRARIES.iter().map(|&flag| flag.to_owned()));

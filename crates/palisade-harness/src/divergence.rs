@@ -1,4 +1,5 @@
-//! The first event by which an execution differs from what was expected of it: what was to happen, what happened, and where in the source.
+//! The first event by which an execution differs from what was expected: the expected event, the actual
+//! event, and where they are in the source.
 
 use crate::log::{Kind, RECORD, Record};
 use palisade_dpor::{Divergence, Footprint, Foreseen, Label, Mode};
@@ -6,9 +7,9 @@ use palisade_dpor::{Divergence, Footprint, Foreseen, Label, Mode};
 /// The first event that differed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diverged {
-    /// After so many steps of the execution.
+    /// The number of steps before it.
     pub step: u64,
-    /// Whose event it was to be.
+    /// The thread whose event was expected.
     pub thread: u16,
     /// What the thread was expected to do.
     pub expected: Doing,
@@ -16,17 +17,17 @@ pub struct Diverged {
     pub happened: Doing,
 }
 
-/// What a thread does, with where that is.
+/// What a thread does, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Doing {
-    /// In words that go after the name of the thread and "was about to".
+    /// A phrase that follows the name of the thread and "was about to".
     pub what: String,
     /// The place in the source, if there is one.
     pub place: Option<String>,
 }
 
 impl Doing {
-    /// What was found at a point of a search; `name` says what a place is called.
+    /// What was found at a point of a search. `name` returns the name of a place.
     fn foreseen(foreseen: &Foreseen, name: &mut impl FnMut(u64) -> String) -> Doing {
         match foreseen {
             Foreseen::Nothing => Doing { what: "do nothing more".to_owned(), place: None },
@@ -46,7 +47,7 @@ impl Doing {
         Doing { what, place: (record.place != 0).then(|| name(record.place)) }
     }
 
-    /// With its place.
+    /// The phrase with its place.
     fn text(&self) -> String {
         match &self.place {
             Some(place) => format!("{} ({place})", self.what),
@@ -56,7 +57,7 @@ impl Doing {
 }
 
 impl Diverged {
-    /// By what a search has found; `thread` is the number that users know the thread by.
+    /// Describes a divergence that a search has found. `thread` is the number by which users know the thread.
     pub(crate) fn new(divergence: &Divergence, thread: u16, mut name: impl FnMut(u64) -> String) -> Diverged {
         Diverged {
             step: divergence.position as u64,
@@ -66,7 +67,7 @@ impl Diverged {
         }
     }
 
-    /// One sentence with both sides.
+    /// One sentence with both the expected and the actual event.
     pub fn text(&self) -> String {
         let Diverged { step, thread, expected, happened } = self;
         let plural = if *step == 1 { "" } else { "s" };
@@ -123,14 +124,14 @@ fn describe_footprint(footprint: &Footprint) -> String {
     }
 }
 
-/// Where a schedule could not be followed: its next turn is of a thread that cannot go on.
+/// Where a schedule could not be followed: the thread of its next turn cannot continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stray {
-    /// After so many steps.
+    /// The number of steps before it.
     pub step: u64,
     /// The thread whose turn it is.
     pub thread: u16,
-    /// Why it cannot go on.
+    /// Why it cannot continue.
     pub why: Why,
     /// Where it is, or 0.
     pub place: u64,

@@ -1,6 +1,7 @@
-//! What this machine can do: compilers, the fast way to switch threads, debugging information, instrumented Rust.
+//! What this machine supports: compilers, fast thread switching, debugging information, instrumented Rust.
 //!
-//! Nothing is guessed: each compiler compiles, links and runs a small program with a violation, which must be found.
+//! Nothing is guessed. Each compiler compiles, links and runs a small program with a violation, which must be
+//! found.
 
 use crate::cache::Cache;
 use crate::driver;
@@ -12,14 +13,14 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// How good something is.
+/// The state of a component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Health {
     /// It works.
     Fine,
-    /// It is not there, and it is not needed.
+    /// It is missing, and it is not needed.
     Absent,
-    /// It is there and does not work, or is needed.
+    /// It is present but does not work, or it is missing and needed.
     Broken,
 }
 
@@ -34,12 +35,12 @@ impl Health {
     }
 }
 
-/// One thing that was looked at.
+/// One component that was examined.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// What.
+    /// The component.
     pub what: &'static str,
-    /// How good it is.
+    /// Its state.
     pub health: Health,
     /// What was found.
     pub found: String,
@@ -65,7 +66,7 @@ int main(void)
 }
 ";
 
-/// Looks at everything. `cache` is where the runtime is kept, `work` a folder for what is made on the way.
+/// Examines everything. `cache` is where the runtime is kept; `work` is a folder for intermediate files.
 pub fn examine(cache: &Cache, work: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut scheduling = None;
@@ -133,7 +134,7 @@ fn version(program: &str) -> Option<String> {
     String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
 }
 
-/// Compiles and runs a program with a violation; the answer is how its threads were switched.
+/// Compiles and runs a program with a violation. Returns how its threads were switched.
 fn probe(compiler: &str, cache: &Cache, work: &Path) -> Result<String, String> {
     let said = |problem: &dyn std::fmt::Display| problem.to_string();
     fs::create_dir_all(work).map_err(|error| said(&error))?;
@@ -157,7 +158,7 @@ fn probe(compiler: &str, cache: &Cache, work: &Path) -> Result<String, String> {
     Ok(session.scheduling().to_owned())
 }
 
-/// Whether this rustc can put the calls into Rust programs.
+/// Whether this rustc can instrument Rust programs.
 fn rust_finding(work: &Path) -> Finding {
     let finding = |health, found: String, advice: Option<&str>| Finding {
         what: "Rust",

@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-/// Why something was not compiled, besides what the compiler said itself.
+/// Why something was not compiled, apart from the compiler's own messages.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
     /// There is no plan.
@@ -27,27 +27,28 @@ pub enum DriverError {
         /// Why.
         error: AuditError,
     },
-    /// A file on the way cannot be read or written.
+    /// An intermediate file cannot be read or written.
     #[error("{file}: {error}")]
     Io {
-        /// Which.
+        /// The file.
         file: String,
         /// Why.
         error: io::Error,
     },
 }
 
-/// What came of it.
+/// The result of a build.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Compiled {
-    /// Whether the compiler was content.
+    /// Whether the compiler succeeded.
     pub success: bool,
     /// Inline assembly that touches memory and cannot be followed: source and instruction.
     pub unfollowed: Vec<(String, String)>,
 }
 
-/// Compiles as a compiler with these arguments would; what the compiler prints goes where our output goes. `cache` is where the runtime is kept. What is made on the way is in a new folder of
-/// the user's own, which is removed at the end.
+/// Compiles as a compiler with these arguments would. The compiler's output goes where our output goes.
+/// `cache` is where the runtime is kept. Intermediate files are in a new private folder, which is removed at
+/// the end.
 pub fn compile(compiler: &str, arguments: &[String], cache: &Cache) -> Result<Compiled, DriverError> {
     let io = |file: &Path| {
         let file = file.display().to_string();
@@ -55,7 +56,7 @@ pub fn compile(compiler: &str, arguments: &[String], cache: &Cache) -> Result<Co
     };
     let object = runtime::object(compiler, cache)?;
     let work = temporary_folder("palisade-cc-").map_err(io(&std::env::temp_dir()))?;
-    // Linked is what was checked, whatever happens to the cache meanwhile.
+    // The content that was checked is what is linked, whatever happens to the cache in the meantime.
     let runtime = work.path().join("runtime.o");
     fs::write(&runtime, &object.content).map_err(io(&runtime))?;
     let version = Command::new(compiler)
@@ -100,7 +101,8 @@ fn carry_out(steps: &[Step], compiler: &str, work: &Path) -> Result<Compiled, Dr
     Ok(compiled)
 }
 
-/// The assembly with calls before accesses; `None` if it cannot be assembled, and the compiler has said why.
+/// The assembly with calls before accesses. Returns `None` if it cannot be assembled; the compiler has then
+/// reported why.
 fn audit(text: &str, source: &str, compiler: &str, work: &Path) -> Result<Option<String>, DriverError> {
     let (assembly, object) = (work.join("probe.s"), work.join("probe.o"));
     let io = |file: &Path| {

@@ -1,4 +1,4 @@
-//! One execution: what its log says, taken in record by record.
+//! One execution, built record by record from its log.
 
 use crate::divergence::{Stray, Why};
 use crate::log::{Kind, Order, Record};
@@ -18,12 +18,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-/// Instructions by the place from which they call the runtime.
+/// Instructions, identified by the place from which they call the runtime.
 #[derive(Clone, Debug)]
 pub struct Places {
     places: Vec<u64>,
     known: FxHashMap<u64, Instruction>,
-    /// Those that were asked for last, by the low bits of their places.
+    /// The most recently used instructions, indexed by the low bits of their places.
     recent: Vec<(u64, Instruction)>,
 }
 
@@ -63,7 +63,7 @@ impl Places {
         new
     }
 
-    /// A violation by the places of its instructions.
+    /// A violation, identified by the places of its instructions.
     fn placed(&self, violation: Violation) -> PlacedViolation {
         let Violation { model, store, previous, access } = violation;
         PlacedViolation {
@@ -80,67 +80,69 @@ impl Places {
     }
 }
 
-/// A violation by the places of its instructions.
+/// A violation, identified by the places of its instructions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PlacedViolation {
-    /// Which machine.
+    /// The memory model.
     pub model: Model,
     /// The store that could still have been pending.
     pub store: u64,
-    /// What the thread had done last before the access.
+    /// The thread's last action before the access.
     pub previous: u64,
     /// The access that could have come before the store.
     pub access: u64,
 }
 
-/// What happened that cannot be followed.
+/// Something that cannot be followed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Unfollowed {
-    /// A new process (`fork`, `system`, `popen`, `posix_spawn`): what it does is not seen.
+    /// A new process (`fork`, `system`, `popen`, `posix_spawn`). Its actions are not seen.
     Fork,
-    /// A handler of a signal was set: what it does is not seen.
+    /// A signal handler was installed. Its actions are not seen.
     Handler,
     /// Inline assembly that touches memory.
     Assembly,
-    /// An access that the compiler has not announced, and of which it is not known exactly what it touches, or which is on a stack that others touch.
+    /// An access that the compiler did not announce. Either it is not known exactly what it touches, or it is
+    /// on a stack that other threads touch.
     Access,
-    /// In a search, a wait with an end: it ends only when nobody else can go on.
+    /// In a search, a wait with a timeout. It ends only when no other thread can continue.
     Time,
 }
 
-/// A thread at the end of an execution, if there is something to say about it.
+/// A thread whose state at the end of an execution is worth reporting.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Left {
-    /// Which.
+    /// The thread.
     pub thread: u16,
-    /// What about it.
+    /// Its state.
     pub how: How,
     /// Where it is.
     pub place: u64,
 }
 
-/// How a thread was left at the end.
+/// The state of a thread at the end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum How {
-    /// It waits, and nobody can go on.
+    /// It waits, and no thread can continue.
     Waits,
     /// It was still running when the process ended.
     Running,
     /// The same, but it was detached.
     Detached,
-    /// It had ended, and nobody had joined it.
+    /// It had ended, and was never joined.
     NotJoined,
-    /// It goes round for ever in a loop that changes nothing.
+    /// It is in a loop that changes nothing and never ends.
     Spins,
 }
 
-/// The monitors, and where they are: in long executions on a thread of their own, so that they and whoever reads the log work at the same time.
+/// The monitors, and where they run. In long executions they have a thread of their own, so that monitoring
+/// and reading the log happen at the same time.
 #[derive(Debug)]
 enum Monitored {
     Here(Box<Monitor>),
     Elsewhere {
         events: SyncSender<Vec<Event>>,
-        /// What was taken in comes back, to be filled again.
+        /// Processed batches come back to be filled again.
         empty: Receiver<Vec<Event>>,
         handle: JoinHandle<Monitor>,
     },
@@ -148,7 +150,7 @@ enum Monitored {
 
 /// Executions with more events than this are long.
 const LONG: u64 = 1 << 17;
-/// How many events are handed over at a time, and how often before the other thread has taken them.
+/// How many events are handed over at a time, and how many batches may be waiting for the other thread.
 const HANDED_OVER: usize = 1 << 12;
 const WAITING: usize = 16;
 
@@ -170,7 +172,7 @@ impl Monitored {
                         monitor.take_all(&events);
                         full.fetch_or(monitor.is_full(), Ordering::Relaxed);
                         events.clear();
-                        // At the end nobody wants it any more.
+                        // At the end, the receiver is gone.
                         let _ = back.send(events);
                     }
                     *monitor
@@ -179,14 +181,14 @@ impl Monitored {
             }
             Monitored::Elsewhere { events, empty, handle } => {
                 let next = empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(HANDED_OVER));
-                // If the other thread has panicked, so will whoever joins it.
+                // If the other thread has panicked, joining it panics too.
                 let _ = events.send(std::mem::replace(batch, next));
                 Monitored::Elsewhere { events, empty, handle }
             }
         }
     }
 
-    /// How many events to collect.
+    /// How many events to collect before handing them over.
     fn batch(&self) -> usize {
         match self {
             Monitored::Here(_) => BATCH,
@@ -205,11 +207,11 @@ impl Monitored {
     }
 }
 
-/// An execution as it is taken in.
+/// An execution that is being recorded.
 #[derive(Debug)]
 pub struct Recorder<'a> {
     places: &'a mut Places,
-    /// Taken out only while it is handed events.
+    /// `None` only while events are being handed over.
     monitor: Option<Monitored>,
     /// Set when the monitors have no room left.
     full: Arc<AtomicBool>,
@@ -225,52 +227,52 @@ pub struct Recorder<'a> {
     steps: u64,
     accesses: u64,
     exit: Option<u16>,
-    /// What each thread did last.
+    /// Where each thread was last.
     last: Vec<u64>,
     most_turns: usize,
 }
 
-/// The note that a thread's stack is not its own alone, and that an earlier step of the search took it for that.
+/// The note that a thread's stack is shared although an earlier step of the search assumed that it was not.
 pub(crate) const NOTE_SHARED_STACK: u64 = 16;
 
-/// Monitors take so many events at a time.
+/// Monitors receive this many events at a time.
 const BATCH: usize = 256;
 
 /// An execution.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// Violations, in the order in which they were seen first.
+    /// Violations, in the order in which they were first seen.
     pub violations: Vec<(PlacedViolation, Seen)>,
-    /// Races, with how often each was seen.
+    /// Races, and how often each was seen.
     pub races: Vec<(Race, u64)>,
-    /// Who took which turns; `None` if there were too many to keep.
+    /// The turns of the threads; `None` if there were too many to keep.
     pub turns: Option<Turns>,
     /// Threads in the order in which they were started.
     pub started: Vec<u16>,
     /// What could not be followed, and where.
     pub unfollowed: BTreeSet<(Unfollowed, u64)>,
-    /// Threads that were left over.
+    /// Threads that were left at the end.
     pub left: Vec<Left>,
-    /// Where the given turns could not be taken first.
+    /// The first point at which the given turns could not be taken.
     pub diverged: Option<Stray>,
-    /// How many accesses to memory there were.
+    /// The number of memory accesses.
     pub accesses: u64,
-    /// How many events the monitors saw.
+    /// The number of events that the monitors saw.
     pub events: u64,
-    /// The thread that ended the process, if it was ended by `exit` or by the end of `main`.
+    /// The thread that ended the process, if it ended by `exit` or at the end of `main`.
     pub exit: Option<u16>,
     /// Where each thread was last.
     pub last: Vec<u64>,
     /// How it ended.
     pub end: End,
-    /// What the runtime had to say.
+    /// Messages from the runtime.
     pub messages: Vec<String>,
     /// What the program printed.
     pub output: Output,
 }
 
 impl<'a> Recorder<'a> {
-    /// Nothing has happened yet. At most so many turns are kept, and the monitors may use so many bytes.
+    /// An empty recording. Limits how many turns are kept and how many bytes the monitors may use.
     pub fn new(
         places: &'a mut Places,
         interlocked: Interlocked,
@@ -298,7 +300,8 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// A flag that is set when the monitors have no room left: the execution is not taken in to its end then.
+    /// A flag that is set when the monitors have no room left. In that case the execution is not recorded to
+    /// its end.
     pub fn full(&self) -> Arc<AtomicBool> {
         self.full.clone()
     }
@@ -418,7 +421,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// How many steps were taken in.
+    /// How many steps were recorded.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -453,11 +456,13 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// What accesses are, by kind and memory order: whether a store-store fence comes first, and how memory is accessed then. A table, since nobody can guess which kind of access comes next, and so neither can the
-/// host.
+/// The meaning of accesses by kind and memory order: whether a store-store fence comes first, and how memory
+/// is then accessed. This is a table because the kind of the next access is unpredictable, so a branch would
+/// be mispredicted.
 const ACCESSES: [[(bool, Access); Order::ALL.len()]; 4] = {
     let bytes = Bytes { address: 0, size: 1 };
-    // Compilers make a locked instruction of a sequentially consistent store; the runtime has said so already.
+    // Compilers turn a sequentially consistent store into a locked instruction; the runtime already reports
+    // it as one.
     let operations =
         [Operation::Load(bytes), Operation::Store(bytes), Operation::Modify(bytes), Operation::Fail(bytes)];
     let mut accesses = [[(false, Access::Load); Order::ALL.len()]; 4];
@@ -488,7 +493,8 @@ const fn ordering(order: Order) -> Ordering {
 }
 
 impl Execution {
-    /// The turns with threads numbered in the order in which they were started, as another session will number them.
+    /// The turns with threads numbered in the order in which they were started. Another session will number
+    /// them the same way.
     pub fn portable_turns(&self) -> Option<Turns> {
         let mut turns = self.turns.clone()?;
         for turn in &mut turns.turns {
@@ -505,7 +511,7 @@ impl Execution {
         let place = |thread: u16| self.last.get(usize::from(thread)).copied().unwrap_or(0);
         let signal = self.end.status & 0x7f;
         let code = (self.end.status >> 8) & 0xff;
-        // The last one is about the end.
+        // The last message is about the end.
         let message = || self.messages.last().cloned().unwrap_or_default();
         let crash_place = || self.end.crash.map_or(0, |(place, _, _)| place + 1);
         match self.end.reason {
@@ -556,49 +562,49 @@ impl Execution {
 /// What can be wrong with a program by itself, on any machine.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Failure {
-    /// It was ended by a signal: it crashed, or aborted because an assertion failed.
+    /// It was ended by a signal: it crashed, or it aborted because an assertion failed.
     Signal {
-        /// Which.
+        /// The signal.
         signal: u32,
         /// Where.
         place: u64,
         /// The assertion that failed.
         what: Option<String>,
     },
-    /// It said by its exit code that something is wrong.
+    /// Its exit code reports an error.
     ExitCode {
-        /// What it said.
+        /// The exit code.
         code: u32,
     },
     /// Threads wait for each other.
     Deadlock {
-        /// Those that wait.
+        /// The waiting threads.
         threads: Vec<Left>,
     },
-    /// Threads go round for ever in loops that change nothing.
+    /// Threads are in loops that change nothing and never end.
     Spins {
-        /// These.
+        /// The spinning threads.
         threads: Vec<Left>,
     },
     /// It took more steps than were allowed.
     Endless,
-    /// It made no events for a while.
+    /// It produced no events for a while.
     Stalled {
-        /// The system call that it waits in; `None` if it runs.
+        /// The system call in which it waits; `None` if it is running.
         call: Option<u32>,
-        /// Where it made the last event.
+        /// Where it produced the last event.
         place: u64,
     },
     /// It took more time than was allowed.
     Late,
     /// It ended while threads were running, or without having joined them.
     Leaked {
-        /// These.
+        /// The threads.
         threads: Vec<Left>,
     },
     /// A thread other than the first ended the process.
     EarlyExit {
-        /// Which.
+        /// The thread.
         thread: u16,
     },
     /// It did something that cannot be followed.
@@ -606,9 +612,9 @@ pub enum Failure {
         /// What.
         what: String,
     },
-    /// It ended in a way that nobody could see.
+    /// It ended in a way that could not be observed.
     Vanished,
-    /// The runtime could not do its work.
+    /// The runtime failed.
     Internal {
         /// Why.
         what: String,
@@ -616,7 +622,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A short name, for programs.
+    /// A short name, for machine-readable output.
     pub fn name(&self) -> &'static str {
         match self {
             Failure::Signal { what: Some(_), .. } => "assertion",
@@ -636,13 +642,15 @@ impl Failure {
         }
     }
 
-    /// Whether it says nothing about the program being wrong, only that the execution could not be followed to its end.
+    /// Whether this says nothing about the program being wrong, only that the execution could not be followed
+    /// to its end.
     pub fn is_inconclusive(&self) -> bool {
         use Failure::{Endless, Internal, Late, Stalled, Unsupported, Vanished};
         matches!(self, Endless | Late | Stalled { .. } | Unsupported { .. } | Vanished | Internal { .. })
     }
 
-    /// The same where something could not be followed: a process, a handler or assembly that nobody has seen may wake threads that wait.
+    /// The same when something could not be followed: an unobserved process, handler or assembly may wake
+    /// waiting threads.
     pub fn is_inconclusive_with(&self, unfollowed: &BTreeSet<(Unfollowed, u64)>) -> bool {
         let waits = matches!(self, Failure::Deadlock { .. } | Failure::Spins { .. });
         self.is_inconclusive() || waits && !unfollowed.is_empty()

@@ -1,13 +1,21 @@
-//! All executions of a program, one per partial order, or all with few preemptions.
+//! All executions of a program: one per partial order, or all with few preemptions.
 //!
-//! The search is that of `palisade-dpor`; here a program is run as it asks, and its log is turned into footprints. With the monitors on every execution, Theorems 5 and 6 of Burnim, Sen and
-//! Stergiou (TACAS 2011) say that a program that ends, and has no violation in any partial order, is sequentially consistent on machines with store buffers.
+//! The search is that of `palisade-dpor`. This module runs a program as the search requests and turns its log
+//! into footprints. The monitors watch every execution. By Theorems 5 and 6 of Burnim, Sen and Stergiou
+//! (TACAS 2011), a program that terminates and has no violation in any partial order is sequentially
+//! consistent on machines with store buffers.
 //!
-//! *What a step touches.* Accesses touch their bytes; a compare-and-swap writes, whether it succeeds or not. Operations of locks and the like write the object. The end of a thread is an
-//! address of its own, which joining reads. `exit` touches everything. Starting a thread, pausing, and fences touch nothing.
+//! *What a step touches.*
+//! - Accesses touch their bytes. A compare-and-swap writes, whether it succeeds or not.
+//! - Operations on locks and similar objects write the object.
+//! - The end of a thread is an address of its own, which joining reads.
+//! - `exit` touches everything.
+//! - Starting a thread, pausing, and fences touch nothing.
 //!
-//! *Stacks.* A loop that changes nothing but the stack of its thread is taken for one that changes nothing (`runtime/spin.c`), until another thread is seen to touch that stack. If that comes
-//! after such a loop was ended, the search begins again with what is known now. Every thread's stack is found to be shared once at most, so this has an end.
+//! *Stacks.* A loop that changes only the stack of its thread is assumed to change nothing
+//! (`runtime/spin.c`), until another thread is seen to touch that stack. If this happens after such a loop
+//! was ended, the search starts again with that knowledge. Each thread's stack is found to be shared at most
+//! once, so the restarts end.
 
 use crate::divergence::label;
 use crate::execution::{Execution, NOTE_SHARED_STACK};
@@ -25,15 +33,15 @@ use std::time::Instant;
 /// How a search ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Searched {
-    /// Whether nothing was left out, within the number of preemptions if there is one.
+    /// Whether nothing was left out, within the bound on preemptions if there is one.
     pub complete: bool,
     /// Executions that count: one per partial order, or one per schedule if preemptions are bounded.
     pub executions: u64,
-    /// Times the program was run, apart from the run that the first is compared with.
+    /// How often the program was run, not counting the repetition of the first run for comparison.
     pub runs: u64,
-    /// Whether one execution, and what the search does with it, took longer than an execution may take.
+    /// Whether one execution, together with the search's work on it, took longer than an execution may take.
     pub late: bool,
-    /// Whether the program did not do the same again when its threads took the same turns.
+    /// Whether the program behaved differently when its threads took the same turns.
     pub broken: bool,
 }
 
@@ -41,7 +49,8 @@ pub struct Searched {
 const ENDS: u64 = 1 << 60;
 
 impl Session {
-    /// Runs every partial order once, or every schedule with at most so many preemptions. At most `most` executions are run; `tell` is called behind each, and ends the search if it says so.
+    /// Runs every partial order once, or every schedule with at most this many preemptions. At most `most`
+    /// executions are run. `tell` is called after each one and returns whether to continue.
     pub fn explore(
         &mut self,
         preemptions: Option<usize>,
@@ -61,7 +70,7 @@ impl Session {
         }
     }
 
-    /// One search. The answer says whether it has to begin again.
+    /// One search. Also returns whether the search has to start again.
     fn search(
         &mut self,
         preemptions: Option<usize>,
@@ -117,33 +126,33 @@ impl Session {
         }
         let is_over = late || session.findings.stopped || session.findings.out_of_memory;
         if let Some((command, execution)) = last.filter(|_| is_over && !begins_again) {
-            // It was run, and what it shows counts, though the search did not get to its end.
+            // It was run, so what it shows counts, although the search did not finish.
             session.take_in(&command, &execution);
         }
         (Searched { complete: complete && !lost, executions, runs, late, broken }, begins_again && !lost)
     }
 }
 
-/// Runs the program as the search asks.
+/// Runs the program as the search requests.
 struct Runner<'a> {
     session: &'a mut Session,
     /// The last run.
     last: Option<(Command, Execution)>,
     runs: u64,
     is_lost: bool,
-    /// What was taken for granted about stacks does not hold.
+    /// An assumption about stacks was wrong.
     begins_again: bool,
-    /// Whether the first run was taken again, and where it differed then.
+    /// Whether the first run was repeated, and where the repetition differed.
     is_compared: bool,
     difference: Option<Divergence>,
-    /// How often it was asked whether to go on.
+    /// How often the search asked whether to stop.
     asked: u32,
     /// When the last run began, and whether that was too long ago.
     since: Option<Instant>,
     is_late: bool,
 }
 
-/// As often as this somebody asks whether to go on, memory is looked at: a power of two.
+/// Memory is checked once per this many questions whether to stop. A power of two.
 const LOOKS_AT_MEMORY: u32 = 1 << 10;
 
 impl Executions for Runner<'_> {
@@ -164,7 +173,8 @@ impl Executions for Runner<'_> {
             self.is_compared = true;
             return recording;
         }
-        // The search compares runs as far as they make the same choices, which may not be far. So the first run is taken again to its end.
+        // The search compares runs only as far as they make the same choices, which may not be far. So the
+        // first run is repeated to its end.
         self.is_compared = true;
         let choices: Vec<Choice> = recording.choices().collect();
         let first = self.last.take();
@@ -200,7 +210,7 @@ impl Runner<'_> {
             ..self.session.command(strategy, 0, 0, turns)
         };
         if let Some((since, time)) = self.since.zip(self.session.options().time) {
-            // What is left of it, if this is not the first run.
+            // The remaining time, if this is not the first run.
             let left = time.saturating_sub(since.elapsed()).as_millis();
             command.time = command.time.min(u64::try_from(left).unwrap_or(u64::MAX)).max(1);
         }
@@ -219,7 +229,8 @@ impl Runner<'_> {
         };
         match execution.end.reason {
             Reason::None => (0..threads).for_each(|thread| recording.ends(thread)),
-            // Those that wait are known to wait; those that could have gone on were not wanted to.
+            // Waiting threads are known to wait. The search did not want the threads that could have
+            // continued.
             Reason::Deadlock | Reason::Spun | Reason::Turns | Reason::Steps => {}
             Reason::Stalled | Reason::Unsupported | Reason::Time | Reason::Internal | Reason::Stopped => {
                 recording.cut();
@@ -245,7 +256,7 @@ fn note(recording: &mut Recording, record: &Record) {
             recording.waits(process, record.flags & WAITS != 0);
         }
     } else if record.is_chosen() {
-        // Nobody who waits for the end of a thread could have gone on before it.
+        // A thread that waits for the end of another could not have continued before it.
         let open = (record.kind == Kind::Ended).then_some((ENDS + record.address, false));
         recording.step(Choice { process, outcome: 0 }, 1, open);
     }

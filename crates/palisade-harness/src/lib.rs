@@ -1,19 +1,19 @@
-//! Runs C, C++ and Rust programs under a scheduler of its own and records what they do to memory.
+//! Runs C, C++ and Rust programs under its own scheduler and records what they do to memory.
 //!
 //! - [`compile`], [`asm`], [`audit`], [`driver`]: how programs are compiled;
-//! - [`runtime`]: what is linked into programs, as C sources; [`cache`]: where it is kept;
+//! - [`runtime`]: the C sources of what is linked into programs; [`cache`]: where it is kept;
 //! - [`rust`]: instrumented builds by cargo;
-//! - [`log`], [`stream`]: what the runtime tells;
+//! - [`log`], [`stream`]: what the runtime reports;
 //! - [`process`]: the program as a process that forks for every execution;
-//! - [`schedule`]: how threads take turns, and the files that schedules are kept in;
+//! - [`schedule`]: how threads take turns, and the files in which schedules are kept;
 //! - [`execution`], [`races`]: what one execution shows;
 //! - [`allowance`]: time and memory;
-//! - [`session`]: many executions, and everything that was found once;
+//! - [`session`]: many executions, with every finding listed once;
 //! - [`explore`]: all partial orders;
 //! - [`shorten`]: schedules with fewer switches;
-//! - [`symbols`]: source lines.
-//! - [`divergence`]: the first event that was not as expected, where an execution does not repeat;
-//! - [`doctor`]: what this machine can do.
+//! - [`symbols`]: source lines;
+//! - [`divergence`]: the first unexpected event, if an execution does not repeat;
+//! - [`doctor`]: what this machine supports.
 //!
 //! What is absent: nothing here prints. Violations are found by `palisade-monitor`.
 

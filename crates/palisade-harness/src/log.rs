@@ -1,6 +1,7 @@
-//! The log: what the runtime inside a program tells about an execution.
+//! The log: what the runtime inside a program reports about an execution.
 //!
-//! A log is a sequence of records of 16 bytes, two numbers of 64 bits each, the lowest byte first. `runtime/log.h` says the same in C.
+//! A log is a sequence of records of 16 bytes. A record is two 64-bit numbers, the lowest byte first.
+//! `runtime/log.h` has the same definitions in C.
 //!
 //! | bits | first number | second number |
 //! |---|---|---|
@@ -10,35 +11,41 @@
 //! | 61 to 63, 60 to 63 | memory order | flags |
 //!
 //! *Invariants.*
-//! 1. Every decision of the scheduler gives exactly one record with [`CHOSEN`], of the thread that was chosen. So the threads of these records are the schedule.
-//! 2. Where footprints are asked for, a record with [`PENDING`] tells what a thread will do when it is chosen next. It comes before the next decision, and again when the
-//!    thread gets ready or has to wait ([`WAITS`]).
-//! 3. In a search threads have the same number in all executions, known by who started them and as how manieth; elsewhere they are numbered as they are started.
+//! 1. Every decision of the scheduler yields exactly one record with [`CHOSEN`], which belongs to the chosen
+//!    thread. So the threads of these records are the schedule.
+//! 2. If footprints are requested, a record with [`PENDING`] shows what a thread will do when it is chosen
+//!    next. It comes before the next decision. It comes again when the thread becomes ready or has to wait
+//!    ([`WAITS`]).
+//! 3. In a search, a thread has the same number in all executions: it is identified by its parent and its
+//!    index among the parent's children. Otherwise threads are numbered in the order in which they are
+//!    started.
 
-/// Bytes of a record.
+/// The size of a record in bytes.
 pub const RECORD: usize = 16;
 
-/// The record is of a thread that the scheduler chose; without it a record belongs to the step before.
+/// The record belongs to a thread that the scheduler chose. Without this flag, a record belongs to the step
+/// before.
 pub const CHOSEN: u8 = 1;
-/// It has not happened: the thread will do it when it is chosen.
+/// It has not happened yet: the thread will do it when it is chosen.
 pub const PENDING: u8 = 2;
-/// With [`PENDING`]: it cannot be chosen now.
+/// With [`PENDING`]: the thread cannot be chosen now.
 pub const WAITS: u8 = 4;
 /// With [`PENDING`]: the step is one that may have to wait (taking a lock, joining a thread).
 pub const MAY_WAIT: u8 = 8;
 
-/// What a record says.
+/// What a record describes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// A load.
     Load,
     /// A store.
     Store,
-    /// A locked instruction that reads and writes. Operations of locks, semaphores and the like are these, at the address of the object.
+    /// A locked instruction that reads and writes. Operations on locks, semaphores and similar objects are
+    /// recorded this way, at the address of the object.
     Locked,
     /// A locked instruction that wrote nothing.
     LockedLoad,
-    /// A fence; by its order, one that only compilers and happens-before know about.
+    /// A fence. Depending on its order, it may matter only to compilers and happens-before.
     Fence,
     /// A store-store fence.
     StoreFence,
@@ -46,21 +53,22 @@ pub enum Kind {
     Start,
     /// Has waited for the thread whose number is in the address.
     Join,
-    /// Memory is given back; its size is where other records have the return address.
+    /// Memory is freed. The size is in the field that holds the return address in other records.
     Free,
     /// A step without any effect on memory: sleeping, yielding, the end of a wait.
     Pause,
     /// The thread has ended.
     Ended,
-    /// Something that cannot be followed happened: the address says what.
+    /// Something happened that cannot be followed; the address says what.
     Note,
-    /// A thread that cannot go on when nobody can: as with [`PENDING`].
+    /// A thread that cannot continue when no thread can. The fields are as with [`PENDING`].
     Stuck,
     /// The process ends: the address holds the exit code.
     Exit,
-    /// Text follows: so many bytes as the address says, padded to whole records; the size says what it is about.
+    /// Text follows, padded to whole records. The address holds its length in bytes; the size says what it is
+    /// about.
     Text,
-    /// The execution is over. A text with how it ended follows at once.
+    /// The execution is over. A text that describes how it ended follows immediately.
     End,
 }
 
@@ -92,15 +100,15 @@ pub enum Order {
     Plain,
     /// An access of a `volatile` object.
     Volatile,
-    /// Atomic, and no more.
+    /// Atomic, without further guarantees.
     Relaxed,
     /// It sees what happened before the store that it sees.
     Acquire,
-    /// What happened before it is seen by whoever sees it.
+    /// What happened before it is visible to every access that sees it.
     Release,
     /// Both.
     AcqRel,
-    /// Both, and in one order with all others of this kind.
+    /// Both, and in a single order with all other accesses of this kind.
     SeqCst,
 }
 
@@ -129,26 +137,26 @@ impl Order {
 /// A record.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Record {
-    /// What it says.
+    /// What it describes.
     pub kind: Kind,
     /// How it synchronises.
     pub order: Order,
-    /// Whose.
+    /// The thread.
     pub thread: u16,
-    /// [`CHOSEN`] and so on.
+    /// [`CHOSEN`] and the other flags.
     pub flags: u8,
     /// How many bytes are accessed.
     pub size: u8,
-    /// Where.
+    /// The address.
     pub address: u64,
-    /// From where in the program the runtime was called.
+    /// Where in the program the runtime was called.
     pub place: u64,
 }
 
 const ADDRESS: u64 = (1 << 48) - 1;
 
 impl Record {
-    /// Reads a record; `None` if it is not one.
+    /// Decodes a record; `None` if the bytes are not a valid one.
     pub fn decode(bytes: &[u8; RECORD]) -> Option<Record> {
         let number = |at: usize| {
             let bytes: [u8; 8] = bytes[at..at + 8].try_into().expect("half of a record is eight bytes");
@@ -181,7 +189,7 @@ impl Record {
         bytes
     }
 
-    /// Whether the scheduler chose the thread for it.
+    /// Whether the scheduler chose the thread for this record.
     pub fn is_chosen(&self) -> bool {
         self.flags & CHOSEN != 0
     }

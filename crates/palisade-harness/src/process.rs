@@ -1,7 +1,8 @@
-//! The program as a process: started once, it forks for every execution that is asked for.
+//! The program as a process: it is started once and forks for every requested execution.
 //!
-//! Its standard input takes commands, its standard output brings the log, and its standard error everything that the program prints. So no file has to be handed over, and
-//! a program that knows nothing of this is soon found out.
+//! Its standard input receives commands, its standard output carries the log, and its standard error carries
+//! everything that the program prints. So no file descriptor has to be passed on, and a program without the
+//! runtime is soon recognised.
 
 use crate::allowance::{Allowance, Over};
 use crate::log::Record;
@@ -19,32 +20,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What is in every program that has the runtime.
+/// A marker that every program with the runtime contains.
 const MARKER: &[u8] = b"palisade-runtime-interface-1";
 
-/// A variable of ours that programs are not to see.
+/// An environment variable of ours that programs must not see.
 pub const CARGO_NOTE: &str = "PALISADE_CARGO_NOTE";
 
-/// Makes the dynamic linker look up all functions at the start, so that no thread does it later. The runtime removes it from the program's environment.
+/// Makes the dynamic linker resolve all functions at the start, so that no thread does it later. The runtime
+/// removes it from the program's environment.
 const BIND_NOW: &str = "LD_BIND_NOW";
 
-/// Of what the program prints in an execution, so many bytes of its beginning and of its end are kept.
+/// Of the program's output in an execution, this many bytes of the beginning and of the end are kept.
 pub const KEPT_OUTPUT: usize = 1 << 14;
 
-/// How often the guard looks whether somebody said stop.
+/// How often the guard checks whether to stop.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How long the server may take to end what it has started, and how often we look.
+/// How long the server may take to end the processes it has started, and how often we check.
 const GRACE: Duration = Duration::from_millis(300);
 const GLANCE: Duration = Duration::from_millis(1);
 
-/// How long a program may take to get to its start.
+/// How long a program may take to reach its start.
 const START: Duration = Duration::from_secs(20);
 
 /// How threads are switched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Scheduling {
-    /// Coroutines where the machine can do it.
+    /// Coroutines, if the machine supports them.
     #[default]
     Best,
     /// Kernel threads that pass a token.
@@ -72,7 +74,7 @@ pub enum StartError {
     /// It does not have the runtime.
     #[error("is not instrumented: it was not linked by `palisade cc` or `palisade c++`")]
     NotInstrumented,
-    /// It has the runtime, but did not get to its start.
+    /// It has the runtime but did not reach its start.
     #[error("did not get to its start{0}")]
     NoHello(String),
     /// It was stopped by the user.
@@ -80,16 +82,16 @@ pub enum StartError {
     Stopped,
 }
 
-/// Why an execution has no end.
+/// Why an execution was not finished.
 #[derive(Debug, thiserror::Error)]
 pub enum Lost {
-    /// Somebody said stop, or the time is up.
+    /// The session was asked to stop, or the time is up.
     #[error("stopped")]
     Stopped,
-    /// There is no memory left.
+    /// No memory is left.
     #[error("out of memory")]
     Memory,
-    /// The server died, or said what makes no sense.
+    /// The server died, or sent something that makes no sense.
     #[error("the program's process was lost: {0}")]
     Broken(io::Error),
 }
@@ -102,7 +104,7 @@ pub struct Server {
     log: LogReader<ChildStdout>,
     output: Receiver<Output>,
     reader: Option<JoinHandle<()>>,
-    /// What the runtime said about itself.
+    /// What the runtime reported about itself.
     pub hello: Hello,
 }
 
@@ -111,9 +113,9 @@ pub struct Server {
 pub struct Output {
     /// The beginning.
     pub head: Vec<u8>,
-    /// The end, if it is not all in the beginning.
+    /// The end, if the beginning does not contain everything.
     pub tail: Vec<u8>,
-    /// How many bytes there were.
+    /// The total number of bytes.
     pub bytes: u64,
 }
 
@@ -142,7 +144,7 @@ impl Output {
 }
 
 impl Server {
-    /// Starts a program. It is ended as soon as it may use no more.
+    /// Starts a program. It is ended as soon as its allowance is used up.
     pub fn start(program: &Program, allowance: &Allowance) -> Result<Server, StartError> {
         let [file, arguments @ ..] = program.command.as_slice() else { return Err(StartError::Nothing) };
         if is_instrumented(Path::new(file)) == Some(false) {
@@ -159,7 +161,7 @@ impl Server {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // Ctrl-C is for us; we end the program ourselves.
+            // Ctrl-C must reach only us; we end the program ourselves.
             .process_group(0);
         if std::env::var_os(BIND_NOW).is_none() {
             command.env(BIND_NOW, "palisade");
@@ -206,13 +208,15 @@ impl Server {
         Ok(server)
     }
 
-    /// Asks for an execution. Several may be asked for ahead of time; they come in order.
+    /// Requests an execution. Several may be requested ahead of time; they arrive in order.
     pub fn ask(&mut self, command: &Command) -> Result<(), Lost> {
         let sent = self.commands.write_all(&command.encode()).and_then(|()| self.commands.flush());
         sent.map_err(|error| self.lost(error))
     }
 
-    /// Reads the log of the next execution that was asked for. Every so often `go_on` is asked whether to. When the time is up the program is ended from elsewhere, and what it has logged is read.
+    /// Reads the log of the next requested execution. From time to time, `go_on` is asked whether to
+    /// continue. When the time is up, another thread ends the program, and what it has logged until then is
+    /// read.
     pub fn read(
         &mut self,
         take: impl FnMut(&Record),
@@ -234,7 +238,7 @@ impl Server {
         self.output.recv_timeout(Duration::from_secs(5)).unwrap_or_default()
     }
 
-    /// Something that ends the program from elsewhere.
+    /// A handle that can end the program from another thread.
     pub(crate) fn killer(&self) -> Killer {
         Killer(self.guard.shared.clone())
     }
@@ -248,7 +252,8 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.guard.kill();
         if let Some(reader) = self.reader.take() {
-            // Processes that the program has left behind may hold its standard error open: nobody waits for them.
+            // Processes that the program left running may hold its standard error open. We do not wait for
+            // them.
             if reader.is_finished() {
                 let _ = reader.join();
             }
@@ -256,7 +261,8 @@ impl Drop for Server {
     }
 }
 
-/// Whether a file has the runtime; `None` if it is not a program by itself, but a script, say, or cannot be found here.
+/// Whether a file contains the runtime. `None` if it cannot be found here or is not itself a program, for
+/// instance a script.
 pub fn is_instrumented(path: &Path) -> Option<bool> {
     let mut file = File::open(path).ok()?;
     let mut buffer = vec![0; 1 << 16];
@@ -282,7 +288,7 @@ pub fn is_instrumented(path: &Path) -> Option<bool> {
     }
 }
 
-/// Reads what the program prints, execution by execution, until nobody prints any more.
+/// Reads what the program prints, one execution after another, until its standard error is closed.
 fn read_output(mut printed: ChildStderr, mark: &[u8], sender: &Sender<Output>) {
     let mut output = Output::default();
     let mut pending: Vec<u8> = Vec::new();
@@ -300,13 +306,13 @@ fn read_output(mut printed: ChildStderr, mark: &[u8], sender: &Sender<Output>) {
                 return;
             }
         }
-        // What could be the beginning of the mark stays.
+        // Bytes that could be the beginning of the mark stay in the buffer.
         let sure = pending.len().saturating_sub(mark.len() - 1);
         output.push(&pending[..sure]);
         pending.drain(..sure);
     }
     output.push(&pending);
-    // If nobody wants it any more, that is fine.
+    // It does not matter if the receiver is gone.
     let _ = sender.send(output);
 }
 
@@ -322,14 +328,15 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     None
 }
 
-/// Ends the process when somebody says stop or the time is up, so that whoever reads from it does not wait for ever.
+/// Ends the process when the session is asked to stop or the time is up, so that reading from it does not
+/// block forever.
 #[derive(Debug)]
 struct Guard {
     shared: Arc<GuardState>,
     watcher: Option<JoinHandle<()>>,
 }
 
-/// Ends a program, whoever reads from it.
+/// Ends a program, even while another thread reads from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Killer(Arc<GuardState>);
 
@@ -362,7 +369,7 @@ impl Guard {
         Guard { shared, watcher: Some(watcher) }
     }
 
-    /// A deadline for what comes next.
+    /// Sets a deadline for what comes next.
     fn limit(&self, limit: Option<Instant>) {
         *self.shared.limit.lock().unwrap_or_else(PoisonError::into_inner) = limit;
     }
@@ -400,14 +407,15 @@ impl GuardState {
         }
     }
 
-    /// Ends the program and all processes that it has started. They are asked to the server, who knows them; if it does not answer, its process group is ended.
+    /// Ends the program and all processes that it has started. The server knows these processes and is asked
+    /// to end them. If it does not respond, its process group is killed.
     fn kill(&self) {
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(child.try_wait(), Ok(Some(_))) {
             return;
         }
         if let Some(server) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            // It may be gone already, here and below.
+            // It may have ended already, here and below.
             let _ = kill_process(server, Signal::TERM);
             let end = Instant::now() + GRACE;
             while Instant::now() < end {

@@ -1,13 +1,18 @@
-//! Data races of plain accesses: two accesses to the same bytes, one of them a write, at least one of them plain, with no happens-before between them.
+//! Data races of plain accesses: two accesses to the same bytes, at least one of them a write and at least
+//! one of them plain, that happens-before does not order.
 //!
-//! These are errors of their own: C, C++ and Rust say nothing about what a program with a data race does, on any machine. Violations of sequential consistency are another matter,
-//! and are found by the monitors.
+//! Data races are errors in their own right: C, C++ and Rust do not define what a program with a data race
+//! does, on any machine. Violations of sequential consistency are a separate matter and are found by the
+//! monitors.
 //!
-//! *Source.* Vector clocks with the last write and the last reads per address, after Flanagan and Freund, FastTrack, PLDI 2009. Happens-before is that of C11: release and acquire, release
-//! sequences, fences, and the operations of locks, which acquire and release their objects; relaxed accesses synchronise nothing.
+//! *Source.* Vector clocks with the last write and the last reads per address, after Flanagan and Freund,
+//! FastTrack, PLDI 2009. Happens-before is that of C11: release and acquire, release sequences, fences, and
+//! the operations of locks, which acquire and release their objects. Relaxed accesses do not synchronise.
 //!
-//! *Guarantee.* What is reported is a race of the execution. Only the last write and the last reads of each thread to an address are kept, so of several races of one access one
-//! is told. Accesses of `volatile` objects race with plain ones only: they are there for synchronisation, whatever the language says.
+//! *Guarantee.* Every reported race is a race of the execution. Only the last write and the last reads of
+//! each thread to an address are kept. So if an access has several races, only one is reported. Accesses to
+//! `volatile` objects race only with plain ones: they are used for synchronisation, whatever the language
+//! says.
 
 use crate::log::{Kind, Order, Record};
 use palisade_monitor::{NONE, WORD, Words};
@@ -16,11 +21,11 @@ use rustc_hash::FxHashMap;
 /// Two accesses that race, by the places of their instructions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Race {
-    /// Where the one that came first in the execution is.
+    /// The place of the access that came first in the execution.
     pub first: u64,
     /// Whether it writes.
     pub first_writes: bool,
-    /// Where the other one is.
+    /// The place of the other access.
     pub second: u64,
     /// Whether it writes.
     pub second_writes: bool,
@@ -32,7 +37,7 @@ type Clock = Vec<u32>;
 #[derive(Debug, Default)]
 pub struct Races {
     threads: Vec<Thread>,
-    /// Where what is known about a word is in `pieces`: the first of its pieces.
+    /// Maps a word to the first of its pieces in `pieces`.
     words: Words,
     pieces: Vec<Piece>,
     found: FxHashMap<Race, u64>,
@@ -41,7 +46,7 @@ pub struct Races {
 #[derive(Debug, Default, Clone)]
 struct Thread {
     clock: Clock,
-    /// As of its last release fence.
+    /// The clock at its last release fence.
     fenced: Clock,
     /// What relaxed loads saw, for the next acquire fence.
     seen: Clock,
@@ -60,17 +65,17 @@ struct Access {
 struct Piece {
     from: u8,
     to: u8,
-    /// The thread that has made all the accesses that are kept here; [`SEVERAL`] if it is not just one.
+    /// The thread that made all the accesses kept here; [`SEVERAL`] if it is not exactly one.
     alone: u16,
-    /// The next piece of the word, behind this one; [`NONE`] if there is none.
+    /// The next piece of the word, after this one; [`NONE`] if this is the last.
     next: u32,
     write: Option<Access>,
     reads: Vec<Access>,
-    /// What was released there, if this is where an atomic object begins.
+    /// What was released here, if an atomic object begins here.
     released: Clock,
 }
 
-/// More or less than one thread.
+/// Not exactly one thread.
 const SEVERAL: u16 = u16::MAX;
 
 impl Piece {
@@ -78,10 +83,10 @@ impl Piece {
         Piece { from, to, alone: SEVERAL, next, write: None, reads: Vec::new(), released: Clock::new() }
     }
 
-    /// Compares an access with those before, and keeps it.
+    /// Compares an access with earlier ones, and keeps it.
     #[inline(always)]
     fn judge(&mut self, known: &Clock, access: Access, writes: bool, found: impl FnMut(&Access, bool)) {
-        // Nobody races with themselves.
+        // A thread does not race with itself.
         if self.alone != access.thread {
             self.compare(known, access, writes, found);
         }
@@ -94,7 +99,7 @@ impl Piece {
         }
     }
 
-    /// Tells the accesses before that one races with.
+    /// Reports the earlier accesses with which this one races.
     #[inline(never)]
     fn compare(&self, known: &Clock, access: Access, writes: bool, mut found: impl FnMut(&Access, bool)) {
         let races = |other: &&Access| {
@@ -114,7 +119,7 @@ impl Piece {
     #[inline(always)]
     fn read(&mut self, access: Access) {
         match self.reads.iter_mut().find(|read| read.thread == access.thread) {
-            // A plain read is kept in favour of one that is not, at the same moment.
+            // At the same moment, a plain read takes precedence over one that is not plain.
             Some(read) if read.moment == access.moment && read.plain && !access.plain => {}
             Some(read) => *read = access,
             None => {
@@ -129,7 +134,7 @@ impl Piece {
 }
 
 impl Races {
-    /// Takes in the next record of an execution.
+    /// Processes the next record of an execution.
     #[inline(always)]
     pub fn take(&mut self, record: &Record) {
         match record.kind {
@@ -162,7 +167,7 @@ impl Races {
         }
     }
 
-    /// All races, with how often each was seen.
+    /// All races, and how often each was seen.
     pub fn found(&self) -> &FxHashMap<Race, u64> {
         &self.found
     }
@@ -207,7 +212,7 @@ impl Races {
         let piece = if to <= WORD { self.find(record.address / WORD, from as u8, to as u8) } else { NONE };
         let first = match piece {
             NONE => self.cover(record, access, writes),
-            // Just these bytes: what nearly all accesses are.
+            // Exactly these bytes: the case of nearly all accesses.
             piece => {
                 self.judge(piece, access, writes);
                 piece
@@ -218,7 +223,7 @@ impl Races {
         }
     }
 
-    /// An access to bytes that are not one piece yet. The first of the pieces is the answer.
+    /// An access to bytes that are not one piece yet. Returns the first of the pieces.
     #[cold]
     fn cover(&mut self, record: &Record, access: Access, writes: bool) -> u32 {
         let end = record.address + u64::from(record.size);
@@ -260,7 +265,7 @@ impl Races {
         self.pieces[piece as usize].judge(known, access, writes, tell);
     }
 
-    /// What an atomic access means for happens-before.
+    /// The effect of an atomic access on happens-before.
     #[inline(never)]
     fn synchronise(&mut self, record: &Record, piece: u32, reads: bool, writes: bool) {
         let thread = &mut self.threads[usize::from(record.thread)];
@@ -282,7 +287,7 @@ impl Races {
         }
     }
 
-    /// The piece that is just these bytes of a word; [`NONE`] if there is none.
+    /// The piece that is exactly these bytes of a word; [`NONE`] if it does not exist.
     #[inline(always)]
     fn find(&mut self, word: u64, from: u8, to: u8) -> u32 {
         let mut piece = self.words.get(word);
@@ -296,7 +301,8 @@ impl Races {
         piece
     }
 
-    /// Cuts the pieces of a word so that some of them make up just the given bytes; the first of these is the answer.
+    /// Cuts the pieces of a word so that some of them make up exactly the given bytes. Returns the first of
+    /// these.
     #[cold]
     fn cut(&mut self, word: u64, from: u8, to: u8) -> u32 {
         let mut old = Vec::new();
@@ -316,7 +322,7 @@ impl Races {
             }
             cut.push(rest);
         }
-        // What nobody has accessed yet.
+        // Bytes that were not accessed before.
         let mut at = from;
         let mut gaps = Vec::new();
         for piece in cut.iter().filter(|piece| piece.from >= from && piece.to <= to) {
@@ -368,7 +374,9 @@ mod tests {
     use palisade_conformance::random::Random;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// One letter for the thread, `r` or `w` or `x` (a read-modify-write), the address, a slash and the size, and the memory order; the numbers of the records are their places.
+    /// A record is the thread, what it does (`r`, `w`, `x` for a read-modify-write, and so on), a number (the
+    /// address, or a thread), and optionally the memory order and the size. The numbers of the records are
+    /// their places.
     fn check(records: &str, expected: &[(u64, u64)]) {
         let mut races = Races::default();
         for (line, place) in records.split(';').map(str::trim).zip(1..) {
@@ -415,27 +423,28 @@ mod tests {
         check("p w 0; q w 4", &[]);
         check("p w 0; q r 0 plain 8", &[(1, 2)]);
         check("p w 2 plain 4; q w 0 plain 8; p r 7 plain 1", &[(1, 2), (2, 3)]);
-        // Starting and joining threads orders them.
+        // Starting and joining threads creates order.
         check("main w 0; main start 1; p w 0; main join 1; main w 0", &[]);
         check("main start 1; main w 0; p w 0", &[(2, 3)]);
-        // Release and acquire do, relaxed accesses do not.
+        // Release and acquire create order; relaxed accesses do not.
         check("p w 0; p w 8 release; q r 8 acquire; q r 0", &[]);
         check("p w 0; p w 8 relaxed; q r 8 acquire; q r 0", &[(1, 4)]);
         check("p w 0; p w 8 release; q r 8 relaxed; q r 0", &[(1, 4)]);
-        // Fences around relaxed accesses do too.
+        // Fences around relaxed accesses create order too.
         check("p w 0; p fence 0 release; p w 8 relaxed; q r 8 relaxed; q fence 0 acquire; q r 0", &[]);
-        // A read-modify-write goes on with what was released, a store does not.
+        // A read-modify-write continues a release sequence; a store does not.
         check("p w 0; p w 8 release; q x 8 relaxed; main r 8 acquire; main r 0", &[]);
         check("p w 0; p w 8 release; q w 8 relaxed; main r 8 acquire; main r 0", &[(1, 5)]);
-        // Atomic accesses race with plain ones only; so do volatile ones.
+        // Atomic accesses race only with plain ones, and so do volatile ones.
         check("p w 0 relaxed; q w 0 relaxed", &[]);
         check("p w 0 relaxed; q r 0", &[(1, 2)]);
         check("p w 0 volatile; q r 0 volatile", &[]);
-        // What was freed is something else afterwards.
+        // After it is freed, memory counts as new.
         check("p w 0; p free 0; q w 0", &[]);
     }
 
-    /// The same by the book: byte by byte, every access with all that is known.
+    /// A straightforward reference implementation: byte by byte, comparing every access with everything that
+    /// is known.
     #[derive(Default)]
     struct Slow {
         clocks: [[u32; 3]; 3],
@@ -530,7 +539,7 @@ mod tests {
             (0..3).for_each(|thread| slow.clocks[thread][thread] = 1);
             let mut fast = Races::default();
             for place in 1..60 {
-                // The atomic objects are words of their own; other bytes are accessed in all ways.
+                // The atomic objects are separate words. Other bytes are accessed in all ways.
                 let (order, address, size) = match random(3) {
                     0 => (Order::ALL[2 + random(5) as usize], 64 + 8 * random(2), 8),
                     _ => (Order::ALL[random(2) as usize], random(20), 1 << random(4)),

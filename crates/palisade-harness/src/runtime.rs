@@ -1,4 +1,5 @@
-//! The runtime that is linked into programs: its sources are part of this crate and are compiled by the user's own compiler when they are needed.
+//! The runtime that is linked into programs. Its sources are part of this crate and are compiled by the
+//! user's own compiler when they are needed.
 
 use crate::cache::{Cache, digest, temporary_folder};
 use std::fs;
@@ -31,7 +32,8 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("wait.c", include_str!("../runtime/wait.c")),
 ];
 
-/// How the runtime is compiled. It defines functions of the C library, so the compiler must not take them for granted.
+/// How the runtime is compiled. It defines functions of the C library, so the compiler must not make
+/// assumptions about them.
 pub const FLAGS: &[&str] = &[
     "-std=gnu11",
     "-O2",
@@ -55,7 +57,7 @@ pub enum RuntimeError {
     /// A file cannot be written.
     #[error("{path}: {error}")]
     Io {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Why.
         error: io::Error,
@@ -68,12 +70,12 @@ pub enum RuntimeError {
         /// Why.
         error: io::Error,
     },
-    /// It does not compile.
+    /// The runtime does not compile.
     #[error("`{compiler}` does not compile the runtime:\n{said}")]
     DoesNotCompile {
         /// The compiler.
         compiler: String,
-        /// What it said.
+        /// Its output.
         said: String,
     },
 }
@@ -88,13 +90,13 @@ fn for_c(compiler: &str) -> String {
 /// The runtime as an object file.
 #[derive(Clone, Debug)]
 pub struct Object {
-    /// What is in it.
+    /// Its content.
     pub content: Vec<u8>,
-    /// Where it is kept, if it could be kept.
+    /// Where it is kept, if that was possible.
     pub path: Option<PathBuf>,
 }
 
-/// The object file of the runtime, compiled if it is not in the cache.
+/// The object file of the runtime, which is compiled if it is not in the cache.
 pub fn object(compiler: &str, cache: &Cache) -> Result<Object, RuntimeError> {
     let compiler = for_c(compiler);
     let compiler = compiler.as_str();
@@ -107,12 +109,12 @@ pub fn object(compiler: &str, cache: &Cache) -> Result<Object, RuntimeError> {
         return Ok(Object { content, path: Some(path) });
     }
     let content = compiled(compiler)?;
-    // Where nothing can be kept, on a full disk for instance, it is made again the next time.
+    // If nothing can be kept, for instance on a full disk, it is made again the next time.
     let path = cache.put(&name, &content).ok();
     Ok(Object { content, path })
 }
 
-/// What an object is made of.
+/// A key for everything that the object depends on.
 fn key(compiler: &str, version: &[u8]) -> String {
     let mut parts: Vec<&[u8]> = vec![compiler.as_bytes(), version];
     parts.extend(SOURCES.iter().flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]));
@@ -125,7 +127,7 @@ fn key(compiler: &str, version: &[u8]) -> String {
     digest(&all)
 }
 
-/// Compiles the runtime in a folder that nobody else can write to.
+/// Compiles the runtime in a folder that no one else can write to.
 fn compiled(compiler: &str) -> Result<Vec<u8>, RuntimeError> {
     let io = |path: &Path| {
         let path = path.to_owned();
@@ -142,7 +144,7 @@ fn compiled(compiler: &str) -> Result<Vec<u8>, RuntimeError> {
     let output = Command::new(compiler)
         .current_dir(work)
         .args(FLAGS)
-        // The same object, wherever it was compiled.
+        // The object is the same wherever it was compiled.
         .arg(format!("-fdebug-prefix-map={}=palisade-runtime", work.display()))
         .args(["-r", "-nostdlib", "-o"])
         .arg("runtime.o")

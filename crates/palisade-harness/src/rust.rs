@@ -1,10 +1,14 @@
-//! Rust programs, by instrumented builds: what `palisade cargo` tells cargo.
+//! Instrumented builds of Rust programs: how `palisade cargo` configures cargo.
 //!
-//! rustc's own options run LLVM's ThreadSanitizer pass over every function, and the linker is given our runtime. This needs no nightly compiler, but it depends on the names of passes in rustc's LLVM, so that
-//! `palisade doctor` tries it. The standard library comes compiled: what it does inside its own functions is not seen, apart from system calls; its generic and inline functions, atomics among
-//! them, are compiled with the program and are.
+//! rustc's own options run LLVM's ThreadSanitizer pass over every function, and our runtime is passed to the
+//! linker. This does not need a nightly compiler. It does depend on the names of passes in rustc's LLVM, so
+//! `palisade doctor` tries it.
 //!
-//! Build scripts and procedural macros run while the program is built and must stay as they are: cargo leaves them alone when it is told a target, be it the host.
+//! The standard library is precompiled. What it does inside its own functions is not seen, apart from system
+//! calls. Its generic and inline functions, including atomics, are compiled with the program and are seen.
+//!
+//! Build scripts and procedural macros run while the program is built and must not be instrumented. Cargo
+//! leaves them alone when a target is specified, even if it is the host.
 
 use crate::cache::Cache;
 use crate::runtime::{self, RuntimeError};
@@ -12,14 +16,15 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-/// Options of rustc that call the runtime at every access.
+/// rustc options that call the runtime at every access.
 pub const INSTRUMENT: &[&str] =
     &["-Cpasses=forceattrs,tsan-module,function(tsan)", "-Cllvm-args=-force-attribute=sanitize_thread"];
 
-/// Options besides: source lines, and inlining enough to have those of the program instead of the standard library's.
+/// Further options: source lines, and enough inlining to get source lines of the program instead of the
+/// standard library's.
 const BESIDES: &[&str] = &["-Cdebuginfo=2", "-Copt-level=1"];
 
-/// Why there is no build.
+/// Why a build is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum RustError {
     /// There is no runtime.
@@ -28,19 +33,19 @@ pub enum RustError {
     /// The runtime could not be written.
     #[error("the runtime cannot be written to the cache: is the disk full?")]
     NotKept,
-    /// rustc does not tell what it compiles for.
+    /// rustc does not report its host.
     #[error("`rustc -vV` does not tell its host: is Rust installed?")]
     NoHost,
 }
 
-/// What rustc compiles for by default.
+/// The target for which rustc compiles by default.
 pub fn host() -> Option<String> {
     let output = Command::new("rustc").arg("-vV").output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     text.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned)
 }
 
-/// All options of rustc for a program that is linked with this runtime.
+/// All rustc options for a program that is linked with this runtime.
 pub fn flags(runtime: &Path) -> Vec<String> {
     let options = INSTRUMENT.iter().chain(BESIDES).map(|&option| option.to_owned());
     let link = runtime::LIBRARIES.iter().map(|&library| library.to_owned());
@@ -48,8 +53,8 @@ pub fn flags(runtime: &Path) -> Vec<String> {
     options.chain(link.map(|argument| format!("-Clink-arg={argument}"))).collect()
 }
 
-/// The environment of a cargo that builds programs for `palisade run`, and runs them by it. `flags` are those that the user has set already, one per line of `\x1f`; `palisade` is the
-/// program to run them by.
+/// The environment for a cargo that builds programs for `palisade run` and runs them with it. `user_flags`
+/// are the user's own flags, separated by `\x1f`. `palisade` is the executable that runs the programs.
 pub fn environment(
     cache: &Cache,
     palisade: &Path,

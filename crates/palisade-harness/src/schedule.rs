@@ -1,22 +1,25 @@
-//! Schedules: how the threads of an execution take turns, what the runtime is told about it, and the files that schedules are kept in.
+//! Schedules: how the threads of an execution take turns, how the runtime receives a schedule, and the files
+//! in which schedules are kept.
 //!
-//! A schedule is the sequence of threads that were chosen, one per step. It is kept as turns: a thread and how many steps in a row it takes.
+//! A schedule is the sequence of threads that were chosen, one per step. It is kept as turns: a thread and
+//! how many steps in a row it takes.
 
 use std::fmt::{self, Write};
 
 /// How threads are chosen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Strategy {
-    /// Uniformly at random among those that can go on.
+    /// Uniformly at random among the threads that can continue.
     Random,
-    /// Probabilistic concurrency testing: a random priority for each thread, changed at so many steps less one (the depth of the bugs that it looks for).
+    /// Probabilistic concurrency testing: each thread has a random priority. Priorities change at `depth - 1`
+    /// steps, where `depth` is the depth of the bugs that it looks for.
     Pct {
         /// The depth.
         depth: u32,
     },
-    /// Whoever runs goes on as long as it can.
+    /// The running thread continues as long as it can.
     Stay,
-    /// Everybody takes turns.
+    /// All threads take turns.
     Round,
 }
 
@@ -34,7 +37,7 @@ impl fmt::Display for Strategy {
 /// Some steps of one thread in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Turn {
-    /// Whose.
+    /// The thread.
     pub thread: u16,
     /// How many steps.
     pub steps: u32,
@@ -43,12 +46,12 @@ pub struct Turn {
 /// The turns of an execution.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Turns {
-    /// In order; neighbours are of different threads.
+    /// In order; neighbouring turns belong to different threads.
     pub turns: Vec<Turn>,
 }
 
 impl Turns {
-    /// One more step.
+    /// Adds one step.
     #[inline]
     pub fn push(&mut self, thread: u16) {
         match self.turns.last_mut() {
@@ -62,12 +65,12 @@ impl Turns {
         self.turns.iter().map(|turn| u64::from(turn.steps)).sum()
     }
 
-    /// How often another thread goes on than the one before.
+    /// How often the next turn belongs to a different thread.
     pub fn switches(&self) -> usize {
         self.turns.len().saturating_sub(1)
     }
 
-    /// The first steps.
+    /// The first `steps` steps.
     pub fn prefix(&self, steps: u64) -> Turns {
         let mut left = steps;
         let mut prefix = Turns::default();
@@ -81,13 +84,13 @@ impl Turns {
         prefix
     }
 
-    /// The same without one of the turns.
+    /// The same turns without one of them.
     pub fn without(&self, index: usize) -> Turns {
         let rest = self.turns.iter().enumerate().filter(|(at, _)| *at != index);
         Turns::joined(rest.map(|(_, turn)| *turn))
     }
 
-    /// The same with a turn and the one behind it exchanged.
+    /// The same turns with one exchanged with its successor.
     pub fn exchanged(&self, index: usize) -> Turns {
         let mut turns = self.turns.clone();
         if index + 1 < turns.len() {
@@ -96,7 +99,7 @@ impl Turns {
         Turns::joined(turns)
     }
 
-    /// Neighbours of one thread become one turn.
+    /// Merges neighbouring turns of the same thread.
     fn joined(turns: impl IntoIterator<Item = Turn>) -> Turns {
         let mut joined = Turns::default();
         for turn in turns {
@@ -112,30 +115,32 @@ impl Turns {
 /// What to do in one execution.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Command {
-    /// How threads are chosen behind the given turns.
+    /// How threads are chosen after the given turns.
     pub strategy: Strategy,
-    /// Where random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
-    /// How long executions are, for [`Strategy::Pct`].
+    /// The expected length of executions, for [`Strategy::Pct`].
     pub length: u64,
     /// How the execution begins.
     pub turns: Turns,
-    /// In a search: threads that are not to be run behind the turns, until somebody takes a step that conflicts with theirs.
+    /// In a search: threads that must not run after the turns until another thread takes a step that
+    /// conflicts with theirs.
     pub asleep: Vec<u16>,
-    /// At most so many steps; 0 for no limit.
+    /// The maximum number of steps; 0 for no limit.
     pub steps: u64,
     /// Milliseconds without any event after which the execution is ended; 0 for no limit.
     pub stall: u64,
-    /// Milliseconds at all; 0 for no limit.
+    /// Milliseconds for the whole execution; 0 for no limit.
     pub time: u64,
-    /// Whether to tell what every thread will do next, to end threads whose loops change nothing, and to end the execution where the turns cannot be followed.
+    /// Whether to report what every thread will do next, to end threads whose loops change nothing, and to
+    /// end the execution where the turns cannot be followed.
     pub explores: bool,
 }
 
 const MAGIC: u64 = 0x3144_4e41_4d4d_4f43;
 
 impl Command {
-    /// As the runtime reads it.
+    /// The encoding that the runtime reads.
     pub fn encode(&self) -> Vec<u8> {
         let (strategy, depth) = match self.strategy {
             Strategy::Random => (0, 0),
@@ -166,16 +171,16 @@ impl Command {
     }
 }
 
-/// A schedule as it is kept in a file.
+/// A schedule as stored in a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
-    /// What was run.
+    /// The program and its arguments.
     pub program: Vec<String>,
     /// What the execution showed.
     pub shows: String,
     /// How its threads were chosen.
     pub strategy: Strategy,
-    /// With which seed.
+    /// The seed.
     pub seed: u64,
     /// The turns, with threads numbered in the order in which they were started.
     pub turns: Turns,
@@ -185,7 +190,7 @@ pub struct Schedule {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct ScheduleError {
-    /// Where, from 1.
+    /// The line, from 1.
     pub line: usize,
     /// What is wrong.
     pub problem: String,
@@ -275,7 +280,7 @@ fn turn(word: &str) -> Option<Turn> {
     (turn.thread < 4096 && turn.steps > 0).then_some(turn)
 }
 
-/// One line, whatever is in it.
+/// Escapes a text so that it fits on one line.
 fn escaped(text: &str) -> String {
     let mut line = String::new();
     for c in text.chars() {

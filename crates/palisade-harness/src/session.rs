@@ -1,4 +1,5 @@
-//! Many executions of one program: every violation, race and failure once, with the schedule that showed it first.
+//! Many executions of one program. Every violation, race and failure is kept once, with the schedule that
+//! showed it first.
 
 use crate::allowance::{Allowance, Over};
 use crate::divergence::Diverged;
@@ -21,25 +22,26 @@ use std::time::{Duration, Instant};
 /// What to run and how.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How threads are chosen.
+    /// How threads are scheduled.
     pub strategy: Strategy,
     /// Execution number i has this seed plus i.
     pub seed: u64,
-    /// How many executions.
+    /// The number of executions.
     pub schedules: u64,
-    /// An execution takes at most so many steps.
+    /// The maximum number of steps of an execution.
     pub steps: u64,
-    /// An execution without events for so long is ended.
+    /// An execution without events for this long is ended.
     pub patience: Duration,
-    /// An execution that takes so long is ended.
+    /// An execution that takes this long is ended.
     pub time: Option<Duration>,
     /// What locked instructions wait for under PSO.
     pub interlocked: Interlocked,
     /// Stop at the first finding.
     pub first_only: bool,
-    /// How many bytes we may use; what the program uses is not counted. Without a limit if not given.
+    /// How many bytes this process may use. Memory of the program is not counted. No limit if not given.
     pub memory: Option<u64>,
-    /// How many processes of the program run at the same time, unless the executions depend on each other. What is found does not depend on it.
+    /// How many processes of the program run at the same time, unless the executions depend on each other.
+    /// The findings do not depend on this number.
     pub jobs: usize,
 }
 
@@ -82,35 +84,35 @@ impl Default for Options {
     }
 }
 
-/// The execution that showed something first.
+/// The execution that showed a finding first.
 #[derive(Clone, Debug)]
 pub struct First {
     /// Its number in the session, from 1.
     pub number: u64,
     /// Its seed.
     pub seed: u64,
-    /// How its threads were chosen.
+    /// How its threads were scheduled.
     pub strategy: Strategy,
-    /// Its turns, numbered as another session will number its threads, if they were kept.
+    /// Its turns, if they were kept. Threads are numbered as another session will number them.
     pub turns: Option<Turns>,
-    /// At which of its events.
+    /// The number of the event that showed it.
     pub event: u64,
 }
 
-/// Something that was found.
+/// A finding.
 #[derive(Clone, Debug)]
 pub struct Found<T> {
-    /// What.
+    /// The finding itself.
     pub what: T,
-    /// In how many executions.
+    /// How many executions showed it.
     pub executions: u64,
-    /// How often at all.
+    /// How often it was seen in total.
     pub count: u64,
-    /// Where it was seen first.
+    /// The execution that showed it first.
     pub first: First,
 }
 
-/// A race by the names of its instructions.
+/// A race, identified by the names of its instructions.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct NamedRace {
     /// The access that came first in the execution that showed it, and whether it writes.
@@ -119,22 +121,22 @@ pub struct NamedRace {
     pub second: (String, bool),
 }
 
-/// A failure, with where it happened.
+/// A failure and where it happened.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct NamedFailure {
-    /// A short name, for programs.
+    /// A short name, for machine-readable output.
     pub name: &'static str,
     /// One sentence.
     pub message: String,
-    /// Places that belong to it, with what there is to say about them.
+    /// Related places, each with a note.
     pub places: Vec<(String, String)>,
-    /// Whether the execution could only not be followed to its end.
+    /// Whether the only problem is that the execution could not be followed to its end.
     pub is_inconclusive: bool,
-    /// What the program printed in the execution that showed it first; not what failures are told apart by.
+    /// What the program printed in the execution that showed it first. Failures are not distinguished by it.
     pub output: Printed,
 }
 
-/// What a program printed: all outputs are equal.
+/// What a program printed. All outputs compare equal.
 #[derive(Clone, Debug, Default)]
 pub struct Printed(pub String);
 
@@ -158,9 +160,9 @@ impl Ord for Printed {
 /// Everything that was found.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// What the instructions of violations are called.
+    /// The names of the instructions in violations.
     pub instructions: Instructions,
-    /// Violations, in the order in which they were seen first.
+    /// Violations, in the order in which they were first seen.
     pub violations: Vec<Found<Violation>>,
     /// Executions with violations under TSO, and under PSO.
     pub violating: [u64; 2],
@@ -170,34 +172,34 @@ pub struct Findings {
     pub failures: Vec<Found<NamedFailure>>,
     /// What could not be followed, and where.
     pub unfollowed: BTreeMap<(Unfollowed, String), u64>,
-    /// Executions that were run, be it that the last ones were cut off.
+    /// The number of executions, including those that were cut off at the end.
     pub executions: u64,
-    /// Steps of all of them.
+    /// Steps of all executions.
     pub steps: u64,
     /// Events that the monitors saw.
     pub events: u64,
     /// Accesses to memory.
     pub accesses: u64,
-    /// Executions in which given turns could not be taken.
+    /// Executions in which the given turns could not be taken.
     pub diverged: u64,
-    /// The first event that was not as expected, where an execution could not be repeated.
+    /// The first event that was not as expected, if an execution could not be repeated.
     pub divergence: Option<Diverged>,
-    /// About how much of a search for all partial orders is done, from 0 to 1.
+    /// Roughly how much of a search through all partial orders is done, from 0 to 1.
     pub searched: Option<f64>,
     /// Whether it was stopped before its end.
     pub stopped: bool,
-    /// Whether it ended because the memory was used up.
+    /// Whether it ended because memory ran out.
     pub out_of_memory: bool,
     /// Why the program was lost, if it was.
     pub lost: Option<String>,
     /// The longest execution, in steps.
     pub longest: u64,
-    /// The most threads.
+    /// The largest number of threads.
     pub threads: usize,
 }
 
 impl Findings {
-    /// How many different things were found.
+    /// The number of distinct findings.
     pub fn distinct(&self) -> usize {
         self.violations.len() + self.races.len() + self.failures.len()
     }
@@ -211,7 +213,7 @@ impl Findings {
     }
 }
 
-/// A program that is being run.
+/// A running program.
 #[derive(Debug)]
 pub struct Session {
     worker: Worker,
@@ -220,12 +222,12 @@ pub struct Session {
     allowance: Allowance,
     symbols: Symbols,
     threads: Threads,
-    /// Everything that was found so far.
+    /// Everything found so far.
     pub findings: Findings,
 }
 
 impl Session {
-    /// Starts a program. `folder` is what file names are told relative to.
+    /// Starts a program. File names are reported relative to `folder`.
     pub fn start(
         program: &Program,
         options: &Options,
@@ -252,18 +254,19 @@ impl Session {
         &self.worker.server.hello.scheduling
     }
 
-    /// Runs as many executions as the options say. `tell` is called behind each, and ends the session if it says so.
+    /// Runs as many executions as the options specify. `tell` is called after each one and returns whether to
+    /// continue.
     pub fn run(&mut self, mut tell: impl FnMut(&Findings) -> bool) {
         let (mut length, mut counted) = (0, 0);
         if let Strategy::Pct { .. } = self.options.strategy
             && self.options.schedules > 0
         {
-            // How long executions are is found out by one that is the same whenever the program is run.
+            // The length of executions is measured with one that is the same on every run of the program.
             let command = self.command(Strategy::Stay, 0, 0, Turns::default());
             let Some(execution) = self.try_out(&command, |_| ()) else { return };
             length = execution.end.steps;
             if matches!(execution.end.reason, Reason::Time | Reason::Stalled) {
-                // It has taken all the time that there is for one, so it is the first.
+                // It used up the time limit of a single execution, so it counts as the first.
                 self.take_in(&command, &execution);
                 counted = 1;
                 let enough = self.options.first_only && self.findings.distinct() > 0;
@@ -273,7 +276,7 @@ impl Session {
             }
         }
         let Session { worker, program, options, allowance, symbols, threads, findings } = self;
-        // Places are known by their addresses: all processes must have the same.
+        // Places are identified by their addresses, so all processes must have the same modules.
         let modules = worker.server.hello.modules.clone();
         let another = || {
             let worker = Worker::start(program, options.interlocked, allowance, options.room()).ok()?;
@@ -291,7 +294,7 @@ impl Session {
                         notes.take_in(&command, &execution);
                     }
                     notes.findings.lose(&lost);
-                    // All others end as well then, and what they have shown counts.
+                    // All other executions end too in that case, and what they have shown counts.
                     return matches!(lost, Lost::Stopped);
                 }
             }
@@ -300,19 +303,21 @@ impl Session {
         });
     }
 
-    /// A command as the options say.
+    /// A command with the session's options.
     pub fn command(&self, strategy: Strategy, seed: u64, length: u64, turns: Turns) -> Command {
         self.options.command(strategy, seed, length, turns)
     }
 
-    /// Runs one execution and takes in what it shows. `None` if the program was lost or the session was stopped; the findings then say so.
+    /// Runs one execution and records what it shows. Returns `None` if the program was lost or the session
+    /// was stopped; the findings then say so.
     pub fn execute(&mut self, command: &Command) -> Option<Execution> {
         let execution = self.try_out(command, |_| ())?;
         self.take_in(command, &execution);
         Some(execution)
     }
 
-    /// Runs one execution, shows its records to `also`, and leaves it to the caller whether it counts. If it is cut off, what it has shown counts.
+    /// Runs one execution and shows its records to `also`. The caller decides whether it counts. If it is cut
+    /// off, what it has shown counts.
     pub(crate) fn try_out(&mut self, command: &Command, also: impl FnMut(&Record)) -> Option<Execution> {
         match self.worker.run(command, also) {
             Ok(execution) => Some(execution),
@@ -331,7 +336,7 @@ impl Session {
         Notes { symbols, threads, findings }.take_in(command, execution);
     }
 
-    /// Whether an execution shows a violation, known by its model and the names of its instructions.
+    /// Whether an execution shows a violation, identified by its model and the names of its instructions.
     pub fn shows(&mut self, execution: &Execution, model: Model, names: &[String; 3]) -> bool {
         execution.violations.iter().any(|(shown, _)| {
             let named = [shown.store, shown.previous, shown.access].map(|place| self.symbols.name(place));
@@ -339,13 +344,13 @@ impl Session {
         })
     }
 
-    /// Everything that was found so far is forgotten: the search begins again.
+    /// Forgets everything found so far: the search begins again.
     pub(crate) fn start_over(&mut self) {
         self.threads = Threads::default();
         self.findings = Findings::default();
     }
 
-    /// What a search has found that does not repeat itself, in an execution.
+    /// Records where an execution did not repeat itself, as a search has found.
     pub(crate) fn name_divergence(&mut self, divergence: &Divergence, execution: Option<&Execution>) {
         let Session { symbols, threads, findings, .. } = self;
         let numbers = execution.map(|execution| threads.numbers(execution)).unwrap_or_default();
@@ -353,7 +358,7 @@ impl Session {
         findings.divergence = Some(Diverged::new(divergence, thread, |place| symbols.name(place)));
     }
 
-    /// Whether the search is to end; the findings then say why. Every so often the memory is looked at as well.
+    /// Whether the search should end; the findings then say why. Also checks the memory from time to time.
     pub(crate) fn is_over(&mut self, looks_at_memory: bool) -> bool {
         let allowed = if looks_at_memory { self.allowance.check() } else { self.allowance.check_time() };
         match allowed {
@@ -364,12 +369,12 @@ impl Session {
         self.findings.stopped || self.findings.out_of_memory
     }
 
-    /// The options it was started with.
+    /// The options the session was started with.
     pub(crate) fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Whether an execution shows a failure, known by its name and places.
+    /// Whether an execution shows a failure, identified by its name and places.
     pub fn fails(&mut self, execution: &Execution, failure: &NamedFailure) -> bool {
         let numbers = self.threads.numbers(execution);
         execution
@@ -377,7 +382,7 @@ impl Session {
             .is_some_and(|found| name_failure(&mut self.symbols, &numbers, &found, execution) == *failure)
     }
 
-    /// The schedule of an execution, for a file.
+    /// The schedule of an execution, to be written to a file.
     pub fn schedule(&self, first: &First, shows: String) -> Schedule {
         Schedule {
             program: self.program.command.clone(),
@@ -388,20 +393,21 @@ impl Session {
         }
     }
 
-    /// What a place is called.
+    /// The name of a place.
     pub fn place(&mut self, place: u64) -> String {
         self.symbols.name(place)
     }
 }
 
-/// Threads of all executions: a thread is who started it, and as how manieth, and has the same number in all of them.
+/// The threads of all executions. A thread is identified by its parent and by its index among the parent's
+/// children, and has the same number in all executions.
 #[derive(Debug, Default)]
 struct Threads {
     known: FxHashMap<(u16, u32), u16>,
 }
 
 impl Threads {
-    /// The numbers of the threads of an execution, by the numbers that they have there.
+    /// The session's numbers of an execution's threads, indexed by their numbers in that execution.
     fn numbers(&mut self, execution: &Execution) -> Vec<u16> {
         let mut numbers = vec![0; execution.end.threads.len()];
         for &thread in &execution.started {
@@ -414,7 +420,7 @@ impl Threads {
     }
 }
 
-/// What is needed to take in an execution.
+/// What is needed to record an execution.
 struct Notes<'a> {
     symbols: &'a mut Symbols,
     threads: &'a mut Threads,
@@ -422,7 +428,7 @@ struct Notes<'a> {
 }
 
 impl Notes<'_> {
-    /// A violation with the instructions that findings know it by.
+    /// A violation with the instruction numbers that the findings use.
     fn named(&mut self, violation: &PlacedViolation) -> Violation {
         let mut name = |place: u64| self.findings.instructions.intern(&self.symbols.name(place));
         Violation {
@@ -464,7 +470,7 @@ impl Notes<'_> {
                 first: (self.symbols.name(race.first), race.first_writes),
                 second: (self.symbols.name(race.second), race.second_writes),
             };
-            // The same two accesses the other way round are the same race.
+            // The same two accesses in the opposite order are the same race.
             let turned = NamedRace { first: named.second.clone(), second: named.first.clone() };
             let known = self.findings.races.iter().any(|found| found.what == turned);
             let what = if known { turned } else { named };
@@ -492,7 +498,7 @@ fn note<T: PartialEq>(
     match list.iter_mut().find(|found| found.what == what) {
         Some(found) => {
             found.count += count;
-            // Instructions that have the same name can show the same violation twice in one execution.
+            // Instructions with the same name can show the same violation twice in one execution.
             found.executions += u64::from(found.first.number != number);
         }
         None => list.push(Found { what, executions: 1, count, first: first() }),

@@ -1,16 +1,18 @@
 //! Shorter schedules: the same finding with fewer switches between threads.
 //!
-//! *How.* Candidates are schedules with turns left out, exchanged with their neighbours, or cut off, behind which whoever runs goes on as long as it can. Each is run; one that still shows the finding and has fewer
-//! switches takes the place of the schedule. What is kept is the schedule as it was run, so it can be repeated exactly.
+//! *How.* A candidate is the schedule with turns left out, exchanged with their neighbours, or cut off. After
+//! its last turn, the running thread continues as long as it can. Each candidate is run. If it still shows
+//! the finding and has fewer switches, it replaces the schedule. The schedule is kept as it was run, so it
+//! can be repeated exactly.
 
 use crate::execution::Execution;
 use crate::schedule::{Strategy, Turns};
 use crate::session::Session;
 
-/// At most so many executions are tried.
+/// The maximum number of executions to try.
 const MAX_TRIES: usize = 400;
 
-/// Shortens a schedule of a fresh session. `shows` says whether an execution has the finding.
+/// Shortens a schedule of a fresh session. `shows` returns whether an execution has the finding.
 pub fn shorten(
     session: &mut Session,
     turns: &Turns,
@@ -27,7 +29,7 @@ pub fn shorten(
         }
         false
     };
-    // Only the beginning, halved again and again.
+    // First try prefixes, halving the length each time.
     let mut length = best.turns.len() / 2;
     let mut budget = MAX_TRIES;
     while length > 0 && budget > 0 {
@@ -36,7 +38,7 @@ pub fn shorten(
         attempt(session, &mut best, candidate);
         length /= 2;
     }
-    // Then turn by turn, from the end, until nothing helps.
+    // Then go turn by turn, from the end, until nothing helps.
     let mut changed = true;
     while changed && budget > 0 {
         changed = false;

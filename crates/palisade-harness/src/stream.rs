@@ -1,22 +1,22 @@
-//! Reads the log as it comes: records, the texts between them, and how the execution ended.
+//! Reads the log as it arrives: records, the texts between them, and how the execution ended.
 
 use crate::log::{Kind, RECORD, Record};
 use std::io::{self, Read};
 
-/// What comes next in a log.
+/// The next item in a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Item {
     /// A record.
     Record(Record),
-    /// What the runtime says about itself and the program when it has started.
+    /// What the runtime reports about itself and the program once it has started.
     Hello(Hello),
-    /// Something to be told to the user.
+    /// A message for the user.
     Message(String),
     /// The execution is over.
     End(End),
 }
 
-/// What the runtime says when it has started.
+/// What the runtime reports once it has started.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Hello {
     /// How threads are switched: `coroutines` or `token`.
@@ -25,10 +25,10 @@ pub struct Hello {
     pub modules: Vec<Module>,
 }
 
-/// A file that is part of the program, and where it was put.
+/// A file that is part of the program, and where it was loaded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Module {
-    /// What was added to the addresses in the file.
+    /// The offset added to the addresses in the file.
     pub base: u64,
     /// One past its last byte in memory.
     pub end: u64,
@@ -39,41 +39,41 @@ pub struct Module {
 /// How an execution ended, as the runtime saw it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct End {
-    /// What `wait` says: exit code or signal.
+    /// The status from `wait`: exit code or signal.
     pub status: u32,
-    /// Why it was broken off.
+    /// Why it was aborted.
     pub reason: Reason,
-    /// How many steps there were.
+    /// The number of steps.
     pub steps: u64,
-    /// Where it crashed: the instruction, the address that it accessed and the thread.
+    /// Where it crashed: the instruction, the address that it accessed, and the thread.
     pub crash: Option<(u64, u64, u16)>,
-    /// Whether it ended by way of `exit`.
+    /// Whether it ended by calling `exit`.
     pub exited: bool,
-    /// By thread, who started it and as how manieth.
+    /// For each thread, its parent and its index among the parent's children.
     pub threads: Vec<(u32, u32)>,
 }
 
-/// Why an execution was broken off.
+/// Why an execution was aborted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reason {
-    /// It was not.
+    /// It was not aborted.
     #[default]
     None,
-    /// No thread could go on.
+    /// No thread could continue.
     Deadlock,
-    /// The limit of steps was reached.
+    /// The step limit was reached.
     Steps,
     /// Nothing happened for a while.
     Stalled,
     /// Something happened that cannot be followed.
     Unsupported,
-    /// The limit of time was reached.
+    /// The time limit was reached.
     Time,
-    /// The runtime could not do its work.
+    /// The runtime failed.
     Internal,
     /// The given turns could not be taken.
     Turns,
-    /// All threads that are left go round in loops that change nothing.
+    /// All remaining threads are in loops that change nothing.
     Spun,
     /// The session was ended.
     Stopped,
@@ -92,10 +92,10 @@ const REASONS: [Reason; 10] = [
     Reason::Stopped,
 ];
 
-/// The longest text there may be; more is a broken log.
+/// The maximum length of a text. Anything longer means that the log is broken.
 const LONGEST_TEXT: u64 = 1 << 20;
 const BUFFER: usize = 1 << 18;
-/// After so many records somebody is asked whether to go on: a power of two.
+/// After this many records, `go_on` is asked whether to continue. A power of two.
 const CHECKED: u32 = 1 << 12;
 
 /// Reads a log.
@@ -108,12 +108,14 @@ pub struct LogReader<R> {
 }
 
 impl<R: Read> LogReader<R> {
-    /// A reader of what is in `input`.
+    /// A reader of `input`.
     pub fn new(input: R) -> LogReader<R> {
         LogReader { input, buffer: vec![0; BUFFER], from: 0, to: 0 }
     }
 
-    /// Reads until the execution is over: `take` sees records, and everything else comes back with the end. An input that ends early is an error, and so is it if `go_on`, which is asked every so often, says no.
+    /// Reads until the execution is over. `take` receives the records; everything else is returned with the
+    /// end. It is an error if the input ends early, or if `go_on`, which is asked from time to time, returns
+    /// false.
     pub fn read_execution(
         &mut self,
         mut take: impl FnMut(&Record),
@@ -126,7 +128,7 @@ impl<R: Read> LogReader<R> {
                 return Err(io::ErrorKind::Interrupted.into());
             }
             records = records.wrapping_add(1);
-            // Only one call of `take`, so that it becomes part of this loop.
+            // There is only one call of `take`, so that it is inlined into this loop.
             self.fill(RECORD)?;
             let record = self.peek()?;
             if !matches!(record.kind, Kind::Text | Kind::End) {
@@ -142,7 +144,7 @@ impl<R: Read> LogReader<R> {
         }
     }
 
-    /// The next thing in the log.
+    /// The next item in the log.
     pub fn next_item(&mut self) -> io::Result<Item> {
         loop {
             let record = self.record()?;
@@ -155,7 +157,7 @@ impl<R: Read> LogReader<R> {
                         _ => Ok(Item::Message(String::from_utf8_lossy(&bytes).into_owned())),
                     };
                 }
-                // The text behind it says all.
+                // The text after it says everything.
                 Kind::End => {}
                 _ => return Ok(Item::Record(record)),
             }
@@ -169,7 +171,7 @@ impl<R: Read> LogReader<R> {
         Ok(record)
     }
 
-    /// The record that is next in the buffer.
+    /// The next record in the buffer.
     #[inline(always)]
     fn peek(&self) -> io::Result<Record> {
         let bytes = self.buffer[self.from..].first_chunk::<RECORD>().ok_or_else(broken)?;
@@ -191,7 +193,7 @@ impl<R: Read> LogReader<R> {
         Ok(text)
     }
 
-    /// Sees to it that so many bytes are in the buffer.
+    /// Makes sure that this many bytes are in the buffer.
     #[inline(always)]
     fn fill(&mut self, bytes: usize) -> io::Result<()> {
         if self.to - self.from >= bytes { Ok(()) } else { self.refill(bytes) }

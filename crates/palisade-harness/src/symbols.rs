@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 /// Names of instructions by their addresses.
 pub struct Symbols {
     modules: Vec<Module>,
-    /// The debugging information of each module, once it was asked for; `None` where there is none.
+    /// The debugging information of each module, once it was requested; `None` inside if the module has none.
     loaders: Vec<Option<Option<Loader>>>,
     known: FxHashMap<u64, String>,
     /// Files of the program are named relative to this folder.
@@ -41,7 +41,7 @@ impl Symbols {
         if return_address == 0 {
             return "the end of a thread".to_owned();
         }
-        // The call is before the address to which it returns.
+        // The call is before its return address.
         let address = return_address - 1;
         let inside = |module: &Module| (module.base..module.end).contains(&address);
         let Some(index) = self.modules.iter().position(inside) else {
@@ -61,12 +61,14 @@ impl Symbols {
     }
 }
 
-/// Whether a file belongs to Rust's standard library, whose accesses are named by where the program called it, if that is known.
+/// Whether a file belongs to Rust's standard library. Accesses there are named by where the program called
+/// the library, if that is known.
 fn is_library(file: &str) -> bool {
     file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/")
 }
 
-/// The innermost place of an address, which is where the access is written; the function is the one that it was compiled into.
+/// The innermost place of an address, which is where the access is written. The function is the one that the
+/// access was compiled into.
 fn place(loader: &Loader, address: u64, folder: &str) -> Option<String> {
     let mut frames = loader.find_frames(address).ok()?;
     let mut frame = frames.next().ok()??;

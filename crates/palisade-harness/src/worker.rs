@@ -1,7 +1,8 @@
-//! Workers: processes of the program that run executions side by side.
+//! Workers: processes of the program that run executions in parallel.
 //!
-//! Executions are numbered and are handed on in the order of their numbers, whichever worker has run them and however long it took. An execution depends on its command only. So what is found is the
-//! same with any number of workers.
+//! Executions are numbered and are handed on in the order of their numbers, whichever worker ran them and
+//! however long it took. An execution depends only on its command. So the findings are the same with any
+//! number of workers.
 
 use crate::allowance::{Allowance, Over};
 use crate::execution::{Execution, Places, Recorder};
@@ -15,11 +16,11 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Schedules of more turns are not kept: their seed is.
+/// Schedules with more turns are not kept; only their seed is.
 const MAX_TURNS: usize = 1 << 18;
-/// So many executions are asked of a worker ahead of time.
+/// This many executions are requested from a worker ahead of time.
 const AHEAD: usize = 4;
-/// So many executions per worker may be run before one that is still missing.
+/// This many executions per worker may run ahead of one that is still missing.
 const WINDOW: u64 = 32;
 
 /// A process of the program.
@@ -33,12 +34,12 @@ pub(crate) struct Worker {
     room: u64,
 }
 
-/// An execution that was not run to its end.
+/// An execution that did not run to its end.
 #[derive(Debug)]
 pub(crate) struct Cut {
     /// Why.
     pub(crate) lost: Lost,
-    /// What it has shown before.
+    /// What it had shown until then.
     pub(crate) so_far: Option<Box<Execution>>,
 }
 
@@ -67,7 +68,7 @@ impl Worker {
         self.read(also)
     }
 
-    /// Reads the next execution that was asked for.
+    /// Reads the next requested execution.
     fn read(&mut self, mut also: impl FnMut(&Record)) -> Result<Execution, Cut> {
         let mut recorder = Recorder::new(&mut self.places, self.interlocked, MAX_TURNS, self.room);
         let (full, allowance) = (recorder.full(), &self.allowance);
@@ -100,7 +101,7 @@ impl Worker {
         }
     }
 
-    /// Runs executions as long as there are any.
+    /// Runs executions as long as there are any left.
     fn work(&mut self, line: &Line, command: &impl Fn(u64) -> Command, done: &Sender<Done>) {
         line.register(self.server.killer());
         let mut asked = VecDeque::new();
@@ -118,7 +119,7 @@ impl Worker {
             let Some((number, command)) = asked.pop_front() else { return };
             let result = self.read(|_| ());
             let is_lost = result.is_err();
-            // When enough was seen, nobody listens any more.
+            // Once enough was seen, the receiver is gone.
             if done.send(Done { number, command, result }).is_err() || is_lost {
                 return;
             }
@@ -126,15 +127,17 @@ impl Worker {
     }
 }
 
-/// An execution that was run, or not.
+/// An execution that was run or lost.
 struct Done {
     number: u64,
     command: Command,
     result: Result<Execution, Cut>,
 }
 
-/// Runs so many executions on a worker and on others that are started for it, and hands them to `take` in order, until it says that these were enough. If there are executions left then, the
-/// worker is of no use any more. If one is lost and `take` wants to go on, no more are begun, and those that were are handed on.
+/// Runs this many executions on a worker and on others that are started in addition. Hands them to `take` in
+/// order until it returns `false`, which means that these were enough. If executions are left at that point,
+/// the worker cannot be used any longer. If one is lost and `take` wants to go on, no new ones are begun, and
+/// those already begun are handed on.
 pub(crate) fn run_together(
     own: &mut Worker,
     another: impl Fn() -> Option<Worker> + Sync,
@@ -157,7 +160,7 @@ pub(crate) fn run_together(
             });
         }
         scope.spawn(move || own.work(line, command, &done));
-        // Those that are done before their turn.
+        // Executions that finished before their turn.
         let mut early = BTreeMap::new();
         let mut next = 0;
         for done in finished {
@@ -177,7 +180,7 @@ pub(crate) fn run_together(
                 }
             }
         }
-        // Some before them were not run any more.
+        // Some executions before these were never run.
         for Done { command, result, .. } in early.into_values() {
             if !take(command, result) {
                 return;
@@ -186,7 +189,7 @@ pub(crate) fn run_together(
     });
 }
 
-/// Numbers of executions that are still to be run.
+/// The numbers of the executions that are still to be run.
 #[derive(Debug)]
 struct Line {
     count: u64,
@@ -212,7 +215,7 @@ impl Line {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next number. If too many others are missing: waits, or there is none.
+    /// The next number. If too many earlier ones are missing, either waits or returns `None`.
     fn next(&self, waits: bool) -> Option<u64> {
         let mut state = self.state();
         loop {
@@ -230,13 +233,13 @@ impl Line {
         }
     }
 
-    /// One more was taken.
+    /// Notes that one more was taken.
     fn taken(&self) {
         self.state().taken += 1;
         self.moved.notify_all();
     }
 
-    /// A worker that is to be ended when enough was seen.
+    /// Registers a worker that is to be ended when enough was seen.
     fn register(&self, worker: Killer) {
         let mut state = self.state();
         if state.is_closed {
@@ -245,7 +248,7 @@ impl Line {
         state.workers.push(worker);
     }
 
-    /// No more are begun.
+    /// No new executions are begun.
     fn end(&self) {
         self.state().is_closed = true;
         self.moved.notify_all();
