@@ -1,9 +1,12 @@
-//! Brute force under TSO with a bound on the rounds of every thread, or on the age of stores: all states, with nothing left out.
+//! Brute force under TSO with a bound on the rounds of every thread, or on the age of stores: all states,
+//! with nothing left out.
 //!
-//! *Source.* Atig, Bouajjani and Parlato (CAV 2011), sections 2.4 and 4. A *round* of a thread is a stretch of a run in which only that thread takes steps and only its pending stores reach memory. At
-//! the end of a round every pending store of the thread gets older by one. With *store age k* no pending store is older than `k` then; the end of the run ends a round, too.
+//! *Source.* Atig, Bouajjani and Parlato (CAV 2011), sections 2.4 and 4. A *round* of a thread is a stretch
+//! of a run in which only that thread takes steps and only its pending stores reach memory. At the end of a
+//! round, every pending store of the thread gets older by one. With *store age k*, no pending store is older
+//! than `k` at that point. The end of the run also ends a round.
 //!
-//! *Guarantee.* Right if `palisade-memory` is.
+//! *Guarantee.* Correct if `palisade-memory` is.
 
 use palisade_base::Id;
 use palisade_memory::{Action, Machine, Pending, State};
@@ -13,7 +16,7 @@ use rustc_hash::FxHashSet;
 /// What is bounded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bound {
-    /// The rounds each thread may have.
+    /// How many rounds each thread may have.
     Rounds(u32),
     /// How old stores may get.
     Age(u32),
@@ -28,11 +31,11 @@ pub struct Within {
     pub last: Option<ThreadId>,
     /// The rounds each thread has had so far, if they are bounded.
     used: Vec<u32>,
-    /// How old the pending stores of each thread are, if that is bounded.
+    /// The ages of the pending stores of each thread, if they are bounded.
     ages: Vec<Vec<u32>>,
 }
 
-/// All states on runs within a bound; `None` if there are more than a limit.
+/// All states on runs within a bound; `None` if there are more than `limit`.
 pub fn reachable(machine: Machine<'_>, bound: Bound, limit: usize) -> Option<Vec<Within>> {
     let start = |state: State| {
         let threads = state.threads.len();
@@ -69,7 +72,7 @@ pub fn reachable(machine: Machine<'_>, bound: Bound, limit: usize) -> Option<Vec
 }
 
 impl Within {
-    /// The same state when it is the thread's turn, if it may have one.
+    /// The same state when it is the thread's turn, if the thread may have one.
     fn turn(&self, thread: ThreadId, bound: Bound) -> Option<Within> {
         let mut next = self.clone();
         if self.last == Some(thread) {
@@ -90,7 +93,7 @@ impl Within {
         }
     }
 
-    /// Whether a round may end here, and with it the run.
+    /// Whether a round may end here, and the run with it.
     pub fn can_end(&self, bound: Bound) -> bool {
         self.state.section.is_none()
             && match (bound, self.last) {

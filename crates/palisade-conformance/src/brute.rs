@@ -1,9 +1,11 @@
-//! The brute-force interpreter: every run of the machine, breadth first, with nothing left out and nothing packed.
+//! The brute-force interpreter: every run of the machine, breadth first, with nothing left out and nothing
+//! compressed.
 //!
-//! *Guarantee.* An answer other than [`Answer::Inconclusive`] is right if `palisade-memory` is, and a run found is a shortest one. This is what every engine is
-//! compared with, so it is kept too simple to be wrong.
+//! *Guarantee.* An answer other than [`Answer::Inconclusive`] is correct if `palisade-memory` is, and a run
+//! that is found is a shortest one. Every engine is compared with this interpreter, so it is kept simple
+//! enough to be obviously correct.
 //!
-//! *Cost.* A full [`State`] per state. Meant for programs with up to some hundred thousand states.
+//! *Cost.* A full [`State`] per state. It is meant for programs with up to a few hundred thousand states.
 
 use palisade_base::Id;
 use palisade_memory::{Machine, State, Step, Thread};
@@ -13,23 +15,23 @@ use palisade_trace::Run;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeSet, VecDeque};
 
-/// How far to go.
+/// Limits of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scope {
-    /// Give up after so many states.
+    /// Give up after this many states.
     pub states: usize,
     /// Do not enter states in which some buffer has more entries than this.
     pub buffer: Option<usize>,
 }
 
 impl Scope {
-    /// At most so many states, buffers of any length.
+    /// At most this many states, and buffers of any length.
     pub fn states(states: usize) -> Scope {
         Scope { states, buffer: None }
     }
 }
 
-/// What the search says about the property.
+/// The search's answer about the property.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// No state is bad.
@@ -61,12 +63,14 @@ pub fn check(machine: Machine<'_>, limits: Scope) -> Answer {
     }
 }
 
-/// All states that can be reached, bad ones and what comes after them included; whether the limits were not hit.
+/// All reachable states, including bad ones and those after them, and whether the search stayed within the
+/// limits.
 pub fn reachable(machine: Machine<'_>, limits: Scope) -> Search {
     search(machine, limits, |_| false)
 }
 
-/// The states in which a run is over: every thread at its end, every buffer empty, no fault. `None` if a limit was hit.
+/// The states in which a run is over: every thread is at its end, every buffer is empty, and there is no
+/// fault. `None` if a limit was hit.
 pub fn final_states(machine: Machine<'_>, limits: Scope) -> Option<Vec<State>> {
     let Search { states, complete, .. } = reachable(machine, limits);
     let over = |state: &State| {
@@ -76,7 +80,7 @@ pub fn final_states(machine: Machine<'_>, limits: Scope) -> Option<Vec<State>> {
     complete.then(|| states.into_iter().filter(over).collect())
 }
 
-/// What the given cells and registers can hold when a run is over. `None` if a limit was hit.
+/// The values that the given cells and registers can hold when a run is over. `None` if a limit was hit.
 pub fn outcomes(machine: Machine<'_>, limits: Scope, seen: &[Observed]) -> Option<BTreeSet<Vec<Value>>> {
     let values = |state: &State| seen.iter().map(|observed| observed.value(state)).collect();
     Some(final_states(machine, limits)?.iter().map(values).collect())
@@ -85,9 +89,9 @@ pub fn outcomes(machine: Machine<'_>, limits: Scope, seen: &[Observed]) -> Optio
 /// The states a search has seen.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// In the order in which they were found, no state twice.
+    /// In the order in which they were found, without duplicates.
     pub states: Vec<State>,
-    /// For each state from which one and by which step it was found first.
+    /// For each state, the state and the step from which it was first found.
     parents: Vec<Option<(usize, Step)>>,
     /// Whether no limit was hit.
     pub complete: bool,
@@ -144,12 +148,12 @@ fn search(machine: Machine<'_>, limits: Scope, stop: impl Fn(&State) -> bool) ->
     }
 }
 
-/// Something that can be seen of a state.
+/// An observable part of a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Observed {
-    /// What a cell holds in memory.
+    /// The value of a cell in memory.
     Cell(CellId),
-    /// What a register of a process body holds.
+    /// The value of a register of a process body.
     Register(ThreadId, RegId),
 }
 
@@ -157,7 +161,7 @@ impl Observed {
     /// `x`, `a[1]` or `P.r`, where P is the name of an instance.
     ///
     /// # Panics
-    /// If the program has no such thing.
+    /// If the program does not contain it.
     pub fn named(system: &System, name: &str) -> Observed {
         let cell = system.cells.iter_enumerated().find(|(_, cell)| cell.name == name);
         let register = || {

@@ -1,4 +1,4 @@
-//! Short ways to write programs down in Rust: what nobody wrote in a text.
+//! Short functions for building programs in Rust, without a source text.
 
 use palisade_base::{Origin, Span};
 use palisade_program::Value;
@@ -71,7 +71,7 @@ pub fn not(a: Expr) -> Expr {
     expr(ExprKind::Unary(UnaryOp::Not, Box::new(a)))
 }
 
-/// `a && b && …`; 1 if there is nothing.
+/// `a && b && …`; 1 if there are no conditions.
 pub fn all(conditions: impl IntoIterator<Item = Expr>) -> Expr {
     let joined = conditions.into_iter().reduce(|a, b| binary(BinaryOp::And, a, b));
     joined.unwrap_or_else(|| expr(ExprKind::Bool(true)))
@@ -127,7 +127,7 @@ pub fn instance(template: &str, select: Select) -> ProcessRef {
     ProcessRef { template: name(template), select, origin: Origin::NONE }
 }
 
-/// What a property sees.
+/// What a property observes.
 pub fn observe(observation: Observation) -> Expr {
     expr(ExprKind::Observe(observation))
 }

@@ -1,11 +1,14 @@
 //! Facts in `unknown` answers: every bound that an engine claims is checked against brute force.
 //!
-//! For each random program without end ([`generate_endless`], [`generate_spawning`], [`generate_recursive`], [`generate_parameterized`] and programs with loops) and model:
-//! 1. if the engine says that nothing is bad within some bounds, brute force finds nothing bad on runs that keep to all of them;
-//! 2. if it says `safe`, brute force finds nothing at all; if it says `unsafe`, its run replays;
+//! The random programs do not terminate ([`generate_endless`], [`generate_spawning`], [`generate_recursive`],
+//! [`generate_parameterized`] and programs with loops). For each program and model:
+//! 1. if the engine claims that nothing is bad within some bounds, brute force finds nothing bad on runs that
+//!    keep to all of them;
+//! 2. if it answers `safe`, brute force finds nothing bad at all; if it answers `unsafe`, its run replays;
 //! 3. it does not contradict itself.
 //!
-//! Brute force gives up after a number of states: the shortest runs are looked at first, and they are enough to refute most claims that are not true. A failure is shrunk and printed as `.pal` with its seed; `PALISADE_SEEDS` and
+//! Brute force gives up after a number of states. It tries the shortest runs first, and these are enough to
+//! refute most false claims. A failure is shrunk and printed as `.pal` with its seed; `PALISADE_SEEDS` and
 //! `PALISADE_SEED` work as in the [suite](crate::suite).
 
 use crate::generate::{
@@ -23,13 +26,14 @@ use palisade_trace::{Run, replay};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// Instances tried of templates that may have any number.
+/// The maximum number of instances to try for templates that may have any number.
 const MAX_INSTANCES: u32 = 3;
 
-/// What the engine may look at: little, so that it says what it has found out by then, or more.
+/// The engine's work limits: a small one, so that it reports what it has found out by then, and a larger one.
 const WORK: [u64; 2] = [300, 4_000];
 
-/// Tests what an engine says about programs without end. The profiles of the configuration are not used. How many claims of which kind were compared.
+/// Tests an engine's claims about programs that do not terminate. The profiles of the configuration are not
+/// used. Returns how many claims of each kind were compared.
 ///
 /// # Panics
 /// If a claim is refuted, with a small program that shows it.
@@ -135,18 +139,18 @@ pub struct Within {
     started: Option<usize>,
     rounds: Option<u32>,
     age: Option<u32>,
-    /// How many instances there are where there may be any number.
+    /// The number of instances of templates that may have any number.
     instances: Option<u32>,
 }
 
-/// A state on a run, and what is counted of the run.
+/// A state on a run, and what is counted along the run.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Node {
     state: State,
     last: Option<ThreadId>,
     /// The rounds each thread has had, if they are bounded.
     used: Vec<u32>,
-    /// How old the pending stores of each thread are, if that is bounded.
+    /// The ages of the pending stores of each thread, if they are bounded.
     ages: Vec<Vec<u32>>,
 }
 
@@ -154,7 +158,7 @@ impl Within {
     /// All of these bounds.
     ///
     /// # Panics
-    /// If one of them is no bound.
+    /// If one of them is not a bound.
     pub fn new(bounds: &[Reason]) -> Within {
         let mut within = Within::default();
         for bound in bounds {
@@ -175,7 +179,7 @@ impl Within {
         within
     }
 
-    /// A shortest run to a bad state that keeps to the bounds, among so many states.
+    /// A shortest run to a bad state that keeps to the bounds, among at most `most` states.
     pub fn refute(&self, machine: Machine<'_>, most: usize) -> Option<Run> {
         let mut nodes: Vec<Node> = Vec::new();
         let mut parents: Vec<Option<(usize, Step)>> = Vec::new();
@@ -219,7 +223,7 @@ impl Within {
             && self.started.is_none_or(|most| started <= most)
     }
 
-    /// Whether the run may end here: its end ends a round, too.
+    /// Whether the run may end here: its end also ends a round.
     fn can_end(&self, node: &Node) -> bool {
         match (self.age, node.last) {
             (Some(age), Some(last)) => {

@@ -1,7 +1,8 @@
-//! The litmus tests and algorithms everybody knows, as `.pal` texts with their verdicts under SC, TSO and PSO and where these are known from.
+//! Well-known litmus tests and algorithms as `.pal` texts, with their verdicts under SC, TSO and PSO and the
+//! sources of these.
 //!
-//! A text begins with three comment lines: what it is, its verdicts (`// sc safe, tso unsafe, pso unsafe`), and the source of these. The tests of this crate
-//! check every verdict by brute force as well.
+//! A text begins with three comment lines: what it is, its verdicts (`// sc safe, tso unsafe, pso unsafe`),
+//! and the source of the verdicts. The tests of this crate also check every verdict by brute force.
 
 use crate::generate::Profile;
 use palisade_base::Source;
@@ -53,7 +54,7 @@ impl Classic {
 /// All of them.
 ///
 /// # Panics
-/// If one of them is no valid program.
+/// If one of them is not a valid program.
 pub fn all() -> Vec<Classic> {
     let read = |&(name, text): &(&'static str, &'static str)| {
         let source = Source::new(format!("{name}.pal"), text);

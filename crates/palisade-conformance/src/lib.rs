@@ -1,16 +1,18 @@
-//! What tests share, above all the suite that every engine of Palisade must pass. For development only: nothing
-//! that users get depends on it.
+//! Code that tests share, above all the suite that every engine of Palisade must pass. For development only:
+//! nothing that is shipped to users depends on it.
 //!
 //! - [`brute`]: every run of the machine, the slow and obvious way;
 //! - [`generate`](mod@generate): random programs, named by their seed;
 //! - [`bounded`]: all states within a number of rounds or with stores up to an age;
 //! - [`rounds`]: the same within a number of rounds;
-//! - [`classics`]: the litmus tests and algorithms everybody knows, with their verdicts;
-//! - [`transform`]: changes of a program whose effect on the verdict is known;
-//! - [`seeds`](fn@seeds): which seeds a test tries, and [`random`], the one generator of random numbers;
+//! - [`classics`]: well-known litmus tests and algorithms, with their verdicts;
+//! - [`transform`]: changes to a program whose effect on the verdict is known;
+//! - [`seeds`](fn@seeds): which seeds a test tries, and [`random`], the only random number generator;
 //! - [`shrink`](fn@shrink): a small program that still shows a failure;
-//! - [`suite`]: all of it together. An engine's tests call [`suite::check_engine`] and [`suite::check_classics`].
-//! - [`parameterized`]: the same for programs with any number of threads, by comparison with small numbers of them.
+//! - [`suite`]: all of it together. An engine's tests call [`suite::check_engine`] and
+//!   [`suite::check_classics`].
+//! - [`parameterized`]: the same for programs with any number of threads, by comparison with small numbers of
+//!   them.
 //! - [`claims`]: whether the bounds that `unknown` answers state are true.
 //! - [`robust`] and [`robust_suite`]: robustness by brute force, and the suite for engines that decide it.
 //! - [`browser`]: Chromium, for the tests of web pages.

@@ -1,13 +1,15 @@
 //! The suite for engines that answer for any number of threads.
 //!
-//! For each random program ([`generate_parameterized`]) and model the engine is asked about the program as it is, and about 1, 2, … threads of each kind:
+//! For each random program ([`generate_parameterized`]) and model, the engine answers for any number of
+//! threads, and for 1, 2, … threads of each kind:
 //! 1. if some fixed number is unsafe (by brute force), any number is unsafe;
-//! 2. if any number is said to be unsafe, the witness replays on the number of threads that it names, and brute force does not call
-//!    that number safe;
-//! 3. if any number is said to be safe, no fixed number is unsafe;
-//! 4. about each fixed number the engine says what brute force says.
+//! 2. if the engine answers unsafe for any number, the witness replays with the number of threads that it
+//!    names, and brute force does not call that number safe;
+//! 3. if the engine answers safe for any number, no fixed number is unsafe;
+//! 4. for each fixed number, the engine agrees with brute force.
 //!
-//! A failure is shrunk and printed as `.pal` with its seed; `PALISADE_SEEDS` and `PALISADE_SEED` work as in the [suite](crate::suite).
+//! A failure is shrunk and printed as `.pal` with its seed; `PALISADE_SEEDS` and `PALISADE_SEED` work as in
+//! the [suite](crate::suite).
 
 use crate::brute::{self, Answer};
 use crate::generate::{Profile, generate_parameterized};
@@ -21,7 +23,8 @@ use palisade_trace::replay;
 /// The largest number of threads of each kind that brute force tries.
 pub const MAX_THREADS: u32 = 4;
 
-/// Tests an engine with random programs for any number of threads. The profiles of the configuration are not used.
+/// Tests an engine with random programs for any number of threads. The profiles of the configuration are not
+/// used.
 ///
 /// # Panics
 /// If the engine fails, with a small program that shows it.
@@ -50,7 +53,7 @@ struct Tally {
     unknown: usize,
     /// Witnesses with more than two threads of a kind.
     large: usize,
-    /// Fixed numbers that brute force could judge.
+    /// Fixed numbers for which brute force had an answer.
     compared: usize,
 }
 
@@ -109,7 +112,7 @@ fn examine(subject: &Subject<'_>, program: &Program, model: Model, tally: &mut T
         let wrong = match (&of_fixed, &answer) {
             (Verdict::Violated(_), Answer::Safe) => Some(Law::NoFalseAlarm),
             (Verdict::Holds, Answer::Unsafe(_)) => Some(Law::FindsBugs),
-            // The run of the smaller number is one of any number.
+            // The run of the smaller number is also a run of any number.
             (Verdict::Violated(_), _) if verdict == Verdict::Holds => Some(Law::FindsBugs),
             _ => None,
         };

@@ -1,6 +1,7 @@
-//! Random numbers that are the same everywhere, for ever: a seed names a program.
+//! Random numbers that are the same everywhere and will never change: a seed names a program.
 //!
-//! *Source.* SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+//! *Source.* SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
+//! 2014).
 
 use palisade_program::Value;
 
@@ -24,32 +25,32 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, which is not 0. (Slightly uneven, which does not matter here.)
+    /// A number below `bound`, which must not be 0. (Slightly uneven, which does not matter here.)
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next_word() % bound as u64) as usize
     }
 
-    /// A number of the range, both ends included.
+    /// A number in the range, both ends included.
     pub fn between(&mut self, lo: usize, hi: usize) -> usize {
         lo + self.below(hi - lo + 1)
     }
 
-    /// A value of the range, both ends included.
+    /// A value in the range, both ends included.
     pub fn value(&mut self, lo: Value, hi: Value) -> Value {
         lo + self.below((hi - lo + 1) as usize) as Value
     }
 
-    /// True that often in a hundred cases.
+    /// True with this probability, in percent.
     pub fn percent(&mut self, chance: u32) -> bool {
         self.below(100) < chance as usize
     }
 
-    /// One of the items, of which there is at least one.
+    /// One of the items. There must be at least one.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
 
-    /// One of the items, each as often as its weight says.
+    /// One of the items, chosen according to their weights.
     pub fn weighted<'a, T>(&mut self, items: &'a [(u32, T)]) -> &'a T {
         let total: u32 = items.iter().map(|(weight, _)| weight).sum();
         let mut at = self.below(total as usize) as u32;

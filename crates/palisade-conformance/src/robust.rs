@@ -1,14 +1,22 @@
 //! Brute-force robustness: every run of the machine with its happens-before, nothing left out.
 //!
-//! *Definition.* That of `palisade_trace::HappensBefore`, worked out here a second time, straight from the definition and with all pairs of each relation, so that
-//! the checker of runs has something to be compared with: a program is robust iff no run has a cycle; a pending store comes after all stores to its cell that have
-//! reached memory, and pending stores of different threads are not ordered; an atomic section is one event; a load that faults has read.
-//! Threads that are blocked simply stop having events: their runs count like all others, also if nobody can go on.
+//! *Definition.* That of `palisade_trace::HappensBefore`. It is implemented here a second time, straight from
+//! the definition and with all pairs of each relation, so that the checker of runs has something to be
+//! compared with:
+//! - A program is robust iff no run has a cycle.
+//! - A pending store comes after all stores to its cell that have reached memory. Pending stores of different
+//!   threads are not ordered.
+//! - An atomic section is one event.
+//! - A load that faults has read.
+//! - Blocked threads simply have no further events. Their runs count like all others, even if no thread can
+//!   continue.
 //!
-//! *Guarantee.* An answer other than [`Answer::Inconclusive`] is right if `palisade-memory` is. Two runs that lead to the same state with the same events and
-//! relations have the same future, so one of them is enough.
+//! *Guarantee.* An answer other than [`Answer::Inconclusive`] is correct if `palisade-memory` is. Two runs
+//! that lead to the same state with the same events and relations have the same future, so one of them is
+//! enough.
 //!
-//! *Cost.* A state and a trace per pair of both. Meant for programs with a dozen accesses; with loops there is no end of traces.
+//! *Cost.* A state and a trace per pair of both. It is meant for programs with a dozen accesses. Programs
+//! with loops have infinitely many traces.
 
 use palisade_base::Id;
 use palisade_engine::{Analysis, Engine, Limits, Outcome, Robustness, Suitability, Task, Verdict};
@@ -19,14 +27,14 @@ use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// What brute force says.
+/// The answer of brute force.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// No run has a cycle.
     Robust,
     /// A shortest run with a cycle.
     NotRobust(Run),
-    /// Too many runs to tell.
+    /// There are too many runs to decide.
     Inconclusive,
 }
 
@@ -41,7 +49,7 @@ impl Answer {
     }
 }
 
-/// An event by thread and place in its program order.
+/// An event, by thread and position in its program order.
 type EventId = (u32, u32);
 
 /// An access of an event.
@@ -55,20 +63,20 @@ enum Access {
     Starts(ThreadId),
 }
 
-/// Events and what decides how they are related.
+/// Events, and what determines their relations.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Trace {
-    /// Per thread its events, per event its accesses.
+    /// The events of each thread, and the accesses of each event.
     threads: Vec<Vec<Vec<Access>>>,
-    /// Per cell the stores that have reached memory, in that order.
+    /// For each cell, the stores that have reached memory, in that order.
     order: Vec<Vec<EventId>>,
-    /// Per thread the events of its pending stores; barriers are `None`.
+    /// For each thread, the events of its pending stores; barriers are `None`.
     pending: Vec<Vec<Option<(CellId, EventId)>>>,
     /// Whether the last event of a thread is a section that is still open.
     open: bool,
 }
 
-/// Says whether a program is robust, looking at up to this many pairs of state and trace.
+/// Checks whether a program is robust, examining at most this many pairs of state and trace.
 pub fn check(machine: Machine<'_>, most: usize) -> Answer {
     let mut search = Search::start(machine);
     while let Some(index) = search.queue.pop_front() {
@@ -90,7 +98,8 @@ pub fn check(machine: Machine<'_>, most: usize) -> Answer {
     Answer::Robust
 }
 
-/// The traces of all complete runs: those that end with empty buffers and outside sections. `None` if there are too many.
+/// The traces of all complete runs, which are those that end with empty buffers and outside sections. `None`
+/// if there are too many.
 pub fn complete_traces(machine: Machine<'_>, most: usize) -> Option<FxHashSet<Trace>> {
     let mut search = Search::start(machine);
     let mut traces = FxHashSet::default();
@@ -134,7 +143,7 @@ impl Search {
         search
     }
 
-    /// The number of a pair that is new.
+    /// Adds a pair. Returns its number if it is new.
     fn add(&mut self, pair: (State, Trace), parent: Option<(usize, Step)>) -> Option<usize> {
         let pair = Rc::new(pair);
         if !self.known.insert(pair.clone()) {
@@ -160,7 +169,7 @@ impl Search {
 }
 
 impl Trace {
-    /// Adds what a step does.
+    /// Adds the effect of a step.
     pub fn take(&mut self, machine: Machine<'_>, before: &State, step: Step, effect: Effect, after: &State) {
         self.threads.resize(after.threads.len(), Vec::new());
         self.pending.resize(after.threads.len(), Vec::new());
@@ -222,7 +231,7 @@ impl Trace {
         self.pending[thread] = after.threads[step.thread].buffer.iter().map(entry).collect();
     }
 
-    /// Adds an access as an event of its own, or to the open section.
+    /// Adds an access as a separate event, or to the open section.
     fn access(&mut self, thread: usize, inside: bool, access: Access) -> EventId {
         let events = &mut self.threads[thread];
         if !(inside && self.open) {
@@ -234,7 +243,7 @@ impl Trace {
         (thread as u32, index as u32)
     }
 
-    /// Whether the events are on a cycle, with all pairs of each relation, and Kahn's algorithm.
+    /// Whether the events form a cycle, with all pairs of each relation, by Kahn's algorithm.
     pub fn has_cycle(&self) -> bool {
         let first: Vec<usize> = self
             .threads
@@ -253,7 +262,8 @@ impl Trace {
                 before[from * count + to] = true;
             }
         };
-        // Coherence with the pending stores behind it. Entries of one cell are ordered unless both are pending, of different threads.
+        // Coherence, with the pending stores after it. Entries of one cell are ordered unless both are
+        // pending and belong to different threads.
         let follows = |cell: usize, event: EventId| -> Vec<EventId> {
             let order = &self.order[cell];
             let pending = self.pending.iter().flatten().flatten().filter(|(other, _)| other.index() == cell);
@@ -305,9 +315,9 @@ impl Trace {
     }
 }
 
-/// Brute force as an engine, for tests of what is built on robustness.
+/// Brute force as an engine, for tests of code that builds on robustness.
 pub struct Brute {
-    /// How many pairs of state and trace it looks at.
+    /// The maximum number of pairs of state and trace to examine.
     pub most: usize,
 }
 
@@ -334,7 +344,7 @@ impl Engine<Robustness> for Brute {
     }
 }
 
-/// What an engine says within no limits, for tests.
+/// An engine's answer without limits, for tests.
 pub fn ask(engine: &dyn Engine<Robustness>, task: &Task<'_>) -> Verdict {
     engine.check(&task.analysis(), &Limits::unlimited(1)).verdict
 }

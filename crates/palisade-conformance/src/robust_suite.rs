@@ -1,14 +1,16 @@
-//! The suite every engine for robustness must pass.
+//! The suite that every engine for robustness must pass.
 //!
 //! For each random program and model:
-//! 1. the answer is that of brute force ([`crate::robust`]), where that has one;
+//! 1. the answer is that of brute force ([`crate::robust`]), if brute force has one;
 //! 2. the run that comes with `not-robust` replays, and its happens-before has a cycle;
 //! 3. one job and two jobs give the same answer and the same run;
 //! 4. what is not robust under TSO is not robust under PSO;
-//! 5. a fence more does not make a robust program not robust; other names and another order of processes change nothing;
+//! 5. adding a fence does not make a robust program not robust; renaming, and reordering the processes,
+//!    change nothing;
 //! 6. a robust program that is safe under SC is safe (Lemma 5 of "Lazy TSO reachability").
 //!
-//! A failure is shrunk and printed as `.pal` with its seed. `PALISADE_SEEDS` and `PALISADE_SEED` work as for [`crate::suite`].
+//! A failure is shrunk and printed as `.pal` with its seed. `PALISADE_SEEDS` and `PALISADE_SEED` work as for
+//! [`crate::suite`].
 
 use crate::brute::{self, Scope};
 use crate::generate::{Profile, generate};
@@ -25,24 +27,24 @@ use palisade_trace::violating;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// How an engine is to be tested.
+/// How to test an engine.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Which programs.
+    /// The profiles of the programs.
     pub profiles: Vec<Profile>,
-    /// How many of each profile.
+    /// The number of programs per profile.
     pub programs: usize,
     /// The first seed; the others follow it.
     pub first_seed: u64,
-    /// Under which models and kinds of locked instructions.
+    /// The models and kinds of locked instructions.
     pub machines: Vec<(Model, Interlocked)>,
-    /// Whether the engine may answer `unknown` where brute force knows.
+    /// Whether the engine may answer `unknown` where brute force has an answer.
     pub unknown: bool,
-    /// How many pairs of state and trace brute force looks at.
+    /// The maximum number of pairs of state and trace that brute force examines.
     pub most: usize,
     /// Options for the engine.
     pub options: Options,
-    /// How long the engine may take for one program before it should say `unknown`.
+    /// How long the engine may take for one program before it should answer `unknown`.
     pub timeout: Duration,
 }
 
@@ -104,7 +106,7 @@ fn fails_with(subject: &Subject<'_>, program: &Program) -> Option<Problem> {
     subject.examine(program, &mut Tally::default()).err()
 }
 
-/// How many answers of each kind there were, and how many of them brute force could judge.
+/// How many answers of each kind there were, and for how many of them brute force had an answer.
 #[derive(Clone, Copy, Default, Debug)]
 struct Tally {
     robust: usize,
@@ -202,7 +204,7 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Compares with brute force, checks the run, and Lemma 5.
+    /// Compares with brute force, and checks the run and Lemma 5.
     fn agree(
         &self,
         program: &Program,
@@ -251,7 +253,7 @@ impl Subject<'_> {
         Task { program, threads: Threads::Declared, model, interlocked, options: self.config.options.clone() }
     }
 
-    /// What the engine says, with its panics caught.
+    /// The engine's answer, with its panics caught.
     fn ask(&self, task: &Task<'_>, jobs: usize) -> Result<Verdict, Problem> {
         let limits = Limits::unlimited(jobs).with_timeout(self.config.timeout);
         let answer = catch_unwind(AssertUnwindSafe(|| self.engine.check(&task.analysis(), &limits).verdict));

@@ -1,9 +1,11 @@
 //! Brute force within a number of rounds: every run in which each thread has at most K rounds.
 //!
-//! A *round* of a thread is a stretch of a run in which only that thread takes steps and only its pending stores reach memory (Atig, Bouajjani and Parlato, CAV 2011, section 2.4). The rounds
-//! of different threads may follow each other in any order.
+//! A *round* of a thread is a stretch of a run in which only that thread takes steps and only its pending
+//! stores reach memory (Atig, Bouajjani and Parlato, CAV 2011, section 2.4). The rounds of different threads
+//! may follow each other in any order.
 //!
-//! *Guarantee.* An answer other than inconclusive is right if `palisade-memory` is. Stacks may be cut at a height and threads at a number, and then `safe` becomes inconclusive.
+//! *Guarantee.* An answer other than inconclusive is correct if `palisade-memory` is. Stacks may be cut at a
+//! height and threads at a number; `safe` then becomes inconclusive.
 
 use crate::brute::Answer;
 use palisade_base::Id;
@@ -16,16 +18,16 @@ use std::collections::VecDeque;
 /// Any number of rounds.
 pub const ANY: u32 = u32::MAX;
 
-/// How far to go.
+/// Limits of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoundLimits {
-    /// The rounds each thread may have; [`ANY`] for any number, which are then not counted.
+    /// How many rounds each thread may have. With [`ANY`], rounds are not limited and not counted.
     pub rounds: u32,
-    /// The most frames a thread may have.
+    /// The maximum number of frames of a thread.
     pub frames: usize,
-    /// The most threads there may be.
+    /// The maximum number of threads.
     pub threads: usize,
-    /// Give up after so many states.
+    /// Give up after this many states.
     pub states: usize,
 }
 
@@ -96,7 +98,7 @@ pub fn check(machine: Machine<'_>, limits: RoundLimits) -> Answer {
     }
 }
 
-/// The most rounds that some thread has in a run.
+/// The largest number of rounds that a thread has in a run.
 pub fn most_rounds(run: &Run) -> u32 {
     let mut used: Vec<u32> = Vec::new();
     let mut last = None;

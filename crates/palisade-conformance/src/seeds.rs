@@ -1,4 +1,4 @@
-//! Which seeds a test tries: as many as it asks for, unless the environment says otherwise.
+//! Which seeds a test tries: as many as it requests, unless the environment says otherwise.
 //!
 //! | variable | what every test tries |
 //! |---|---|
@@ -13,13 +13,13 @@ use std::ops::Range;
 pub struct Seeds {
     first: u64,
     count: u64,
-    /// The number that the test asked for.
+    /// The number that the test requested.
     default: u64,
     /// The seed of `PALISADE_SEED`.
     only: Option<u64>,
 }
 
-/// The seeds `0..default`, or what the environment asks for instead.
+/// The seeds `0..default`, or those that the environment specifies instead.
 ///
 /// # Panics
 /// If a variable is not a number.
@@ -44,17 +44,18 @@ impl Seeds {
         Seeds { first: 0, count, default, only }
     }
 
-    /// As many seeds, but these begin with `first`.
+    /// The same number of seeds, starting with `first`.
     pub fn starting_at(self, first: u64) -> Seeds {
         Seeds { first, ..self }
     }
 
-    /// How many seeds these are.
+    /// The number of seeds.
     pub fn count(&self) -> u64 {
         self.only.map_or(self.count, |_| 1)
     }
 
-    /// Whether these are at least as many as the test asked for. Only then may it expect that rare cases occurred.
+    /// Whether there are at least as many as the test requested. Only then may the test expect that rare
+    /// cases occurred.
     pub fn suffice(&self) -> bool {
         self.count() >= self.default
     }
@@ -90,7 +91,7 @@ impl IntoIterator for &Seeds {
 mod tests {
     use super::*;
 
-    /// The seeds of a test that asks for forty from 5 on, and whether they suffice.
+    /// The seeds of a test that requests forty from 5 on, and whether they suffice.
     #[track_caller]
     fn check(only: Option<&str>, count: Option<&str>, expected: Range<u64>, suffice: bool) {
         let seeds = Seeds::new(40, only, count).starting_at(5);

@@ -1,4 +1,4 @@
-//! Making a failing program small: whatever can be taken away without the failure going away is taken away.
+//! Makes a failing program small: removes everything that can be removed without losing the failure.
 
 use crate::walk;
 use palisade_program::validate;
@@ -6,10 +6,11 @@ use palisade_program::written::{
     BinaryOp, Block, Count, Expr, ExprKind, Init, InitValue, Program, Stmt, StmtKind, UnaryOp,
 };
 
-/// How many programs are tried at most.
+/// The maximum number of programs to try.
 const TRIES: usize = 4_000;
 
-/// A program that is valid and fails, and from which nothing more can be taken away (or enough was tried).
+/// A valid program that fails and from which nothing more can be removed, unless the maximum number of tries
+/// was reached.
 ///
 /// `fails` must hold for the program itself.
 pub fn shrink(program: Program, fails: &dyn Fn(&Program) -> bool) -> Program {
@@ -18,7 +19,7 @@ pub fn shrink(program: Program, fails: &dyn Fn(&Program) -> bool) -> Program {
     loop {
         let mut progress = false;
         for cut in CUTS {
-            // Later things first: they depend on earlier ones.
+            // Later items first, because they depend on earlier ones.
             let mut index = count(&best, *cut);
             while index > 0 && tries < TRIES {
                 index -= 1;
@@ -39,7 +40,7 @@ pub fn shrink(program: Program, fails: &dyn Fn(&Program) -> bool) -> Program {
     }
 }
 
-/// Makes the change with this index; false if there is none.
+/// Makes the change with this index; returns false if there is no such change.
 type Cut = fn(&mut Program, usize) -> bool;
 
 const CUTS: &[Cut] = &[
@@ -72,7 +73,7 @@ fn remove<T>(items: &mut Vec<T>, index: usize) -> bool {
     there
 }
 
-/// Takes away a template and everything that mentions it.
+/// Removes a template and everything that mentions it.
 fn cut_template(program: &mut Program, index: usize) -> bool {
     let Some(template) = program.templates.get(index) else { return false };
     let name = template.name.clone();
@@ -129,7 +130,7 @@ fn unwrap_statement(program: &mut Program, index: usize) -> bool {
     })
 }
 
-/// One instance less.
+/// Removes one instance.
 fn cut_copy(program: &mut Program, index: usize) -> bool {
     let Some(template) = program.templates.get_mut(index) else { return false };
     if let Count::Fixed(copies @ 2..) = template.count {
@@ -174,7 +175,7 @@ fn simplify_condition(program: &mut Program, index: usize) -> bool {
     })
 }
 
-/// Expressions with one operand less.
+/// Expressions with one operand fewer.
 fn smaller_conditions(e: &Expr) -> Vec<Expr> {
     let rebuild = |kind| Expr::new(kind, e.span());
     match &e.kind {

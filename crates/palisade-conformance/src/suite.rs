@@ -1,13 +1,14 @@
-//! The suite every engine must pass.
+//! The suite that every engine must pass.
 //!
 //! An engine's tests call [`check_engine`] and [`check_classics`]. For each random program and model:
-//! 1. the verdict is that of the brute-force interpreter, where that has one;
+//! 1. the verdict is that of the brute-force interpreter, if it has one;
 //! 2. the witness replays and is not much longer than a shortest one;
 //! 3. one job and two jobs give the same verdict and the same witness;
 //! 4. what SC breaks TSO breaks, and what TSO breaks PSO breaks;
-//! 5. a fence more does not break a program; other names and another order of processes change nothing.
+//! 5. adding a fence does not break a program; renaming, and reordering the processes, change nothing.
 //!
-//! A failure is shrunk and printed as `.pal` with its seed. `PALISADE_SEEDS=1000` sets the number of programs per profile, `PALISADE_SEED=7` tries that one only.
+//! A failure is shrunk and printed as `.pal` with its seed. `PALISADE_SEEDS=1000` sets the number of programs
+//! per profile; `PALISADE_SEED=7` tries only that one.
 
 use crate::brute::{self, Answer, Scope};
 use crate::classics::{self, Classic};
@@ -25,30 +26,30 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// How an engine is to be tested.
+/// How to test an engine.
 #[derive(Clone, Debug)]
 pub struct SuiteConfig {
-    /// Which programs.
+    /// The profiles of the programs.
     pub profiles: Vec<Profile>,
-    /// How many of each profile.
+    /// The number of programs per profile.
     pub programs: usize,
     /// The first seed; the others follow it.
     pub first_seed: u64,
-    /// Under which models.
+    /// The models.
     pub models: Vec<Model>,
     /// Where the engine may answer `unknown`.
     pub unknown: Unknown,
-    /// How many times as long as a shortest one a witness may be; `None` for any length.
+    /// The maximum length of a witness, as a multiple of a shortest one; `None` for any length.
     pub witness_factor: Option<f64>,
-    /// How far the brute-force interpreter goes. The limit on buffers holds for programs with loops only.
+    /// The limits of the brute-force interpreter. The limit on buffers applies only to programs with loops.
     pub limits: Scope,
     /// Options for the engine.
     pub options: Options,
-    /// How long the engine may take for one program before it should say `unknown`.
+    /// How long the engine may take for one program before it should answer `unknown`.
     pub timeout: Duration,
 }
 
-/// Where an engine may answer `unknown` although the brute-force interpreter knows.
+/// Where an engine may answer `unknown` although the brute-force interpreter has an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unknown {
     /// Nowhere.
@@ -96,7 +97,7 @@ pub fn check_engine(engine: &dyn Engine, config: SuiteConfig) {
     }
 }
 
-/// Which seeds to try.
+/// The seeds to try.
 pub(crate) fn seeds(config: &SuiteConfig) -> Range<u64> {
     crate::seeds(config.programs as u64).starting_at(config.first_seed).range()
 }
@@ -124,7 +125,7 @@ struct Tally {
     safe: usize,
     broken: usize,
     unknown: usize,
-    /// Of all of these, how many the brute-force interpreter could judge.
+    /// For how many of all these the brute-force interpreter had an answer.
     compared: usize,
 }
 
@@ -142,7 +143,7 @@ pub(crate) struct Problem {
     pub text: String,
 }
 
-/// The laws. Shrinking keeps to the one that was broken first.
+/// The laws. Shrinking preserves the law that was broken first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Law {
     NoPanic,
@@ -166,7 +167,7 @@ impl Law {
     }
 }
 
-/// What is tested on what.
+/// An engine, and how it is tested.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub engine: &'a dyn Engine,
@@ -222,7 +223,7 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Compares with brute force and checks the witness. `None` if the engine does not take such programs.
+    /// Compares with brute force and checks the witness. `None` if the engine does not support such programs.
     fn compare(
         &self,
         program: &Program,
@@ -319,7 +320,7 @@ impl Subject<'_> {
         Task { program, threads: Threads::Declared, model, interlocked, options: self.config.options.clone() }
     }
 
-    /// Asks the engine about a program as declared.
+    /// Runs the engine on a program as declared.
     fn ask(
         &self,
         program: &Program,
@@ -330,7 +331,7 @@ impl Subject<'_> {
         self.answer(&self.task(program, model, interlocked), jobs)
     }
 
-    /// What the engine says, with its panics caught.
+    /// The engine's answer, with its panics caught.
     pub(crate) fn answer(&self, task: &Task<'_>, jobs: usize) -> Result<Verdict, Problem> {
         let limits = Limits::unlimited(jobs).with_timeout(self.config.timeout);
         self.answer_within(task, &limits)
@@ -376,7 +377,8 @@ impl Subject<'_> {
     }
 }
 
-/// `from [0, 0]: 0:e1 1:e0 0:u0`: who takes which edge, or which pending store of whom reaches memory.
+/// `from [0, 0]: 0:e1 1:e0 0:u0`: which thread takes which edge, or which pending store of which thread
+/// reaches memory.
 pub(crate) fn compact(run: &Run) -> String {
     let step = |step: &Step| {
         let thread = step.thread.0;

@@ -1,10 +1,11 @@
-//! Changes of a program whose effect on the verdict is known: the metamorphic laws.
+//! Changes to a program whose effect on the verdict is known: the metamorphic laws.
 
 use crate::random::Random;
 use crate::walk;
 use palisade_program::written::{Name, Program, Stmt, StmtKind};
 
-/// Puts a full fence at a random place. It never adds behaviour: a run of the result without its fence steps is a run of the program.
+/// Adds a full fence at a random place. It never adds behaviour: a run of the result without its fence steps
+/// is a run of the program.
 pub fn with_fence(program: &Program, random: &mut Random) -> Program {
     let mut result = program.clone();
     let mut places = 0;
@@ -23,7 +24,7 @@ pub fn with_fence(program: &Program, random: &mut Random) -> Program {
     result
 }
 
-/// Gives everything another name. Changes nothing.
+/// Renames everything. This changes nothing.
 pub fn renamed(program: &Program) -> Program {
     let mut result = program.clone();
     walk::names(&mut result, &mut |name| {
@@ -35,7 +36,7 @@ pub fn renamed(program: &Program) -> Program {
     result
 }
 
-/// Puts the processes into another order. Changes nothing but the processes' indices.
+/// Puts the processes in another order. This changes nothing but the processes' indices.
 pub fn reordered(program: &Program, random: &mut Random) -> Program {
     let mut result = program.clone();
     random.shuffle(&mut result.templates);

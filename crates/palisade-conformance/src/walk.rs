@@ -30,7 +30,7 @@ pub(crate) fn parts(statement: &mut Stmt) -> Vec<&mut Block> {
     }
 }
 
-/// Calls `visit` for every name of the program, where it is declared and where it is used.
+/// Calls `visit` for every name of the program, at its declaration and at its uses.
 pub(crate) fn names(program: &mut Program, visit: &mut dyn FnMut(&mut Name)) {
     for shared in &mut program.shared {
         visit(&mut shared.name);

@@ -86,7 +86,7 @@ struct Rewriter {
     prefix: String,
     /// A prefix was emitted without its instruction. Nothing may be inserted between the two.
     is_bare: bool,
-    /// Sections that `.pushsection` left: whether each holds code.
+    /// Whether each section that `.pushsection` left holds data.
     outer: Vec<bool>,
     /// The section holds data. Compilers return to code by themselves after inline assembly.
     in_data: bool,

@@ -1,31 +1,37 @@
-//! What somebody knows about every process: vector clocks, kept side by side in flat memory.
+//! What is known about every process: vector clocks, stored side by side in flat memory.
 //!
-//! A *moment* of a process is the number of its events so far. Knowledge is three vectors with one moment per process, in this order:
-//! - **happened**: the events up to there happen before what comes now (or are it);
-//! - **tso**: the stores up to there must have reached memory by now on a TSO machine that makes this execution;
-//! - **pso**: the stores up to there must have reached memory on a PSO machine because of a fence. (Accesses of other processes to their addresses are
-//!   noted with these addresses.)
+//! A *moment* of a process is the number of its events so far. Knowledge is three vectors with one moment per
+//! process, in this order:
+//! - **happened**: the events up to this moment happen before the current event (or are it);
+//! - **tso**: the stores up to this moment must have reached memory by now on a TSO machine that produces
+//!   this execution;
+//! - **pso**: the stores up to this moment must have reached memory on a PSO machine because of a fence.
+//!   (Accesses of other processes to their addresses are noted with these addresses.)
 //!
-//! The vectors of one owner lie together, each `lanes` long, so that to join two owners' knowledge is one loop over one slice.
+//! The vectors of one owner are adjacent, each `lanes` long. Joining the knowledge of two owners is therefore
+//! one loop over one slice.
 //!
-//! *Source.* Vector clocks: Fidge 1988, Mattern 1989; by access to shared variables: Flanagan and Freund, FastTrack, PLDI 2009, section 2.
+//! *Source.* Vector clocks: Fidge 1988, Mattern 1989. Vector clocks for accesses to shared variables:
+//! Flanagan and Freund, FastTrack, PLDI 2009, section 2.
 
 /// A number of events of one process, below [`LATEST`].
 pub type Moment = u32;
 
-/// What moments do not reach.
+/// Moments are below this.
 pub const LATEST: Moment = i32::MAX as Moment;
 
-/// How many vectors knowledge is.
+/// How many vectors make up the knowledge of an owner.
 pub const VECTORS: usize = 3;
 
-/// Vectors grow by this many lanes, so that loops over them have no odd rest: as many as fit into a register for vectors on any host. Few programs under test have more processes.
+/// Vectors grow by this many lanes, so that loops over them have no remainder. This many moments fit into a
+/// vector register on any host. Few programs under test have more processes.
 pub const LANE_STEP: usize = 4;
 
-/// `into` learns what `from` knows.
+/// Adds what `from` knows to `into`.
 #[inline(always)]
 pub fn join(into: &mut [Moment], from: &[Moment]) {
-    // Whole blocks of lanes, compared as signed numbers, which moments are never too large for: a few vector instructions on any host.
+    // Whole blocks of lanes are compared as signed numbers, for which moments are never too large. This
+    // compiles to a few vector instructions on any host.
     let blocks = into.as_chunks_mut::<LANE_STEP>().0.iter_mut().zip(from.as_chunks::<LANE_STEP>().0);
     for (into, from) in blocks {
         let (a, b) = (*into, *from);
@@ -33,7 +39,7 @@ pub fn join(into: &mut [Moment], from: &[Moment]) {
     }
 }
 
-/// `into` knows what `from` knows, and nothing else.
+/// Replaces what `into` knows by what `from` knows.
 #[inline(always)]
 pub fn copy(into: &mut [Moment], from: &[Moment]) {
     let blocks = into.as_chunks_mut::<LANE_STEP>().0.iter_mut().zip(from.as_chunks::<LANE_STEP>().0);
@@ -42,7 +48,7 @@ pub fn copy(into: &mut [Moment], from: &[Moment]) {
     }
 }
 
-/// The knowledge of many owners, each of whom has this many vectors.
+/// The knowledge of many owners, each with this many vectors.
 #[derive(Clone, Debug)]
 pub struct Bank<const WIDTH: usize> {
     lanes: usize,
@@ -55,38 +61,38 @@ impl<const WIDTH: usize> Bank<WIDTH> {
         Bank { lanes, moments: Vec::new() }
     }
 
-    /// A new owner, who knows nothing.
+    /// Adds an owner that knows nothing.
     pub fn push(&mut self) {
         self.moments.resize(self.moments.len() + WIDTH * self.lanes, 0);
     }
 
-    /// A new owner, who knows the same as another.
+    /// Adds an owner that knows the same as another.
     pub fn push_copy(&mut self, of: usize) {
         let width = WIDTH * self.lanes;
         self.moments.extend_from_within(of * width..(of + 1) * width);
     }
 
-    /// All an owner knows.
+    /// Everything an owner knows.
     #[inline(always)]
     pub fn of(&self, owner: usize) -> &[Moment] {
         let width = WIDTH * self.lanes;
         &self.moments[owner * width..(owner + 1) * width]
     }
 
-    /// All an owner knows, to be changed.
+    /// Everything an owner knows, mutably.
     #[inline(always)]
     pub fn of_mut(&mut self, owner: usize) -> &mut [Moment] {
         self.of_lanes(owner, self.lanes)
     }
 
-    /// The same for whoever knows how many lanes there are: if that is a constant, loops over them are none.
+    /// The same for a given number of lanes. If that is a constant, loops over the lanes are unrolled.
     #[inline(always)]
     pub fn of_lanes(&mut self, owner: usize, lanes: usize) -> &mut [Moment] {
         debug_assert_eq!(lanes, self.lanes, "there are as many lanes as its owner says");
         &mut self.moments[owner * (WIDTH * lanes)..][..WIDTH * lanes]
     }
 
-    /// One owner learns what another knows.
+    /// Adds what one owner knows to another.
     pub fn join_within(&mut self, into: usize, from: usize) {
         let width = WIDTH * self.lanes;
         for lane in 0..width {
@@ -99,7 +105,7 @@ impl<const WIDTH: usize> Bank<WIDTH> {
     /// Makes room for more lanes.
     pub fn widen(&mut self, lanes: usize) {
         let (old, vectors) = (self.lanes, self.moments.len() / self.lanes);
-        // In place, from the last vector to the first, so that there are never two of all.
+        // In place, from the last vector to the first, so that memory never holds two copies.
         self.moments.resize(vectors * lanes, 0);
         for vector in (0..vectors).rev() {
             self.moments.copy_within(vector * old..(vector + 1) * old, vector * lanes);
@@ -108,7 +114,7 @@ impl<const WIDTH: usize> Bank<WIDTH> {
         self.lanes = lanes;
     }
 
-    /// Takes `by` from everything known about one lane; what would be below 0 becomes 0.
+    /// Subtracts `by` from everything known about one lane. Anything that would be below 0 becomes 0.
     pub fn lower(&mut self, lane: usize, by: Moment) {
         self.moments.iter_mut().skip(lane).step_by(self.lanes).for_each(|m| *m = m.saturating_sub(by));
     }

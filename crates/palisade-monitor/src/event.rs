@@ -1,9 +1,10 @@
-//! Events: what an execution did to memory, in the order in which it did it.
+//! Events: what an execution did to memory, in order.
 
 use palisade_base::define_id;
 
 define_id!(
-    /// A process (thread) of the execution, by any small number that whoever records it likes. See [`MAX_PROCESSES`].
+    /// A process (thread) of the execution. The recorder may choose any small number for it. See
+    /// [`MAX_PROCESSES`].
     Process
 );
 define_id!(
@@ -14,17 +15,18 @@ define_id!(
 /// Process numbers are below this.
 pub const MAX_PROCESSES: u32 = 4096;
 
-/// The largest access, in bytes: that of the widest vector instructions. Larger copies are not atomic on any machine and are several events.
+/// The largest access, in bytes: that of the widest vector instructions. Larger copies are not atomic on any
+/// machine; they are recorded as several events.
 pub const LARGEST_ACCESS: u32 = 64;
 
 /// One event.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Event {
-    /// Whose.
+    /// The process.
     pub process: Process,
-    /// By which instruction.
+    /// The instruction.
     pub instruction: Instruction,
-    /// What.
+    /// The action.
     pub action: Action,
 }
 
@@ -35,19 +37,23 @@ pub enum Action {
     Access(Access, Bytes),
     /// A full fence: all stores before it reach memory before anything after it happens.
     Fence,
-    /// A store-store fence: the stores before it reach memory before those after it (matters under PSO only).
+    /// A store-store fence: the stores before it reach memory before those after it. It matters only under
+    /// PSO.
     StoreFence,
-    /// It starts a process. What it did before happens before what that process does; its stores may still be pending.
+    /// It starts a process. What it did before happens before everything that process does. Its stores may
+    /// still be pending.
     Spawn(Process),
-    /// It starts a process by way of the operating system: a full fence, then [`Action::Spawn`].
+    /// It starts a process through the operating system: a full fence, then [`Action::Spawn`].
     Start(Process),
-    /// It has waited for a process to end. All of that process happens before what comes now, and its stores have reached memory.
+    /// It has waited for a process to end. Everything in that process happens before what comes now, and its
+    /// stores have reached memory.
     Join(Process),
-    /// Memory is given back: what was at these bytes is gone, and what will be there is something else.
+    /// Memory is freed. The old content of these bytes is gone, and later accesses to them are unrelated to
+    /// it.
     Free {
         /// The first byte.
         address: u64,
-        /// How many.
+        /// The number of bytes.
         size: u64,
     },
 }
@@ -80,14 +86,16 @@ impl Access {
 /// A range of bytes that one event accesses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Bytes {
-    /// The first.
+    /// The first byte.
     pub address: u64,
-    /// How many: from 1 to [`LARGEST_ACCESS`]. The last byte is not beyond the end of the address space.
+    /// The number of bytes, from 1 to [`LARGEST_ACCESS`]. The last byte is not beyond the end of the address
+    /// space.
     pub size: u32,
 }
 
 impl Bytes {
-    /// A range; `None` if it is empty, larger than [`LARGEST_ACCESS`] or runs over the end of the address space.
+    /// A range of bytes; `None` if it is empty, larger than [`LARGEST_ACCESS`] or extends past the end of the
+    /// address space.
     pub fn new(address: u64, size: u32) -> Option<Bytes> {
         let fits = (1..=LARGEST_ACCESS).contains(&size) && address.checked_add(u64::from(size)).is_some();
         fits.then_some(Bytes { address, size })

@@ -1,13 +1,14 @@
-//! Streaming monitors: violations of sequential consistency under TSO and PSO, seen on executions that ran under sequential consistency.
+//! Streaming monitors: they detect violations of sequential consistency under TSO and PSO on executions that
+//! ran under sequential consistency.
 //!
-//! - [`Event`]s say what an execution did to memory; [`Monitor`] takes them one by one and collects [`Violations`].
-//! - [`TraceReader`] reads recorded executions, [`BinaryWriter`] and [`TextWriter`] write them.
+//! - [`Event`]s describe what an execution did to memory. [`Monitor`] takes them one by one and collects
+//!   [`Violations`].
+//! - [`TraceReader`] reads recorded executions; [`BinaryWriter`] and [`TextWriter`] write them.
+//! - [`actions`] maps an atomic operation of C, C++ or Rust and its memory order to events.
+//! - [`ByMonitors`] decides whether model programs are robust, by running all partial orders of their
+//!   executions under the monitors.
 //!
-//! - [`actions`] says which events an atomic operation of C, C++ or Rust is, by its memory order.
-//!
-//! - [`ByMonitors`] decides whether model programs are robust, by running all partial orders of their executions under the monitors.
-//!
-//! What is absent: no file is read here, and nothing decides how an execution comes about.
+//! What is absent: no file is read here, and nothing decides how an execution is scheduled.
 
 mod clocks;
 mod event;

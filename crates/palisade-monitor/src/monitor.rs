@@ -1,32 +1,43 @@
-//! The monitors: which TSO and PSO violations of sequential consistency does a sequentially consistent execution show?
+//! The monitors: which TSO and PSO violations of sequential consistency does a sequentially consistent
+//! execution show?
 //!
-//! *Problem.* An execution ran under sequential consistency. Is there an execution of the same program, as far as this one tells, that TSO or PSO allows and
-//! sequential consistency does not?
+//! *Problem.* An execution ran under sequential consistency. As far as this execution shows, does the same
+//! program have an execution that TSO or PSO allows and sequential consistency does not?
 //!
-//! *Source.* Burnim, Sen and Stergiou, "Sound and complete monitoring of sequential consistency for relaxed memory models", TACAS 2011: monitorTSO (Figure 4) and
-//! monitorPSO (Figure 5). They hold every store back as long as the machine still makes this execution, and report an event `eᵢ` if the last store `e` to its
-//! address is pending in another process and happens before `prev`, the event before `eᵢ` in its process: then `eᵢ` could have come before
-//! `e`, which closes a cycle.
+//! *Source.* Burnim, Sen and Stergiou, "Sound and complete monitoring of sequential consistency for relaxed
+//! memory models", TACAS 2011: monitorTSO (Figure 4) and monitorPSO (Figure 5). The monitors hold every store
+//! back as long as the machine still produces this execution. They report an event `eᵢ` if the last store `e`
+//! to its address is pending in another process and happens before `prev`, the event before `eᵢ` in its
+//! process. In that case `eᵢ` could have come before `e`, which closes a cycle.
 //!
-//! *Guarantee.* Every violation that is reported is one (Theorems 3 and 4). If a program has a violation, some execution of it shows one (Theorems 5 and 6).
+//! *Guarantee.* Every reported violation is real (Theorems 3 and 4). If a program has a violation, some
+//! execution of it shows one (Theorems 5 and 6).
 //!
 //! *Differences from the paper.*
-//! 1. The paper's monitors look at the execution in the order in which it ran, and so miss what they would see on the same partial order had it run in another one:
-//!    a load of `e`'s address by a third process makes them drain `e`, although that load need not have come before `eᵢ`. Ours judge `eᵢ` by the events that
-//!    *happen before* it. They report exactly what the paper's report on some order of some prefix of the partial order, so that one execution per partial order
-//!    is enough for Theorems 5 and 6 (`tests/suite/oracle.rs` compares with the paper's own algorithm on all prefixes). The price is more vectors, not more passes:
-//!    "has been drained before `eᵢ`" is knowledge that travels with happens-before ([`crate::clocks`]).
-//! 2. Buffers are not kept. Under TSO a store of q is pending for `eᵢ` iff q's moment at the store is later than what `eᵢ` knows of q's drained
-//!    stores. Under PSO, iff moreover no access to its address by another process happens before `eᵢ`; so an address holds, per
-//!    process, the first such access.
-//! 3. Fences, store-store fences, starting and joining processes, and failed compare-and-swaps are events here. A locked instruction drains the whole buffer, or, if
-//!    asked for, under PSO its own address and what a store-store fence keeps before it.
-//! 4. Accesses have sizes. A load or store is judged for each of its bytes and counts once. Loads see own pending stores byte by byte. Under PSO a store that
-//!    overlaps an older pending store of its process without covering the same bytes makes that one drain: no false report, but perhaps none where there could be one.
-//! 5. `prev` of a process' first event is the event that started it. An event that accesses several places can be its own `prev`: what it sees at one of them may happen after the store that it
-//!    does not see at another.
+//! 1. The paper's monitors process the execution in the order in which it ran. So they miss violations that
+//!    they would see if the same partial order had run in another order: a load of `e`'s address by a third
+//!    process makes them drain `e`, although that load need not have come before `eᵢ`. Ours judge `eᵢ` by the
+//!    events that *happen before* it. They report exactly what the paper's monitors report on some order of
+//!    some prefix of the partial order. So one execution per partial order is enough for Theorems 5 and 6
+//!    (`tests/suite/oracle.rs` compares with the paper's own algorithm on all prefixes). The price is more
+//!    vectors, not more passes: "has been drained before `eᵢ`" is knowledge that travels with happens-before
+//!    ([`crate::clocks`]).
+//! 2. Buffers are not kept. Under TSO, a store of q is pending for `eᵢ` iff q's moment at the store is later
+//!    than what `eᵢ` knows of q's drained stores. Under PSO, it is pending iff, in addition, no access to its
+//!    address by another process happens before `eᵢ`. So an address holds, per process, the first such
+//!    access.
+//! 3. Fences, store-store fences, starting and joining processes, and failed compare-and-swaps are events
+//!    here. A locked instruction drains the whole buffer. Optionally, under PSO it drains only its own
+//!    address and what a store-store fence keeps before it.
+//! 4. Accesses have sizes. A load or store is judged for each of its bytes and counts once. Loads see their
+//!    own process's pending stores byte by byte. Under PSO, a store that overlaps an older pending store of
+//!    its process without covering the same bytes makes the older one drain. This causes no false report, but
+//!    a violation may be missed.
+//! 5. `prev` of a process's first event is the event that started the process. An event that accesses several
+//!    places can be its own `prev`: what it sees at one of them may happen after the store that it does not
+//!    see at another.
 //!
-//! *Cost.* O(processes) per event, as Theorem 7 says, and O(processes) memory per address in use.
+//! *Cost.* O(processes) time per event, as Theorem 7 states, and O(processes) memory per address in use.
 
 use crate::clocks::{Bank, LANE_STEP, LATEST, Moment, VECTORS, copy, join};
 use crate::event::{Access, Action, Bytes, Event, Instruction, MAX_PROCESSES, Process};
@@ -35,7 +46,7 @@ use crate::violations::Violations;
 use palisade_memory::Interlocked;
 use std::iter;
 
-/// For how many events addresses are looked up at a time.
+/// The number of events for which addresses are looked up together.
 const AT_A_TIME: usize = 16;
 
 /// Both monitors, in one pass.
@@ -53,18 +64,18 @@ pub struct Monitor {
     joined: Vec<u32>,
     violations: Violations,
     events: u64,
-    /// So many bytes may be used, and whether that was not enough.
+    /// How many bytes may be used, and whether that was not enough.
     most: u64,
     is_full: bool,
-    /// When moments of a process reach this, old ones are forgotten.
+    /// When the moments of a process reach this, old ones are forgotten.
     latest: Moment,
-    /// Room for the pieces of an event, and which of their last stores happen before `prev`.
+    /// Buffers for the pieces of an event, and for which of their last stores happen before `prev`.
     touched: Vec<Touched>,
     ordered: Vec<bool>,
     pieces: Vec<u32>,
 }
 
-/// A process, besides its clocks.
+/// The data of a process apart from its clocks.
 #[derive(Clone, Copy, Debug)]
 struct Thread {
     /// The instruction of its last event.
@@ -74,7 +85,8 @@ struct Thread {
 }
 
 impl Monitor {
-    /// Monitors that have seen nothing yet. The argument says what locked instructions wait for under PSO.
+    /// Monitors that have seen nothing yet. The argument specifies what locked instructions wait for under
+    /// PSO.
     pub fn new(interlocked: Interlocked) -> Monitor {
         Monitor::with_latest(interlocked, LATEST)
     }
@@ -100,21 +112,22 @@ impl Monitor {
         }
     }
 
-    /// Limits the memory for what is known of addresses and processes, in bytes. When it is used up, no more events are taken in: what was found is about those before.
+    /// Limits the memory, in bytes, for what is known about addresses and processes. When it is used up,
+    /// further events are ignored, and the results are about the events before.
     pub fn with_memory(mut self, bytes: u64) -> Monitor {
         self.most = bytes;
         self
     }
 
-    /// Whether the memory was used up, so that events were left out.
+    /// Whether the memory was used up, so that events were ignored.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Takes in the next event, whatever memory it takes.
+    /// Processes the next event, however much memory that needs.
     ///
     /// # Panics
-    /// If a process number is not below [`MAX_PROCESSES`]. Readers of traces see to it.
+    /// If a process number is not below [`MAX_PROCESSES`]. Trace readers ensure that it is.
     #[inline]
     pub fn take(&mut self, event: &Event) {
         let slot = self.slot(event.process);
@@ -125,15 +138,16 @@ impl Monitor {
         }
     }
 
-    /// Takes in the next events. The same as taking them in one by one, and faster: what is known of their addresses is looked up for several at a time, so that the host's
-    /// waits for its memory overlap.
+    /// Processes the next events. This is the same as processing them one by one, but faster: the shadow
+    /// memory of several addresses is looked up together, so that the host's cache misses overlap.
     pub fn take_all(&mut self, events: &[Event]) {
         for events in events.chunks(AT_A_TIME) {
             self.is_full = self.is_full || !self.has_room_for(events);
             if self.is_full {
                 return;
             }
-            // With few processes, whose number is known to the compiler, there are no loops over vectors.
+            // With few processes, the number of lanes is a compile-time constant, and there are no loops over
+            // vectors.
             const FEW: usize = LANE_STEP;
             const SOME: usize = 2 * LANE_STEP;
             match self.lanes {
@@ -144,7 +158,8 @@ impl Monitor {
         }
     }
 
-    /// Whether some events can be taken in within the memory. Each takes little, unless there are more processes than there is room for in vectors: then these grow.
+    /// Whether these events fit into the memory limit. An event needs little memory, unless there are more
+    /// processes than the vectors have room for: then the vectors grow.
     fn has_room_for(&self, events: &[Event]) -> bool {
         let bytes = self.bytes() as u64;
         let is_new = |process: &Process| self.slots.get(process.0 as usize).is_none_or(|&slot| slot == NONE);
@@ -160,7 +175,7 @@ impl Monitor {
         new.dedup();
         let new = new.len().saturating_sub(self.joined.len());
         let lanes = (self.threads.len() + new).next_multiple_of(LANE_STEP).max(self.lanes);
-        // Not everything grows with the vectors: this is an upper bound.
+        // Not everything grows with the vectors, so this is an upper bound.
         bytes / self.lanes as u64 * lanes as u64 <= self.most
     }
 
@@ -189,12 +204,12 @@ impl Monitor {
         }
     }
 
-    /// What was found so far.
+    /// The violations found so far.
     pub fn violations(&self) -> &Violations {
         &self.violations
     }
 
-    /// How many events were taken in.
+    /// How many events were processed.
     pub fn events(&self) -> u64 {
         self.events
     }
@@ -204,7 +219,7 @@ impl Monitor {
         self.clocks.bytes() + self.shadow.bytes()
     }
 
-    /// The slot of a process, if need be a new one.
+    /// The slot of a process, created if it is new.
     #[inline(always)]
     fn slot(&mut self, process: Process) -> usize {
         match self.slots.get(process.0 as usize) {
@@ -236,13 +251,13 @@ impl Monitor {
         self.slots[index] = slot as u32;
     }
 
-    /// Where the three vectors begin.
+    /// The offsets of the three vectors.
     #[inline(always)]
     fn vectors(&self) -> [usize; VECTORS] {
         [0, self.lanes, 2 * self.lanes]
     }
 
-    /// The process makes an event: its moment goes on.
+    /// Counts an event of the process: advances its moment.
     #[inline(always)]
     fn advance(&mut self, me: usize, lanes: usize) -> Moment {
         let moment = &mut self.clocks.of_lanes(me, lanes)[me];
@@ -250,7 +265,7 @@ impl Monitor {
         if *moment < self.latest { *moment } else { self.forget_old(me) }
     }
 
-    /// Takes half of the range from all moments of a process.
+    /// Subtracts half of the range from all moments of a process.
     #[cold]
     fn forget_old(&mut self, me: usize) -> Moment {
         let by = self.latest / 2;
@@ -278,7 +293,8 @@ impl Monitor {
         }
     }
 
-    /// An access to just one piece: what nearly all are, so that this is where the time goes. [`Monitor::many`] says the same in general.
+    /// An access to exactly one piece. Nearly all accesses are like this, so most of the time is spent here.
+    /// [`Monitor::many`] is the general case.
     #[inline(always)]
     fn one(
         &mut self,
@@ -302,7 +318,8 @@ impl Monitor {
             && waits == Waits::No
             && !(access.writes() && view.piece.is_part())
         {
-            // There is nothing to learn and nothing to report: stacks, and whatever else a process has to itself.
+            // There is nothing to learn and nothing to report. This covers stacks and other memory that only
+            // one process uses.
             if access.writes() {
                 view.store(clock, stored);
             } else {
@@ -314,7 +331,7 @@ impl Monitor {
         let is_foreign = writer != NONE && writer != me as u32;
         let ordered = is_foreign && clock[happened + writer as usize] >= stamp;
         if access.writes() && view.piece.loaded {
-            // Whoever was alone to load it and knows all there is to know learns nothing.
+            // A process that was the only one to load the piece already knows everything and learns nothing.
             if view.piece.reader != me as u32 {
                 join(clock, view.accesses);
             }
@@ -337,7 +354,7 @@ impl Monitor {
             clock[pso + writer] = clock[pso + writer].max(barrier);
         }
         waits.drain(clock, [happened, tso, pso], me, thread.barrier);
-        // Own loads leave own stores pending; everything else makes them drain under PSO.
+        // A load leaves its own process's stores pending. Every other access makes the store drain under PSO.
         let drains = writer != NONE && (is_foreign || access != Access::Load);
         if drains && view.piece.is_part() {
             self.shadow.drain_parts(at, me, now);
@@ -356,7 +373,7 @@ impl Monitor {
         }
     }
 
-    /// An event that accesses several pieces, all at once: a large or unaligned access, or an atomic section.
+    /// An event that accesses several pieces at once: a large or unaligned access, or an atomic section.
     #[cold]
     fn many(&mut self, me: usize, instruction: Instruction, accesses: &[(Access, Bytes)], waits: Waits) {
         let now = self.advance(me, self.lanes);
@@ -380,7 +397,7 @@ impl Monitor {
                 join(clock, if all { view.accesses } else { view.store });
             }
         }
-        // A store that several pieces belong to is reported once.
+        // A store that covers several pieces is reported once.
         let mut reported: Vec<(u32, Moment)> = Vec::new();
         let all = &touched;
         for group in 0..accesses.len() {
@@ -408,7 +425,7 @@ impl Monitor {
                     );
                 }
             }
-            // From now on the stores that this access saw have reached memory.
+            // From now on, the stores that this access saw have reached memory.
             for touched in touched.iter().filter(|touched| touched.group == group) {
                 let piece = *self.shadow.view(touched.piece).piece;
                 if is_foreign(&piece) {
@@ -451,11 +468,12 @@ impl Monitor {
         self.threads[me].previous = instruction;
     }
 
-    /// The pieces of some accesses, each once, as stored if one of the accesses stores it.
+    /// Collects the pieces of the accesses, each once. A piece counts as stored if one of the accesses stores
+    /// it.
     fn touch(&mut self, accesses: &[(Access, Bytes)], touched: &mut Vec<Touched>) {
         touched.clear();
         let mut pieces = std::mem::take(&mut self.pieces);
-        // The first time around pieces are cut, the second time they are as they stay.
+        // The first pass cuts the pieces; the second pass finds them in their final form.
         if accesses.len() > 1 {
             accesses.iter().for_each(|(_, bytes)| self.shadow.cover(*bytes, &mut pieces));
         }
@@ -474,8 +492,9 @@ impl Monitor {
         self.pieces = pieces;
     }
 
-    /// Takes in an event that accesses several places without interruption and drains the whole buffer first: an atomic section of a model program. What it accesses later
-    /// may depend on what it has read before, so an access is judged as the first that deviates: those before it see what they saw.
+    /// Processes an event that accesses several places without interruption and first drains the whole
+    /// buffer: an atomic section of a model program. Its later accesses may depend on what it has read
+    /// before. So each access is judged as the first that deviates: those before it see what they saw.
     pub fn take_section(&mut self, process: Process, instruction: Instruction, accesses: &[(Access, Bytes)]) {
         let slot = self.slot(process);
         self.events += 1;
@@ -511,7 +530,8 @@ impl Monitor {
         (clock[tso + me], clock[pso + me]) = (now, now);
     }
 
-    /// A process starts another. If it knows that some process has ended, the new one takes that one's slot: its events go on where that one's stopped.
+    /// A process starts another. If it knows that some process has ended, the new process takes over that
+    /// slot and continues its sequence of events.
     fn start(&mut self, me: usize, child: Process, instruction: Instruction) {
         let known = self.clocks.of(me);
         let ended = |slot: usize| known[slot] == self.clocks.of(slot)[slot];
@@ -534,19 +554,22 @@ impl Monitor {
         if slot == me {
             return;
         }
-        // Its end is an event, so that whoever knows of it can be told from whoever does not.
+        // The end of the process is an event, so that processes that know of it can be distinguished from
+        // those that do not.
         self.advance(slot, self.lanes);
         self.fence(slot);
         self.clocks.join_within(me, slot);
         self.threads[me].previous = instruction;
-        // Should the number occur again, it is that of another process.
+        // If the number occurs again, it belongs to another process.
         self.slots[child.0 as usize] = NONE;
         self.joined.push(slot as u32);
     }
 }
 
-/// Whether the last store of one piece of an event could be pending under either model although the event sees what it saw of its other pieces, and the store happens before one
-/// of those: then the event itself takes the place of `prev`. This is the one way in which an event needs no other of its process to be part of a cycle.
+/// Whether the last store of one piece of an event could be pending under either model, although the event
+/// sees what it saw of its other pieces and the store happens before one of those. In that case the event
+/// itself takes the place of `prev`. Only in this way can an event be part of a cycle without another event
+/// of its process.
 fn besides(
     shadow: &mut Shadow,
     lanes: usize,
@@ -572,7 +595,7 @@ fn besides(
     [ordered && tso, ordered && pso]
 }
 
-/// A load is known to the piece from now on.
+/// Adds a load to what the piece knows.
 #[inline(always)]
 fn load(view: &mut View<'_>, clock: &[Moment], me: usize) {
     let piece = &mut *view.piece;
@@ -580,7 +603,8 @@ fn load(view: &mut View<'_>, clock: &[Moment], me: usize) {
         join(view.accesses, clock);
         piece.reader = NONE;
     } else {
-        // The first since the last store, or by the only one: it has learned all that was known.
+        // The load is the first since the last store, or by the only reader. It has learned everything that
+        // was known.
         copy(view.accesses, clock);
         (piece.loaded, piece.reader) = (true, me as u32);
     }
@@ -593,7 +617,7 @@ struct Touched {
     access: Access,
     /// All bytes of the access.
     bytes: Bytes,
-    /// Which of the event's accesses is the first to touch it.
+    /// The index of the event's first access that touches it.
     group: usize,
 }
 
@@ -604,12 +628,12 @@ enum Waits {
     No,
     /// The whole buffer.
     Whole,
-    /// The whole buffer under TSO, its own address and what a store-store fence keeps before it under PSO.
+    /// The whole buffer under TSO. Under PSO, its own address and what a store-store fence keeps before it.
     Own,
 }
 
 impl Waits {
-    /// Notes what has drained in the clock of the process.
+    /// Updates the clock of the process with what has drained.
     #[inline(always)]
     fn drain(self, clock: &mut [Moment], [happened, tso, pso]: [usize; VECTORS], me: usize, barrier: Moment) {
         if self == Waits::No {
@@ -626,7 +650,7 @@ mod tests {
     use super::*;
     use palisade_conformance::random::Random;
 
-    /// Events of three processes, with violations all over.
+    /// Events of three processes, with many violations.
     fn events(count: usize) -> Vec<Event> {
         let mut numbers = Random::new(99);
         let mut random = |below: usize| numbers.below(below) as u64;
@@ -653,7 +677,7 @@ mod tests {
         for interlocked in [Interlocked::WholeBuffer, Interlocked::OwnAddress] {
             let mut whole = Monitor::new(interlocked);
             whole.take_all(&events);
-            // With room for few moments only stores that waited for long are lost.
+            // If the range of moments is small, only stores that waited for a long time are lost.
             for latest in [20, 100, 400] {
                 let mut short = Monitor::with_latest(interlocked, latest);
                 short.take_all(&events);
@@ -687,7 +711,7 @@ mod tests {
 
     #[test]
     fn there_may_be_many_processes() {
-        // Store buffering between each process and the next: vectors grow while events come in.
+        // Store buffering between each process and the next. The vectors grow while events come in.
         let mut monitor = Monitor::new(Interlocked::WholeBuffer);
         let mut put = |process: u32, access, address: u64, instruction: u32| {
             let bytes = Bytes { address: 8 * address, size: 8 };
@@ -706,7 +730,7 @@ mod tests {
 
     #[test]
     fn memory_is_limited() {
-        // Many addresses, and then more and more processes: both need room.
+        // Many addresses first, then more and more processes. Both need memory.
         let store = |process: u32, address: u64| Event {
             process: Process(process),
             instruction: Instruction(0),

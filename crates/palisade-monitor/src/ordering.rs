@@ -1,6 +1,7 @@
-//! Memory orders of C, C++ and Rust: which events an atomic operation is.
+//! Memory orders of C, C++ and Rust: which events an atomic operation consists of.
 //!
-//! The one place that says so, for everything that records executions of real programs. The events are those of the machine code that compilers make:
+//! This is the only place that defines it, for everything that records executions of real programs. The
+//! events are those of the machine code that compilers generate:
 //!
 //! | operation | order | x86 (TSO) | SPARC (PSO) | events |
 //! |---|---|---|---|---|
@@ -14,9 +15,13 @@
 //! | fence | release, acq_rel | nothing | `membar #StoreStore` | sfence |
 //! | fence | seq_cst | `mfence` | `membar #StoreLoad …` | fence |
 //!
-//! Accesses that are not atomic are relaxed ones. The events are the same for both models: the monitor for TSO takes no notice of store-store fences. With
-//! [`Interlocked::OwnAddress`](palisade_memory::Interlocked) a locked instruction waits, under PSO, only for stores to its own address and those in front of a store-store fence; so that orders keep their
-//! meaning there, a read-modify-write with release or stronger is a store-store fence and then a locked instruction.
+//! Accesses that are not atomic count as relaxed. The events are the same for both models: the monitor for
+//! TSO ignores store-store fences.
+//!
+//! With [`Interlocked::OwnAddress`](palisade_memory::Interlocked), a locked instruction under PSO waits only
+//! for stores to its own address and for those before a store-store fence. To keep the meaning of memory
+//! orders in that case, a read-modify-write with release or stronger is a store-store fence followed by a
+//! locked instruction.
 
 use crate::event::{Access, Action, Bytes};
 use std::sync::atomic::Ordering;
@@ -28,7 +33,8 @@ pub enum Operation {
     Load(Bytes),
     /// A store.
     Store(Bytes),
-    /// A read-modify-write that writes, be it the same value: exchange, fetch-and-add, a compare-and-swap that succeeds.
+    /// A read-modify-write that writes, even if it writes the same value: exchange, fetch-and-add, a
+    /// compare-and-swap that succeeds.
     Modify(Bytes),
     /// A compare-and-swap that fails.
     Fail(Bytes),
@@ -36,13 +42,13 @@ pub enum Operation {
     Fence,
 }
 
-/// The events that an operation with a memory order is, at most two.
+/// The events of an operation with a memory order, at most two.
 pub fn actions(operation: Operation, order: Ordering) -> impl Iterator<Item = Action> {
     let (is_fenced, action) = fenced_action(operation, order);
     is_fenced.then_some(Action::StoreFence).into_iter().chain(action)
 }
 
-/// The same: whether a store-store fence comes first, and what comes then.
+/// The same as a pair: whether a store-store fence comes first, and the action that follows.
 pub const fn fenced_action(operation: Operation, order: Ordering) -> (bool, Option<Action>) {
     let releases = matches!(order, Ordering::Release | Ordering::AcqRel | Ordering::SeqCst);
     let strongest = matches!(order, Ordering::SeqCst);
@@ -63,7 +69,8 @@ mod tests {
     use crate::{Event, Instruction, Monitor, Process};
     use palisade_memory::{Interlocked, Model};
 
-    /// Which models show a violation in two threads, each of which does two things to two words: the second by one to the second word.
+    /// Takes two operations of a first thread and then two of a second one, and checks which models show a
+    /// violation.
     fn check(first: [Operation; 2], second: [Operation; 2], order: Ordering, expected: &[Model]) {
         for interlocked in [Interlocked::WholeBuffer, Interlocked::OwnAddress] {
             let mut monitor = Monitor::new(interlocked);

@@ -1,8 +1,9 @@
-//! Shadow memory: what is known about every byte that was accessed, in pieces.
+//! Shadow memory: what is known about every accessed byte, in pieces.
 //!
-//! Memory is cut into words of eight bytes. A word that is always accessed in the same way is one piece; when two accesses
-//! overlap without being the same, the piece is cut where they differ, and both parts keep what was known. So every event
-//! covers whole pieces, and what is known of a piece is true of each of its bytes.
+//! Memory is divided into words of eight bytes. A word that is always accessed in the same way is one piece.
+//! When two accesses overlap but are not the same, the piece is cut where they differ, and both parts keep
+//! what was known. So every event covers whole pieces, and what is known about a piece is true of each of its
+//! bytes.
 //!
 //! *Invariants*: (1) the pieces of a word do not overlap and are sorted; (2) a piece lies within one word.
 
@@ -11,10 +12,10 @@ use crate::event::{Bytes, Instruction};
 pub use crate::words::NONE;
 use crate::words::{WORD, Words};
 
-/// Moments in a line of the host's cache, on most hosts.
+/// How many moments fit into a cache line on most hosts.
 const CACHE_LINE: usize = 16;
 
-/// What is known of some neighbouring bytes, besides clocks.
+/// What is known about some neighbouring bytes, apart from clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     /// The next piece of the same word.
@@ -24,19 +25,21 @@ pub struct Piece {
     to: u8,
     /// Whether there were loads since the last store, so that the clock of all accesses is in use.
     pub loaded: bool,
-    /// The process that alone has loaded since the last store; [`NONE`] if there were several.
+    /// The only process that has loaded it since the last store; [`NONE`] if there were several.
     pub reader: u32,
-    /// Whether some access since the last store may have made it reach memory under PSO: then [`View::drained_by`] says whose and when.
+    /// Whether some access since the last store may have made it reach memory under PSO. If so,
+    /// [`View::drained_by`] holds the process and the moment.
     pub drained: bool,
-    /// The slot of the process that stored last; [`NONE`] if nobody did, or if that store is no longer of interest.
+    /// The slot of the process that stored last; [`NONE`] if there was no store, or if that store is no
+    /// longer of interest.
     pub writer: u32,
     /// Its moment at the store.
     pub stamp: u32,
-    /// Its moment at the last store-store fence before.
+    /// Its moment at the last store-store fence before the store.
     pub barrier: u32,
     /// The instruction that stored.
     pub instruction: Instruction,
-    /// All bytes that were stored then.
+    /// All bytes that this store covered.
     pub stored: Bytes,
 }
 
@@ -46,7 +49,7 @@ impl Piece {
         self.stored.size != u32::from(self.to - self.from)
     }
 
-    /// Whether a process stored it last, and nobody else has loaded it since.
+    /// Whether this process stored it last, and no other process has loaded it since.
     #[inline(always)]
     pub fn is_only_of(&self, process: u32) -> bool {
         self.writer == process && (!self.loaded || self.reader == process)
@@ -56,15 +59,15 @@ impl Piece {
 /// A store.
 #[derive(Clone, Copy, Debug)]
 pub struct Stored {
-    /// Whose.
+    /// The process.
     pub by: u32,
     /// Its moment.
     pub now: u32,
-    /// Its moment at the last store-store fence before.
+    /// Its moment at the last store-store fence before the store.
     pub barrier: u32,
-    /// By which instruction.
+    /// The instruction.
     pub instruction: Instruction,
-    /// All bytes.
+    /// All bytes of the store.
     pub bytes: Bytes,
 }
 
@@ -74,7 +77,8 @@ pub struct Shadow {
     /// The first piece of each word.
     words: Words,
     pieces: Vec<Piece>,
-    /// Per piece: what the last store knew, what all accesses since know together, and who made the store drain when.
+    /// Per piece: what the last store knew, what all accesses since then know together, and which processes
+    /// made the store drain at which moments.
     clocks: Bank<PIECE_VECTORS>,
     lanes: usize,
     unused: Vec<u32>,
@@ -84,18 +88,20 @@ pub struct Shadow {
 /// A piece with its clocks.
 #[derive(Debug)]
 pub struct View<'a> {
-    /// What is known besides.
+    /// What is known apart from clocks.
     pub piece: &'a mut Piece,
     /// What the last store knew.
     pub store: &'a mut [u32],
-    /// What all accesses since the last store know together; in use only if the piece was [loaded](Piece::loaded).
+    /// What all accesses since the last store know together. In use only if the piece was
+    /// [loaded](Piece::loaded).
     pub accesses: &'a mut [u32],
-    /// For every process its moment at its first access that made the last store drain under PSO; 0 if there was none.
+    /// For every process, its moment at its first access that made the last store drain under PSO; 0 if it
+    /// made no such access.
     pub drained_by: &'a mut [u32],
 }
 
 impl View<'_> {
-    /// Notes a store by somebody who knows this.
+    /// Records a store by a process with this knowledge.
     #[inline(always)]
     pub fn store(&mut self, clock: &[u32], stored: Stored) {
         copy(self.store, clock);
@@ -108,7 +114,7 @@ impl View<'_> {
         (piece.instruction, piece.stored) = (stored.instruction, stored.bytes);
     }
 
-    /// Notes that an access makes the last store drain under PSO.
+    /// Records that an access makes the last store drain under PSO.
     pub fn drain(&mut self, by: usize, now: u32) {
         self.piece.drained = true;
         if self.drained_by[by] == 0 {
@@ -116,7 +122,7 @@ impl View<'_> {
         }
     }
 
-    /// Whether the last store must have drained under PSO because of an access that somebody knows of.
+    /// Whether the last store must have drained under PSO because of an access among those in `happened`.
     pub fn is_drained_for(&self, happened: &[u32]) -> bool {
         self.piece.drained
             && self.drained_by.iter().zip(happened).any(|(&when, &known)| when != 0 && when <= known)
@@ -127,7 +133,7 @@ impl View<'_> {
 const PIECE_VECTORS: usize = 2 * VECTORS + 1;
 
 impl Shadow {
-    /// Nothing is known of any byte.
+    /// Shadow memory in which nothing is known about any byte.
     pub fn new(lanes: usize) -> Shadow {
         Shadow {
             words: Words::default(),
@@ -139,7 +145,7 @@ impl Shadow {
         }
     }
 
-    /// The piece that is just these bytes; [`NONE`] if there is none.
+    /// The piece that is exactly these bytes; [`NONE`] if it does not exist.
     #[inline(always)]
     pub fn find(&mut self, bytes: Bytes) -> u32 {
         let (from, to) = (bytes.address % WORD, bytes.address % WORD + u64::from(bytes.size));
@@ -157,19 +163,20 @@ impl Shadow {
         NONE
     }
 
-    /// The same, and fetches what is known of the piece.
+    /// The same, and prefetches what is known about the piece.
     #[inline(always)]
     pub fn look_up(&mut self, bytes: Bytes, lanes: usize) -> u32 {
         let piece = self.find(bytes);
         if piece != NONE {
-            // One number of each line of the host's cache. Nobody needs the sum.
+            // Reads one number of each cache line. The sum itself is not needed.
             let clocks = self.clocks.of_lanes(piece as usize, lanes);
             std::hint::black_box((0..clocks.len()).step_by(CACHE_LINE).fold(0, |sum, at| sum ^ clocks[at]));
         }
         piece
     }
 
-    /// How often pieces were cut, merged or forgotten: as long as this stays the same, a piece that was found stays what it is.
+    /// How often pieces were cut, merged or forgotten. While this number stays the same, a piece that was
+    /// found remains valid.
     #[inline(always)]
     pub fn changes(&self) -> u64 {
         self.changes
@@ -189,7 +196,7 @@ impl Shadow {
         let (mut at, mut last, mut piece) = (from, NONE, self.words.get(word));
         while at < to {
             if piece == NONE || self.pieces[piece as usize].from >= to {
-                // Nothing is known of the rest.
+                // Nothing is known about the rest.
                 let new = self.insert(word, last, at, to);
                 found.push(new);
                 return;
@@ -213,7 +220,7 @@ impl Shadow {
         }
     }
 
-    /// A new piece of a word, behind another (or in front if that is [`NONE`]).
+    /// Adds a new piece of a word after another one, or at the front if that is [`NONE`].
     fn insert(&mut self, word: u64, behind: u32, from: u8, to: u8) -> u32 {
         let next = match behind {
             NONE => self.words.get(word),
@@ -251,7 +258,7 @@ impl Shadow {
         new
     }
 
-    /// Cuts a piece in two; the second part, which begins at `at`, is the answer.
+    /// Cuts a piece in two. Returns the second part, which begins at `at`.
     fn cut(&mut self, piece: u32, at: u8) -> u32 {
         self.changes += 1;
         let copy = self.pieces[piece as usize];
@@ -275,7 +282,7 @@ impl Shadow {
         new
     }
 
-    /// Makes one piece of those of each word that one store has just covered: the same is known of all of them.
+    /// Merges the pieces of each word that one store has just covered: the same is known about all of them.
     pub fn merge(&mut self, stored: Bytes) {
         self.changes += 1;
         for word in stored.address / WORD..=(stored.end() - 1) / WORD {
@@ -296,7 +303,8 @@ impl Shadow {
         }
     }
 
-    /// Notes that an access makes the last store of a piece drain under PSO in the other pieces that still hold it.
+    /// Records that an access makes the last store of a piece drain under PSO in the other pieces that still
+    /// hold it.
     #[cold]
     pub fn drain_parts(&mut self, piece: u32, by: usize, now: u32) {
         let of = self.pieces[piece as usize];
@@ -327,7 +335,7 @@ impl Shadow {
         }
     }
 
-    /// Forgets what was known of a range of bytes.
+    /// Forgets what was known about a range of bytes.
     pub fn forget(&mut self, address: u64, size: u64) {
         let end = address.saturating_add(size);
         if end == address {
@@ -372,7 +380,7 @@ impl Shadow {
         self.view_lanes(piece, self.lanes)
     }
 
-    /// The same for whoever knows how many lanes there are.
+    /// The same for a given number of lanes.
     #[inline(always)]
     pub fn view_lanes(&mut self, piece: u32, lanes: usize) -> View<'_> {
         let width = VECTORS * lanes;
@@ -387,7 +395,8 @@ impl Shadow {
         self.lanes = lanes;
     }
 
-    /// Takes `by` from all moments of a process. Stores whose order with others can no longer be told are of no interest any more.
+    /// Subtracts `by` from all moments of a process. Stores whose order with others can no longer be
+    /// determined are not considered any more.
     pub fn lower(&mut self, lane: usize, by: u32) {
         for piece in 0..self.pieces.len() as u32 {
             let View { piece: known, drained_by, .. } = self.view(piece);

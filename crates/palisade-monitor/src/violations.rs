@@ -1,4 +1,4 @@
-//! What the monitors found: every violation once, told apart by its instructions, with a count.
+//! What the monitors found: every violation once, identified by its instructions, with a count.
 
 use crate::event::Instruction;
 use palisade_memory::Model;
@@ -7,11 +7,11 @@ use rustc_hash::FxHashMap;
 /// A violation of sequential consistency that a machine with store buffers allows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Violation {
-    /// Which machine.
+    /// The memory model.
     pub model: Model,
     /// The store that could still have been pending (`e` in the paper).
     pub store: Instruction,
-    /// What the process had done last, which happens after the store (`prev`).
+    /// The last action of the process, which happens after the store (`prev`).
     pub previous: Instruction,
     /// The access that could have come before the store reached memory (`eᵢ`).
     pub access: Instruction,
@@ -20,7 +20,7 @@ pub struct Violation {
 /// How often a violation was seen.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Seen {
-    /// How often.
+    /// The number of times.
     pub count: u64,
     /// The number of the event that showed it first, from 1.
     pub first: u64,
@@ -33,7 +33,8 @@ pub struct Violations {
 }
 
 impl Violations {
-    /// Counts what the event with this number shows: whether a store could still have been pending under TSO and under PSO, with the instructions of store, `prev` and access.
+    /// Counts what the event with this number shows: whether a store could still have been pending under TSO
+    /// and under PSO, with the instructions of the store, `prev` and the access.
     #[cold]
     pub(crate) fn add_pending(
         &mut self,
@@ -47,14 +48,15 @@ impl Violations {
         }
     }
 
-    /// All of them, in the order in which they were seen first; those of one event by model and instructions.
+    /// All violations, in the order in which they were first seen. Those of the same event are ordered by
+    /// model and instructions.
     pub fn sorted(&self) -> Vec<(Violation, Seen)> {
         let mut all: Vec<_> = self.seen.iter().map(|(&violation, &seen)| (violation, seen)).collect();
         all.sort_by_key(|&(violation, seen)| (seen.first, violation));
         all
     }
 
-    /// How many different ones there are.
+    /// The number of distinct violations.
     pub fn len(&self) -> usize {
         self.seen.len()
     }

@@ -1,19 +1,19 @@
-//! Where what is known of a word of memory is: a map from words to numbers that is asked for the same few words again and again.
+//! A map from words of memory to numbers, optimised for repeated lookups of the same few words.
 //!
-//! Programs access mostly what they have accessed a moment ago. So the words that were asked for last stand in a small table in front of the map, where looking one up is a
-//! multiplication and a comparison.
+//! Programs mostly access what they accessed a moment ago. So the most recently used words are also in a
+//! small table in front of the map. Looking one up there takes a multiplication and a comparison.
 //!
-//! *Invariant*: what the table says of a word is what the map says.
+//! *Invariant*: what the table says about a word is what the map says.
 
 use rustc_hash::FxHashMap;
 
 /// Bytes in a word.
 pub const WORD: u64 = 8;
 
-/// Nothing is known of the word.
+/// Nothing is known about the word.
 pub const NONE: u32 = u32::MAX;
 
-/// The table has two to this many entries: few enough that a new one costs next to nothing.
+/// The table has two to the power of this many entries: few enough that creating one costs next to nothing.
 const BITS: u32 = 10;
 
 /// No word of memory has this number.
@@ -35,7 +35,8 @@ impl Default for Words {
 impl Words {
     #[inline(always)]
     fn entry(word: u64) -> usize {
-        // Fibonacci hashing (Knuth, volume 3, section 6.4): stacks of threads lie at distances that are nearly powers of two.
+        // Fibonacci hashing (Knuth, volume 3, section 6.4): the distances between thread stacks are nearly
+        // powers of two.
         (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - BITS)) as usize
     }
 
@@ -58,7 +59,7 @@ impl Words {
         self.recent[Words::entry(word)] = (word, number);
     }
 
-    /// Takes a word's number from it, and says which it was.
+    /// Removes the number of a word and returns it.
     pub fn remove(&mut self, word: u64) -> u32 {
         let number = self.all.remove(&word).unwrap_or(NONE);
         self.recent[Words::entry(word)] = (word, NONE);

@@ -1,9 +1,10 @@
-//! What people with other eyes or hands see of a page.
+//! Accessibility checks of a page.
 
 use super::Page;
 use std::path::Path;
 
-/// Every visible text against what lies behind it, as the guidelines for accessible pages measure it: 4.5 to 1.
+/// Compares the colour of every visible text with its background, as accessibility guidelines measure
+/// contrast: 4.5 to 1.
 const CONTRAST: &str = r#"(() => {
     const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
     const rgba = (colour) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data]; };
@@ -29,7 +30,7 @@ const NAMES: &str = "[...document.querySelectorAll('button, input, select, texta
     .filter((e) => e.tagName === 'svg' ? !e.querySelector('title') : !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length))
     .map((e) => e.outerHTML.slice(0, 80)).join('\\n')";
 
-/// Elements that reach beyond the window, where nothing around them scrolls.
+/// Elements that extend beyond the window, unless something around them scrolls.
 const WIDTH: &str = "(() => {
     if (document.documentElement.scrollWidth <= innerWidth) return '';
     const scrolls = (e) => e && e !== document.body && e !== document.documentElement && (getComputedStyle(e).overflowX !== 'visible' || scrolls(e.parentElement));
@@ -38,22 +39,22 @@ const WIDTH: &str = "(() => {
 })()";
 
 impl Page<'_> {
-    /// Texts that are hard to read because they are too much like what lies behind them, a line each.
+    /// Texts that are hard to read because they are too similar to their background, one per line.
     pub fn poor_contrast(&mut self) -> String {
         self.text(CONTRAST)
     }
 
-    /// What can be used or looked at but has no name for those who hear the page, a line each.
+    /// Elements that can be used or looked at but have no name for screen readers, one per line.
     pub fn without_names(&mut self) -> String {
         self.text(NAMES)
     }
 
-    /// What makes the page wider than its window, a line each; nothing if it is not.
+    /// What makes the page wider than its window, one element per line; empty if it is not wider.
     pub fn too_wide(&mut self) -> String {
         self.text(WIDTH)
     }
 
-    /// Keeps a picture of the page in the folder that `PALISADE_PICTURES` names, for those who want to look.
+    /// Keeps a picture of the page in the folder that `PALISADE_PICTURES` names, for manual inspection.
     pub fn keep_picture(&mut self, name: &str) {
         if let Some(folder) = std::env::var_os("PALISADE_PICTURES") {
             self.picture(&Path::new(&folder).join(format!("{name}.png")));

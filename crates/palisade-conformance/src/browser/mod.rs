@@ -1,8 +1,9 @@
 //! Chromium for the tests of pages: started without a window, driven by its own protocol, ended when dropped.
 //!
-//! The protocol is that of the developer tools: JSON messages, each followed by a zero byte, through a pair of pipes that Chromium expects as descriptors 3 and 4
-//! (`--remote-debugging-pipe`). A shell puts its standard input and output there. So there is no port, nothing to wait for, and no other dependency; when
-//! the test ends in whatever way, the pipe closes and Chromium goes.
+//! The protocol is that of the developer tools: JSON messages, each followed by a zero byte, through a pair
+//! of pipes that Chromium expects as descriptors 3 and 4 (`--remote-debugging-pipe`). A shell redirects its
+//! standard input and output there. So there is no port, nothing to wait for, and no other dependency.
+//! However the test ends, the pipe closes and Chromium exits.
 
 mod look;
 mod page;
@@ -16,10 +17,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What Chromium is called, where it is installed.
+/// The names under which Chromium is installed.
 const NAMES: [&str; 2] = ["chromium", "chromium-browser"];
 
-/// As few surprises as possible: no window, nothing from the network, nothing from an earlier run.
+/// As few surprises as possible: no window, no network access, no data from an earlier run.
 const FLAGS: &str = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
      --disable-component-update --disable-sync --disable-extensions --disable-dev-shm-usage --hide-scrollbars --remote-debugging-pipe";
 
@@ -59,7 +60,7 @@ impl Browser {
         Browser { child, pipe: Some(Pipe::new(input, output)), folder }
     }
 
-    /// Opens an empty page of a size, e.g. that of a phone.
+    /// Opens an empty page of a given size, for instance that of a phone.
     pub fn page(&mut self, width: u32, height: u32) -> Page<'_> {
         let pipe = self.pipe.as_mut().expect("the pipe is there until the end");
         let target = pipe.call(None, "Target.createTarget", json!({ "url": "about:blank" }));
@@ -79,7 +80,7 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         if let Some(mut pipe) = self.pipe.take() {
-            // It may be gone already, which is as good.
+            // It may have exited already, which is fine.
             pipe.send(None, "Browser.close", Value::Null);
         }
         let _ = self.child.wait();

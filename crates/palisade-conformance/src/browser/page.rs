@@ -1,16 +1,17 @@
-//! One page: go somewhere, run scripts, press keys, click, take pictures.
+//! One page: navigate, run scripts, press keys, click, take pictures.
 
 use super::pipe::Pipe;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long to wait for something that must come.
+/// How long to wait for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often to look whether it has.
+/// How often to check whether it has happened.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A page. Everything that goes wrong in it (exceptions, errors on its console, requests that fail) is kept, see [`Page::problems`].
+/// A page. Everything that goes wrong in it (exceptions, errors on its console, failed requests) is kept; see
+/// [`Page::problems`].
 pub struct Page<'b> {
     pipe: &'b mut Pipe,
     session: String,
@@ -21,9 +22,9 @@ pub struct Page<'b> {
 /// How a page is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shown {
-    /// Dark letters on light ground.
+    /// Dark text on a light background.
     Light,
-    /// Light letters on dark ground.
+    /// Light text on a dark background.
     Dark,
     /// On paper.
     Print,
@@ -34,7 +35,7 @@ impl<'b> Page<'b> {
         Page { pipe, session, problems: Vec::new(), requests: Vec::new() }
     }
 
-    /// A command of the protocol.
+    /// Sends a command of the protocol.
     pub fn call(&mut self, method: &str, params: Value) -> Value {
         let result = self.pipe.call(Some(&self.session), method, params);
         self.take_events();
@@ -69,13 +70,13 @@ impl<'b> Page<'b> {
         self.wait_until("document.readyState === 'complete' && location.href !== 'about:blank'");
     }
 
-    /// The size of the window, in CSS pixels.
+    /// Sets the size of the window, in CSS pixels.
     pub fn resize(&mut self, width: u32, height: u32) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", size);
     }
 
-    /// How the page is shown.
+    /// Sets how the page is shown.
     pub fn show(&mut self, shown: Shown) {
         let (media, scheme) = match shown {
             Shown::Light => ("screen", "light"),
@@ -86,7 +87,7 @@ impl<'b> Page<'b> {
         self.call("Emulation.setEmulatedMedia", json!({ "media": media, "features": features }));
     }
 
-    /// Whether pages may run scripts from now on.
+    /// Sets whether pages may run scripts from now on.
     pub fn allow_scripts(&mut self, allowed: bool) {
         self.call("Emulation.setScriptExecutionDisabled", json!({ "value": !allowed }));
     }
@@ -114,8 +115,8 @@ impl<'b> Page<'b> {
         }
     }
 
-    /// Waits until an expression is true, for at most half a minute. Asked again and again from here: pages that are being left, or may not run scripts, do not
-    /// look by themselves.
+    /// Waits until an expression is true, for at most half a minute. The expression is evaluated repeatedly
+    /// from here, because pages that are being left, or may not run scripts, cannot poll by themselves.
     pub fn wait_until(&mut self, expression: &str) {
         let end = Instant::now() + PATIENCE;
         let params = json!({ "expression": format!("!!({expression})"), "returnByValue": true });
@@ -130,7 +131,7 @@ impl<'b> Page<'b> {
         panic!("never true: {expression}\nproblems: {:?}\nthe page says:\n{body}", self.problems);
     }
 
-    /// Clicks the middle of the first element that a selector finds, as a mouse does.
+    /// Clicks the middle of the first element that matches a selector, like a mouse.
     pub fn click(&mut self, selector: &str) {
         let quoted = Value::from(selector).to_string();
         let place = self.eval(&format!(
@@ -145,7 +146,7 @@ impl<'b> Page<'b> {
         }
     }
 
-    /// Presses a key by its name, e.g. `ArrowRight`; with Ctrl if asked.
+    /// Presses a key by its name, e.g. `ArrowRight`, optionally with Ctrl.
     pub fn press(&mut self, key: &str, ctrl: bool) {
         let code = match key {
             "Enter" => 13,
@@ -192,7 +193,7 @@ impl<'b> Page<'b> {
         std::fs::write(file, data).expect("a picture can be written");
     }
 
-    /// How many pages of paper the page prints on.
+    /// How many sheets of paper the page prints on.
     pub fn printed_pages(&mut self) -> usize {
         let printed = self.call("Page.printToPDF", json!({ "printBackground": true }));
         let data = decode_base64(printed["data"].as_str().expect("a print has data"));
@@ -206,7 +207,7 @@ impl<'b> Page<'b> {
         &self.problems
     }
 
-    /// The addresses the page has asked for so far.
+    /// The addresses that the page has requested so far.
     pub fn requests(&self) -> &[String] {
         &self.requests
     }

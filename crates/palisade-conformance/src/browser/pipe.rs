@@ -10,7 +10,7 @@ pub(crate) struct Pipe {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     next: u64,
-    /// Events that came while an answer was waited for.
+    /// Events that arrived while waiting for an answer.
     pub(crate) events: VecDeque<Value>,
 }
 
@@ -19,7 +19,7 @@ impl Pipe {
         Pipe { input, output: BufReader::new(output), next: 1, events: VecDeque::new() }
     }
 
-    /// Sends a command, and returns its number. Whether it arrives shows when an answer is waited for.
+    /// Sends a command and returns its number. An error shows only when waiting for the answer.
     pub(crate) fn send(&mut self, session: Option<&str>, method: &str, params: Value) -> u64 {
         let id = self.next;
         self.next += 1;

@@ -1,7 +1,9 @@
-//! The statements of a process or procedure: the accesses of the skeleton in more or less roundabout ways, and whatever else may stand between them.
+//! The statements of a process or procedure: the accesses of the skeleton, made more or less directly, and
+//! other statements between them.
 //!
-//! *Invariants*: (1) a register is read only behind its declaration; (2) registers that hold addresses are kept apart from those that hold values, since
-//! the order of declarations decides addresses; (3) in programs with loops every value stays within a small range, so that there are finitely many.
+//! *Invariants*: (1) a register is read only after its declaration; (2) registers that hold addresses are
+//! kept apart from those that hold values, since the order of declarations determines addresses; (3) in
+//! programs with loops every value stays within a small range, so that there are finitely many.
 
 use super::cycle::{Access, AccessKind};
 use super::{Generator, Home, Profile};
@@ -11,14 +13,14 @@ use crate::build::{
 use crate::random::Random;
 use palisade_program::written::{BinaryOp, Block, Expr, ExprKind, Outside, Place, Rmw, StmtKind, Type};
 
-/// What kind of body.
+/// The kind of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Process,
     Procedure,
 }
 
-/// A body in the making.
+/// A body under construction.
 pub(super) struct Body<'g> {
     generator: &'g mut Generator,
     kind: Kind,
@@ -35,9 +37,9 @@ pub(super) struct Body<'g> {
     loops: usize,
     /// Whether an atomic block is open.
     atomic: bool,
-    /// Whether somebody jumps to the label `done` at the end.
+    /// Whether some statement jumps to the label `done` at the end.
     jumps: bool,
-    /// Whether the whole body is in a loop without a way out.
+    /// Whether the whole body is in a loop without an exit.
     endless: bool,
 }
 
@@ -93,7 +95,7 @@ impl<'g> Body<'g> {
         self.registers.clone()
     }
 
-    /// Whether the whole body is in a loop without a way out (but perhaps a jump).
+    /// Whether the whole body is in a loop without an exit (except perhaps a jump).
     pub(super) fn is_endless(&self) -> bool {
         self.endless
     }
@@ -103,12 +105,12 @@ impl<'g> Body<'g> {
         self.labels.clone()
     }
 
-    /// Closes the body: loops around it, the label that is jumped to, labels to be observed.
+    /// Completes the body: loops around it, the label that is jumped to, labels to be observed.
     pub(super) fn finish(&mut self, mut stmts: Block) -> Block {
         let profile = self.generator.profile;
         if !profile.is_acyclic() && self.kind == Kind::Process && self.random().percent(35) {
             let mut body = std::mem::take(&mut stmts);
-            // Without a fence or the like in the loop buffers grow without end.
+            // Without a fence or a similar instruction in the loop, buffers grow without bound.
             match self.random().below(4) {
                 0 | 1 => body.push(stmt(StmtKind::Fence)),
                 2 => body
@@ -150,7 +152,8 @@ impl<'g> Body<'g> {
         stmts
     }
 
-    /// An access of the skeleton; for a read also the register that gets the value, if the access is made in this body.
+    /// An access of the skeleton. For a read, also the register that receives the value, if the access is
+    /// made in this body.
     pub(super) fn access(&mut self, access: Access) -> (Block, Option<String>) {
         match access.kind {
             AccessKind::Write(value) => (self.write(access.variable, value), None),
@@ -225,7 +228,7 @@ impl<'g> Body<'g> {
         (stmts, register)
     }
 
-    /// Up to one statement (with what belongs to it), as long as there is noise left.
+    /// At most one statement (with what belongs to it), as long as there is noise left.
     pub(super) fn noise(&mut self, depth: usize) -> Block {
         if self.generator.noise == 0 {
             return Vec::new();
@@ -305,7 +308,7 @@ impl<'g> Body<'g> {
                 vec![declare(&register, Type::INT, expr(ExprKind::Any { lo: 0, hi: 1 }))]
             }
             Noise::Assume => vec![stmt(StmtKind::Assume(self.condition()))],
-            // Mostly true, else nothing else would ever be found.
+            // Mostly true; otherwise no other violation would ever be found.
             Noise::Assert => {
                 let condition = match self.some_register() {
                     Some(register) => binary(BinaryOp::Le, var(&register), int(self.random().value(1, 3))),

@@ -1,13 +1,16 @@
-//! Critical cycles: the shapes in which weak memory shows.
+//! Critical cycles: the shapes in which weak memory becomes visible.
 //!
-//! *Source.* Shasha and Snir ("Efficient and correct execution of parallel programs that share memory", TOPLAS 1988): a run is not sequentially consistent
-//! exactly if program order and conflicts form a cycle, and it is enough to look at cycles with one or two accesses per thread, two to different
-//! variables. Walking such a cycle at random gives all classical litmus tests: store buffering, message passing, load buffering, R, S, 2+2W, WRC, RWC, ISA2,
-//! IRIW, and their relatives with up to four threads.
+//! *Source.* Shasha and Snir ("Efficient and correct execution of parallel programs that share memory",
+//! TOPLAS 1988). A run is not sequentially consistent exactly if program order and conflicts form a cycle. It
+//! is enough to consider cycles with one or two accesses per thread, two to different variables. Walking such
+//! a cycle at random gives all classical litmus tests: store buffering, message passing, load buffering, R,
+//! S, 2+2W, WRC, RWC, ISA2, IRIW, and their relatives with up to four threads.
 //!
-//! *Construction.* Threads stand in a ring. The last access of each and the first access of the next are to the same variable, and at least one of them writes.
-//! A thread with one access passes the variable on. The accesses to a variable form a chain in ring order; its writes write 1, 2, … in that order, and a read
-//! expects the value of the write before it, or the initial value. All expectations together describe an outcome that SC forbids.
+//! *Construction.* Threads form a ring. The last access of each thread and the first access of the next are
+//! to the same variable, and at least one of them writes. A thread with one access passes the variable on.
+//! The accesses to a variable form a chain in ring order. Its writes write 1, 2, … in that order. A read
+//! expects the value of the write before it, or the initial value. All expectations together describe an
+//! outcome that SC forbids.
 
 use crate::random::Random;
 use palisade_program::Value;
@@ -15,20 +18,20 @@ use palisade_program::Value;
 /// What the threads do, and an outcome of interest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Skeleton {
-    /// For each thread its accesses in order.
+    /// The accesses of each thread, in order.
     pub threads: Vec<Vec<Access>>,
     /// The number of variables.
     pub variables: usize,
-    /// Variables with the value they hold at the end in the outcome of interest.
+    /// Variables, with the value that they hold at the end in the outcome of interest.
     pub last: Vec<(usize, Value)>,
 }
 
 /// An access to a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
-    /// Which variable, from 0.
+    /// The variable, from 0.
     pub variable: usize,
-    /// What is done.
+    /// The kind of access.
     pub kind: AccessKind,
 }
 
@@ -44,12 +47,12 @@ pub enum AccessKind {
 /// A random critical cycle of 2 to `most` threads.
 pub fn critical_cycle(random: &mut Random, most: usize) -> Skeleton {
     let threads = random.between(2, most);
-    // How many accesses each thread makes. At least two threads make two, else there is no cycle.
+    // How many accesses each thread makes. At least two threads make two, otherwise there is no cycle.
     let mut accesses: Vec<usize> = (0..threads).map(|_| if random.percent(70) { 2 } else { 1 }).collect();
     accesses[0] = 2;
     let other = random.between(1, threads - 1);
     accesses[other] = 2;
-    // The ring of accesses: who makes it, and whether it writes.
+    // The ring of accesses: the thread of each access, and whether it writes.
     let ring: Vec<usize> = (0..threads).flat_map(|thread| vec![thread; accesses[thread]]).collect();
     let mut writes: Vec<bool> = ring.iter().map(|_| random.percent(50)).collect();
     let next = |at: usize| (at + 1) % ring.len();

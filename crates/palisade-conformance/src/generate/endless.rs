@@ -1,14 +1,16 @@
-//! Random programs without end: counters that grow, processes started in loops, calls without a last one, any number of instances. A property is broken soon, or never.
+//! Random programs that do not terminate: counters that grow, processes started in loops, unbounded
+//! recursion, any number of instances. A property is broken soon, or never.
 
 use crate::random::Random;
 use palisade_base::Source;
 use palisade_program::written::Program;
 use palisade_syntax::{Language, parse};
 
-/// The endless program that a seed names. The same seed gives the same program, forever on one version of this file.
+/// The endless program that a seed names. The same seed always gives the same program on one version of this
+/// file.
 ///
 /// # Panics
-/// If the generator makes something that is no program.
+/// If the generator produces an invalid program.
 pub fn generate_endless(seed: u64) -> Program {
     let random = Random::new(seed ^ 0x656e_646c_6573_7321);
     let text = Writer { random }.program();
@@ -22,7 +24,7 @@ struct Writer {
     random: Random,
 }
 
-/// What goes on forever.
+/// What continues forever.
 #[derive(Clone, Copy)]
 enum Endless {
     /// A register counts up.
@@ -45,7 +47,7 @@ impl Writer {
         );
         let kinds = [Endless::Register, Endless::Cell, Endless::Stores, Endless::Spawns, Endless::Calls];
         let first = *self.random.pick(&kinds);
-        // The first process in the program is the one that searches tend to follow.
+        // Searches tend to follow the first process in the program.
         text += &self.endless("A", "n", first);
         if self.random.percent(30) {
             let second = *self.random.pick(&kinds);
@@ -68,7 +70,7 @@ impl Writer {
     fn endless(&mut self, name: &str, cell: &str, endless: Endless) -> String {
         let (before, inside) = (self.steps(1), self.steps(1));
         let body = match endless {
-            // Without the access a step of the process would be thousands of local steps.
+            // Without the access, one step of the process would be thousands of local steps.
             Endless::Register => format!("let r = 0; {before}loop {{ r = r + 1; let t = {cell}; }}"),
             Endless::Cell => format!("{before}loop {{ {cell} = {cell} + 1; }}"),
             Endless::Stores => format!("{before}loop {{ x = 1; {inside}}}"),
@@ -78,7 +80,7 @@ impl Writer {
         format!("process {name} {{ {body} }}\n")
     }
 
-    /// Up to so many statements.
+    /// At most this many statements.
     fn steps(&mut self, most: usize) -> String {
         (0..self.random.between(0, most)).map(|_| self.step()).collect()
     }

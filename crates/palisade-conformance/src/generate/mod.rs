@@ -1,10 +1,12 @@
-//! Random programs, biased to shapes in which memory models differ.
+//! Random programs, biased towards shapes in which memory models differ.
 //!
-//! A program grows in three steps: a skeleton of accesses (`cycle`), threads that make these accesses in more or less roundabout ways with other statements
-//! in between (`body`), and a property that is about as often broken as not (`property`).
+//! A program is built in three steps:
+//! 1. a skeleton of accesses (`cycle`);
+//! 2. threads that make these accesses more or less directly, with other statements in between (`body`);
+//! 3. a property that is broken about as often as not (`property`).
 //!
-//! *Guarantee.* The same profile and seed give the same program, for ever on one version of this file. Every program is valid. Programs of
-//! acyclic profiles have finitely many states under every model.
+//! *Guarantee.* The same profile and seed always give the same program on one version of this file. Every
+//! program is valid. Programs of acyclic profiles have finitely many states under every model.
 
 mod body;
 mod cycle;
@@ -33,13 +35,14 @@ use palisade_program::{Instantiation, Value, lower};
 /// What the programs may contain.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Profile {
-    /// Straight lines and branches: loads, stores, fences, locked instructions. No procedures, spawned processes, atomic blocks or loops.
+    /// Straight lines and branches: loads, stores, fences, locked instructions. No procedures, spawned
+    /// processes, atomic blocks or loops.
     Simple,
     /// Everything but loops and recursion: every run ends.
     Acyclic,
-    /// What [`Profile::Simple`] has, and loops.
+    /// Like [`Profile::Simple`], with loops.
     Cyclic,
-    /// Everything, bounded recursion included.
+    /// Everything, including bounded recursion.
     Full,
 }
 
@@ -47,7 +50,7 @@ impl Profile {
     /// All of them.
     pub const ALL: [Profile; 4] = [Profile::Simple, Profile::Acyclic, Profile::Cyclic, Profile::Full];
 
-    /// Whether no run of such a program goes on for ever.
+    /// Whether every run of such a program ends.
     pub fn is_acyclic(self) -> bool {
         matches!(self, Profile::Simple | Profile::Acyclic)
     }
@@ -60,8 +63,8 @@ impl Profile {
 
 /// The program that a seed names.
 ///
-/// The seed also says what kind of verdict is wanted; of several attempts the first that has it is taken, else one that SC does
-/// not break, if there is one.
+/// The seed also determines which kind of verdict is wanted. Of several attempts, the first with that verdict
+/// is taken. If there is none, one that SC does not break is taken, if possible.
 pub fn generate(profile: Profile, seed: u64) -> Program {
     let mut random = Random::new(seed ^ ((profile as u64 + 1) << 56));
     let wanted = *random.weighted(&[
@@ -85,18 +88,18 @@ pub fn generate(profile: Profile, seed: u64) -> Program {
     best.1
 }
 
-/// What the models say about a program.
+/// The verdicts of the models on a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdicts {
     /// It is safe under all of them.
     Safe,
-    /// Broken under all of them.
+    /// It is broken under all of them.
     BrokenBySc,
-    /// Broken, but not by SC.
+    /// It is broken, but not by SC.
     BrokenByTso,
-    /// Broken by PSO only.
+    /// It is broken only by PSO.
     BrokenByPso,
-    /// Not found out soon.
+    /// Not decided within the limits.
     Open,
 }
 
@@ -118,7 +121,7 @@ fn attempt(profile: Profile, random: &mut Random) -> Program {
     Generator::new(profile, Random::new(random.next_word())).generate()
 }
 
-/// Whether the model breaks the program, if that is found out soon.
+/// Whether the model breaks the program, if that is decided within the limits.
 fn is_broken(program: &Program, model: Model) -> Option<bool> {
     let system = lower(program, Instantiation { any: 2, every: None });
     match brute::check(Machine::new(&system, model), Scope { states: 1_000, buffer: Some(3) }) {
@@ -149,7 +152,7 @@ struct Actor {
     /// Registers that hold what the skeleton's reads returned, with the expected values.
     expected: Vec<(String, Value)>,
     labels: Vec<String>,
-    /// Whether it loops without a way out.
+    /// Whether it loops without an exit.
     endless: bool,
 }
 
@@ -159,7 +162,7 @@ struct Generator {
     program: Program,
     homes: Vec<Home>,
     actors: Vec<Actor>,
-    /// How many more statements may be put in.
+    /// How many more statements may be added.
     noise: usize,
     next_procedure: usize,
     /// The critical cycle the program was made from.

@@ -1,7 +1,8 @@
-//! Properties that are about as often broken as not.
+//! Properties that are broken about as often as not.
 //!
-//! The outcome of a critical cycle is a good final condition, but noise may make it meaningless. So final conditions are also taken from the program itself: an
-//! outcome that one model has and a stronger one has not is broken under the one and holds under the other.
+//! The outcome of a critical cycle is a good final condition, but noise may make it meaningless. So final
+//! conditions are also taken from the program itself. An outcome that exists under one model and not under a
+//! stronger one is broken under the former and holds under the latter.
 
 use super::{Actor, Generator};
 use crate::brute::{self, Observed, Scope};
@@ -14,13 +15,13 @@ use palisade_program::written::{BinaryOp, Expr, Observation, Place, PropertyKind
 use palisade_program::{Instantiation, Value, lower};
 use std::collections::BTreeSet;
 
-/// How many states are looked at to find an outcome worth forbidding.
+/// How many states are examined to find an outcome worth forbidding.
 const LIMITS: Scope = Scope { states: 1_500, buffer: None };
 
 impl Generator {
     /// Adds properties to the finished processes.
     pub(super) fn properties(&mut self) {
-        // Where a process never ends, no final condition is ever judged.
+        // If a process never ends, final conditions are never evaluated.
         let ends = if self.actors.iter().any(|actor| actor.endless) { 0 } else { 1 };
         let is_cycle = if self.cycle.is_some() { 1 } else { 0 };
         let pick = *self.random.weighted(&[
@@ -65,7 +66,7 @@ impl Generator {
         (!parts.is_empty()).then(|| self.add(PropertyKind::Final, not(all(parts))))
     }
 
-    /// `final !(an outcome);` where the outcome is one of some model, mostly not of a stronger one.
+    /// `final !(an outcome);` where the outcome exists under some model, mostly not under a stronger one.
     fn outcome_of_a_run(&mut self) -> Option<()> {
         let system = lower(&self.program, Instantiation { any: 2, every: None });
         let mut seen: Vec<(Expr, Observed)> = Vec::new();
@@ -99,7 +100,8 @@ impl Generator {
         Some(())
     }
 
-    /// One of the things that some model has, mostly one that a stronger model has not. The sets belong to the models, strongest first.
+    /// An item that exists under some model, mostly one that does not exist under a stronger model. The sets
+    /// belong to the models, strongest first.
     fn telling<T: Ord + Clone>(&mut self, sets: &[BTreeSet<T>]) -> Option<T> {
         let fresh = |weak: usize| sets[weak].difference(&sets[weak - 1]).cloned().collect::<Vec<T>>();
         let all = |model: usize| sets[model].iter().cloned().collect::<Vec<T>>();
@@ -235,7 +237,7 @@ impl Generator {
         let body = &mut self.program.templates[at].body;
         body.push(stmt(StmtKind::Assert(not(all(parts)))));
         if self.random.percent(20) {
-            // Something to do after it, so that it is not always the last step.
+            // A statement after it, so that it is not always the last step.
             let place = self.home(0);
             self.program.templates[at].body.push(assign(place, int(1)));
         }
@@ -246,7 +248,7 @@ impl Generator {
         self.program.properties.push(property(kind, condition));
     }
 
-    /// Those that exist from the start.
+    /// The processes that exist from the start.
     fn visible_actors(&self) -> Vec<Actor> {
         self.actors.iter().filter(|actor| actor.start == Start::Initially).cloned().collect()
     }

@@ -1,7 +1,9 @@
 //! Random programs whose procedures call themselves and each other.
 //!
-//! Small on purpose: two shared variables of three values, one or two procedures, one to three processes. What ends the recursion is either a parameter that grows smaller with every call
-//! ([`Recursion::Bounded`]), so that there are finitely many states, or a choice ([`Recursion::Free`]), so that stacks have no greatest height.
+//! They are small on purpose: two shared variables with three values, one or two procedures, one to three
+//! processes. The recursion ends in one of two ways:
+//! - With [`Recursion::Bounded`], a parameter decreases with every call, so there are finitely many states.
+//! - With [`Recursion::Free`], a choice ends it, so there is no maximum stack height.
 
 use crate::random::Random;
 use palisade_base::Source;
@@ -11,16 +13,17 @@ use palisade_syntax::{Language, parse};
 /// What ends the recursion.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Recursion {
-    /// A parameter that grows smaller.
+    /// A parameter that decreases.
     Bounded,
-    /// Nothing but chance.
+    /// Only a choice.
     Free,
 }
 
-/// The recursive program that a seed names. The same seed gives the same program, for ever on one version of this file.
+/// The recursive program that a seed names. The same seed always gives the same program on one version of
+/// this file.
 ///
 /// # Panics
-/// If the generator makes something that is no program.
+/// If the generator produces an invalid program.
 pub fn generate_recursive(recursion: Recursion, seed: u64) -> Program {
     let mut random = Random::new(seed ^ 0x7265_6375_7273_6976 ^ ((recursion as u64) << 40));
     let writer = Writer {
@@ -51,7 +54,7 @@ struct Writer {
     private: bool,
     in_procedure: bool,
     may_spawn: bool,
-    /// How many registers the body declares so far.
+    /// How many registers the body has declared so far.
     registers: usize,
     lines: Vec<String>,
 }

@@ -1,14 +1,15 @@
-//! Random programs that start threads in loops, so that there is no greatest number of them. No procedures.
+//! Random programs that start threads in loops, so that their number is unbounded. No procedures.
 
 use crate::random::Random;
 use palisade_base::Source;
 use palisade_program::written::Program;
 use palisade_syntax::{Language, parse};
 
-/// The spawning program that a seed names. The same seed gives the same program, for ever on one version of this file.
+/// The spawning program that a seed names. The same seed always gives the same program on one version of this
+/// file.
 ///
 /// # Panics
-/// If the generator makes something that is no program.
+/// If the generator produces an invalid program.
 pub fn generate_spawning(seed: u64) -> Program {
     let random = Random::new(seed ^ 0x7370_6177_6e69_6e67);
     let text = Writer { random, lines: Vec::new() }.program();
@@ -42,7 +43,7 @@ impl Writer {
         self.line(0, "}".to_owned());
         self.line(0, "process W(i: 0..1) on spawn {".to_owned());
         self.line(1, "let r: 0..2 = 0;".to_owned());
-        // A worker may start another one: with parameter 1 only, so that not all of them do.
+        // A worker may start another one, but only with parameter 1, so that not all of them do.
         let child = if self.random.percent(30) { "if i == 1 { spawn W(0); }" } else { "skip;" };
         self.steps(1, &[child]);
         self.line(0, "cs:".to_owned());

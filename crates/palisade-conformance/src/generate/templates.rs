@@ -1,10 +1,13 @@
 //! Random programs for any number of threads.
 //!
-//! One or two templates, each with any number of instances and a small body: loads, stores, fences, locked instructions, branches, sometimes a loop around all
-//! of it. Most are made from a critical cycle ([`cycle`](super::cycle)): a thread that sees what the cycle expects gets to a label, and the property forbids that all
-//! labels of the cycle are reached. The others are made of statements at random, and forbid that several threads meet at one or two labels.
+//! A program has one or two templates, each with any number of instances and a small body: loads, stores,
+//! fences, locked instructions, branches, sometimes a loop around all of it. Most programs are made from a
+//! critical cycle ([`cycle`](super::cycle)): a thread that sees what the cycle expects reaches a label, and
+//! the property forbids that all labels of the cycle are reached. The others consist of random statements and
+//! forbid that several threads meet at one or two labels.
 //!
-//! *Guarantee.* The same seed gives the same program. Every program is valid, and all values are from small ranges.
+//! *Guarantee.* The same seed gives the same program. Every program is valid, and all values are from small
+//! ranges.
 
 use super::cycle::{self, AccessKind};
 use crate::brute::{self, Answer, Scope};
@@ -22,7 +25,8 @@ use palisade_program::{Instantiation, Value, lower};
 
 /// The program that a seed names.
 ///
-/// The seed also says what is wanted of it; of several attempts the first that has it is taken, else the last one.
+/// The seed also determines which kind of program is wanted. Of several attempts, the first of that kind is
+/// taken, otherwise the last one.
 pub fn generate_parameterized(seed: u64) -> Program {
     let mut random = Random::new(seed ^ (0x7a << 56));
     let wanted = *random.weighted(&[
@@ -42,7 +46,7 @@ pub fn generate_parameterized(seed: u64) -> Program {
     program
 }
 
-/// What is wanted of a program, as far as small instances tell.
+/// Which kind of program is wanted, as far as small instances show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Wanted {
     /// Two threads of each kind do not break it.
@@ -51,7 +55,7 @@ enum Wanted {
     BrokenBySc,
     /// Two threads of each kind break it under TSO, but not under SC.
     BrokenByTso,
-    /// Three threads of each kind break it, or four, but not two.
+    /// Three or four threads of each kind break it, but two do not.
     NeedsMany,
     Anything,
 }
@@ -87,7 +91,7 @@ fn attempt(random: &mut Random) -> Program {
 
 const NAMES: [&str; 4] = ["x", "y", "z", "w"];
 
-/// A program in the making.
+/// A program under construction.
 struct Writer {
     random: Random,
     variables: usize,
@@ -100,7 +104,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Threads that make the accesses of a critical cycle, or stop where something else happens.
+    /// Threads that make the accesses of a critical cycle, or stop if something else happens.
     fn around_cycle(mut self) -> Program {
         let skeleton = cycle::critical_cycle(&mut self.random, 3);
         self.variables = skeleton.variables;
@@ -148,7 +152,7 @@ impl Writer {
         program
     }
 
-    /// Threads that do anything.
+    /// Threads with random statements.
     fn at_random(mut self) -> Program {
         self.variables = self.random.between(1, 3);
         self.most = self.random.value(1, 2);
@@ -185,7 +189,7 @@ impl Writer {
     fn declarations(&mut self) -> Program {
         let mut program = Program::default();
         for variable in &NAMES[..self.variables] {
-            // A value too large is seldom an error, else nothing else would ever be found.
+            // A value that is too large is rarely an error; otherwise no other violation would ever be found.
             let outside = if self.random.percent(90) { Outside::Block } else { Outside::Fault };
             let init = match self.random.below(12) {
                 0 => InitValue::Any,
@@ -208,7 +212,7 @@ impl Writer {
         program.templates.push(template(TEMPLATES[role], Vec::new(), Count::Any, Start::Initially, body));
     }
 
-    /// One statement, with what belongs to it; branches as deep as given.
+    /// One statement with what belongs to it. Branches are nested at most `depth` deep.
     fn statement(&mut self, depth: u32) -> Block {
         let place = named(NAMES[self.random.below(self.variables)]);
         let value = self.random.value(0, self.most);

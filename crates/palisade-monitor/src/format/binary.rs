@@ -1,8 +1,12 @@
 //! The binary form of traces.
 //!
-//! After the magic word, records follow one another without padding. A record begins with a byte whose low half says what it is; for accesses, the high half
-//! says how many bytes. Numbers are LEB128: seven bits per byte, the least first. Addresses are differences to the address before, in zigzag form, so that an
-//! event takes about five bytes. The last record holds the number of events, so that a trace that was cut off is recognised.
+//! Records follow the magic word without padding.
+//! - The low half of a record's first byte is its kind. For accesses, the high half says how many bytes are
+//!   accessed.
+//! - Numbers are LEB128: seven bits per byte, the least significant first.
+//! - Addresses are differences from the previous address, in zigzag form, so that an event takes about five
+//!   bytes.
+//! - The last record holds the number of events, so that a truncated trace is recognised.
 
 use super::{Instructions, TraceError};
 use crate::event::{Access, Action, Bytes, Event, Instruction, MAX_PROCESSES, Process};
@@ -19,7 +23,7 @@ const LONGEST_RECORD: usize = LONGEST_NAME + 64;
 
 const BUFFER: usize = 1 << 18;
 
-/// Events that are handed on at a time.
+/// How many events are handed on at a time.
 const BATCH: usize = 64;
 
 /// Kinds of records: the low half of the first byte.
@@ -38,7 +42,8 @@ mod kind {
     pub const END: u8 = 15;
 }
 
-/// The high half of an access's first byte: the logarithm of its size, or this if the size follows as a number.
+/// The high half of an access's first byte is the logarithm of its size, or this value if the size follows as
+/// a number.
 const OTHER_SIZE: u8 = 15;
 
 /// Writes a binary trace.
@@ -52,13 +57,14 @@ pub struct BinaryWriter<W> {
 }
 
 impl<W: Write> BinaryWriter<W> {
-    /// Begins a trace. Many small pieces are written: hand over something with a buffer.
+    /// Begins a trace. Many small pieces are written, so pass a buffered writer.
     pub fn new(mut output: W) -> io::Result<BinaryWriter<W>> {
         output.write_all(MAGIC)?;
         Ok(BinaryWriter { output, record: Vec::new(), address: 0, instructions: 0, events: 0 })
     }
 
-    /// Names the next instruction: they are numbered from 0. Names longer than 4096 bytes are cut.
+    /// Names the next instruction. Instructions are numbered from 0. Names longer than 4096 bytes are
+    /// truncated.
     pub fn instruction(&mut self, name: &str) -> io::Result<Instruction> {
         let cut = (0..=name.len().min(LONGEST_NAME)).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
         self.record.push(kind::INSTRUCTION);
@@ -146,7 +152,7 @@ fn put(record: &mut Vec<u8>, mut number: u64) {
     record.push(number as u8);
 }
 
-/// A binary trace that is being read, behind its magic word.
+/// A binary trace that is being read, after its magic word.
 #[derive(Debug)]
 pub(super) struct Records<R> {
     input: R,
@@ -160,9 +166,9 @@ pub(super) struct Records<R> {
     events: u64,
 }
 
-/// Why a record is no good.
+/// Why a record is not valid.
 enum Bad {
-    /// It goes on behind the end of the file.
+    /// It extends past the end of the file.
     CutOff,
     Wrong(String),
 }
@@ -250,7 +256,7 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// Moves what is left to the front and reads on until a record fits or the file ends.
+    /// Moves the rest of the buffer to the front and reads until a record fits or the file ends.
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.at..self.filled, 0);
         self.passed += self.at as u64;

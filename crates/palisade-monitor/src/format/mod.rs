@@ -1,7 +1,9 @@
-//! Recorded executions as files: a text form that a person can write, and a compact binary form. `docs/traces.md` describes both.
+//! Recorded executions as files: a text form that a person can write, and a compact binary form.
+//! `docs/traces.md` describes both.
 //!
-//! *Guarantee.* Reading takes memory for the table of instructions and one buffer, whatever the length of the trace. No input panics. The first thing that
-//! is wrong ends the reading: to leave out an event could make the monitors report what cannot happen.
+//! *Guarantee.* Reading uses memory for the table of instructions and one buffer, whatever the length of the
+//! trace. No input causes a panic. Reading ends at the first error, because leaving out an event could make
+//! the monitors report something impossible.
 
 mod binary;
 mod text;
@@ -13,7 +15,7 @@ use crate::event::{Event, Instruction};
 use rustc_hash::FxHashMap;
 use std::io::{self, Read};
 
-/// The instructions of a program, by what a trace calls them: usually a place in a source text.
+/// The instructions of a program, by their names in a trace. A name is usually a place in a source file.
 #[derive(Clone, Debug, Default)]
 pub struct Instructions {
     names: Vec<String>,
@@ -21,7 +23,7 @@ pub struct Instructions {
 }
 
 impl Instructions {
-    /// The instruction with a name, if need be a new one.
+    /// The instruction with this name, created if it is new.
     pub fn intern(&mut self, name: &str) -> Instruction {
         if let Some(&known) = self.known.get(name) {
             return known;
@@ -31,13 +33,13 @@ impl Instructions {
         new
     }
 
-    /// A new instruction, whatever its name.
+    /// Adds an instruction, even if the name exists already.
     fn push(&mut self, name: &str) -> Instruction {
         self.names.push(name.to_owned());
         Instruction(self.names.len() as u32 - 1)
     }
 
-    /// What the trace calls it.
+    /// Its name in the trace.
     pub fn name(&self, instruction: Instruction) -> &str {
         self.names.get(instruction.0 as usize).map_or("", String::as_str)
     }
@@ -53,12 +55,13 @@ impl Instructions {
     }
 }
 
-/// How a trace that was read came to its end.
+/// How a trace that was read ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
     /// With its end mark: it is complete.
     Marked,
-    /// Without: it may be complete, or have been cut off. Only texts that do not begin with `palisade trace 1` can end like this.
+    /// Without its end mark: it may be complete, or it may be truncated. Only texts that do not begin with
+    /// `palisade trace 1` can end this way.
     Unmarked,
 }
 
@@ -71,7 +74,7 @@ pub enum TraceError {
     /// A line of a text is wrong.
     #[error("line {line}: {problem}")]
     Line {
-        /// Which, from 1.
+        /// The line, from 1.
         line: u64,
         /// What is wrong.
         problem: String,
@@ -79,7 +82,7 @@ pub enum TraceError {
     /// A record of a binary trace is wrong.
     #[error("byte {offset}: {problem}")]
     Record {
-        /// Where it begins.
+        /// The offset of its first byte.
         offset: u64,
         /// What is wrong.
         problem: String,
@@ -103,7 +106,7 @@ enum Form<R> {
 }
 
 impl<R: Read> TraceReader<R> {
-    /// Looks at the beginning to find out which form it is.
+    /// Detects the form from the beginning of the input.
     pub fn new(mut input: R) -> io::Result<TraceReader<R>> {
         let mut start = Vec::new();
         input.by_ref().take(binary::MAGIC.len() as u64).read_to_end(&mut start)?;
@@ -115,12 +118,12 @@ impl<R: Read> TraceReader<R> {
         Ok(TraceReader { form, instructions: Instructions::default() })
     }
 
-    /// Reads to the end, or to the first thing that is wrong.
+    /// Reads to the end, or to the first error.
     pub fn read(&mut self, mut take: impl FnMut(&Event)) -> Result<Ending, TraceError> {
         self.read_batches(|events| events.iter().for_each(&mut take))
     }
 
-    /// The same, some events at a time; never waits for input with events in hand.
+    /// The same, several events at a time. It never waits for input while it holds events.
     pub fn read_batches(&mut self, mut take: impl FnMut(&[Event])) -> Result<Ending, TraceError> {
         match &mut self.form {
             Form::Text(lines) => lines.read(&mut self.instructions, &mut take),
@@ -128,7 +131,7 @@ impl<R: Read> TraceReader<R> {
         }
     }
 
-    /// The instructions that were named so far.
+    /// The instructions named so far.
     pub fn instructions(&self) -> &Instructions {
         &self.instructions
     }

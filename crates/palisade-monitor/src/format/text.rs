@@ -1,9 +1,14 @@
 //! The text form of traces: one event per line.
 //!
-//! `PROCESS load|store|lock|lock-load ADDRESS[/SIZE] [INSTRUCTION]`, `PROCESS fence|sfence [INSTRUCTION]`, `PROCESS spawn|start|join PROCESS [INSTRUCTION]`,
-//! `PROCESS free ADDRESS[/SIZE]`. An address is a number, or a name with an optional `+OFFSET`. Empty lines and lines that begin with `#` say nothing. A trace
-//! ends with the line `end` and its newline, so that one that was cut off is recognised. If it begins with the line `palisade trace 1`, it must end so; if not, and it does not end so, the
-//! reader says that too.
+//! - `PROCESS load|store|lock|lock-load ADDRESS[/SIZE] [INSTRUCTION]`
+//! - `PROCESS fence|sfence [INSTRUCTION]`
+//! - `PROCESS spawn|start|join PROCESS [INSTRUCTION]`
+//! - `PROCESS free ADDRESS[/SIZE]`
+//!
+//! An address is a number, or a name with an optional `+OFFSET`. Empty lines and lines that begin with `#`
+//! are ignored. A trace ends with the line `end` and its newline, so that a truncated trace is recognised. A
+//! trace that begins with the line `palisade trace 1` must have this end mark. Without that first line the
+//! end mark may be missing; the reader reports that too.
 
 use super::{Ending, Instructions, TraceError};
 use crate::event::{Access, Action, Bytes, Event, MAX_PROCESSES, Process};
@@ -16,7 +21,7 @@ const END: &str = "end";
 /// The longest line, in bytes.
 const LONGEST_LINE: u64 = 1 << 16;
 
-/// Names of addresses stand for addresses from here on, this far apart.
+/// Named addresses stand for addresses from here on, this far apart.
 const NAMED: u64 = 0xF000_0000_0000_0000;
 const APART: u64 = 1 << 32;
 
@@ -27,7 +32,7 @@ pub struct TextWriter<W> {
 }
 
 impl<W: Write> TextWriter<W> {
-    /// Begins a trace. Many small pieces are written: hand over something with a buffer.
+    /// Begins a trace. Many small pieces are written, so pass a buffered writer.
     pub fn new(mut output: W) -> io::Result<TextWriter<W>> {
         writeln!(output, "{HEADER}")?;
         Ok(TextWriter { output })
@@ -74,7 +79,7 @@ pub(super) struct Lines<R> {
 }
 
 impl<R: Read> Lines<R> {
-    /// The bytes that were read already, and the rest.
+    /// Takes the bytes that were already read, and the rest.
     pub(super) fn new(start: Vec<u8>, rest: R) -> Lines<R> {
         Lines {
             input: BufReader::with_capacity(1 << 16, Cursor::new(start).chain(rest)),
@@ -118,7 +123,7 @@ impl<R: Read> Lines<R> {
                 END if is_whole => ended = true,
                 // The name of a process may begin like the end mark.
                 END => {}
-                // Half a line may read like an event that did not happen.
+                // A truncated line may look like an event that did not happen.
                 _ if must_end && !is_whole => return Err(TraceError::CutOff),
                 line => match self.event(line, instructions) {
                     Ok(event) => take(&[event]),
@@ -229,7 +234,7 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// The first word of a text, and what follows it.
+/// The first word of a text, and the rest.
 fn word(text: &str) -> (&str, &str) {
     match text.split_once(char::is_whitespace) {
         Some((first, rest)) => (first, rest.trim_start()),
@@ -237,7 +242,7 @@ fn word(text: &str) -> (&str, &str) {
     }
 }
 
-/// A decimal number, or a hexadecimal one behind `0x`.
+/// A decimal number, or a hexadecimal one after `0x`.
 fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),

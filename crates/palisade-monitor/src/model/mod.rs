@@ -1,18 +1,24 @@
-//! Robustness of model programs by running all partial orders under the monitors: `palisade robust --engine monitor`.
+//! Robustness of model programs by running all partial orders under the monitors: `palisade robust --engine
+//! monitor`.
 //!
 //! *Problem.* Does TSO or PSO add behaviour to a program that terminates?
 //!
-//! *Source.* Theorems 3 to 6 of Burnim, Sen and Stergiou (TACAS 2011): a program has a violation iff the monitor reports one on some sequentially consistent execution. The
-//! executions are those of optimal dynamic partial-order reduction (`palisade-dpor`), one per partial order, which is enough for our monitors though not for the
-//! paper's (see `monitor.rs`).
+//! *Source.* Theorems 3 to 6 of Burnim, Sen and Stergiou (TACAS 2011): a program has a violation iff the
+//! monitor reports one on some sequentially consistent execution. The executions come from optimal dynamic
+//! partial-order reduction (`palisade-dpor`), one per partial order. That is enough for our monitors, though
+//! not for the paper's (see `monitor.rs`).
 //!
-//! *Guarantee.* `not-robust` comes with a run that was taken on the machine and whose cycle was found by `palisade-trace`. `robust` rests on Theorems 5 and 6 and on the search. It is
-//! said only if no execution was cut and every report that there was could be shown.
+//! *Guarantee.* `not-robust` comes with a run that was taken on the machine and whose cycle was found by
+//! `palisade-trace`. `robust` rests on Theorems 5 and 6 and on the search. It is answered only if no
+//! execution was cut and every report could be shown.
 //!
-//! *Differences from the paper.* Programs may choose values, start processes, have fences and atomic sections (an atomic section is one event). Where they stop
-//! everybody or wait, the search runs a program that does a little more (`subject.rs`); should a report rest on just that, the answer is `unknown`.
+//! *Differences from the paper.* Programs may choose values, start processes, and have fences and atomic
+//! sections (an atomic section is one event). Where a program stops all processes or waits, the search runs a
+//! program that does a little more (`subject.rs`). If a report depends on that extra behaviour, the answer is
+//! `unknown`.
 //!
-//! *Cost.* Exponential in the number of conflicts. Programs with loops are run up to lengths that are doubled until no execution is cut, or a violation is found, or the limits are reached.
+//! *Cost.* Exponential in the number of conflicts. Programs with loops are run up to a length. The length is
+//! doubled until no execution is cut, a violation is found, or the limits are reached.
 
 mod subject;
 mod witness;
@@ -40,7 +46,7 @@ pub struct ByMonitors;
 const SHORTEST: usize = 32;
 const LONGEST: usize = 512;
 
-/// How often progress is told, in executions.
+/// How often progress is reported, in executions.
 const ASK_EVERY: u64 = 16;
 
 impl Engine<Robustness> for ByMonitors {
@@ -70,10 +76,11 @@ fn answer(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Verdic
     let system = analysis.system(1);
     let machine = analysis.machine(&system);
     let mut length = SHORTEST;
-    // Whether there was a report that the machine did not confirm, with this length or a shorter one.
+    // Whether the machine failed to confirm a report, at this length or a shorter one.
     let mut unconfirmed = false;
     loop {
-        // Executions are counted for the last length only, so that their number is that of the partial orders.
+        // Executions are counted only for the last length, so that their number is the number of partial
+        // orders.
         stats.set("executions", 0);
         stats.set("broken_off", 0);
         let mut search = Search { machine, limits, stats, length, end: None, not_shown: false, cut: false };
@@ -168,10 +175,10 @@ impl Search<'_> {
         self.limits.check(0)
     }
 
-    /// Runs the monitors on an execution. The answer is a run that shows a violation.
+    /// Runs the monitors on an execution. Returns a run that shows a violation, if there is one.
     fn judge(&mut self, memory: &[palisade_program::Value], taken: &[Taken]) -> Option<Run> {
         let mut monitor = Monitor::new(self.machine.interlocked);
-        // Which step of the execution an event belongs to: events are told apart by their instruction.
+        // The step of the execution that each event belongs to. Events are identified by their instruction.
         let mut positions: Vec<usize> = Vec::new();
         for (position, step) in taken.iter().enumerate() {
             limits::go_on();
@@ -197,7 +204,7 @@ impl Search<'_> {
         None
     }
 
-    /// A run of the machine for a report.
+    /// A run of the machine that shows a report.
     fn show(
         &mut self,
         memory: &[palisade_program::Value],

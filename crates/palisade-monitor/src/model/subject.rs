@@ -1,17 +1,21 @@
-//! A model program as something whose processes take steps one by one, for the search of `palisade-dpor`.
+//! A model program whose processes take steps one by one, for the search of `palisade-dpor`.
 //!
-//! A step here is one access to shared memory (a load, a store, a locked instruction or a whole atomic section) with the local steps of the same process behind it, up to its next
-//! access. Local steps include fences, which do nothing under sequential consistency, and starting processes. A process begins with a step that
-//! only runs on to its first access.
+//! A step here is one access to shared memory (a load, a store, a locked instruction or a whole atomic
+//! section), followed by the local steps of the same process up to its next access. Local steps include
+//! fences, which do nothing under sequential consistency, and starting processes. A process begins with a
+//! step that only runs up to its first access.
 //!
-//! *Guarantee.* Every sequentially consistent run of the program has its accesses in some execution here. There are more executions: where the machine would stop everybody or
-//! make a process wait, here only that process stops, after an access that
+//! *Guarantee.* Every sequentially consistent run of the program has its accesses in some execution here.
+//! There are more executions than runs: where the machine would stop all processes or make a process wait,
+//! only that process stops here, after an access that
 //! - loads a value that its register refuses, or a value that is a fault;
-//! - is an atomic section that does not get to its end.
+//! - is an atomic section that does not reach its end.
 //!
-//! So what holds for all executions here holds for the program. That something here is also a run of the program is for the machine of `palisade-memory` to say.
+//! So what holds for all executions here holds for the program. Whether an execution here is also a run of
+//! the program is decided by the machine of `palisade-memory`.
 //!
-//! Failing assertions and other faults of local steps just end their process: the run in which that step is not taken is a run as well.
+//! Failing assertions and other faults of local steps only end their process: the run in which that step is
+//! not taken is a run as well.
 
 use crate::event::Access;
 use palisade_base::{Id, limits};
@@ -22,9 +26,9 @@ use palisade_program::running::{Address, CellId, CodeId, EdgeId, Instr, ThreadId
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
-/// More local states between two accesses, or inside an atomic section, than this are not followed.
+/// The maximum number of local states to follow between two accesses, or inside an atomic section.
 const MAX_LOCAL: usize = 20_000;
-/// So many local steps between two looks at the limits.
+/// The limits are checked once per this many local steps.
 const LOOK_EVERY: usize = 64;
 
 /// Cells that are accessed, in order, and whether they are written.
@@ -48,11 +52,12 @@ pub enum What {
 /// A step that was taken.
 #[derive(Clone, Debug)]
 pub struct Taken {
-    /// By whom.
+    /// The process.
     pub process: usize,
     /// The steps of the machine, all of the same thread.
     pub steps: Vec<Step>,
-    /// A step that the process stopped at, since the machine refused it or it was a fault: it has read, but it is not among the steps.
+    /// A step at which the process stopped, because the machine refused it or it was a fault. It has read
+    /// memory, but it is not among the steps.
     pub attempt: Option<Step>,
     /// What happened, and after how many of the steps.
     pub events: Vec<(What, usize)>,
@@ -75,22 +80,22 @@ pub struct Model<'a> {
     points: Vec<Point>,
     /// The steps taken so far.
     pub taken: Vec<Taken>,
-    /// Processes that were started: by whom, and as which of its children.
+    /// The processes that were started: the parent, and the index among its children.
     names: Vec<Option<(usize, u32)>>,
     footprints: FxHashMap<(CodeId, EdgeId), Footprint>,
-    /// The outcomes of the step that was asked about last: number of steps before, process.
+    /// The outcomes of the step that was requested last, with the number of steps before it and its process.
     asked: Option<(usize, usize, Vec<Outcome>)>,
-    /// Whether some process could have gone on locally for longer than we followed.
+    /// Whether some process could have continued locally for longer than it was followed.
     pub bounded: bool,
-    /// Local steps end when it runs out; whoever runs the executions finds out by asking it, too.
+    /// Local steps end when these run out. The code that runs the executions checks them too.
     limits: &'a Limits,
 }
 
-/// Where an execution is.
+/// The current point of an execution.
 #[derive(Clone)]
 struct Point {
     state: State,
-    /// By number; those that do not exist yet are absent.
+    /// By number; `None` for processes that do not exist yet.
     processes: Vec<Option<Process>>,
 }
 
@@ -108,22 +113,22 @@ enum Ahead {
     Begin,
     /// An access.
     Edge(EdgeId),
-    /// Nothing any more.
+    /// Nothing: it has stopped.
     Nothing,
 }
 
-/// One way in which a step can go on.
+/// One possible continuation of a step.
 #[derive(Clone)]
 struct Outcome {
     point: Point,
     taken: Taken,
     started: Vec<usize>,
-    /// The accesses of the section that is open.
+    /// The accesses of the open section.
     section: Cells,
 }
 
 impl<'a> Model<'a> {
-    /// The program at an initial state. The machine is one under sequential consistency.
+    /// The program at an initial state. The machine must be sequentially consistent.
     pub fn new(machine: Machine<'a>, state: State, limits: &'a Limits) -> Model<'a> {
         let process = |thread| Some(Process { thread, ahead: Ahead::Begin, children: 0 });
         let processes: Vec<_> = state.threads.ids().map(process).collect();
@@ -174,13 +179,14 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Lets a process run on to its next access, in all ways there are.
+    /// Runs a process to its next access, in all possible ways.
     fn run_on(&mut self, begin: Outcome) -> Vec<Outcome> {
         let process = begin.taken.process;
         let thread = begin.point.processes[process].as_ref().expect("the process exists").thread;
         let mut ends: Vec<Outcome> = Vec::new();
         let mut known: FxHashSet<(State, Vec<What>, Cells)> = FxHashSet::default();
-        // Places from where the process might go round for ever without another access: those right behind a start, and the last one.
+        // Points from which the process might loop forever without another access: those right after starting
+        // a process, and the last one.
         let mut rounds: Vec<Outcome> = Vec::new();
         let mut goes_round = false;
         let mut last = begin.clone();
@@ -227,7 +233,7 @@ impl<'a> Model<'a> {
                             queue.push_back(self.after(&here, step, state, effect));
                             went_on = true;
                         }
-                        // The section has read what it fails of, or what it is refused.
+                        // The section has read the value on which it fails or blocks.
                         Ok(_) | Err(Refusal::Blocked) if inside => {
                             let mut end = here.clone();
                             end.taken.attempt = Some(step);
@@ -254,7 +260,8 @@ impl<'a> Model<'a> {
                 ends.push(end);
             }
         }
-        // A process that stops does no more than one that goes on and is not looked at any more, unless it has started somebody or is inside a section.
+        // A process that stops does no more than one that continues and is not observed any further, unless
+        // it has started a process or is inside a section.
         let goes_on = |end: &Outcome| {
             end.point.processes[process].as_ref().is_some_and(|process| process.ahead != Ahead::Nothing)
         };
@@ -314,7 +321,7 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// What a load or locked instruction read that was refused or ended in a fault.
+    /// What a load or locked instruction read if it was refused or ended in a fault.
     fn faulting_read(&self, state: &State, step: Step) -> Option<(Access, CellId)> {
         let Action::Execute { edge, .. } = step.action else { return None };
         let top = state.threads[step.thread].top();
@@ -349,7 +356,7 @@ impl<'a> Model<'a> {
 }
 
 impl Outcome {
-    /// The process does no more. If a section is open, it is closed, so that others can go on.
+    /// Stops the process. If a section is open, it is closed, so that others can continue.
     fn stop(&mut self, thread: ThreadId) {
         if self.point.state.section.take().is_some() {
             self.end_section();
@@ -360,11 +367,12 @@ impl Outcome {
         }
     }
 
-    /// The section becomes an event, in front of the processes that it started.
+    /// Turns the section into an event, before the processes that it started.
     fn end_section(&mut self) {
         let accesses = std::mem::take(&mut self.section);
         let steps = self.taken.steps.len();
-        // The step before a section is another step of the search, so all events so far are from inside.
+        // The step before a section is a separate step of the search, so all events so far are from inside
+        // the section.
         for (_, after) in &mut self.taken.events {
             *after = steps;
         }
@@ -387,7 +395,8 @@ fn access(effect: Effect) -> Option<What> {
     }
 }
 
-/// All that an atomic section may touch, whatever it reads: everything on the ways from its beginning to its end, and in the procedures it calls.
+/// Everything that an atomic section may touch, whatever it reads: everything on the paths from its beginning
+/// to its end, and in the procedures that it calls.
 fn section_footprint(machine: Machine<'_>, code: CodeId, begin: EdgeId) -> Footprint {
     let system = machine.system;
     let mut touches: Vec<Touch> = Vec::new();

@@ -1,9 +1,13 @@
-//! From a violation that a monitor reports on a sequentially consistent execution to a run of the store-buffer machine whose happens-before has a cycle.
+//! From a violation that a monitor reports on a sequentially consistent execution to a run of the
+//! store-buffer machine whose happens-before has a cycle.
 //!
-//! *Source.* The proofs of Theorems 3 and 4 of Burnim, Sen and Stergiou (TACAS 2011; Figures 9 and 10): take the events that happen before `eᵢ` in their order, let stores wait in their
-//! buffers for as long as the machine still makes this execution, and then take `eᵢ` while the store `e` is pending. If `eᵢ` stores, its store reaches memory at once.
+//! *Source.* The proofs of Theorems 3 and 4 of Burnim, Sen and Stergiou (TACAS 2011; Figures 9 and 10). Take
+//! the events that happen before `eᵢ` in their order. Let stores wait in their buffers for as long as the
+//! machine still produces this execution. Then take `eᵢ` while the store `e` is pending. If `eᵢ` stores, its
+//! store reaches memory at once.
 //!
-//! Nobody has to believe this file: what it makes is taken on the machine of `palisade-memory`, and its cycle is looked for by `palisade-trace`.
+//! This file does not have to be trusted: its run is taken on the machine of `palisade-memory`, and
+//! `palisade-trace` searches for the cycle.
 
 use super::subject::{Taken, What};
 use palisade_base::{Id, limits};
@@ -12,16 +16,17 @@ use palisade_program::Value;
 use palisade_program::running::{CellId, ThreadId};
 use palisade_trace::Run;
 
-/// Which of its other cells a section sees as it saw them.
+/// Which of its other cells a section must see unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
-    /// Those that it accesses before the one that matters: what it does afterwards may depend on that.
+    /// Those that it accesses before the one that matters. What it does afterwards may depend on that one.
     Earlier,
     /// All.
     All,
 }
 
-/// The run for a violation: `last` is the position of the step of `eᵢ`, `cell` one that it accesses and in which `e` is pending. `None` if the machine does not take it.
+/// The run for a violation. `last` is the position of the step of `eᵢ`; `cell` is a cell that it accesses and
+/// for which `e` is pending. Returns `None` if the machine refuses the run.
 pub fn witness(
     machine: Machine<'_>,
     memory: &[Value],
@@ -40,7 +45,8 @@ pub fn witness(
     Some(Run { memory: memory.to_vec(), steps: making.steps })
 }
 
-/// The steps that happen before one, in their order, by program order, starting of processes, and conflicts of what they really accessed.
+/// The steps that happen before a step, in their order. Happens-before consists of program order, starting of
+/// processes, and conflicts between actual accesses.
 fn past(taken: &[Taken], last: usize) -> Vec<usize> {
     let mut is_past = vec![false; last + 1];
     is_past[last] = true;
@@ -63,7 +69,8 @@ fn past(taken: &[Taken], last: usize) -> Vec<usize> {
     (0..last).filter(|&position| is_past[position]).collect()
 }
 
-/// How many of the machine's steps of a step in the past are needed: all if its process goes on, else up to its access and to the start of processes that go on.
+/// How many machine steps of a past step are needed: all if its process continues, otherwise those up to its
+/// access and to the start of processes that continue.
 fn needed(taken: &[Taken], past: &[usize], last: usize, index: usize) -> usize {
     let step = &taken[past[index]];
     let later = || past[index + 1..].iter().chain([&last]).map(|&position| taken[position].process);
@@ -82,7 +89,7 @@ struct Making<'a> {
     machine: Machine<'a>,
     state: State,
     steps: Vec<Step>,
-    /// Which thread of this run a process is.
+    /// The thread of this run for each process.
     threads: Vec<Option<ThreadId>>,
 }
 
@@ -98,7 +105,8 @@ impl Making<'_> {
         *self.threads.get(process)?
     }
 
-    /// Takes the first steps of a step of the execution, after letting those stores of others drain that it has to see.
+    /// Takes the first `steps` machine steps of a step of the execution. First drains the stores of other
+    /// threads that the step has to see.
     fn take(&mut self, taken: &Taken, steps: usize) -> Option<()> {
         let thread = self.thread(taken.process)?;
         for (cell, _) in taken.cells() {
@@ -119,7 +127,7 @@ impl Making<'_> {
             Some((What::Access(..) | What::Section(_), after)) => *after,
             _ => return None,
         };
-        // From where a section reads something else it may go another way, or nowhere.
+        // Once a section reads a different value, it may take another path or block.
         let went = self.go(taken, thread, &taken.steps[..steps]);
         if let Some(attempt) = taken.attempt {
             self.go(taken, thread, &[attempt]);
@@ -157,7 +165,7 @@ impl Making<'_> {
         Some(())
     }
 
-    /// Lets stores drain that a fence, a locked instruction or a section waits for.
+    /// Drains the stores for which a fence, a locked instruction or a section waits.
     fn drain_own(&mut self, thread: ThreadId, step: Step) -> Option<()> {
         let own_address =
             self.machine.model == Model::Pso && self.machine.interlocked == Interlocked::OwnAddress;
@@ -189,7 +197,7 @@ impl Making<'_> {
         }
     }
 
-    /// Lets the pending stores of other threads to a cell drain.
+    /// Drains the pending stores of other threads to a cell.
     fn drain_others(&mut self, thread: ThreadId, cell: CellId) -> Option<()> {
         for other in self.state.threads.ids().filter(|&other| other != thread) {
             self.drain_to(other, cell)?;
@@ -197,7 +205,7 @@ impl Making<'_> {
         Some(())
     }
 
-    /// Lets the pending stores of a thread to a cell drain, and those that must go before them.
+    /// Drains the pending stores of a thread to a cell, and those that must go before them.
     fn drain_to(&mut self, thread: ThreadId, cell: CellId) -> Option<()> {
         loop {
             limits::go_on();
