@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, anyhow};
 use palisade::{Input, Language, Source};
 
-/// A program of the corpus, by its file.
+/// A program of the corpus, by its file name.
 pub fn read(file: &str) -> Result<Input> {
     let text = palisade_corpus::text(file).with_context(|| format!("the corpus has no {file}"))?;
     let extension = file.rsplit_once('.').map_or("", |(_, extension)| extension);

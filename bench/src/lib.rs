@@ -4,14 +4,15 @@
 //! |---|---|
 //! | `models/` | mutual exclusion algorithms, each as `.pal` and as Promela |
 //! | `suites/` | one file per suite: what is run, and the table it prints |
-//! | `ours.rs`, `spin.rs` | running a search in a process of its own, and reading what it says |
+//! | `ours.rs`, `spin.rs` | running a search in a separate process, and reading its output |
 //! | `corpus.rs` | programs of the corpus |
 //! | `shortest.rs` | the length of a shortest bad run |
 //! | `measure.rs` | time of child processes, medians, facts about the machine |
 //! | `table.rs` | tables in plain text, or as JSON |
-//! | `watch.rs` | who waits for a suite, and may end it |
+//! | `watch.rs` | the observer of a suite, which may end it |
 //!
-//! Every figure is a ratio of two numbers from the same run of a suite, so that it depends on the machine as little as possible.
+//! Every figure is a ratio of two numbers from the same run of a suite, so that it depends on the machine as
+//! little as possible.
 
 mod corpus;
 mod measure;
@@ -54,7 +55,7 @@ pub struct BenchArgs {
     suite: Option<Suite>,
 }
 
-/// This very command, with these arguments behind `bench`, in a process of its own.
+/// This same command, with these arguments after `bench`, in a separate process.
 fn again(args: &[&str]) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
     command.arg("bench").args(args);
@@ -77,14 +78,16 @@ enum Suite {
         #[arg(long, default_value_t = 5)]
         rounds: usize,
     },
-    /// Runs that break algorithms without fences under TSO and PSO: how long they are, and how long a shortest one is
+    /// Runs that break algorithms without fences under TSO and PSO: how long they are, and how long a
+    /// shortest one is
     Witness,
     /// A folder of litmus tests: time per test, and agreement with its `expected.tsv`
     Litmus {
         /// The folder
         dir: PathBuf,
     },
-    /// The load-buffer engine: the paper's tables and growth with the number of threads; or all `.rmm` files below some folders
+    /// The load-buffer engine: the paper's tables and growth with the number of threads; or all `.rmm` files
+    /// below some folders
     Cover {
         /// Folders with `.rmm` files
         folders: Vec<PathBuf>,
@@ -95,7 +98,8 @@ enum Suite {
         #[arg(long, default_value_t = 20)]
         seconds: u64,
     },
-    /// The single-buffer engine under TSO and PSO, beside load buffers and Memorax: the corpus, or all `.rmm` files below some folders
+    /// The single-buffer engine under TSO and PSO, beside load buffers and Memorax: the corpus, or all `.rmm`
+    /// files below some folders
     Single {
         /// Folders with `.rmm` files
         folders: Vec<PathBuf>,
@@ -109,7 +113,8 @@ enum Suite {
         #[arg(long, default_value_t = 1_000_000_000)]
         events: u64,
     },
-    /// Minimal fences: the paper's table, the corpus, and how many programs are judged; or files published with other tools
+    /// Minimal fences: the paper's table, the corpus, and how many programs are judged; or files published
+    /// with other tools
     Fences {
         /// Folders with `.rmm` files, or files of Trencher
         folders: Vec<PathBuf>,
@@ -134,7 +139,8 @@ enum Suite {
         #[arg(long)]
         curves: Option<PathBuf>,
     },
-    /// Real programs in C and Rust under the scheduler and the monitors: the benchmarks of TACAS 2011, Table 1, all partial orders, and the slowdown
+    /// Real programs in C and Rust under the scheduler and the monitors: the benchmarks of TACAS 2011, Table
+    /// 1, all partial orders, and the slowdown
     Run {
         /// Random executions per program
         #[arg(long, default_value_t = 1000)]
@@ -171,13 +177,13 @@ enum Suite {
 }
 
 impl BenchArgs {
-    /// Whether this is a suite, which takes its time, and not what suites are made of.
+    /// Whether this is a suite, which takes a while, and not one of the parts that suites use.
     pub fn is_suite(&self) -> bool {
         !matches!(self.suite, Some(Suite::Search(_) | Suite::Read(_) | Suite::Show { .. }))
     }
 }
 
-/// Runs a suite and prints its tables, while somebody may wait for it.
+/// Runs a suite and prints its tables. `watch` observes it, if given.
 pub fn run(args: &BenchArgs, watch: Option<Box<dyn Watch>>) -> Result<()> {
     if let Some(watch) = watch {
         watch::set(watch);

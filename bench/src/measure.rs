@@ -4,16 +4,16 @@ use anyhow::{Context, Result, ensure};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// How long a child process took, on average over some runs.
+/// How long a child process took, averaged over several runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// Seconds on the clock.
+    /// Seconds of wall-clock time.
     pub wall: f64,
-    /// Seconds of processor time, user and system: what a busy machine does not disturb.
+    /// Seconds of processor time, user and system. Other load on the machine hardly affects it.
     pub cpu: f64,
 }
 
-/// Runs a command once and gives back what it prints.
+/// Runs a command once and returns its output.
 pub fn output(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run {name}"))?;
@@ -37,7 +37,8 @@ pub fn time(command: &mut Command, runs: usize) -> Result<Timing> {
     Ok(Timing { wall, cpu })
 }
 
-/// What a piece of work gives, and its processor time in seconds (its time on the clock where the host does not tell).
+/// The result of a piece of work, and its processor time in seconds (wall-clock time if the host does not
+/// report processor time).
 pub fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let (start, cpu) = (Instant::now(), own_cpu());
     let result = work();
@@ -48,20 +49,21 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     (result, seconds)
 }
 
-/// Processor time of all child processes that have ended, in seconds, if the host tells. It comes in steps of 10 ms.
+/// Processor time of all child processes that have ended, in seconds, if the host reports it. The resolution
+/// is 10 ms.
 pub fn children_cpu() -> Option<f64> {
     cpu(13)
 }
 
-/// Processor time of this process, in seconds, if the host tells. It comes in steps of 10 ms.
+/// Processor time of this process, in seconds, if the host reports it. The resolution is 10 ms.
 fn own_cpu() -> Option<f64> {
     cpu(11)
 }
 
-/// User and system time from the status of this process, so many fields behind its name.
+/// User and system time from the status of this process. `field` counts the fields after the process name.
 fn cpu(field: usize) -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the process, in parentheses, may hold anything.
+    // The name of the process, in parentheses, may contain anything.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(field);
     let user: f64 = fields.next()?.parse().ok()?;
     let system: f64 = fields.next()?.parse().ok()?;

@@ -1,4 +1,5 @@
-//! One search by the explicit engine in a process of its own, so that its time and memory are its own.
+//! One search by the explicit engine in a separate process, so that its time and memory can be measured
+//! alone.
 
 use crate::models::Model;
 use anyhow::{Result, anyhow};
@@ -40,7 +41,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// As the engines know it.
+    /// The engines' own type for it.
     fn reduction(self) -> Reduction {
         match self {
             Level::None => Reduction::None,
@@ -71,7 +72,7 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// As the engines know it.
+    /// The engines' own type for it.
     pub fn model(self) -> MemoryModel {
         match self {
             Memory::Sc => MemoryModel::Sc,
@@ -86,7 +87,7 @@ impl Memory {
     }
 }
 
-/// What a search in a process of its own said.
+/// The result of a search in a separate process.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// `safe`, `unsafe` or `unknown`.
@@ -95,7 +96,7 @@ pub struct Found {
     pub states: u64,
     /// Bytes of the tables at the end.
     pub table_bytes: u64,
-    /// The most memory the process had.
+    /// The peak memory of the process.
     pub peak_bytes: u64,
     /// Seconds the search took.
     pub seconds: f64,
@@ -127,7 +128,7 @@ impl Search {
         Ok(())
     }
 
-    /// The command that does the same in a process of its own.
+    /// The command that does the same in a separate process.
     pub fn command(self) -> Result<Command> {
         let (program, workers) = (self.program.to_string(), self.workers.to_string());
         let (model, reduction) = (self.model.name(), self.reduction.name());

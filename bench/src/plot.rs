@@ -1,16 +1,18 @@
-//! Curves as SVG, for the documents: sizes across, something counted or measured upwards on a logarithmic scale.
+//! Curves as SVG, for the documentation. The horizontal axis shows sizes; the vertical axis shows a count or
+//! a measurement on a logarithmic scale.
 //!
-//! One fixed drawing area; colours that can be told apart in print; the numbers are also in the text of the picture (`<title>` of each point).
+//! There is one fixed drawing area. The colours can be distinguished in print. The numbers are also in the
+//! text of the picture (`<title>` of each point).
 
 use std::fmt::Write;
 
 /// Some curves.
 pub struct Chart {
-    /// Over it.
+    /// The title above it.
     pub title: String,
-    /// Under the axis.
+    /// The label of the horizontal axis.
     pub across: String,
-    /// Beside the axis.
+    /// The label of the vertical axis.
     pub upwards: String,
     /// Names and points.
     pub curves: Vec<(String, Vec<(f64, f64)>)>,
@@ -112,7 +114,7 @@ impl Chart {
     }
 }
 
-/// The powers of ten around some numbers.
+/// The powers of ten that enclose these numbers.
 fn decades(values: impl Iterator<Item = f64>) -> (i32, i32) {
     let (mut low, mut high) = (f64::MAX, f64::MIN);
     for value in values.filter(|value| *value > 0.0) {

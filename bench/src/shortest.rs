@@ -1,12 +1,13 @@
-//! The length of a shortest run to a bad state: breadth-first search over the machine itself, with nothing left out.
+//! The length of a shortest run to a bad state: breadth-first search over the machine itself, with nothing
+//! left out.
 //!
 //! *Cost.* A full [`State`] per state.
 
 use palisade_memory::{Machine, State};
 use std::collections::HashSet;
 
-/// How many steps a shortest run to a bad state has. `None` if there is no such run, or if there are more than
-/// `max_states` states before it is found.
+/// The number of steps of a shortest run to a bad state. `None` if there is no such run, or if it is not
+/// found within `max_states` states.
 pub fn shortest_bad_run(machine: Machine<'_>, max_states: usize) -> Option<usize> {
     let mut seen: HashSet<State> = machine.initial_states().collect();
     let mut front: Vec<State> = seen.iter().cloned().collect();

@@ -1,8 +1,9 @@
-//! Spin's verifiers: writing the model, compiling, finding good settings, running, reading what they print.
+//! Spin's verifiers: writing the model, compiling, finding good settings, running, reading the output.
 //!
-//! A verifier needs two sizes from its user: how deep its search may go (`-m`) and the logarithm of the number of hash buckets (`-w`). Both cost
-//! memory up front, and too small a hash table costs time. Here a first run with plenty of both tells how deep the search goes and how many
-//! states there are; the runs that count get just enough depth, and between one and two buckets per state.
+//! A verifier needs two sizes from its user: how deep its search may go (`-m`) and the logarithm of the
+//! number of hash buckets (`-w`). Both cost memory up front, and too small a hash table costs time. A first
+//! run with plenty of both shows how deep the search goes and how many states there are. The runs that count
+//! get just enough depth, and between one and two buckets per state.
 
 use crate::measure::output;
 use crate::models::Model;
@@ -38,7 +39,7 @@ pub struct Printed {
     pub total_megabytes: f64,
 }
 
-/// Says how to get what is missing.
+/// Checks that Spin can be used; the error says how to get what is missing.
 pub fn check_installed() -> Result<String> {
     let help = "the spin suite needs Spin and a C compiler: apt-get install -y spin gcc";
     let version = output(Command::new("spin").arg("-V")).context(help)?;
@@ -47,12 +48,12 @@ pub fn check_installed() -> Result<String> {
 }
 
 impl Verifier {
-    /// Makes the verifier of a model in a folder and finds its settings.
+    /// Builds the verifier of a model in a folder and finds its settings.
     pub fn new(model: Model, reduce: Reduce, folder: &Path) -> Result<Verifier> {
         Verifier::of(&model.to_string(), &model.promela(), reduce, 50_000_000, folder)
     }
 
-    /// The same for a text in Promela, with a name that no other has. The first search may go this deep.
+    /// The same for a text in Promela, with a unique name. The first search may go to this depth.
     pub fn of(name: &str, text: &str, reduce: Reduce, depth: u64, folder: &Path) -> Result<Verifier> {
         let folder = folder.join(format!("{name}-{reduce:?}"));
         std::fs::create_dir_all(&folder)?;
@@ -64,7 +65,7 @@ impl Verifier {
             compile.arg("-DNOREDUCE");
         }
         output(&mut compile)?;
-        // Without -E a thread that waits for ever would be an error.
+        // Without -E, a thread that waits forever would be an error.
         let settings = |depth: u64, buckets: u64| {
             vec!["-E".to_owned(), format!("-m{depth}"), format!("-w{}", buckets.ilog2())]
         };
@@ -78,7 +79,7 @@ impl Verifier {
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
-        // A run that breaks the model is written beside it.
+        // A run that breaks the model is written to the same folder.
         if let Some(folder) = self.program.parent() {
             command.current_dir(folder);
         }

@@ -3,7 +3,8 @@
 use crate::watch::{self, say};
 use serde_json::{Map, Value, json};
 
-/// A table; the first column is aligned left, the others right. One that is not printed when it goes away, since its suite was ended, is printed then, so that nothing measured is lost.
+/// A table. The first column is aligned left, the others right. If its suite is ended before it is printed,
+/// it is printed when it is dropped, so that no measurement is lost.
 pub struct Table {
     rows: Vec<Vec<String>>,
     printed: bool,
@@ -16,7 +17,7 @@ impl Table {
         Table { rows, printed: false }
     }
 
-    /// Adds a row, unless its measurement was broken off.
+    /// Adds a row, unless its measurement was aborted.
     pub fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.rows[0].len(), "a row has as many cells as there are headings");
         if !watch::is_stopped() {
@@ -60,7 +61,8 @@ impl Table {
         lines
     }
 
-    /// An object for each row, by the headings. Where a heading comes again, its number is added; what has none says whether an aim is reached.
+    /// An object for each row, with the headings as keys. A repeated heading gets a number. The column
+    /// without a heading says whether an aim is reached.
     fn objects(&self, suite: &str) -> Vec<Value> {
         let mut keys: Vec<String> = Vec::new();
         for heading in &self.rows[0] {
@@ -86,7 +88,7 @@ impl Drop for Table {
     }
 }
 
-/// A number with thousands apart.
+/// A number with separators between thousands.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,16 +1,17 @@
-//! Who waits for a suite: hears what is being measured, and may end it between two rows.
+//! The observer of a suite: it is notified of what is being measured, and may end the suite between two rows.
 //!
-//! Suites are many and deep; so this is set once for the process, and without it nobody waits.
+//! Suites are many and deeply nested, so the observer is set once for the process. Without it, suites run
+//! unobserved.
 
 use anyhow::{Result, bail};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Who waits for a suite.
+/// Observes a suite.
 pub trait Watch: Send + Sync {
-    /// What is being measured now.
+    /// Called with what is being measured now.
     fn measuring(&self, suite: &str, row: &str);
-    /// Something is going to be printed.
+    /// Called before something is printed.
     fn printing(&self);
     /// A flag that ends the suite.
     fn stop(&self) -> Arc<AtomicBool>;
@@ -21,9 +22,9 @@ pub trait Watch: Send + Sync {
 static WATCH: OnceLock<Box<dyn Watch>> = OnceLock::new();
 static SUITE: Mutex<&'static str> = Mutex::new("");
 
-/// From now on, this one waits.
+/// Sets the observer.
 pub fn set(watch: Box<dyn Watch>) {
-    // A process runs one command.
+    // A process runs only one command.
     let _ = WATCH.set(watch);
 }
 
@@ -31,17 +32,17 @@ fn watch() -> Option<&'static dyn Watch> {
     WATCH.get().map(|watch| &**watch)
 }
 
-/// From now on, rows are those of this suite.
+/// Begins a suite: from now on, rows belong to it.
 pub fn enter(suite: &'static str) {
     *SUITE.lock().unwrap_or_else(PoisonError::into_inner) = suite;
 }
 
-/// The suite that is run.
+/// The current suite.
 pub fn suite() -> &'static str {
     *SUITE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells what is measured next. An error if it is not to be measured any more.
+/// Reports what is measured next. Returns an error if it should not be measured any more.
 pub fn measuring(row: &str) -> Result<()> {
     if is_stopped() {
         bail!("stopped");
@@ -57,12 +58,12 @@ pub fn stop() -> Arc<AtomicBool> {
     watch().map(|watch| watch.stop()).unwrap_or_default()
 }
 
-/// Whether the suite is to end.
+/// Whether the suite should end.
 pub fn is_stopped() -> bool {
     watch().is_some_and(|watch| watch.stop().load(Ordering::Relaxed))
 }
 
-/// Makes room for something to be printed; false if it is for people, and nobody reads.
+/// Announces that something is printed. Returns whether text for people is printed at all.
 pub fn prints_text() -> bool {
     if let Some(watch) = watch() {
         watch.printing();
@@ -75,7 +76,7 @@ pub fn prints_json() -> bool {
     watch().is_some_and(|watch| watch.wants_json())
 }
 
-/// Prints a line for people. A reader who has gone away has seen enough.
+/// Prints a line of text for people. Ignores errors, for instance when the reader has closed the pipe.
 macro_rules! say {
     ($($text:tt)*) => {
         if $crate::watch::prints_text() {

@@ -1,6 +1,8 @@
-//! Lamport's bakery algorithm with tickets up to a bound: a thread that would draw a higher one waits for ever.
+//! Lamport's bakery algorithm with tickets up to a bound: a thread that would draw a higher ticket waits
+//! forever.
 //!
-//! *Source.* Lamport, "A new solution of Dijkstra's concurrent programming problem", Communications of the ACM 17(8), 1974.
+//! *Source.* Lamport, "A new solution of Dijkstra's concurrent programming problem", Communications of the
+//! ACM 17(8), 1974.
 
 use super::{each, others, pal_threads, promela_section, promela_threads};
 
@@ -45,7 +47,7 @@ pub(super) fn promela(n: usize) -> String {
             let later = if j < i { ">" } else { ">=" };
             format!("choosing[{j}] == 0;\n(number[{j}] == 0 || number[{j}] {later} most + 1);")
         });
-        // The ticket is forgotten with the last look at it: later it only multiplies states.
+        // The ticket is reset after its last use. Keeping it would only multiply states.
         let section = promela_section(&format!("number[{i}] = 0"));
         let section = section.replace("assert(inside == 1)", "assert(inside == 1); most = 0");
         format!(

@@ -1,4 +1,5 @@
-//! Lamport's fast mutual exclusion algorithm (the second of the paper). Threads are numbered from 1, as 0 means nobody.
+//! Lamport's fast mutual exclusion algorithm (the second one in the paper). Threads are numbered from 1,
+//! because 0 means no thread.
 //!
 //! *Source.* Lamport, "A fast mutual exclusion algorithm", ACM Transactions on Computer Systems 5(1), 1987.
 

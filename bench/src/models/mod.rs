@@ -1,13 +1,18 @@
 //! Mutual exclusion algorithms for any number of threads, as `.pal` and as Promela.
 //!
-//! Each file holds one algorithm. The two texts of an algorithm are the same program: the same accesses to shared variables in the same order, one
-//! per step, the same initial values, loops without end. Loops over the other threads are written out, so that neither needs a loop counter, and every
-//! thread has a text of its own with its number put in.
+//! Each file holds one algorithm. The two texts of an algorithm are the same program: the same accesses to
+//! shared variables in the same order, one per step, the same initial values, and endless loops. Loops over
+//! the other threads are unrolled, so that neither text needs a loop counter. Every thread has its own text
+//! with its number inserted.
 //!
-//! Two things differ because the languages do. In Promela a load and the branch on it are one step, a guard; in `.pal` they are a load and an
-//! assumption, which become one step only when local steps are collapsed. And Promela counts the threads in their critical sections in a variable, where
-//! `.pal` looks at the places of the threads. In both there is one step inside the critical section, and leaving it is one step with the first
-//! store behind it.
+//! Two things differ because the languages do:
+//! - In Promela, a load and the branch on it are one step, a guard. In `.pal` they are a load and an
+//!   assumption, which become one step only when local steps are collapsed.
+//! - Promela counts the threads in their critical sections in a variable. `.pal` looks at the locations of
+//!   the threads.
+//!
+//! In both, there is one step inside the critical section, and leaving it is one step together with the first
+//! store after it.
 
 mod bakery;
 mod burns;
@@ -123,7 +128,8 @@ fn pal_threads(shared: &str, n: usize, body: impl Fn(usize) -> String) -> String
     text
 }
 
-/// A Promela text: declarations, a counter of threads in their critical sections, and the endless loop of each thread, which starts at `start`.
+/// A Promela text: declarations, a counter of threads in their critical sections, and the endless loop of
+/// each thread, which starts at `start`.
 fn promela_threads(shared: &str, locals: &str, n: usize, body: impl Fn(usize) -> String) -> String {
     let mut text = format!("{shared}\nbyte inside;\n");
     for i in 0..n {
@@ -138,12 +144,12 @@ fn promela_section(store: &str) -> String {
     format!("d_step {{ inside++; assert(inside == 1) }};\nd_step {{ inside--; {store} }};")
 }
 
-/// One piece of text for each of some threads, as lines.
+/// One piece of text for each of the threads, as lines.
 fn each(threads: impl Iterator<Item = usize>, text: impl Fn(usize) -> String) -> String {
     threads.map(text).collect::<Vec<_>>().join("\n")
 }
 
-/// One condition for each of some threads, joined by `||` or `&&`.
+/// One condition for each of the threads, joined by `||` or `&&`.
 fn joined(operator: &str, threads: impl Iterator<Item = usize>, text: impl Fn(usize) -> String) -> String {
     threads.map(text).collect::<Vec<_>>().join(&format!(" {operator} "))
 }

@@ -1,6 +1,7 @@
-//! Peterson's algorithm; for more than two threads the filter lock of the same paper.
+//! Peterson's algorithm; for more than two threads, the filter lock of the same paper.
 //!
-//! *Source.* Peterson, "Myths about the mutual exclusion problem", Information Processing Letters 12(3), 1981.
+//! *Source.* Peterson, "Myths about the mutual exclusion problem", Information Processing Letters 12(3),
+//! 1981.
 
 use super::{each, joined, others, pal_threads, promela_section, promela_threads};
 
@@ -47,7 +48,7 @@ if :: flag[{j}] == 0 :: else -> if :: turn == {j} -> goto wait :: else fi fi;
     }
     promela_threads(&format!("byte level[{n}];\nbyte victim[{n}];"), "", n, |i| {
         let floors = each(1..n, |floor| {
-            // One guard inside the other, since a jump behind them all would lead into a d_step.
+            // The guards are nested, because a jump past all of them would lead into a d_step.
             let ahead = others(i, n).map(|k| format!("level[{k}] >= {floor} -> goto wait{floor}"));
             let guards = std::iter::once(format!("victim[{floor}] != {i}")).chain(ahead);
             let scan = guards.collect::<Vec<_>>().join(" :: else -> if :: ");

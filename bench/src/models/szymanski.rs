@@ -1,7 +1,8 @@
-//! Szymanski's algorithm. A thread's flag is 0 outside, 1 at the door, 2 waiting inside, 3 in the doorway, 4 with the door closed.
+//! Szymanski's algorithm. A thread's flag is 0 outside, 1 at the door, 2 waiting inside, 3 in the doorway, 4
+//! with the door closed.
 //!
-//! *Source.* Szymanski, "A simple solution to Lamport's concurrent programming problem with linear wait", International Conference on
-//! Supercomputing, 1988.
+//! *Source.* Szymanski, "A simple solution to Lamport's concurrent programming problem with linear wait",
+//! International Conference on Supercomputing, 1988.
 
 use super::{each, joined, others, pal_threads, promela_section, promela_threads};
 
@@ -38,7 +39,8 @@ pub(super) fn promela(n: usize) -> String {
             each(others(i, n), |j| format!("if :: flag[{j}] == 1 -> goto wait :: else fi;"));
         let door_closed = each(others(i, n), |j| format!("if :: flag[{j}] == 4 -> goto close :: else fi;"));
         let lower_left = each(0..i, |j| format!("flag[{j}] < 2;"));
-        // Leaving the critical section goes with the first store behind it, or with the first load if that comes first.
+        // Leaving the critical section is one step with the first store after it, or with the first load if
+        // that comes first.
         let mut higher_know = (i + 1..n).map(|j| format!("flag[{j}] < 2 || flag[{j}] == 4"));
         let section = match higher_know.next() {
             None => promela_section(&format!("flag[{i}] = 0")),

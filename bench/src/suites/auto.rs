@@ -1,9 +1,11 @@
-//! All engines side by side (`--engine auto`) against each of them alone; and what it costs to have proofs checked.
+//! All engines side by side (`--engine auto`) against each of them alone, and the cost of checking proofs.
 //!
-//! *Aims.* (1) `auto` decides whatever some engine decides. (2) Over the corpus it takes at most twice the time of the best engine for each program. (3) Proofs and their check cost at
-//! most as much again as the answer.
+//! *Aims.* (1) `auto` decides everything that some engine decides. (2) Over the corpus it takes at most twice
+//! the time of the best engine for each program. (3) Proofs and their check cost at most as much again as the
+//! answer.
 //!
-//! *How.* Every program of the corpus under every model, with all cores; the least of some times on the clock counts, as what disturbs a measurement only adds to it.
+//! *How.* Every program of the corpus under every model, with all cores. The minimum of several wall-clock
+//! times counts, because disturbances only add to a measurement.
 
 use crate::corpus;
 use crate::measure::machine;
@@ -14,10 +16,11 @@ use palisade::{Answer, CheckOptions, EngineChoice, Input, Limits, Model, engines
 use palisade_corpus::expectations;
 use std::time::{Duration, Instant};
 
-/// Rows are shown where the best engine takes longer than this, or the answer with its proof checked than that.
+/// A row is shown if the best engine takes longer than the first number of seconds, or if the answer with its
+/// checked proof takes longer than the second.
 const WORTH_A_ROW: (f64, f64) = (2e-3, 1e-2);
 
-/// Runs the suite; the least of so many times counts.
+/// Runs the suite. The minimum of this many times counts.
 pub fn run(seconds: u64, rounds: usize) -> Result<()> {
     say!(
         "{}; at most {seconds} s per run; rows where the best engine takes 2 ms or more, or an answer with its proof 10 ms\n",
@@ -48,9 +51,9 @@ pub fn run(seconds: u64, rounds: usize) -> Result<()> {
 struct Row {
     /// The fastest engine that decides, and its time.
     best: Option<(&'static str, f64)>,
-    /// Who answered, if anybody did, and the time.
+    /// The engine that answered, if one did, and the time.
     auto: (Option<&'static str>, f64),
-    /// Whether the answer came with a checked proof if it is `safe`, and the time.
+    /// Whether a `safe` answer came with a checked proof, and the time.
     certified: (bool, f64),
 }
 
@@ -90,7 +93,7 @@ impl Row {
     }
 }
 
-/// The answer, and the least of some times.
+/// The answer, and the minimum of several times.
 fn least(input: &Input, options: &CheckOptions, limit: Duration, most: usize) -> Result<(Answer, f64)> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let mut least = f64::INFINITY;
@@ -101,7 +104,7 @@ fn least(input: &Input, options: &CheckOptions, limit: Duration, most: usize) ->
         let answer = palisade::check(&input.program, options, &limits)?;
         least = least.min(start.elapsed().as_secs_f64());
         rounds += 1;
-        // Long runs are not disturbed by much.
+        // Disturbances matter little for long runs.
         if rounds == most || least > 0.5 {
             return Ok((answer, least));
         }

@@ -1,9 +1,16 @@
-//! Bounded rounds and bounded store age: Table 1 of Atig, Bouajjani and Parlato, "Getting rid of store buffers in TSO analysis" (CAV 2011), and growth with the bound and the number of threads.
+//! Bounded rounds and bounded store age: Table 1 of Atig, Bouajjani and Parlato, "Getting rid of store
+//! buffers in TSO analysis" (CAV 2011), and growth with the bound and the number of threads.
 //!
-//! *Aims.* Without fences a run is found within two rounds and with store age 2; with fences there is none at 2, with loops as they are; each in less than a second (the paper's tools, with loops
-//! unrolled two or three times, took 1 to 1608 s). A bug below sixty calls is found. Growth is measured up to K = 6 and up to four threads, no curve ending before that.
+//! *Aims.*
+//! - Without fences, a run is found within two rounds and with store age 2.
+//! - With fences, there is no run at bound 2, without unrolling loops.
+//! - Each takes less than a second. (The paper's tools, with loops unrolled two or three times, took 1 to
+//!   1608 s.)
+//! - A bug below sixty calls is found.
+//! - Growth is measured up to K = 6 and up to four threads, and no curve ends before that.
 //!
-//! *How.* On one core. Time on the clock, a median of [`ROUNDS`] runs; leading the run back to the store-buffer machine is in it.
+//! *How.* On one core. Wall-clock time, the median of [`ROUNDS`] runs. It includes translating the run back
+//! to the store-buffer machine.
 
 use crate::measure::{machine, median};
 use crate::plot::Chart;
@@ -22,12 +29,13 @@ use std::time::{Duration, Instant};
 
 /// Runs per measurement.
 const ROUNDS: usize = 3;
-/// The greatest bound at which runs must be found.
+/// The largest bound at which runs must be found.
 const BOUND: u32 = 2;
-/// Seconds for each of the table's eight rows.
+/// The time limit in seconds for each of the table's eight rows.
 const MAX_SECONDS: f64 = 1.0;
 
-/// The paper's rows, with the seconds of Poirot and ESBMC without fences, and with fences (for the greatest bounds they tried).
+/// The paper's rows, with the seconds of Poirot and ESBMC without fences, and with fences (for the largest
+/// bounds they tried).
 const TABLE_1: [(&str, &str, &str, &str); 4] = [
     ("Dekker", "mutex/dekker", "7, no answer", "72, 26"),
     ("Lamport", "mutex/lamport_fast", "110, 1", "1608, 7"),
@@ -35,7 +43,7 @@ const TABLE_1: [(&str, &str, &str, &str); 4] = [
     ("Szymanski", "mutex/szymanski", "8, 1", "978, 6"),
 ];
 
-/// What a run came to.
+/// The result of a run.
 struct Measured {
     verdict: &'static str,
     /// Whether time or memory ran out.
@@ -52,13 +60,13 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Some seconds' worth.
+    /// Takes a few seconds.
     pub const QUICK: Extent = Extent { bound: 3, threads: 3 };
-    /// All there is to show.
+    /// The complete measurement.
     pub const FULL: Extent = Extent { bound: 6, threads: 4 };
 }
 
-/// Runs the suite. With a folder, the curves are written there as `.svg`.
+/// Runs the suite. If a folder is given, the curves are written there as `.svg`.
 pub fn run(extent: Extent, seconds: u64, plots: Option<&Path>) -> Result<()> {
     say!("{}; at most {seconds} s per run\n", machine());
     let limit = Duration::from_secs(seconds);
@@ -132,7 +140,7 @@ fn table_1(limit: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Two processes dig, and look at each other's flags only at the bottom.
+/// Two processes recurse, and look at each other's flags only at the bottom.
 const RECURSION: &str = "
 shared flag[2]: bool;
 proc dig(me: 0..1, depth: 0..60) -> bool {
@@ -164,7 +172,7 @@ fn recursion(limit: Duration) -> Result<()> {
     Ok(())
 }
 
-/// A name and states and seconds by size.
+/// A name, with states and seconds by size.
 type Curve = (String, Vec<(u32, Measured)>);
 
 /// Makes a program for a number of threads.
@@ -201,7 +209,7 @@ fn growth_with_threads(most: u32, limit: Duration) -> Result<Vec<Curve>> {
     Ok(curves)
 }
 
-/// One size after the other, each with its bound; the first that takes too long ends the family.
+/// One size after the other, each with its bound. The first size that takes too long ends the family.
 fn family(
     sizes: impl Iterator<Item = (u32, u32)>,
     program: impl Fn(u32) -> Result<Program>,
@@ -219,7 +227,7 @@ fn family(
     Ok(measured)
 }
 
-/// One row per size, and at the greatest whether the curve gets there.
+/// One row per size. The row of the largest size shows whether the curve gets that far.
 fn print_curves(heading: &str, most: u32, curves: &[Curve]) {
     let mut table = Table::new(&["program", heading, "verdict", "states", "ms", ""]);
     for (name, sizes) in curves {

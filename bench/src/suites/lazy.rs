@@ -1,10 +1,15 @@
-//! Lazy reachability: Figures 6 to 11 of Bouajjani, Calin, Derevenetc and Meyer, "Lazy TSO reachability" (FASE 2015).
+//! Lazy reachability: Figures 6 to 11 of Bouajjani, Calin, Derevenetc and Meyer, "Lazy TSO reachability"
+//! (FASE 2015).
 //!
-//! *Aims.* Figure 6: all seven programs, with no more searches under SC than the paper's column RQ. Figure 7: Lamport's fast mutex for 2 to 6 threads, of which
-//! the paper's tools did 4. Figures 8, 9 and 11: diamonds up to 200 branches and loops up to 100 stores with three searches each, and time that grows no faster than N².
+//! *Aims.*
+//! - Figure 6: all seven programs, with no more searches under SC than the paper's column RQ.
+//! - Figure 7: Lamport's fast mutex for 2 to 6 threads. The paper's tools managed 4.
+//! - Figures 8, 9 and 11: diamonds up to 200 branches and loops up to 100 stores with three searches each,
+//!   and time that grows no faster than N².
 //!
-//! *How.* On one core. Time on the clock, a median of [`ROUNDS`] runs; making the run short and readable, which `palisade check` does with every run, is not in it. `growth` is log(t/t') / log(N/N') from the row before: 2
-//! means N². Rows too fast to tell are left out of it.
+//! *How.* On one core. Wall-clock time, the median of [`ROUNDS`] runs. It does not include making the run
+//! short and readable, which `palisade check` does with every run. `growth` is log(t/t') / log(N/N') relative
+//! to the row before: 2 means N². Rows that are too fast to measure are excluded from it.
 
 use crate::measure::{machine, median};
 use crate::table::{Table, judged, thousands};
@@ -25,7 +30,7 @@ use std::time::{Duration, Instant};
 const LAZY: Lazy = Lazy { sc: &Explicit };
 /// Runs per measurement.
 const ROUNDS: usize = 3;
-/// Below this many seconds growth cannot be told.
+/// Below this many seconds, growth cannot be measured.
 const TOO_FAST: f64 = 0.02;
 
 /// Figure 6: the program of the corpus, the verdict, and the paper's columns RQ, CPU and Real (ms).
@@ -39,7 +44,7 @@ const FIGURE_6: [(&str, &str, &str, u64, u64, u64); 7] = [
     ("Lock-free stack", "data-structures/lock_free_stack.pal", "safe", 14, 9, 7),
 ];
 
-/// What a run came to.
+/// The result of a run.
 struct Measured {
     verdict: &'static str,
     queries: u64,
@@ -47,7 +52,7 @@ struct Measured {
     seconds: f64,
 }
 
-/// Runs the suite. With a folder, the curves are written there as `.svg`.
+/// Runs the suite. If a folder is given, the curves are written there as `.svg`.
 pub fn run(seconds: u64, curves: Option<&Path>) -> Result<()> {
     say!("{}; at most {seconds} s per program\n", machine());
     let limit = Duration::from_secs(seconds);
@@ -96,7 +101,8 @@ fn figure_6(limit: Duration) -> Result<()> {
     Ok(())
 }
 
-/// A program in sizes, each of which must be found unsafe, with this many queries if a number is given. The times by size.
+/// A program in several sizes, each of which must be found unsafe, with this many queries if a number is
+/// given. Returns the times by size.
 fn family(
     heading: &str,
     sizes: &[u32],
@@ -113,7 +119,7 @@ fn family(
         let growth = before.map(|&(other, seconds)| {
             (measured.seconds / seconds).ln() / (f64::from(size) / f64::from(other)).ln()
         });
-        // Threads multiply states whatever one does.
+        // More threads multiply states in any case.
         let slow = queries.is_some() && growth.is_some_and(|growth| growth > 2.0);
         let as_asked = queries.is_none_or(|queries| measured.queries == queries);
         table.row(vec![

@@ -1,9 +1,11 @@
 //! A folder of litmus tests.
 //!
-//! *Aim.* Every test answered as its `expected.tsv` says under SC and TSO, in at most a twentieth of herd7's time, which is about 18 ms per test.
+//! *Aim.* Every test is answered as its `expected.tsv` says under SC and TSO, in at most a twentieth of
+//! herd7's time, which is about 18 ms per test.
 //!
-//! *How.* All tests in this process, one after the other on one core, each read from its file and checked under both models, the run shortened and
-//! replayed where there is one: what `palisade check` does for each file.
+//! *How.* All tests run in this process, one after the other on one core. Each is read from its file and
+//! checked under both models. If there is a run, it is shortened and replayed. This is what `palisade check`
+//! does for each file.
 
 use crate::measure::{machine, timed};
 use crate::table::{Table, judged, thousands};
@@ -12,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use palisade::{CheckOptions, Input, Language, Limits, Model, Source};
 use std::path::Path;
 
-/// What herd7 takes per test, in seconds.
+/// The time of herd7 per test, in seconds.
 const HERD: f64 = 0.018;
 
 /// A line of `expected.tsv`.
@@ -69,7 +71,7 @@ fn read<'e>(folder: &Path, test: &'e Expected) -> Result<Read<'e>> {
     Ok((test, input.map_err(id)))
 }
 
-/// In which way the verdict is not the expected one.
+/// How the verdict differs from the expected one.
 fn disagreement((test, input): &Read<'_>, model: Model) -> Option<String> {
     let expected = if model == Model::Sc { &test.sc } else { &test.tso };
     let found = match input {

@@ -1,12 +1,14 @@
-//! The monitors on long traces: events per second and core, growth of time and memory with the length; and the number of executions per program of the search
-//! that runs all partial orders.
+//! The monitors on long traces: events per second and core, and growth of time and memory with the length.
+//! Also the number of executions per program of the search that runs all partial orders.
 //!
-//! *Aim.* At least 20 million events per second on a binary trace of eight threads, both models together; time linear in the number of events, memory flat. One execution per partial order.
+//! *Aim.* At least 20 million events per second on a binary trace of eight threads, both models together.
+//! Time is linear in the number of events, and memory is constant. One execution per partial order.
 //!
-//! *How.* A block of events is made once, in the binary form; the trace is that block again and again, handed to the reader in the way a file would
-//! be, so that no time goes into making events and nothing is written to disk. The time is processor time and includes decoding. The aim is judged on the workload that is
-//! most like a program; the others, in which addresses are random, show what costs most: memory that is not in the caches, threads that all access the same, and
-//! words that are accessed in parts.
+//! *How.* A block of events is made once, in the binary form. The trace repeats that block and is passed to
+//! the reader as a file would be. So no time goes into making events, and nothing is written to disk. The
+//! time is processor time and includes decoding. The aim is judged on the workload that is most like a
+//! program. The others, in which addresses are random, show what costs most: memory that is not in the
+//! caches, threads that all access the same memory, and words that are accessed in parts.
 
 use crate::measure::{machine, timed};
 use crate::table::{Table, judged, megabytes, thousands};
@@ -25,10 +27,11 @@ const BLOCK: u64 = 1_000_000;
 const THREADS: u64 = 8;
 const INSTRUCTIONS: u64 = 200;
 
-/// Who accesses what.
+/// Which threads access which memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Workload {
-    /// Threads that work through memory of their own, look at shared flags, and change shared memory under locks: as a program does
+    /// Threads that work through memory of their own, look at shared flags, and change shared memory under
+    /// locks: as a program does
     Program,
     /// Accesses at random: most to memory of the thread's own, some to shared memory, few take locks
     Mixed,
@@ -40,12 +43,12 @@ pub enum Workload {
     Sizes,
 }
 
-/// A trace that is made while it is read.
+/// A trace that is generated while it is read.
 struct Stream {
     start: Vec<u8>,
     block: Vec<u8>,
     end: Vec<u8>,
-    /// How many blocks are still to come, how much of the present piece was read.
+    /// How many blocks are still to come, and how much of the current piece was read.
     blocks: u64,
     state: State,
     at: usize,
@@ -61,7 +64,8 @@ enum State {
 impl Stream {
     fn new(workload: Workload, blocks: u64) -> Result<Stream> {
         let events = events(workload);
-        // The first address of a block follows the last one of the block before, so an event in front of the first block goes to that address.
+        // The first address of a block is relative to the last one of the block before. So an event before
+        // the first block sets that address.
         let first = *events.last().context("a block has events")?;
         let mut writer = BinaryWriter::new(Vec::new())?;
         for number in 0..INSTRUCTIONS {
@@ -131,8 +135,9 @@ fn events(workload: Workload) -> Vec<Event> {
     if workload == Workload::Program { program() } else { scattered(workload) }
 }
 
-/// Eight threads. Each goes through an array of its own, loading and storing elements and variables of its stack, and looks at a flag now and then; every 40 steps or so it takes one
-/// of four locks, loads and stores some of the 256 words that the lock protects, and gives the lock back.
+/// Eight threads. Each works through its own array, loading and storing elements and variables of its stack,
+/// and looks at a flag from time to time. About every 40 steps it takes one of four locks, loads and stores
+/// some of the 256 words that the lock protects, and releases the lock.
 fn program() -> Vec<Event> {
     let mut state = 7u64;
     let mut random = |below: u64| {
@@ -152,7 +157,7 @@ fn program() -> Vec<Event> {
             let (process, instruction) = (Process(thread as u32), Instruction(instruction as u32));
             events.push(Event { process, instruction, action: Action::Access(access, bytes) });
         };
-        // One turn of the scheduler: some steps of work, then perhaps a critical section.
+        // One turn of the scheduler: some steps of work, then possibly a critical section.
         for step in 0..4 + random(8) {
             let index = at[thread as usize];
             at[thread as usize] = (index + 1) % 1024;
@@ -180,7 +185,7 @@ fn program() -> Vec<Event> {
     events
 }
 
-/// Accesses at random.
+/// Random accesses.
 fn scattered(workload: Workload) -> Vec<Event> {
     let mut state = 1u64;
     let mut random = |below: u64| {
@@ -190,7 +195,7 @@ fn scattered(workload: Workload) -> Vec<Event> {
     let mut thread = 0;
     let mut events = Vec::with_capacity(BLOCK as usize);
     for _ in 0..BLOCK {
-        // Threads run for some events at a time.
+        // A thread runs for several events at a time.
         if random(8) == 0 {
             thread = random(THREADS);
         }
@@ -231,7 +236,7 @@ fn scattered(workload: Workload) -> Vec<Event> {
     events
 }
 
-/// Runs the suite on traces of up to so many events.
+/// Runs the suite on traces of up to this many events.
 pub fn run(largest: u64) -> Result<()> {
     say!("{}\n", machine());
     let headings =
@@ -252,7 +257,8 @@ pub fn run(largest: u64) -> Result<()> {
     partial_orders()
 }
 
-/// Model programs run once per partial order by the engine `monitor`, beside the numbers of traces of Table 1 of Abdulla, Aronis, Jonsson and Sagonas, POPL 2014.
+/// Model programs run once per partial order by the engine `monitor`, compared with the numbers of traces in
+/// Table 1 of Abdulla, Aronis, Jonsson and Sagonas, POPL 2014.
 fn partial_orders() -> Result<()> {
     let mut table = Table::new(&["program", "executions", "literature", "", "seconds", "executions/s"]);
     let readers = |n: u64| format!("shared x: 0..1; process W {{ x = 1; }} process R[{n}] {{ let r = x; }}");

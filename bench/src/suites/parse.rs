@@ -1,9 +1,9 @@
 //! Parsing speed and memory on large generated texts of every input language.
 //!
-//! *Aim.* At least 20 MB/s; a text of 10 MB is read or refused within seconds and 1 GB.
+//! *Aim.* At least 20 MB/s. A text of 10 MB is read or refused within seconds and 1 GB.
 //!
-//! *How.* Each text is read and validated in a process of its own, whose peak memory, the text included, is reported. Two sizes show whether the time
-//! is linear.
+//! *How.* Each text is read and validated in a separate process. The peak memory of that process, including
+//! the text, is reported. Two sizes show whether the time is linear.
 
 use crate::measure::{machine, median, output, timed};
 use crate::table::{Table, judged, megabytes};
@@ -34,7 +34,7 @@ impl Read {
             Err(diagnostics) => diagnostics.first().map_or("refused", |first| first.id),
         };
         let peak = peak_memory_bytes().unwrap_or(0);
-        // Again and again: the host's clock of processor time is coarse.
+        // Repeated, because the host's processor time has a coarse resolution.
         let (mut runs, mut seconds) = (0, 0.0);
         while seconds < 0.5 {
             seconds += timed(|| palisade_syntax::parse(self.language, &source).is_ok()).1.max(1e-3);
@@ -93,7 +93,7 @@ fn parse_line(line: &str) -> Option<(String, usize, f64, u64)> {
     ))
 }
 
-/// A text of about so many bytes.
+/// A text of about this many bytes.
 fn text(language: Language, bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 1000);
     match language {
@@ -105,15 +105,15 @@ fn text(language: Language, bytes: usize) -> String {
     text
 }
 
-/// Appends to a text; strings never refuse it.
+/// Appends to a text. Writing to a string never fails.
 macro_rules! put {
     ($text:expr, $($what:tt)*) => { write!($text, $($what)*).expect("a string grows") };
 }
 
-/// How many processes there are: few, since programs with very many are refused.
+/// The number of processes. It is small, because programs with very many processes are refused.
 const PROCESSES: usize = 8;
 
-/// Processes with one round of the fast mutex after the other.
+/// Processes with many rounds of the fast mutex in sequence.
 fn pal(text: &mut String, bytes: usize) {
     put!(text, "shared x, y: 0..2;\nshared b[2]: bool;\n");
     for process in 0..PROCESSES {
@@ -151,7 +151,7 @@ cs{round}:
     put!(text, "forbid P0@cs0 && P1@cs0;\n");
 }
 
-/// Two processes that lock and unlock again and again.
+/// Two processes that lock and unlock repeatedly.
 fn rmm(text: &mut String, bytes: usize) {
     put!(text, "/* Peterson's lock, many times */\n\nforbidden\n  CS0 CS0\n\ndata\n  turn = * : [0:1]\n");
     for process in 0..2 {
@@ -192,7 +192,7 @@ fn litmus(text: &mut String, bytes: usize) {
     put!(text, "exists (0:rax=0 /\\ 1:rcx=1)\n");
 }
 
-/// Threads with Dekker's lock, again and again.
+/// Threads with many repetitions of Dekker's lock.
 fn trencher(text: &mut String, bytes: usize) {
     for thread in 0..PROCESSES {
         let (mine, other) = (thread % 2, 1 - thread % 2);

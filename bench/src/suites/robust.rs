@@ -1,9 +1,11 @@
 //! Robustness: the algorithms of the literature, and Trencher's own files if a folder with them is given.
 //!
-//! *Aims.* (1) Trencher's verdicts on its own files, with at most as many questions as there are attacks (it asks one per attack). (2) Every program of
-//! the corpus with declared domains is decided under TSO and PSO in the time given.
+//! *Aims.* (1) Trencher's verdicts on its own files, with at most as many queries as there are attacks
+//! (Trencher makes one per attack). (2) Every program of the corpus with declared domains is decided under
+//! TSO and PSO within the time limit.
 //!
-//! *How.* On one core. `attacks` counts triples of thread, store and load; `left` is what control flow and fences leave of them; all of these are searched for at once.
+//! *How.* On one core. `attacks` counts triples of thread, store and load. `left` is how many of them remain
+//! after considering control flow and fences. All remaining ones are searched for at once.
 
 use crate::corpus;
 use crate::measure::{machine, timed};
@@ -15,7 +17,7 @@ use palisade_corpus::expectations;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What Trencher says about its files.
+/// Trencher's verdicts on its files.
 const TRENCHER: &[(&str, &str)] = &[
     ("clh-lock", "robust"),
     ("dekker", "not-robust"),
@@ -34,7 +36,7 @@ const TRENCHER: &[(&str, &str)] = &[
     ("trf", "robust"),
 ];
 
-/// Runs the suite: the folders, if there are any, else the corpus.
+/// Runs the suite: the folders if there are any, otherwise the corpus.
 pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
     say!("{}; at most {seconds} s per program\n", machine());
     let limit = Duration::from_secs(seconds);
@@ -96,7 +98,7 @@ fn row(
         expected.unwrap_or("").to_owned(),
         match expected {
             Some(expected) => judged(expected == word),
-            // Any number of processes: only cycles are found, or all attacks ruled out.
+            // For any number of processes, either a cycle is found, or all attacks are ruled out.
             None if name.contains(".any.") => String::new(),
             None => judged(word != "unknown"),
         },

@@ -1,10 +1,13 @@
 //! The single-buffer engine (`--engine sb`).
 //!
-//! *Aims.* (1) Under TSO the verdicts of load buffers, and on the programs of Memorax at most a tenth of its configurations with registers removed. (2) Under PSO every program of the
-//! corpus is decided as expected.
+//! *Aims.* (1) Under TSO, the same verdicts as load buffers, and on the programs of Memorax at most a tenth
+//! of its configurations with registers removed. (2) Under PSO, every program of the corpus is decided as
+//! expected.
 //!
-//! *How.* One run per row, in this process on one core. Configurations are those generated, before subsumption. The figures of Memorax 0.1.1 (`--rff`) are for its own files of
-//! these names, which can be had by naming their folder; the corpus has the same algorithms in our words. Seconds are processor time, in steps of 10 ms.
+//! *How.* One run per row, in this process on one core. Configurations are those generated, before
+//! subsumption. The figures of Memorax 0.1.1 (`--rff`) are for its own files of these names. To run those
+//! files, pass their folder. The corpus has our own versions of the same algorithms. Seconds are processor
+//! time, with a resolution of 10 ms.
 
 use super::cover::folder::{collect, stem};
 use crate::corpus;
@@ -23,7 +26,7 @@ use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Configurations that Memorax generates, registers removed first.
+/// The number of configurations that Memorax generates after removing registers.
 const MEMORAX: [(&str, u64); 12] = [
     ("burns", 573),
     ("dekker", 6_724),
@@ -39,7 +42,7 @@ const MEMORAX: [(&str, u64); 12] = [
     ("lamport_fast.fenced", 6_500_000),
 ];
 
-/// Names of the corpus for programs of Memorax.
+/// Names in the corpus for programs of Memorax.
 const OUR_NAMES: [(&str, &str); 2] = [("bakery", "bakery.bound2"), ("sense_reversing", "sense_rev_bar")];
 
 /// Runs the suite: all `.rmm` files below the folders, or the corpus.
@@ -91,7 +94,7 @@ fn memorax(name: &str) -> Option<u64> {
     MEMORAX.iter().find(|(theirs, _)| *theirs == name).map(|&(_, configurations)| configurations)
 }
 
-/// What an engine says and generates, and its seconds.
+/// An engine's answer, the configurations it generates, and its seconds.
 struct Run {
     verdict: &'static str,
     configurations: u64,

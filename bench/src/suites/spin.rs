@@ -1,12 +1,13 @@
 //! SC search against Spin's verifier (`spin -a`, `gcc -O2 -DSAFETY`, with and without `-DNOREDUCE`).
 //!
-//! *Aims.* Without reduction: at least as many states per second, and not more memory. With reduction: no more states. Two jobs on the largest
-//! model: at least 1.6 times as fast as one.
+//! *Aims.* Without reduction: at least as many states per second, and no more memory. With reduction: no more
+//! states. Two jobs on the largest model: at least 1.6 times as fast as one.
 //!
-//! *How.* Both sides run in processes of their own, alternating, several times in a row when one run is short; the time is processor time, from
-//! the start of the process to its end, and the median counts. The gain from a second job is a ratio of times on the clock instead.
-//! Memory is that of the tables: for Spin states, hash table and stack as it reports them, for us the visited set and the thread automaton. Our peak
-//! is that of the whole process, code and buffers included.
+//! *How.* Both sides run in separate processes, alternating, several times in a row if one run is short. The
+//! time is processor time, from the start of the process to its end, and the median counts. The gain from a
+//! second job is a ratio of wall-clock times instead. Memory is that of the tables: for Spin the states, hash
+//! table and stack as it reports them, for us the visited set and the thread automaton. Our peak is that of
+//! the whole process, including code and buffers.
 
 use crate::measure::{machine, median, output, runs_for, time};
 use crate::models::Model;
@@ -16,7 +17,7 @@ use crate::table::{Table, judged, megabytes, thousands};
 use crate::watch::{measuring, say};
 use anyhow::{Context, Result, ensure};
 
-/// Runs shorter than this measure how fast a process starts, not how fast it searches.
+/// Shorter runs measure how fast a process starts, not how fast it searches.
 const TOO_SHORT: f64 = 0.02;
 
 /// The models of the suite, smaller ones first.
@@ -33,7 +34,7 @@ const MODELS: [&str; 11] = [
     "bakery-3",
     "bakery-4",
 ];
-/// Where the gain from a second job is measured.
+/// The model on which the gain from a second job is measured.
 const LARGEST: &str = "lamport-4";
 
 /// Both sides on one model.
@@ -183,7 +184,7 @@ fn compare(model: Model, reduce: Reduce, rounds: usize, folder: &std::path::Path
     })
 }
 
-/// Times on the clock of the same search with one job and with two, alternating.
+/// Wall-clock times of the same search with one job and with two, alternating.
 fn second_job(program: Model, reduction: Level, rounds: usize) -> Result<(f64, f64)> {
     let search = |workers| Search { program, model: Memory::Sc, reduction, workers };
     let (mut one, mut two) = (Vec::new(), Vec::new());

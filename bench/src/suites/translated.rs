@@ -1,9 +1,13 @@
-//! Programs translated from TSO to SC, handed to Spin (`palisade translate --to promela`) and to explicit search: the same verdicts, states and time.
+//! Programs translated from TSO to SC, passed to Spin (`palisade translate --to promela`) and to explicit
+//! search: verdicts, states and time are compared.
 //!
-//! *Aim.* The same verdict everywhere, and no more states than Spin with its own reduction. Spin gets the exported model as a user would get it.
+//! *Aim.* The same verdict everywhere, and no more states than Spin with its own reduction. Spin gets the
+//! exported model as a user would get it.
 //!
-//! *How.* Programs with fences, so that both sides search everything, and one without, where both stop at the first error. Ours: one job, processor time of the search in this
-//! process, the translation included. Spin's: processor time of the compiled verifier; translating and compiling it is not counted.
+//! *How.* Programs with fences, so that both sides search everything, and one without, where both stop at the
+//! first error. Our time is the processor time of the search in this process with one job, including the
+//! translation. Spin's time is the processor time of the compiled verifier; translating and compiling it is
+//! not counted.
 
 use crate::corpus;
 use crate::measure::{machine, median, time, timed};
@@ -27,10 +31,10 @@ const PROGRAMS: [&str; 5] = [
     "mutex/peterson",
 ];
 
-/// No search here goes deeper.
+/// An upper bound on the depth of the searches.
 const DEPTH: u64 = 1_000_000;
 
-/// Measurements of each run; the median counts.
+/// Measurements of each run. The median counts.
 const ROUNDS: usize = 3;
 
 #[derive(Clone, Copy)]
@@ -58,7 +62,7 @@ impl Within {
     }
 }
 
-/// What a search came to.
+/// The result of a search.
 struct Found {
     safe: bool,
     states: u64,
@@ -119,7 +123,7 @@ fn row(name: &str, bound: Within, folder: &Path, table: &mut Table) -> Result<()
         format!("{our_seconds:.3}"),
         format!("{:.2}", our_seconds / their_seconds.max(1e-3)),
         format!("{:.2}", states as f64 / theirs.states as f64),
-        // Where both stop at the first error, the order of the search decides.
+        // If both stop at the first error, the number of states depends on the search order.
         if safe { judged(states <= theirs.states) } else { String::new() },
     ]);
     Ok(())

@@ -1,9 +1,10 @@
 //! Runs that break algorithms without fences under TSO and PSO.
 //!
-//! *Aim.* The bug is found, and its run, shortened as for the user, is at most twice as long as a shortest one.
+//! *Aim.* The bug is found, and its run, shortened as for the user, is at most twice as long as a shortest
+//! one.
 //!
-//! *How.* The shortest length comes from `shortest.rs`: breadth-first search over the machine itself, with nothing left out and buffers of any
-//! length.
+//! *How.* The shortest length comes from `shortest.rs`: breadth-first search over the machine itself, with
+//! nothing left out and buffers of any length.
 
 use crate::measure::machine;
 use crate::models::Model;
@@ -33,7 +34,7 @@ const MODELS: [&str; 10] = [
     "bakery-3",
 ];
 
-/// States after which the search for a shortest run gives up.
+/// The search for a shortest run gives up after this many states.
 const MAX_STATES: usize = 4_000_000;
 
 /// Runs the suite.

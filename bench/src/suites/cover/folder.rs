@@ -1,4 +1,5 @@
-//! The `.rmm` files below some folders, as they are and, where that is compared, with any number of each process, beside what others need.
+//! The `.rmm` files below some folders, compared with the figures of other tools. The files are run unchanged
+//! and, where a comparison exists, with any number of each process.
 
 use super::{Run, headings, parse, row};
 use crate::table::{Table, judged, thousands};
@@ -14,9 +15,10 @@ struct Known {
     name: &'static str,
     /// The verdict of those tools that give one.
     verdict: Option<&'static str>,
-    /// Configurations that a first implementation of our search needed, which was thrown away.
+    /// The number of configurations that a discarded first implementation of our search needed.
     prototype: Option<u64>,
-    /// Configurations that Dual-TSO generates, registers removed first or not, whichever is less.
+    /// The number of configurations that Dual-TSO generates, with or without first removing registers,
+    /// whichever is smaller.
     dual_tso: Option<u64>,
 }
 
@@ -32,7 +34,7 @@ const fn known(
 const SAFE: Option<&str> = Some("safe");
 const UNSAFE: Option<&str> = Some("unsafe");
 
-/// The files as they are.
+/// The files unchanged.
 const FIXED: [Known; 41] = [
     known("bakery.bound2", UNSAFE, Some(126), Some(11_085)),
     known("barnes1", SAFE, None, Some(25_374)),
@@ -90,7 +92,7 @@ const ANY: [Known; 9] = [
     known("wrc", SAFE, Some(31), Some(468)),
 ];
 
-/// Prints a table of the files as they are and one of any number of processes.
+/// Prints a table of the unchanged files and one for any number of processes.
 pub fn run(folders: &[PathBuf], limit: Duration) -> Result<()> {
     let mut files = Vec::new();
     for folder in folders {
@@ -121,7 +123,7 @@ fn table(files: &[PathBuf], threads: Threads, known: &[Known], limit: Duration) 
         };
         let ok = ok && prototype.is_none_or(|prototype| 10 * run.configurations <= 11 * prototype);
         if let (Some(prototype), true) = (prototype, run.is_decided()) {
-            // One is added, since a search may need none.
+            // One is added because a search may need no configurations.
             ratios.push((run.configurations + 1) as f64 / (prototype + 1) as f64);
         }
         let number = |number: Option<u64>| number.map_or("-".to_owned(), thousands);

@@ -1,8 +1,10 @@
-//! How the search grows with the number of threads, against any number of them where that is a program.
+//! How the search grows with the number of threads, compared with any number of them where such a program
+//! exists.
 //!
-//! Identical threads are symmetric: for the litmus tests the number of configurations must not grow any more from [`SATURATED`] threads of each kind on. The
-//! mutual exclusion algorithms have threads with names, each with variables of its own: there every size is a new program, and a row is `ok` if it is
-//! decided as expected in the time given. The first size that is not ends its family.
+//! Identical threads are symmetric. For the litmus tests, the number of configurations must therefore stop
+//! growing at [`SATURATED`] threads of each kind. In the mutual exclusion algorithms, threads have names and
+//! their own variables. So every size is a new program, and a row is `ok` if it is decided as expected within
+//! the time limit. The first size that is not `ok` ends its family.
 
 use super::{Run, headings, parse, row};
 use crate::plot::Chart;
@@ -17,19 +19,21 @@ use palisade_syntax::Language;
 use std::path::Path;
 use std::time::Duration;
 
-/// From this many threads of each kind on the number of configurations stays the same.
+/// From this many threads of each kind on, the number of configurations stays the same.
 const SATURATED: u32 = 4;
 
-/// Numbers of threads of each kind of the litmus tests.
+/// Numbers of threads of each kind in the litmus tests.
 const SIZES: [u32; 8] = [1, 2, SATURATED, 6, 10, 20, 35, 50];
 
-/// An algorithm, what its sizes count, and its largest sizes without fences (runs to be found) and with fences (proofs).
+/// An algorithm, what its sizes count, and its largest sizes without fences (where a run must be found) and
+/// with fences (where a proof must be found).
 struct Algorithm {
     name: &'static str,
     program: fn(u32, Fences) -> String,
     most_without: u32,
     most_with: u32,
-    /// Configurations that a first implementation of our search needed, which was thrown away without fences, by size.
+    /// The number of configurations that a discarded first implementation of our search needed without
+    /// fences, by size.
     prototype: &'static [(u32, u64)],
 }
 
@@ -119,7 +123,7 @@ fn litmus_tests(limit: Duration) -> Result<Vec<Curve>> {
     Ok(curves)
 }
 
-/// Draws configurations, processor time and memory by size; only runs that were decided.
+/// Draws configurations, processor time and memory by size, only for runs that were decided.
 fn draw(folder: &Path, name: &str, title: &str, across: &str, curves: &[Curve]) -> Result<()> {
     type Quantity = (&'static str, &'static str, fn(&Run) -> f64);
     let what: [Quantity; 3] = [

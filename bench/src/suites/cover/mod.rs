@@ -1,13 +1,17 @@
 //! The load-buffer engine (`--engine dual`).
 //!
-//! *Aims.* (1) Every row of Tables 1 and 2 of Abdulla, Atig, Bouajjani and Ngo, "A load-buffer semantics for total store ordering" (LMCS 2018), with their verdict and
-//! never more configurations than theirs ([`paper`]). (2) On the published `.rmm` files at most a tenth more configurations than a first implementation of
-//! the same search, and fewer in the geometric mean ([`folder`]). (3) Growth with the number of threads ([`growth`]). (4) Half a million configurations per
-//! second and at most 200 bytes for each, on large searches.
+//! *Aims.*
+//! 1. Every row of Tables 1 and 2 of Abdulla, Atig, Bouajjani and Ngo, "A load-buffer semantics for total
+//!    store ordering" (LMCS 2018), with their verdict and never more configurations than theirs ([`paper`]).
+//! 2. On the published `.rmm` files, at most a tenth more configurations than a first implementation of the
+//!    same search, and fewer in the geometric mean ([`folder`]).
+//! 3. Growth with the number of threads ([`growth`]).
+//! 4. Half a million configurations per second and at most 200 bytes for each, on large searches.
 //!
-//! *How.* One run per row, in this process on one core. Configurations are those generated, before subsumption. The limit is on the clock, seconds are processor time, which
-//! comes in steps of 10 ms; a speed is given for runs of at least a tenth of a second. Bytes are those of the engine's tables at the end,
-//! per configuration generated.
+//! *How.* One run per row, in this process on one core. Configurations are those generated, before
+//! subsumption. The limit is wall-clock time. Seconds are processor time, with a resolution of 10 ms. A speed
+//! is given for runs of at least a tenth of a second. Bytes are those of the engine's tables at the end, per
+//! configuration generated.
 
 pub mod folder;
 pub mod growth;
@@ -26,7 +30,7 @@ use palisade_syntax::Language;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Runs the suite: the folders, if there are any, else the paper's tables and the growth.
+/// Runs the suite: the folders if there are any, otherwise the paper's tables and the growth.
 pub fn run(folders: &[PathBuf], seconds: u64, plots: Option<&Path>) -> Result<()> {
     say!("{}; at most {seconds} s per run\n", machine());
     let limit = Duration::from_secs(seconds);
@@ -42,12 +46,13 @@ pub fn run(folders: &[PathBuf], seconds: u64, plots: Option<&Path>) -> Result<()
 const HEADINGS: [&str; 7] =
     ["verdict", "configurations", "antichain", "subsumption tests", "seconds", "per second", "bytes each"];
 
-/// What the engine said, and what it took.
+/// The engine's answer, and what it cost.
 #[derive(Clone, Debug)]
 struct Run {
     /// `safe`, `unsafe`, or why it is not known.
     verdict: String,
-    /// For `unsafe`, how many threads at most the run has of a kind with any number of instances.
+    /// For `unsafe`, the largest number of threads in the run of a kind that may have any number of
+    /// instances.
     threads: Option<u32>,
     configurations: u64,
     antichain: u64,
@@ -57,7 +62,7 @@ struct Run {
 }
 
 impl Run {
-    /// Asks the engine about TSO.
+    /// Runs the engine under TSO.
     fn new(program: &Program, threads: Threads, limit: Duration) -> Run {
         let options = Options::default();
         let task = Task { program, threads, model: Model::Tso, interlocked: Interlocked::default(), options };
@@ -87,7 +92,7 @@ impl Run {
         matches!(self.verdict.as_str(), "safe" | "unsafe")
     }
 
-    /// Configurations per second, if the run was long enough to tell.
+    /// Configurations per second, if the run was long enough to measure it.
     fn speed(&self) -> Option<f64> {
         (self.seconds >= 0.1).then(|| self.configurations as f64 / self.seconds)
     }
@@ -115,12 +120,12 @@ impl Run {
     }
 }
 
-/// Headings: some before those of a run, some behind.
+/// Headings: some before those of a run, some after.
 fn headings<'a>(before: &[&'a str], behind: &[&'a str]) -> Vec<&'a str> {
     before.iter().chain(&HEADINGS).chain(behind).copied().collect()
 }
 
-/// Cells: some before those of a run, some behind.
+/// Cells: some before those of a run, some after.
 fn row(before: Vec<String>, run: &Run, behind: Vec<String>) -> Vec<String> {
     before.into_iter().chain(run.cells()).chain(behind).collect()
 }

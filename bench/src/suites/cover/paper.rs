@@ -1,6 +1,8 @@
-//! The programs of the paper's tables, from the corpus, beside the numbers of configurations given there.
+//! The programs of the paper's tables, from the corpus, compared with the numbers of configurations given
+//! there.
 //!
-//! The paper says how many processes there are, not always of which kind; the numbers of each kind are those of the files published with its tool.
+//! The paper gives the number of processes, but not always how many there are of each kind. The numbers of
+//! each kind are taken from the files published with its tool.
 
 use super::{Run, headings, parse, row};
 use crate::corpus;

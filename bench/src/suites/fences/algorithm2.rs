@@ -1,7 +1,9 @@
-//! Algorithm 2 as printed, to count the questions it asks.
+//! Algorithm 2 as printed, to count its queries.
 //!
-//! *Source.* Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under TSO" (TACAS 2012), section 6: candidates grow fence by fence, from a run that breaks one of
-//! them, by every place between a store and a load that overtakes it (`Barrier`). The set of open candidates is a queue, so that the first set found is a smallest one. The runs are those that ours gets too, shortened.
+//! *Source.* Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under TSO"
+//! (TACAS 2012), section 6. Candidates grow fence by fence: from a run that breaks a candidate, by every
+//! place between a store and a load that overtakes it (`Barrier`). The set of open candidates is a queue, so
+//! the first set found is a smallest one. The runs are the same shortened ones that our algorithm gets.
 
 use super::Asked;
 use palisade_engine::Limits;
@@ -12,12 +14,12 @@ use palisade_program::lower;
 use palisade_trace::{links, take};
 use std::collections::{BTreeSet, VecDeque};
 
-/// How many questions were asked.
+/// The number of queries.
 #[derive(Clone, Copy, Debug)]
 pub struct Questions {
     /// Until the first set was found.
     pub one: usize,
-    /// Until all were.
+    /// Until all sets were found.
     pub all: usize,
     /// How many sets there are.
     pub sets: usize,
@@ -25,7 +27,7 @@ pub struct Questions {
 
 type Set = BTreeSet<PlaceId>;
 
-/// Runs the algorithm; `None` if the engine does not know something, or there are more questions than this.
+/// Runs the algorithm. `None` if the engine cannot answer a query, or there are more queries than this.
 pub fn run(places: &Places, oracle: &Asked, most: usize) -> Option<Questions> {
     let mut open: VecDeque<Set> = VecDeque::from([Set::new()]);
     let mut complete: Vec<Set> = Vec::new();
@@ -64,7 +66,7 @@ pub fn run(places: &Places, oracle: &Asked, most: usize) -> Option<Questions> {
     Some(asked)
 }
 
-/// The places that the run demands that breaks the program with these fences; none if there is no run.
+/// The places demanded by the run that breaks the program with these fences; none if there is no such run.
 fn barrier(places: &Places, oracle: &Asked, fencing: &Fencing) -> Option<Option<Set>> {
     let program = places.marked(fencing);
     let judged = oracle.judge(&program, &Limits::unlimited(1)).ok()?;

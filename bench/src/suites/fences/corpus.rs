@@ -10,7 +10,7 @@ use palisade_fences::{End, Per};
 use palisade_program::{Instantiation, lower};
 use std::time::Duration;
 
-/// The aim, in seconds for one program.
+/// The aim: the maximum number of seconds for one program.
 const MAX_SECONDS: f64 = 10.0;
 /// Programs with more processes are left out.
 const MAX_PROCESSES: usize = 3;

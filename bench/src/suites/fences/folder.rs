@@ -1,7 +1,10 @@
 //! Files that were published with other tools: Memorax's for safety, Trencher's for robustness.
 //!
-//! What is known: Memorax 0.1.1 finds a set for burns, both Dekkers and Peterson (one locked write per process), needs none for sense_rev_bar and barnes1, and runs out of time (120 s) on bakery.bound2 and the
-//! other programs of SPLASH-2. The fences of Trencher's files are those that Trencher computes, counted over all threads.
+//! What is known:
+//! - Memorax 0.1.1 finds a set for burns, both Dekkers and Peterson (one locked write per process). It needs
+//!   none for sense_rev_bar and barnes1. It runs out of time (120 s) on bakery.bound2 and the other programs
+//!   of SPLASH-2.
+//! - The fences of Trencher's files are those that Trencher computes, counted over all threads.
 
 use super::{Goal, Run, read};
 use crate::table::{Table, judged};
@@ -11,7 +14,7 @@ use palisade_fences::{End, Per};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A file without its extension, what is known of it, and what the other tool does.
+/// A file without its extension, what is known about it, and what the other tool does.
 type Known = (&'static str, &'static str, &'static str);
 
 const MEMORAX: [Known; 10] = [
@@ -83,7 +86,7 @@ pub fn run(folders: &[PathBuf], limit: Duration) -> Result<()> {
             let run = Run::new(&input, goal, Per::Instance, limit, true)?;
             let told = run.told();
             let ok = match known.map(|(_, fences, _)| *fences).filter(|fences| !fences.is_empty()) {
-                // Another tool tells one set of ours.
+                // The other tool reports one of our sets.
                 Some(fences) => told == fences || told.ends_with(&format!("sets of {fences}")),
                 None => known.is_none() || !matches!(run.findings.end, End::Unknown(_)),
             };

@@ -1,11 +1,18 @@
 //! Minimal sets of fences.
 //!
-//! *Aims.* (1) Every row of Table 1 of Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under TSO" (TACAS 2012), with the paper's sets ([`paper`]). (2) Fewer programs judged than
-//! Algorithm 2 as printed needs ([`algorithm2`]). (3) All minimal sets of every program of the corpus with up to three processes within ten seconds each ([`corpus`]). (4) The published `.rmm`
-//! files with the fences that are known for them, and Trencher's files with the fences for robustness that are known ([`folder`]).
+//! *Aims.*
+//! 1. Every row of Table 1 of Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence
+//!    insertion under TSO" (TACAS 2012), with the paper's sets ([`paper`]).
+//! 2. Fewer programs judged than Algorithm 2 as printed needs ([`algorithm2`]).
+//! 3. All minimal sets of every program of the corpus with up to three processes, within ten seconds each
+//!    ([`corpus`]).
+//! 4. The published `.rmm` files with the fences that are known for them, and Trencher's files with the
+//!    fences for robustness that are known ([`folder`]).
 //!
-//! *How.* Fences stand behind stores (for robustness in front of loads, as in Trencher) and are counted per process, as in the paper. Seconds are on the clock, on one core, and also given without the engines: that is what finding places, demands and
-//! hitting sets takes. Algorithm 2 is given up after [`MAX_QUESTIONS`] questions.
+//! *How.* Fences are placed after stores (for robustness before loads, as in Trencher) and are counted per
+//! process, as in the paper. Seconds are wall-clock time on one core. They are also given without the
+//! engines, which leaves the time for finding places, demands and hitting sets. Algorithm 2 is given up after
+//! [`MAX_QUESTIONS`] queries.
 
 mod algorithm2;
 pub mod corpus;
@@ -27,10 +34,10 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Algorithm 2 may ask this often.
+/// The maximum number of queries of Algorithm 2.
 const MAX_QUESTIONS: usize = 2_000;
 
-/// Runs the suite: the folders, if there are any, else the paper's table and the corpus.
+/// Runs the suite: the folders if there are any, otherwise the paper's table and the corpus.
 pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
     say!("{}; at most {seconds} s per program\n", machine());
     let limit = Duration::from_secs(seconds);
@@ -42,7 +49,7 @@ pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
     }
 }
 
-/// What fences are for.
+/// The purpose of the fences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Goal {
     Safety,
@@ -50,7 +57,7 @@ enum Goal {
 }
 
 impl Goal {
-    /// Behind stores, as in the paper; for robustness in front of loads, which is where Trencher puts them.
+    /// After stores, as in the paper. For robustness before loads, which is where Trencher puts them.
     fn placement(self) -> Placement {
         match self {
             Goal::Safety => Placement::AfterWrites,
@@ -59,10 +66,10 @@ impl Goal {
     }
 }
 
-/// The best engines for the program as an oracle that looks at the clock.
+/// The best engines for the program as an oracle that measures its time.
 struct Asked {
     goal: Goal,
-    /// Seconds in engines.
+    /// Seconds spent in engines.
     seconds: Cell<f64>,
 }
 
@@ -106,13 +113,13 @@ struct Run {
     /// All minimal sets.
     findings: Findings,
     places: Places,
-    /// Questions until a smallest set, and until all sets.
+    /// Queries until a smallest set was found, and until all sets were found.
     one: u64,
     all: u64,
-    /// Seconds for all sets, and those of them outside of engines.
+    /// Seconds for all sets, and how many of them were spent outside the engines.
     seconds: f64,
     outside: f64,
-    /// The same by Algorithm 2.
+    /// The number of queries of Algorithm 2.
     printed: Option<algorithm2::Questions>,
 }
 
@@ -142,7 +149,8 @@ impl Run {
         Ok(Run { one: calls(&one), all: calls(&findings), findings, places, seconds, outside, printed })
     }
 
-    /// The sets in brief: `2 fences`, `3 sets of 2`, `none needed`, `none help`, or why it is not known.
+    /// A short description of the sets: `2 fences`, `3 sets of 2`, `none needed`, `none help`, or why they
+    /// are not known.
     fn told(&self) -> String {
         let sizes: Vec<usize> = self.findings.sets.iter().map(|set| set.fences.len()).collect();
         match (&self.findings.end, sizes.as_slice()) {
@@ -169,7 +177,7 @@ impl Run {
         fences.iter().map(place).collect()
     }
 
-    /// Whether fewer questions were asked than Algorithm 2 asks, or one by both.
+    /// Whether fewer queries were needed than Algorithm 2 needs, or Algorithm 2 needs only one.
     fn is_quicker(&self) -> bool {
         self.printed.is_none_or(|printed| {
             let printed = printed.all as u64;

@@ -1,4 +1,4 @@
-//! The programs of the paper's Table 1, from the corpus, beside what is said there.
+//! The programs of the paper's Table 1, from the corpus, compared with its figures.
 
 use super::{Goal, Run};
 use crate::corpus;
@@ -8,7 +8,8 @@ use anyhow::Result;
 use palisade_fences::Per;
 use std::time::Duration;
 
-/// A row: the paper's name, the program, our answer (fences of all processes together), the paper's seconds for one set and for all.
+/// A row: the paper's name, the program, our answer (the fences of all processes together), and the paper's
+/// seconds for one set and for all sets.
 type Row = (&'static str, &'static str, &'static str, f64, f64);
 
 const TABLE_1: [Row; 17] = [

@@ -9,7 +9,7 @@ use palisade_memory::{Interlocked, Model};
 use palisade_sync::{Checker, Coverage, Exhaustive};
 use std::time::Instant;
 
-/// More executions are not run.
+/// The maximum number of executions.
 const MAX_EXECUTIONS: u64 = 200_000;
 
 pub fn run(folder: &Folder) -> Result<()> {

@@ -1,11 +1,18 @@
-//! Real programs under our scheduler and monitors: the seven benchmarks of Burnim, Sen and Stergiou (TACAS 2011, Table 1), written by us in C (`bench/programs/run`) and in Rust, and others that people meet.
+//! Real programs under our scheduler and monitors: the seven benchmarks of Burnim, Sen and Stergiou (TACAS
+//! 2011, Table 1), rewritten by us in C (`bench/programs/run`) and in Rust, and other common programs.
 //!
-//! *Aims.* In 1000 random executions each: TSO violations in Dekker and the bakery and in none of the five data structures, PSO violations in all seven, none of either with fences. All
-//! partial orders of the seven with two threads and two operations each. At least 10 million scheduled events per second on Dekker.
+//! *Aims.*
+//! - In 1000 random executions each: TSO violations in Dekker and the bakery and in none of the five data
+//!   structures, PSO violations in all seven, and no violations of either kind with fences.
+//! - All partial orders of the seven with two threads and two operations each.
+//! - At least 10 million scheduled events per second on Dekker.
 //!
-//! *How.* The C programs are compiled as `palisade cc` does and run by `palisade-harness`; the Rust ones run under `palisade-sync`. The PSO of the paper is the one in which a locked instruction waits for
-//! stores to its own address only; with locked instructions that wait for all stores, as on x86, programs whose every store is followed by one before it matters have no violations under PSO either.
-//! The paper's programs and tests are not published, so that numbers are comparable in kind only: which programs have violations, and in how many of the traces.
+//! *How.* The C programs are compiled as `palisade cc` does and run by `palisade-harness`; the Rust programs
+//! run under `palisade-sync`. In the paper's PSO, a locked instruction waits only for stores to its own
+//! address. On x86, locked instructions wait for all stores. With these, a program has no violations under
+//! PSO either if each of its stores is followed by a locked instruction before it matters. The paper's
+//! programs and tests are not published, so the numbers are comparable only in kind: which programs have
+//! violations, and in how many of the traces.
 
 #[allow(dead_code, reason = "the tests of palisade-sync use all of it")]
 #[path = "../../../../crates/palisade-sync/tests/suite/algorithms/mod.rs"]
@@ -22,7 +29,8 @@ use native::{Folder, Settings};
 use palisade_memory::{Interlocked, Model};
 use palisade_sync::Checker;
 
-/// What the paper's Table 1 says: events per trace, traces with TSO violations and how many distinct ones, the same for PSO.
+/// The figures of the paper's Table 1: events per trace, traces with TSO violations and how many distinct
+/// ones, the same for PSO.
 struct Paper {
     events: u64,
     tso: (u64, u64),
@@ -42,7 +50,7 @@ const PAPER: [Paper; 7] = [
 /// Programs outside the paper that have violations under TSO without fences.
 const TSO_TOO: [&str; 5] = ["dekker", "bakery", "chase_lev", "treiber", "spsc"];
 
-/// Runs the suite with so many random executions per program.
+/// Runs the suite with this many random executions per program.
 pub fn run(schedules: u64) -> Result<()> {
     say!("{}\n", machine());
     let folder = Folder::new()?;
@@ -53,7 +61,7 @@ pub fn run(schedules: u64) -> Result<()> {
     slowdown::run(&folder)
 }
 
-/// The part that needs no compiler, with so many random executions per program.
+/// The part that needs no compiler, with this many random executions per program.
 pub fn quick(schedules: u64) -> Result<()> {
     rust(schedules)
 }

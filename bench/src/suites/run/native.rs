@@ -15,12 +15,12 @@ macro_rules! sources {
     ($($name:literal)*) => { [$(($name, include_str!(concat!("../../../programs/run/", $name)))),*] };
 }
 
-/// The programs, which the binary carries along.
+/// The programs, which are embedded in the binary.
 const SOURCES: [(&str, &str); 15] = sources! {
     "common.h" "dekker.c" "bakery.c" "msn.c" "ms2.c" "harris.c" "lazylist.c" "snark.c" "chase_lev.c" "seqlock.c" "treiber.c" "spsc.c" "ticket.c" "mcs.c" "dcl.c"
 };
 
-/// How big a test is, and whether it has fences.
+/// The size of a test, and whether it has fences.
 #[derive(Clone, Copy)]
 pub struct Settings {
     pub threads: usize,

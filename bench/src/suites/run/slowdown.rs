@@ -1,4 +1,5 @@
-//! How much longer a program takes under our scheduler and monitors than by itself, and than with gcc's ThreadSanitizer.
+//! How much longer a program takes under our scheduler and monitors than on its own, and than with gcc's
+//! ThreadSanitizer.
 
 use super::native::{Folder, Settings, session};
 use crate::measure::{children_cpu, timed};
@@ -11,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-/// Programs and how many operations each of two threads takes.
+/// Programs, and how many operations each of two threads performs.
 const PROGRAMS: [(&str, usize); 4] =
     [("dekker", 100_000), ("msn", 50_000), ("ms2", 50_000), ("harris", 50_000)];
 const ROUNDS: usize = 15;
