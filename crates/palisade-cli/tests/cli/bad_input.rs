@@ -1,4 +1,4 @@
-//! Whatever is wrong with an input gives a diagnostic with an id and exit code 2, never a panic.
+//! Any error in an input gives a diagnostic with an id and exit code 2, never a panic.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! `palisade bench`: what it takes of the options of every command. What it measures is its own business.
+//! `palisade bench`: which of the common options it accepts. What it measures is not tested here.
 
 use crate::common;
 
@@ -55,7 +55,7 @@ fn interrupted_between_rows() {
     let mut command = scratch.command(&["bench", "monitor"]);
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command can be started");
-    // The machine is told when it listens to Ctrl-C, and before there are rows.
+    // The machine is printed once the command handles Ctrl-C, and before there are rows.
     let mut reader = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut first = String::new();
     reader.read_line(&mut first).expect("the child prints text");

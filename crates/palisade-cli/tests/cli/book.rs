@@ -1,7 +1,8 @@
-//! Every command in the book is run, and what it prints is compared.
+//! Runs every command in the book and compares its output.
 //!
-//! A block marked `console` holds commands behind `$ ` and below each what it prints (standard output, then standard error), where `[..]` stands for anything in a line and
-//! `...` for any lines. The commands of a page run in order, in one folder that looks like the repository.
+//! A block marked `console` holds commands after `$ `, each followed by its output (standard output, then
+//! standard error). In the output, `[..]` stands for any text within a line and `...` for any lines. The
+//! commands of a page run in order, in one folder that looks like the repository.
 
 use crate::common;
 
@@ -30,7 +31,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// A command, and what it is said to print.
+/// A command, and the output that the book shows.
 struct Shown {
     command: String,
     output: String,
@@ -57,7 +58,7 @@ fn commands(text: &str) -> Vec<Shown> {
     found
 }
 
-/// A folder that looks like the repository, in which commands may write what they like.
+/// A folder that looks like the repository, in which commands may write freely.
 struct Copy {
     folder: PathBuf,
     path: std::ffi::OsString,
@@ -69,7 +70,7 @@ impl Copy {
         if folder.exists() {
             fs::remove_dir_all(&folder).expect("an old copy can be removed");
         }
-        // Sources are copied only for pages that have a use for them.
+        // Sources are copied only for pages that need them.
         for part in ["corpus", "docs", "bench", "crates"]
             .iter()
             .filter(|part| **part != "crates" || text.contains("crates/"))
@@ -89,7 +90,7 @@ impl Copy {
     fn shell(&self, command: &str) -> Command {
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).current_dir(&self.folder).env("PATH", &self.path);
-        // What is compiled for `palisade run` is kept here, and nowhere else.
+        // The files that `palisade run` compiles are kept here and nowhere else.
         shell.env("PALISADE_CACHE", self.folder.join("cache"));
         shell.env_remove("NO_COLOR").env_remove("TERM").stdin(Stdio::null());
         shell
@@ -102,7 +103,7 @@ impl Copy {
         }
         let output = self.shell(command).output().expect("a shell can be started");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("commands print UTF-8");
-        // Progress of slow machines is no part of the output.
+        // Progress lines, which appear on slow machines, are not part of the output.
         let is_progress = |line: &str| {
             line.split_once(" s").is_some_and(|(first, rest)| {
                 first.parse::<u64>().is_ok() && (rest.starts_with(": ") || rest.starts_with(", "))
@@ -116,7 +117,8 @@ impl Copy {
         text(output.stdout) + &errors
     }
 
-    /// The first line of a command that does not end by itself. It listens at a port that is free, whatever the book says.
+    /// The first line of a command that does not end by itself. It listens on a free port, whatever the book
+    /// says.
     fn begin(&self, command: &str) -> String {
         let mut server = self
             .shell(&format!("exec {command} --listen 127.0.0.1:0"))
@@ -146,7 +148,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Runs the commands of a page; what is not as it says.
+/// Runs the commands of a page and returns the differences.
 fn wrong_on(page: &Path) -> Vec<String> {
     let name = page.file_stem().and_then(|name| name.to_str()).expect("pages have plain names");
     let text = read(page);
@@ -167,7 +169,7 @@ fn wrong_on(page: &Path) -> Vec<String> {
     wrong
 }
 
-/// The book has commands that start compilers: `./test quick` skips them.
+/// The book has commands that start compilers, so `./test quick` skips them.
 mod external {
     use super::*;
 
@@ -176,7 +178,7 @@ mod external {
         let pages = pages();
         let count: usize = pages.iter().map(|page| commands(&read(page)).len()).sum();
         assert!(count > 40, "the book has commands, {count}");
-        // Pages have nothing to do with each other: a few at a time.
+        // Pages are independent of each other, so several run at a time.
         let next = AtomicUsize::new(0);
         let wrong = Mutex::new(Vec::new());
         let workers = std::thread::available_parallelism().map_or(2, usize::from);
@@ -247,7 +249,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The pages that tell about a command.
+/// The pages that describe a command.
 fn pages_of(command: &str) -> &str {
     match command {
         "cc" | "c++" | "doctor" => "run",
@@ -265,7 +267,7 @@ fn every_command_has_a_page_and_every_option_is_documented() {
     let (list, _) = rest.split_once("\n\n").expect("the list ends");
     let everywhere = read(&root().join("docs/command-line.md"));
     let mut missing = BTreeSet::new();
-    // Lines that go on with a long description are further in.
+    // Continuation lines of a long description are indented further.
     let lines = list.lines().filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
     let commands = lines.filter_map(|line| line.split_whitespace().next());
     for command in commands.filter(|name| *name != "help") {

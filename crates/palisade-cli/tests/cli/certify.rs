@@ -84,7 +84,7 @@ warning[program-changed]: proof.json: sb.pal was changed since the proof was fou
 invalid  proof.json: [..]
 
 "#]]);
-    // What still holds is still believed.
+    // A proof that still holds is still accepted.
     scratch.file("sb.pal", FENCED.to_owned() + "\n// A remark.\n").run(&["certify", "proof.json"]).exits(0);
 }
 
@@ -109,7 +109,7 @@ unknown  proof.json: the check did not finish: out of time (0.2 s)
 "#]]);
 }
 
-/// A certificate says what it proves: for how many threads, for which integers, under which model, and how.
+/// A certificate states what it proves: for how many threads, for which integers, under which model, and how.
 #[test]
 fn the_question_is_repeated() {
     let check = |name: &str, text: &str, options: &[&str], said: &str, json: &[&str]| {
@@ -122,7 +122,7 @@ fn the_question_is_repeated() {
             assert!(record.contains(part), "{part}: {record}");
         }
     };
-    // One worker never meets another: this says nothing about more of them.
+    // A single worker never meets another, so this says nothing about more of them.
     let workers = "shared x: bool; process W[*] { x = true; cs: skip; } forbid count(W@cs) >= 2;";
     check(
         "w.pal",
@@ -153,7 +153,7 @@ fn the_question_is_repeated() {
         "PSO with 2 threads of each process, with locked instructions that wait for their own address only, by visiting all states (",
         &["\"threads\":\"2\"", "\"interlocked\":\"own-address\"", "\"kind\":\"all-states\""],
     );
-    // Under TSO locked instructions always wait for the whole buffer.
+    // Under TSO, locked instructions always wait for the whole buffer.
     check(
         "w.pal",
         locked,
@@ -215,7 +215,7 @@ fn programs_without_a_proof() {
 proof.json: not written, there is no proof to keep
 
 "#]]);
-    // An engine without proofs of its own: another one gives it.
+    // For an engine without proofs of its own, another engine provides the proof.
     let lazy = ["check", "safe.pal", "--engine", "lazy", "--certificate", "proof.json"];
     scratch.run(&lazy).exits(0).complains(str![""]);
     scratch.run(&["certify", "proof.json", "-q"]).exits(0);

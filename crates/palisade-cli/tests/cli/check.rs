@@ -103,7 +103,7 @@ unsafe  a.pal: value 4 is outside the declared domain in P at line 2: x = x + 1
 
 #[test]
 fn unknown_says_why() {
-    // Nothing is read back, so that buffers can grow for ever, and nothing is wrong.
+    // Nothing is read back, so buffers can grow without bound, and nothing is wrong.
     let program = "shared x, y: 0..1;\nprocess P { loop { x = 1; y = 1; x = 0; y = 0; } }\nprocess Q { loop { let r = x; let s = y; } }\nforbid Q.r == 2;\n";
     Scratch::new("check_unknown")
         .file("a.pal", program)
@@ -124,12 +124,12 @@ fn any_number_of_threads() {
 safe  a.pal
 
 "#]]);
-    // An engine asked for by name is taken literally.
+    // An engine requested by name is taken literally.
     scratch.run(&["check", "-q", "a.pal", "--engine", "explicit"]).exits(3).prints(str![[r#"
 unknown  a.pal: no bad state with up to 4 instances where any number is allowed
 
 "#]]);
-    // A run that breaks the program says how many threads it takes.
+    // A run that breaks the program states how many threads it needs.
     let scratch = scratch.file("b.pal", program.replace("cas(lock, 0, 1)", "lock == 0"));
     scratch.run(&["check", "-q", "b.pal"]).exits(1).prints(str![[r#"
 unsafe  b.pal: with 2 threads, P[0] and P[1] are both at cs (line 7: forbid count(P@cs) >= 2)

@@ -1,10 +1,11 @@
-//! The ids of diagnostics that are not about the text of a program, against the page that lists them.
+//! Compares the ids of diagnostics that are not about the text of a program with the page that lists them.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Crates whose diagnostics are about files, options and the machine. Those of the others point into a program and explain themselves.
+/// Crates whose diagnostics are about files, options and the machine. Diagnostics of the other crates point
+/// into a program and explain themselves.
 const CRATES: [&str; 6] =
     ["palisade", "palisade-bounded", "palisade-cli", "palisade-export", "palisade-harness", "palisade-serve"];
 
@@ -27,12 +28,13 @@ fn is_id(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
 }
 
-/// What stands in quotes at the beginning of a text.
+/// The quoted string at the beginning of a text.
 fn quoted(text: &str) -> Option<&str> {
     text.trim_start().strip_prefix('"')?.split('"').next()
 }
 
-/// The ids in a source: those that diagnostics are made with, and those that a `match` chooses for one.
+/// The ids in a source file: those with which diagnostics are created, and those that a `match` selects for
+/// one.
 fn ids(source: &str) -> BTreeSet<String> {
     let made = ["Diagnostic::error(", "Diagnostic::warning("]
         .into_iter()

@@ -5,7 +5,7 @@ use crate::common;
 use common::{FENCED, STORE_BUFFERING, Scratch};
 use snapbox::str;
 
-/// The flags of Dekker's algorithm with a store too many: the fence may stand behind either.
+/// The flags of Dekker's algorithm with one store too many: the fence may be after either store.
 const CHOICE: &str = "\
 shared flag[2]: bool;
 shared want: 0..2;
@@ -20,7 +20,7 @@ cs: skip;
 forbid P(0)@cs && P(1)@cs;
 ";
 
-/// Wrong whatever the memory model.
+/// Wrong under every memory model.
 const WRONG: &str = "\
 shared x: 0..2;
 process P[2] {

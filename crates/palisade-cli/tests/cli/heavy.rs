@@ -1,7 +1,9 @@
-//! Limits hold in every phase: programs that are heavy in one of them, asked about with every command and engine.
+//! Limits hold in every phase. Programs that are heavy in one phase are checked with every command and
+//! engine.
 //!
-//! A test run asks each program a few questions and is generous: others may keep the machine busy. `PALISADE_LIMITS=measure` asks all
-//! questions one after the other, measures against the aims of docs/limits.md (a tenth or 0.3 s of time, a quarter or 32 MiB of memory), and prints the table that stands there.
+//! A test run uses a few commands per program and generous limits, because the machine may be busy.
+//! `PALISADE_LIMITS=measure` runs all commands one after the other, compares with the aims of docs/limits.md
+//! (a tenth or 0.3 s of time, a quarter or 32 MiB of memory), and prints the table on that page.
 
 use crate::common;
 
@@ -15,11 +17,11 @@ use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// What a test run allows beyond the time given: it exists to find work that does not end.
+/// What a test run allows beyond the given time. It exists to detect work that does not end.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What a test run allows beyond the memory given.
+/// What a test run allows beyond the given memory.
 const SPARE: u64 = 96 << 20;
-/// A command that takes longer than this is killed, and has failed.
+/// A command that takes longer than this is killed and counts as failed.
 const NEVER: Duration = Duration::from_secs(60);
 
 /// A program that is heavy in one phase.
@@ -208,7 +210,7 @@ fn heavy_programs() -> Vec<Heavy> {
     all
 }
 
-/// Programs made of pieces that are each heavy in some phase.
+/// A program made of pieces, each of which is heavy in some phase.
 fn random_program(seed: u64) -> String {
     let mut random = Random::new(seed);
     let mut up_to = |most| random.below(most);
@@ -238,7 +240,7 @@ fn random_program(seed: u64) -> String {
     text + "forbid x == 2;\n"
 }
 
-/// What is asked.
+/// The commands and options to try.
 const QUESTIONS: [&[&str]; 18] = [
     &["check"],
     &["check", "--engine", "explicit"],
@@ -260,14 +262,14 @@ const QUESTIONS: [&[&str]; 18] = [
     &["show", "--as", "dot"],
 ];
 
-/// How a question was answered.
+/// How a command ended.
 struct Answered {
     seconds: f64,
     peak: Option<u64>,
     verdict: String,
 }
 
-/// Asks about a file within limits.
+/// Runs a command on a file within limits.
 fn ask(scratch: &Scratch, file: &str, question: &[&str], timeout: &str, memory: &str) -> Answered {
     let mut args = question.to_vec();
     args.extend([file, "--timeout", timeout, "--memory", memory, "--format", "json"]);
@@ -309,7 +311,7 @@ fn ask(scratch: &Scratch, file: &str, question: &[&str], timeout: &str, memory: 
     Answered { seconds, peak: answer["peak_memory_bytes"].as_u64(), verdict }
 }
 
-/// Asks with half a second and 64 MiB, and is generous.
+/// Runs a command with half a second and 64 MiB, and checks it generously.
 fn check(scratch: &Scratch, file: &str, question: &[&str]) {
     let Answered { seconds, peak, verdict } = ask(scratch, file, question, "0.5", "0.0625");
     let command = format!("{} {file}: {verdict}", question.join(" "));
@@ -317,7 +319,7 @@ fn check(scratch: &Scratch, file: &str, question: &[&str]) {
     assert!(peak.is_none_or(|peak| peak < (64 << 20) + SPARE), "{command}: {peak:?} bytes");
 }
 
-/// Every program is asked about with `check` and a few other questions, so that all of them have their turn.
+/// Runs `check` and a few other commands on every program, so that all commands are used.
 fn check_part(name: &str, part: usize, parts: usize) {
     for (number, Heavy { file, text }) in heavy_programs().into_iter().enumerate() {
         if number % parts != part {
@@ -358,7 +360,7 @@ fn limits_hold_for_random_programs() {
     }
 }
 
-/// One file that runs out does not cost the answers for the others, whatever phase it was in.
+/// If one file runs out of time or memory in any phase, the other files still get their answers.
 #[test]
 fn a_folder_goes_on_after_a_file_that_ran_out() {
     let mut scratch = Scratch::new("heavy_folder").file("d/zzz.pal", common::FENCED);
@@ -378,7 +380,7 @@ fn a_folder_goes_on_after_a_file_that_ran_out() {
     }
 }
 
-/// Ctrl-C is heard while a program is read and prepared, too.
+/// Ctrl-C also works while a program is read and prepared.
 #[test]
 #[cfg(target_os = "linux")]
 fn interrupted_before_the_search() {
@@ -393,13 +395,14 @@ fn interrupted_before_the_search() {
             let start = Instant::now();
             let ran = common::Ran::new(child.wait_with_output().expect("the child ends"));
             assert!(start.elapsed() < PATIENCE, "{command} {file}: {:?}", start.elapsed());
-            // It may have been quicker.
+            // It may have finished earlier.
             assert!(ran.stdout.contains(file), "{command} {file}: {} {}", ran.stdout, ran.stderr);
         }
     }
 }
 
-/// Asks everything with one second and 256 MiB, and prints what was beyond the aims and the worst of each question.
+/// Runs everything with one second and 256 MiB, and prints what exceeded the aims and the worst case of each
+/// command.
 fn measure() {
     const MEMORY: f64 = 256.0;
     let mut misses = String::new();

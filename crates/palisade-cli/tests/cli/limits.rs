@@ -75,7 +75,7 @@ fn ignores_sighup(process: &str) -> bool {
     u64::from_str_radix(ignored.trim(), 16).expect("a hexadecimal number") & 1 == 1
 }
 
-/// `nohup` makes programs ignore SIGHUP, and they go on.
+/// `nohup` makes programs ignore SIGHUP, and they continue.
 #[test]
 #[cfg(target_os = "linux")]
 fn sighup_that_was_ignored_stays_ignored() {
@@ -96,7 +96,7 @@ fn interrupted_among_many_files() {
     let scratch =
         Scratch::new("limits_many").file("d/a.pal", FENCED).file("d/b.pal", ENDLESS).file("d/c.pal", FENCED);
     let mut child = start(&mut scratch.command(&["check", "d", "--model", "sc", "--jobs", "1"]));
-    // The line of the first file comes while the second one is looked at.
+    // The line of the first file is printed while the second file is being checked.
     let mut reader = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut stdout = String::new();
     reader.read_line(&mut stdout).expect("the child prints text");
@@ -108,7 +108,7 @@ fn interrupted_among_many_files() {
     assert!(!ran.stdout.contains("d/c.pal"), "{}", ran.stdout);
 }
 
-/// Reported: an output to a pipe that nobody reads was waited for, whatever the time given.
+/// Reported: the command waited for a pipe without a reader, whatever the time limit.
 #[test]
 #[cfg(target_os = "linux")]
 fn an_output_pipe_without_a_reader() {
@@ -123,7 +123,8 @@ fn an_output_pipe_without_a_reader() {
     }
 }
 
-/// A pipe that nobody writes to, standard input that nobody closes: the time given is all that is waited.
+/// A pipe without a writer, and standard input that is never closed: the command waits no longer than the
+/// time limit.
 #[test]
 #[cfg(target_os = "linux")]
 fn waiting_for_a_program() {

@@ -1,4 +1,4 @@
-//! What other programs read: JUnit's XML, SARIF, checked proofs, and what each engine had reached.
+//! Machine-readable output: JUnit's XML, SARIF, checked proofs, and how far each engine got.
 
 use crate::common;
 
@@ -56,7 +56,7 @@ fn tests_with_expectations_pass_if_these_are_met() {
     assert!(tests.contains("expected unsafe, got safe"), "{tests}");
 }
 
-/// Failures are where the exit code is 1.
+/// Failures are reported where the exit code is 1.
 #[test]
 fn tests_and_exit_code_are_of_one_mind() {
     let scratch = scratch("junit_agree")
@@ -86,7 +86,7 @@ fn tests_and_exit_code_are_of_one_mind() {
     );
 }
 
-/// `safe` of a program without a property says less than people think.
+/// `safe` for a program without a property says less than people think.
 #[test]
 fn no_property() {
     let scratch = Scratch::new("no_property")

@@ -1,4 +1,4 @@
-//! The command as people use it. One program for all of these tests: it is linked once, and they run beside each other.
+//! The command as people use it. There is one test program: it is linked once, and its tests run in parallel.
 
 mod common;
 

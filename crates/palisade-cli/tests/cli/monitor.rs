@@ -117,7 +117,7 @@ fn memory_is_limited() {
     assert!(ran.stderr.contains("the reading was stopped: out of memory (0.06 GiB)"), "{}", ran.stderr);
     let peak = json["peak_memory_bytes"].as_u64().expect("Linux says");
     assert!(peak <= (64 + 32) << 20, "{peak}");
-    // With enough of it the whole trace is read.
+    // With enough memory, the whole trace is read.
     scratch.run(&["monitor", "-q", "run.trace", "--memory", "2"]).exits(0);
 }
 
@@ -169,7 +169,7 @@ error[no-such-file]: none.trace: there is no such file or folder
 "#]]);
 }
 
-/// What `monitor -` says if somebody writes this and then nothing more, and it is stopped.
+/// The output of `monitor -` if this is written to it, nothing follows, and it is then stopped.
 #[cfg(target_os = "linux")]
 fn waits(name: &str, written: &str, timeout: Option<&str>) -> Ran {
     let scratch = Scratch::new(name);
@@ -264,7 +264,7 @@ error[unmarked-trace]: t: the trace has no end mark, so events may be missing
  = help: end a complete trace with the line `end`
 
 "#]]);
-    // What was found is there, whatever follows.
+    // Earlier findings are kept, whatever follows.
     let scratch = Scratch::new("monitor_unmarked_found")
         .file("t", TRACE.trim_start_matches("palisade trace 1\n").replace("end\n", ""));
     scratch.run(&["monitor", "-q", "t"]).exits(1).complains("").prints(str![[r#"

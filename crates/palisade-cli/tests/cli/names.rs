@@ -1,4 +1,5 @@
-//! File names that are not plain text: nothing in them moves the cursor or breaks a line, and runs that were kept are found again.
+//! File names that are not plain text: nothing in them moves the cursor or breaks a line, and saved runs are
+//! found again.
 
 use crate::common;
 
@@ -7,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// A name with an escape sequence, a line break and a turn of the writing direction.
+/// A name with an escape sequence, a line break and a change of the writing direction.
 const ODD: &str = "od\u{1b}[31md\n\r\u{202e}\u{9b}x.pal";
 /// How it is shown.
 const SHOWN: &str = "od\\u{1b}[31md\\n\\r\\u{202e}\\u{9b}x.pal";
@@ -18,7 +19,7 @@ fn is_plain(text: &str) {
     assert!(!text.contains(odd), "{}", text.escape_debug());
 }
 
-/// Nothing odd is printed, and the name is shown.
+/// Checks that no control characters are printed, and that the name is shown.
 #[track_caller]
 fn check(ran: Ran, name: &str) -> Ran {
     is_plain(&ran.stdout);
@@ -63,9 +64,9 @@ fn control_characters_in_names_are_escaped() {
         assert!(scratch.read(file).contains(SHOWN), "{file}");
         assert!(!scratch.read(file).contains(['\u{1b}', '\u{202e}']), "{file}");
     }
-    // So are words of a file that stand in a message.
+    // The same applies to words of a file that are quoted in a message.
     check(scratch.run(&["monitor", "run.trace"]), "load\\u{1b}[2J");
-    // JSON has the name as it is.
+    // JSON contains the exact name.
     let json = scratch.run(&["check", "--format", "json", ODD]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["file"], ODD);
@@ -91,14 +92,14 @@ fn witnesses_of_files_with_names_that_are_not_utf_8_replay() {
     let scratch = Scratch::new("names_bytes");
     let folder = PathBuf::from(OsString::from_vec(b"d\xff".to_vec()));
     if std::fs::create_dir(scratch.path(".").join(&folder)).is_err() {
-        // This file system takes only text for names.
+        // This file system accepts only text as names.
         return;
     }
     let write = |name: &Path, text: &str| {
         std::fs::write(scratch.path(".").join(name), text).expect("a file can be written");
     };
     let other = STORE_BUFFERING.replace("x = 1", "x = 0");
-    // Two names that look the same: the text says which is meant.
+    // Two names that look the same: the text says which one is meant.
     let (file, like) = (folder.join(bytes(b"caf\xe9.pal")), folder.join(bytes(b"caf\xe8.pal")));
     write(&file, STORE_BUFFERING);
     write(&like, &other);
@@ -121,7 +122,7 @@ fn witnesses_of_files_with_names_that_are_not_utf_8_replay() {
     )
     .exits(0);
     scratch.run(&["certify", "c"]).exits(0).complains("");
-    // The same with names that are not text for the files themselves.
+    // The same for witness files whose names are not text.
     let odd = bytes(b"w\xfe");
     run(&scratch, &["check".as_ref(), "-q".as_ref(), plain.as_os_str(), "--witness".as_ref(), &odd]).exits(1);
     run(&scratch, &["replay".as_ref(), "-q".as_ref(), &odd]).exits(0);

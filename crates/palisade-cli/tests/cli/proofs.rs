@@ -1,14 +1,14 @@
-//! Whatever engine says `safe` of a program of the corpus: there is a proof, and it convinces.
+//! If any engine answers `safe` for a program of the corpus, there is a proof, and the checker accepts it.
 
 use palisade::engine::{Bound, Options};
 use palisade::{Answer, CheckOptions, EngineChoice, Language, Limits, Model, Source};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What an engine finds out with little work.
+/// The work limit of an engine: small.
 const WORK: u64 = 3_000;
 
-/// The corpus has loops everywhere, where no number of rounds is enough.
+/// All programs of the corpus have loops, for which no number of rounds is enough.
 const WITHOUT_LOOPS: &str = "\
 shared x, y: 0..1;
 process A { x = 1; y = 1; }
@@ -19,7 +19,7 @@ fn ask(program: &palisade::program::written::Program, options: &CheckOptions, li
     palisade::check(program, options, limits).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Whatever is found safe under a model is proved, and these engines find something safe.
+/// Everything that is found safe under a model is proved, and each of these engines finds something safe.
 fn check(model: Model, engines: &[&str]) {
     let mut proved: BTreeMap<&str, usize> = BTreeMap::new();
     let corpus = palisade_corpus::expectations();

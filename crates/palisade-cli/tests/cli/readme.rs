@@ -1,4 +1,4 @@
-//! What the README says is so; `book.rs` does the same for the book.
+//! Checks what the README says; `book.rs` does the same for the book.
 
 use crate::common;
 
@@ -37,7 +37,7 @@ fn the_example_of_the_readme_is_real() {
         .output()
         .expect("the command can be started");
     let ran = Ran::new(output).exits(1);
-    // The last line counts states and seconds.
+    // The last line contains states and seconds.
     let without_last = |text: &str| text.trim_end().rsplit_once('\n').expect("several lines").0.to_owned();
     assert_eq!(without_last(&ran.stdout), without_last(expected), "the README should say:\n{}", ran.stdout);
     let program = read("corpus/mutex/peterson.pal");
@@ -66,7 +66,7 @@ fn continuous_integration_runs_the_tests_of_the_readme() {
     assert_eq!(command, "./test");
     assert_eq!(script.trim_end().lines().last(), Some(command));
     assert_eq!(read("test").trim_end().lines().last(), Some("exec .ci/cargo-test"));
-    // With nextest or without: all tests are run, and one that fails does not hide the others.
+    // With or without nextest, all tests are run, and a failing test does not hide the others.
     let script = read(".ci/cargo-test");
     let commands: Vec<&str> =
         script.lines().map(str::trim).filter(|line| line.starts_with("cargo ")).collect();

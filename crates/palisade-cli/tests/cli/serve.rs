@@ -1,4 +1,4 @@
-//! `palisade serve`: where it is, what it refuses, how it ends. What it serves is tested in its own crate.
+//! `palisade serve`: its address, what it refuses, how it ends. What it serves is tested in its own crate.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-/// A server that has said where it is.
+/// A server that has printed its address.
 fn start(scratch: &Scratch, args: &[&str]) -> (Child, String) {
     let mut command = scratch.command(&["serve", "--listen"]);
     let mut server =
@@ -62,7 +62,7 @@ fn says_if_others_can_reach_it() {
     assert!(errors.contains("warning[not-only-here]"), "{errors}");
 }
 
-/// Programs that are hard work before any engine looks at them, and one that is hard work for engines.
+/// Programs that take much work before any engine starts, and one that takes much work in the engines.
 fn hard_work() -> Vec<String> {
     let calls: String = (1..40).map(|n| format!("proc f{n}() {{ f{0}(); f{0}(); }}\n", n - 1)).collect();
     vec![
@@ -99,7 +99,7 @@ fn answer(mut connection: TcpStream) -> serde_json::Value {
     serde_json::from_str(last).expect("a line is JSON")
 }
 
-/// Reads until an event of this kind has come.
+/// Reads until an event of this kind arrives.
 fn wait_for(connection: &mut TcpStream, event: &str) -> String {
     let mut heard = String::new();
     let mut piece = [0; 1024];
@@ -143,7 +143,7 @@ fn no_question_holds_its_place_longer_than_its_time() {
             ["unknown", "safe", "unsafe"].contains(&last["word"].as_str().unwrap_or("")),
             "{program}: {last}"
         );
-        // The place is free.
+        // The slot is free again.
         assert_eq!(answer(begin(address, common::STORE_BUFFERING))["word"], "unsafe");
     }
     wait_until_idle(&server);
@@ -164,7 +164,7 @@ fn a_closed_connection_ends_its_run() {
         wait_until_idle(&server);
         assert_eq!(answer(begin(address, common::STORE_BUFFERING))["word"], "unsafe");
     }
-    // One that is asked to stop answers with what it has.
+    // A check that is asked to stop answers with what it has.
     let mut connection = begin(address, common::ENDLESS);
     let heard = wait_for(&mut connection, "progress");
     let started = heard.lines().find(|line| line.contains("started")).expect("it has a name");
@@ -180,7 +180,7 @@ fn a_closed_connection_ends_its_run() {
     let last = answer(connection);
     assert_eq!(last["word"], "unknown");
     assert!(last["html"].as_str().is_some_and(|html| html.contains("stopped")), "{last}");
-    // A server that ends, or is killed, leaves nothing behind.
+    // A server that ends or is killed leaves no processes.
     let mut connection = begin(address, common::ENDLESS);
     wait_for(&mut connection, "started");
     common::interrupt(&server);

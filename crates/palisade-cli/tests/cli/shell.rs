@@ -1,4 +1,5 @@
-//! Completions and manual pages know every command and option that there is; and what happens when standard output cannot be written.
+//! Completions and manual pages contain every command and option. Also: what happens when standard output
+//! cannot be written.
 
 use crate::common;
 
@@ -55,7 +56,7 @@ fn manual_pages_can_be_read() {
     let mut references = 0;
     for page in &pages {
         let text = scratch.read(&format!("man1/{page}"));
-        // Every page that is referred to is there.
+        // Every page that is referred to exists.
         for line in text.lines().filter(|line| line.starts_with("palisade") && line.ends_with("(1)")) {
             let name = line.trim_end_matches("(1)").replace('\\', "");
             assert!(pages.contains(&format!("{name}.1")), "{page} refers to {name}");
@@ -80,7 +81,7 @@ fn manual_pages_can_be_read() {
     );
 }
 
-/// The commands, and what they print something to.
+/// Commands that print something.
 const PRINTING: [&[&str]; 14] = [
     &["--help"],
     &["--version"],

@@ -1,4 +1,4 @@
-//! `palisade translate`: what it prints, where, and what it refuses.
+//! `palisade translate`: its output, where the output goes, and what it refuses.
 
 use crate::common;
 
@@ -84,7 +84,7 @@ fn to_pal_and_back() {
     }
 }
 
-/// As printed, so written; the heading says what it is.
+/// The written file equals the printed text. The heading describes it.
 #[test]
 fn files() {
     let scratch = Scratch::new("translate-files").file("sb.pal", STORE_BUFFERING);
@@ -174,7 +174,7 @@ error[threads-of-pal]: sb.pal: a .pal program says itself how many processes the
 mod external {
     use super::*;
 
-    /// The translation of store buffering goes wrong in a run that a seed names, and the same run again.
+    /// The translation of store buffering fails in a run that a seed names, and fails again in the same run.
     #[test]
     fn a_seed_names_a_run() {
         let scratch = Scratch::new("translate-run").file("sb.pal", STORE_BUFFERING);

@@ -1,4 +1,5 @@
-//! Files that are written: whole or not at all, never over what is read, never two to one place.
+//! Output files are written completely or not at all. An input is never overwritten, and two outputs never go
+//! to the same place.
 
 use crate::common;
 
@@ -7,12 +8,12 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Command;
 
-/// Store buffering with a long remark, so that the program is larger than the size limits below.
+/// Store buffering with a long comment, so that the program is larger than the size limits below.
 fn long_program() -> String {
     format!("{STORE_BUFFERING}// {}\n", "x".repeat(20_000))
 }
 
-/// Runs the command with files limited to so many blocks.
+/// Runs the command with file sizes limited to this many blocks.
 fn limited(scratch: &Scratch, blocks: &str, args: &[&str]) -> Ran {
     let mut command = Command::new("sh");
     command
@@ -83,7 +84,7 @@ fn every_file_survives_a_size_limit() {
             ran.stderr
         );
         assert_eq!(scratch.read("out"), "old", "{args:?}");
-        // Without the limit the file is there, whole.
+        // Without the limit, the file exists and is complete.
         limited(&scratch, "unlimited", args);
         assert_ne!(scratch.read("out"), "old", "{args:?}");
     }
@@ -121,7 +122,7 @@ fn pipes_and_standard_output_are_written() {
     assert!(first.starts_with("unsafe"), "{first}");
     serde_json::from_str::<serde_json::Value>(witness).expect("the witness is JSON");
     scratch.run(&["check", "-q", "x.pal", "--witness", "/dev/null", "--html", "/dev/null"]).exits(1);
-    // The same if standard output is a file: what is printed and what is written come one after the other.
+    // The same if standard output is a file: the printed text and the written file follow one another.
     let script = "exec \"$0\" check -q x.pal --witness /dev/stdout > out";
     let mut command = Command::new("sh");
     command.current_dir(scratch.path(".")).args(["-c", script, env!("CARGO_BIN_EXE_palisade")]);
@@ -161,7 +162,7 @@ fn an_output_that_is_an_input_is_refused() {
         assert_eq!(ran.stdout, "", "{args:?}");
         assert_eq!(read.map(|name| scratch.read(name)), before, "{args:?}");
     }
-    // Standard input may be a file, and lines of sources are read to be quoted.
+    // Standard input may be a file, and source lines are read in order to quote them.
     let mut command = scratch.command(&["check", "-", "--input", "pal", "--html", "d/x.pal"]);
     let input = fs::File::open(scratch.path("d/x.pal")).expect("the file is there");
     let ran = Ran::new(command.stdin(input).output().expect("the command starts")).exits(2);

@@ -1,4 +1,4 @@
-//! A contended mutex of Rust's standard library: its slow path was compiled without us, and waits in the kernel.
+//! A contended mutex of Rust's standard library. Its precompiled slow path waits in the kernel.
 
 use std::sync::Mutex;
 use std::thread;

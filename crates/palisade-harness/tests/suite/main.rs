@@ -1,4 +1,4 @@
-//! Real programs under the scheduler: one program for all tests, linked once.
+//! Real programs under the scheduler: one test program, linked once.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Runs the built command in a scratch folder and compares what it prints with a transcript, where `[..]` stands for anything in a line and
-//! `...` for any lines.
+//! Runs the built command in a scratch folder and compares its output with a transcript, where `[..]` stands
+//! for any text within a line and `...` for any lines.
 
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
@@ -44,7 +44,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A fresh folder; the name must be the test's own.
+    /// A fresh folder. The name must be unique to the test.
     pub fn new(name: &str) -> Scratch {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         if folder.exists() {
@@ -85,7 +85,7 @@ impl Scratch {
     }
 }
 
-/// Does what Ctrl-C does.
+/// Interrupts a process like Ctrl-C.
 pub fn interrupt(child: &Child) {
     signal(child, "-INT");
 }
@@ -134,14 +134,14 @@ impl Ran {
         Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    /// Checks the exit code; shows the output if it is another.
+    /// Checks the exit code, and shows the output if it differs.
     #[track_caller]
     pub fn exits(self, code: i32) -> Ran {
         assert_eq!(self.code, Some(code), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
         self
     }
 
-    /// Checks that standard output is like the transcript.
+    /// Checks that standard output matches the transcript.
     #[track_caller]
     pub fn prints(self, transcript: impl snapbox::data::IntoData) -> Ran {
         snapbox::Assert::new()
@@ -150,7 +150,7 @@ impl Ran {
         self
     }
 
-    /// Checks that standard error is like the transcript.
+    /// Checks that standard error matches the transcript.
     #[track_caller]
     pub fn complains(self, transcript: impl snapbox::data::IntoData) -> Ran {
         snapbox::Assert::new()

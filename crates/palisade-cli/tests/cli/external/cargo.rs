@@ -6,7 +6,7 @@ use common::{Ran, Scratch};
 
 const MANIFEST: &str = "[package]\nname = \"flags\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
 
-/// A build script runs while the program is built, and is left alone.
+/// A build script runs while the program is built, and is not instrumented.
 const SCRIPT: &str = "fn main() { println!(\"cargo::rustc-env=MADE=by a script\"); }\n";
 
 const PROGRAM: &str = "\
@@ -27,7 +27,7 @@ fn main() {
 
 fn cargo(scratch: &Scratch, args: &[&str]) -> Ran {
     let mut command = scratch.command(args);
-    // The folder of the tests' own build must not be used again.
+    // The folder of the tests' own build must not be reused.
     command.env_remove("CARGO_TARGET_DIR").env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     command.env("PALISADE_CACHE", scratch.path("cache"));
     Ran::new(command.output().expect("the binary was built"))
@@ -45,6 +45,6 @@ fn programs_are_built_and_run() {
     cargo(&scratch, &["cargo", "build", "--offline", "--quiet"]).exits(0);
     assert!(scratch.path("target/palisade").is_dir());
     cargo(&scratch, &["cargo", "build", "--offline", "--no-such-option"]).exits(2);
-    // Cargo's own 1 does not say that there are violations.
+    // Cargo's own exit code 1 must not look like a violation.
     cargo(&scratch, &["cargo", "run", "--offline", "--no-such-option"]).exits(2);
 }

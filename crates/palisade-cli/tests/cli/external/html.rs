@@ -1,4 +1,4 @@
-//! `--html`: pages opened in a real Chromium, every control used.
+//! `--html`: opens pages in a real Chromium and uses every control.
 
 use crate::common;
 
@@ -23,7 +23,7 @@ process P(i: 0..1) {
 forbid P(0)@cs && P(1)@cs;
 ";
 
-/// Steps that touch no shared memory, which are folded away at first.
+/// Steps that touch no shared memory, which are initially folded.
 const WITH_LOCAL_STEPS: &str = "\
 shared x, y: 0..3;
 process P { let a = 1; a = a + 1; x = a; let r = y; }
@@ -35,7 +35,7 @@ fn address(scratch: &Scratch, file: &str) -> String {
     format!("file://{}", scratch.path(file).display())
 }
 
-/// Where the page says it is, and the stores in a thread's buffer, newest first.
+/// The step that the page shows, and the stores in a thread's buffer, newest first.
 fn count(page: &mut Page<'_>) -> String {
     page.text("document.querySelector('.count').textContent")
 }
@@ -54,7 +54,7 @@ fn every_control_of_a_run_works() {
     let mut page = browser.page(1280, 900);
     page.open(&address(&scratch, "run.html"));
 
-    // It opens at the end: what is wrong is what people want to see.
+    // It opens at the end, because people want to see what is wrong.
     assert_eq!(count(&mut page), "step 8 of 8");
     assert!(page.text("document.querySelector('.told').textContent").contains("both at cs"));
     assert_eq!(page.text("document.querySelector('.line.broken').dataset.line"), "15");
@@ -72,7 +72,7 @@ fn every_control_of_a_run_works() {
     page.click("[data-do=last]");
     assert_eq!(count(&mut page), "step 8 of 8");
 
-    // The keyboard, with the focus on nothing in particular.
+    // The keyboard, while nothing in particular has the focus.
     page.eval("document.activeElement.blur()");
     page.press("Home", false);
     assert_eq!(count(&mut page), "step 0 of 8");
@@ -99,7 +99,7 @@ fn every_control_of_a_run_works() {
     page.eval("(() => { const r = document.querySelector('input[type=range]'); r.value = 5; r.dispatchEvent(new Event('input')); })()");
     assert_eq!(count(&mut page), "step 5 of 8");
 
-    // Rows of the table and boxes of the picture lead to their step.
+    // Clicking rows of the table or boxes of the picture selects their step.
     page.click(".steps tr[data-step='2'] td");
     assert_eq!(count(&mut page), "step 3 of 8");
     page.click(".timeline .node[data-step='5'] text");
@@ -108,7 +108,7 @@ fn every_control_of_a_run_works() {
     page.click(".steps > summary");
     assert_eq!(page.eval("document.querySelector('details.steps').open"), false);
 
-    // Playing goes on to the end and stops there; space pauses.
+    // Playing continues to the end and stops there. Space pauses.
     page.click("[data-do=play]");
     assert_eq!(page.text("document.querySelector('.play').getAttribute('aria-label')"), "Pause");
     page.wait_until("document.querySelector('.count').textContent === 'step 8 of 8'");
@@ -119,7 +119,7 @@ fn every_control_of_a_run_works() {
     page.press(" ", false);
     assert_eq!(page.text("document.querySelector('.play').getAttribute('aria-label')"), "Play");
 
-    // What the program says stays text, and the page asks nobody for anything.
+    // Text from the program stays text, and the page makes no requests.
     assert_eq!(page.text("typeof window.broken"), "undefined");
     assert!(
         page.text("document.querySelector('[data-line=\"1\"] code').textContent").starts_with("// </script>")
@@ -182,7 +182,7 @@ fn fences_with_their_reasons() {
         "[...document.querySelectorAll('.fence-set ins')].map((e) => e.textContent.trim()).join(' ')";
     assert_eq!(page.text(fences), "fence; fence;");
     assert_eq!(page.eval("document.querySelectorAll('.reason').length"), 2);
-    // Each reason has a run of its own; keys go to the one in use.
+    // Each reason has its own run. Keys go to the one in use.
     page.click(".fences li:nth-child(2) summary");
     page.click(".fences li:nth-child(2) [data-do=first]");
     page.press("ArrowRight", false);

@@ -72,7 +72,7 @@ int main(void)
 }
 ";
 
-/// A folder with a program in it, compiled.
+/// A folder with a compiled program.
 fn compiled(name: &str, source: &str) -> Scratch {
     let scratch = Scratch::new(name).file("t.c", source);
     let compiled = cc(&scratch, &["cc", "-o", "t", "t.c"]);
@@ -133,7 +133,7 @@ violations  ./t: [..] under TSO, [..] under PSO, 1 schedule, [..] events
     assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "tso-violation");
 }
 
-/// Touches another cell in every process.
+/// Touches a different cell in every process.
 const PROCESS_ID: &str = "\
 #include <pthread.h>
 #include <unistd.h>
@@ -308,7 +308,7 @@ fn the_time_of_an_execution_is_given_once() {
     );
 }
 
-/// Interrupts a run once its program has been started so many times.
+/// Interrupts a run once its program has been started this many times.
 fn interrupted(scratch: &Scratch, started: u64) -> Ran {
     let args = ["run", "--schedules", "1000000000", "--max-steps", "1000000000000", "--no-save", "--", "./t"];
     let mut command = scratch.command(&args);
@@ -321,7 +321,8 @@ fn interrupted(scratch: &Scratch, started: u64) -> Ran {
     }
     interrupt(&child);
     let ran = Ran::new(child.wait_with_output().expect("the child ends"));
-    // The kernel ends the processes of the program when the one that forked them is gone: soon, if not at once.
+    // The kernel ends the processes of the program once the process that forked them has ended. This happens
+    // soon, though not necessarily at once.
     let start = Instant::now();
     while is_in_use(&scratch.path(".")) {
         assert!(start.elapsed() < Duration::from_secs(60), "processes of the program are left over");
@@ -345,19 +346,19 @@ fn ctrl_c_tells_what_is_known_and_leaves_nothing_behind() {
     let noting = |program: &str| {
         program.replace("int main(void)\n{\n", starts).replace("#include", "#include <stdio.h>\n#include")
     };
-    // Many executions, with something in nearly every one of them.
+    // Many executions, nearly all of them with a finding.
     let scratch = compiled("run_interrupted", &noting(BUFFERING));
     let ran = interrupted(&scratch, 200).exits(1);
     assert!(ran.stdout.starts_with("violations  ./t: "), "{}", ran.stdout);
     assert!(ran.stdout.contains("The run was stopped; what was found in "), "{}", ran.stdout);
-    // In the midst of one that has no end.
+    // In the middle of an execution that never ends.
     let scratch = compiled("run_interrupted_once", &noting(ENDLESS));
     let ran = interrupted(&scratch, 1).exits(3);
     assert!(ran.stdout.starts_with("unknown  ./t: "), "{}", ran.stdout);
     assert!(ran.stdout.contains("The run was stopped; what was found in "), "{}", ran.stdout);
 }
 
-/// Shows a violation and a race in its first steps, and then has no end.
+/// Shows a violation and a race in its first steps, and then never ends.
 const EARLY: &str = "\
 #include <pthread.h>
 #include <stdatomic.h>
@@ -396,7 +397,7 @@ fn what_an_execution_shows_before_it_is_cut_off_counts() {
     check(&["--jobs", "1"], "data race");
     check(&["--jobs", "3"], "data race");
     check(&["--strategy", "random", "--jobs", "2"], "violations  ./t: ");
-    // Ctrl-C, once something has been shown.
+    // Ctrl-C, once something was found.
     let noting = EARLY.replace(
         "atomic_fetch_add(&x, 1);",
         "if (atomic_fetch_add(&x, 1) == 100000) fclose(fopen(\"starts\", \"a\"));",
@@ -418,7 +419,7 @@ fn what_an_execution_shows_before_it_is_cut_off_counts() {
     assert!(ran.stdout.contains("data race"), "{}", ran.stdout);
 }
 
-/// A program with two threads whose first one does this.
+/// A program with two threads, the first of which does this.
 fn doing(name: &str, what: &str) -> Scratch {
     let source = format!(
         "#define _GNU_SOURCE\n#include <pthread.h>\n#include <signal.h>\n#include <stdatomic.h>\n#include <stdlib.h>\n\
@@ -462,7 +463,7 @@ fn clean_means_that_everything_was_followed() {
 fn runs_without_events_are_unknown() {
     let scratch = compiled("run_nothing", "int main(void) { return 0; }\n");
     let ran = scratch.run(&["run", "--schedules", "2", "--no-save", "--", "./t"]).exits(3);
-    // The end of the program is no event for the monitors.
+    // The end of the program is not an event for the monitors.
     assert!(ran.stdout.contains("No event was seen in 2 schedules"), "{}", ran.stdout);
     scratch.run(&["run", "--schedules", "0", "--no-save", "--", "./t"]).exits(3);
 }
@@ -488,7 +489,7 @@ fn nobody_elses_cache_is_used() {
         scratch.run(&["run", "-q", "--schedules", "50", "--no-save", "--", "./t"]).exits(1);
         ran.stderr
     };
-    // Where the tests are may be open to everybody; this folder is not.
+    // The folder in which the tests run may be open to everyone; this one is not.
     let private = std::env::temp_dir().join(format!("palisade-cache-test-{}", std::process::id()));
     let folder = |name: &str, mode: u32| {
         let path = private.join(name);
@@ -501,16 +502,17 @@ fn nobody_elses_cache_is_used() {
             .map_or_else(|_| Vec::new(), |all| all.flatten().map(|entry| entry.path()).collect())
     };
     std::fs::DirBuilder::new().mode(0o700).create(&private).expect("a new folder can be made");
-    // Without a home: nothing is left among the temporary files, which had something with the old name in it.
+    // Without a home directory, nothing is left among the temporary files. These already contain an entry
+    // with the old name.
     let temporary = folder("tmp", 0o700);
     std::fs::create_dir(temporary.join("palisade")).expect("a folder can be made");
     assert_eq!(compile(&[("TMPDIR", &temporary)]), "");
     assert_eq!(entries(&temporary), [temporary.join("palisade")]);
     assert_eq!(entries(&temporary.join("palisade")), [""; 0].map(std::path::PathBuf::from));
-    // A home that cannot be written to, at least not by everybody.
+    // A home directory that cannot be written to, at least not by every user.
     let home = folder("home", 0o500);
     assert_eq!(compile(&[("HOME", &home)]), "");
-    // A home: the runtime is there once, and made again when it is damaged.
+    // With a home directory, the runtime is kept there once, and made again if it is damaged.
     let home = folder("home2", 0o755);
     let cache = home.join(".cache/palisade");
     assert_eq!(compile(&[("HOME", &home)]), "");
@@ -522,7 +524,7 @@ fn nobody_elses_cache_is_used() {
     assert_eq!(std::fs::read(&entry).expect("it can be read"), content);
     let mode = std::fs::metadata(&cache).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
-    // A folder above it that everybody can write to.
+    // A folder above it that is world-writable.
     let open = folder("open", 0o777);
     let told = compile(&[("XDG_CACHE_HOME", &open)]);
     assert!(told.starts_with("warning[cache-not-used]: cache: the cache is not used: "), "{told}");
@@ -564,7 +566,8 @@ int main(void)
 }
 ";
 
-/// How much later than asked for it may be: far less than without the limit, far more than on a machine of one's own.
+/// How much later than requested it may end. This is far less than without the limit, and far more than a
+/// machine without other load needs.
 const SLACK: Duration = Duration::from_secs(20);
 
 #[test]
@@ -621,7 +624,7 @@ fn memory_of_many_threads_and_addresses() {
          static void *p(void *n) { for (long i = 0; i < 1000000; i++) a[i] = 1; return n; }\n\
          int main(void)\n{\n    a = malloc(8000000);\n    pthread_t t[64];\n    for (int i = 0; i < 64; i++) pthread_create(&t[i], 0, p, 0);\n    for (int i = 0; i < 64; i++) pthread_join(t[i], 0);\n    return 0;\n}\n",
     );
-    // The threads write the same memory: that was seen before.
+    // The threads write the same memory. That race is seen before memory runs out.
     for jobs in ["1", "3"] {
         let ran = scratch
             .run(&[

@@ -1,4 +1,4 @@
-//! What `--format json` prints is what the published schema says, field by field.
+//! The output of `--format json` matches the published schema, field by field.
 
 use crate::common;
 
@@ -14,8 +14,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Store buffering, with a race of plain accesses.
-/// Does not repeat itself.
+/// Store buffering, with a race of plain accesses. It does not repeat itself.
 const PROCESS_ID: &str = "\
 #include <pthread.h>
 #include <unistd.h>
@@ -61,14 +60,14 @@ struct Schema {
 }
 
 impl Schema {
-    /// As it is published: readers let pass what they do not know.
+    /// The schema as published: readers ignore fields that they do not know.
     fn published() -> Schema {
         let text = std::fs::read_to_string(root().join("docs/schema/output.schema.json"));
         let schema = serde_json::from_str(&text.expect("the schema is there")).expect("it is JSON");
         Schema::compiled(schema)
     }
 
-    /// Every field that is printed is in it.
+    /// A strict version, which must contain every field that is printed.
     fn strict() -> Schema {
         fn close(schema: &mut Value) {
             match schema {
@@ -95,7 +94,7 @@ impl Schema {
         Schema { schemas, index }
     }
 
-    /// Which commands and verdicts were seen in these lines, all of which fit.
+    /// Validates these lines and returns which commands and verdicts occurred.
     fn validate(&self, lines: &str) -> BTreeSet<(String, String)> {
         let mut seen = BTreeSet::new();
         for line in lines.lines() {
@@ -234,7 +233,7 @@ fn what_is_not_published_does_not_fit() {
     check("seconds", json!("0.5"));
     check("stats", json!({ "configurations": -1 }));
     check("witness", json!({}));
-    // Fields may be added: what was published before fits all the same.
+    // Fields may be added. A schema published earlier still accepts the output.
     let mut later = right.clone();
     later["surprise"] = json!(1);
     let published = Schema::published();
@@ -243,7 +242,7 @@ fn what_is_not_published_does_not_fit() {
     assert!(published.schemas.validate(&later, published.index).is_err());
 }
 
-/// Whatever keeps a command from answering, there is one object that says so.
+/// Whatever prevents a command from answering, it prints one object that says so.
 #[test]
 fn every_command_refuses_in_the_same_way() {
     let schema = Schema::strict();

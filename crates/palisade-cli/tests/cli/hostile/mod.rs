@@ -1,6 +1,7 @@
-//! Whatever the binary is fed, it neither panics nor hangs: programs in all languages, witnesses, certificates, traces, requests.
+//! Whatever its input, the binary neither panics nor hangs: programs in all languages, witnesses,
+//! certificates, traces, requests.
 //!
-//! A test run tries some thousand cases of each kind. `PALISADE_SEEDS=1000000` tries a million.
+//! A test run tries several thousand cases of each kind. `PALISADE_SEEDS=1000000` tries a million.
 
 mod mutate;
 
@@ -18,10 +19,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// A case that takes longer than this hangs.
+/// A case that takes longer than this counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Tries a number of cases; says which one it was if it panics or hangs.
+/// Tries a number of cases, and reports which one panics or hangs.
 fn hammer(
     inputs: &[&[u8]],
     words: &[&str],
@@ -32,7 +33,7 @@ fn hammer(
     let inputs: Vec<Vec<u8>> = inputs.iter().map(|input| input.to_vec()).collect();
     let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
     let (done, tried) = mpsc::channel::<(u64, Result<(), String>)>();
-    // Not a scoped thread: one that hangs is left to itself, and the other tests go on.
+    // Not a scoped thread: a thread that hangs is abandoned, and the other tests continue.
     std::thread::spawn(move || {
         let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -127,7 +128,7 @@ fn certificates_of_programs_that_start_processes() {
     hammer_certificates("spawning/workers.pal", &[(Model::Sc, Some("pushdown"))]);
 }
 
-/// Spoils the proofs of a program under some models, by some engines.
+/// Corrupts the proofs of a program under some models, by some engines.
 fn hammer_certificates(name: &str, asked: &[(Model, Option<&str>)]) {
     let input = program(name);
     let proof = |&(model, engine): &(Model, Option<&str>)| {
@@ -162,7 +163,7 @@ fn hammer_certificates(name: &str, asked: &[(Model, Option<&str>)]) {
     });
 }
 
-/// Puts the right digest on a spoiled proof, so that somebody looks at it.
+/// Puts the right digest on a corrupted proof, so that the checker reads beyond the digest.
 fn signed(text: &mut Vec<u8>, random: &mut Random) {
     spoil_number(text, random);
     let json = String::from_utf8_lossy(text).into_owned();
@@ -236,7 +237,7 @@ fn requests() {
     });
 }
 
-/// Everything that may take long looks at the stop flag of its limits.
+/// Everything that may take long checks the stop flag of its limits.
 #[test]
 fn a_stopped_budget_stops_the_checker_of_proofs() {
     let input = program("mutex/dekker_simple.fenced.pal");

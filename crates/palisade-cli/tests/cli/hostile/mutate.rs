@@ -1,8 +1,9 @@
-//! Input with something wrong in it: pieces of real input cut, doubled, mixed and spoiled, the same for the same number.
+//! Corrupted input: pieces of real input are cut, doubled, mixed and damaged. The same number gives the same
+//! input.
 
 use palisade_conformance::random::Random as Numbers;
 
-/// Random choices. The same seed gives the same.
+/// Random choices. The same seed gives the same choices.
 pub struct Random(Numbers);
 
 impl Random {
@@ -18,7 +19,7 @@ impl Random {
         from[self.below(from.len())]
     }
 
-    /// A place in a text and one behind it.
+    /// A random range in a text.
     fn range(&mut self, length: usize) -> std::ops::Range<usize> {
         let start = self.below(length + 1);
         let most = if self.below(4) == 0 { length } else { 24 };
@@ -44,7 +45,7 @@ const NUMBERS: [&str; 14] = [
     "1e999",
 ];
 
-/// A real input, spoiled in one to six places.
+/// A real input, corrupted in one to six places.
 pub fn spoiled(seeds: &[&[u8]], words: &[&str], random: &mut Random) -> Vec<u8> {
     let mut text = random.pick(seeds).to_vec();
     for _ in 0..=random.below(6) {
@@ -83,7 +84,7 @@ fn spoil(text: &mut Vec<u8>, seeds: &[&[u8]], words: &[&str], random: &mut Rando
     }
 }
 
-/// Makes another number of some number.
+/// Replaces some number by another.
 pub fn spoil_number(text: &mut Vec<u8>, random: &mut Random) {
     let from = random.below(text.len() + 1);
     let Some(start) = (from..text.len()).find(|&at| text[at].is_ascii_digit()) else { return };

@@ -1,4 +1,4 @@
-//! Tables whose order comes from random numbers of the operating system.
+//! Tables whose order depends on random numbers from the operating system.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ fn main() {
             thread::spawn(move || {
                 let table: HashMap<usize, usize> = (0..8).map(|key| (key, key * number)).collect();
                 let first = table.iter().next().map_or(0, |(key, _)| *key);
-                // As many steps as the table says.
+                // The number of steps depends on the table.
                 for _ in 0..first % 3 {
                     *sum.lock().expect("nobody panics") += 1;
                 }

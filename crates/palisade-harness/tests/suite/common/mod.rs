@@ -20,15 +20,16 @@ fn scratch() -> PathBuf {
     folder
 }
 
-/// Where the runtime is kept: made once for all tests of a program.
+/// Where the runtime is kept. It is made once for all tests of a program.
 pub fn cache() -> Cache {
     Cache::in_folder(&scratch().join("cache")).expect("a cache can be made")
 }
 
-/// Compiles a program; the name of the result must be the test's own.
+/// Compiles a program. The name of the result must be unique to the test.
 pub fn compile_with(compiler: &str, source: &str, name: &str, flags: &[&str]) -> PathBuf {
     let output = scratch().join(name);
-    // Tests of one file share programs, and each may be a process of its own: a program is put in place whole.
+    // Tests of one file share programs, and each test may be a separate process. So a program is moved into
+    // place only once it is complete.
     let made = scratch().join(format!("{name}.{}", std::process::id()));
     let mut arguments: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
     arguments.extend([
@@ -87,7 +88,7 @@ pub fn start(program: &Program, options: &Options) -> Session {
     Session::start(program, options, &folder, &stop, None).expect("the program starts")
 }
 
-/// Runs a program as the options say.
+/// Runs a program with these options.
 pub fn run(program: &Program, options: &Options) -> Findings {
     let mut session = start(program, options);
     session.run(|_| true);
@@ -95,12 +96,12 @@ pub fn run(program: &Program, options: &Options) -> Findings {
     session.findings
 }
 
-/// Some random schedules.
+/// Options for this many random schedules.
 pub fn random(schedules: u64) -> Options {
     Options { schedules, ..Options::default() }
 }
 
-/// How many violations there are under a model.
+/// The number of violations under a model.
 pub fn violations(findings: &Findings, model: Model) -> usize {
     findings.violations.iter().filter(|found| found.what.model == model).count()
 }

@@ -1,4 +1,5 @@
-//! The exhaustive search against others that know nothing of partial orders: whatever random schedules, or all schedules with few preemptions, show of a random program, the search shows too.
+//! Compares the exhaustive search with others that do not use partial orders. Everything that random
+//! schedules, or all schedules with few preemptions, show of a random program, the search shows too.
 
 use crate::common::{compile, random, start};
 use palisade_conformance::seeds;
@@ -26,7 +27,7 @@ fn shown(findings: &Findings) -> BTreeSet<String> {
     failures.chain(violations).chain(races).collect()
 }
 
-/// Every second seed.
+/// Tries every second seed.
 fn the_search_misses_nothing(first: u64) {
     let seeds = seeds(24);
     let path = compile("random.c", &format!("random{first}"), &[]).display().to_string();
@@ -47,7 +48,7 @@ fn the_search_misses_nothing(first: u64) {
         let mut bounded = start(&program, &options);
         bounded.explore(Some(2), 1_000, |_| true);
         for (other, how) in [(&by_chance, "at random"), (&bounded, "with few preemptions")] {
-            // Loops that change nothing have no end at random.
+            // Under random schedules, loops that change nothing never end.
             let missing: Vec<String> = shown(&other.findings)
                 .difference(&all)
                 .filter(|shown| !shown.contains("limit of its steps"))

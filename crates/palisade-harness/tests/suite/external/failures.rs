@@ -1,4 +1,4 @@
-//! Programs that go wrong: each is found out, named, and ends; nothing hangs.
+//! Programs that fail: each failure is detected and named, each program ends, and nothing hangs.
 
 use crate::common::{compile, failures, run};
 use palisade_harness::execution::Unfollowed;

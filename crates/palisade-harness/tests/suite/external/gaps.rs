@@ -1,4 +1,5 @@
-//! Accesses for which compilers make no call, and functions of the C library that access memory: all are followed.
+//! Accesses for which compilers make no call, and functions of the C library that access memory: all are
+//! followed.
 
 use crate::common::{compile_with, failures, random, run, violations};
 use palisade_harness::execution::Unfollowed;
@@ -9,7 +10,7 @@ use std::path::Path;
 const COMPILERS: [&str; 2] = ["gcc", "clang"];
 const OPTIMISATIONS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
-/// What `gaps.c` can do, by the names in it.
+/// The cases in `gaps.c`, by their names.
 fn gaps() -> Vec<String> {
     let source = include_str!("../../programs/gaps.c");
     let table = source.split("gaps[] = {").nth(1).and_then(|rest| rest.split("};").next()).expect("a table");
@@ -84,7 +85,8 @@ fn what_is_shared_on_a_stack_is_followed_or_reported() {
                 let findings = run(&program(&path, &[]), &random(300));
                 let reported = findings.unfollowed.keys().any(|(what, _)| *what == Unfollowed::Access);
                 assert!(violations(&findings, Model::Tso) > 0 || reported, "{name}");
-                // clang makes no call for members of a struct on the own stack, whoever has its address.
+                // clang makes no call for members of a struct on the function's own stack, even if other code
+                // has its address.
                 assert!(
                     !reported || mine != "-DPLAIN" || compiler == "clang",
                     "{name}: {:?}",

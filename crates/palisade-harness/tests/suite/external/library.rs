@@ -1,5 +1,5 @@
-//! Programs that use threads rightly, in all ways that the C and C++ libraries offer: nothing must be reported, whatever the schedule, the strategy, the
-//! compiler and the way in which threads are switched.
+//! Programs that use threads correctly, in all ways that the C and C++ libraries offer. Nothing must be
+//! reported, whatever the schedule, the strategy, the compiler and the way in which threads are switched.
 
 use crate::common::{compile, compile_with, failures, program, random, run};
 use palisade_harness::process::{Program, Scheduling};

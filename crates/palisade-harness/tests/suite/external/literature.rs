@@ -1,4 +1,6 @@
-//! Algorithms of the literature in C (`bench/programs/run`): right C11, violations where they are expected, none with fences, and as many partial orders as their Rust versions have under palisade-sync.
+//! Algorithms of the literature in C (`bench/programs/run`): they are valid C11, they have violations where
+//! expected and none with fences, and they have as many partial orders as their Rust versions have under
+//! palisade-sync.
 
 use crate::common::{compile_with, program, random, start, violations};
 use palisade_harness::session::Options;
@@ -6,7 +8,7 @@ use palisade_memory::{Interlocked, Model};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// All of them, and whether a load can overtake a store without fences.
+/// All programs, and whether a load can overtake a store without fences.
 const PROGRAMS: [(&str, bool); 14] = [
     ("dekker", true),
     ("bakery", true),
@@ -39,7 +41,7 @@ fn they_are_right_c11() {
     std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
     for (name, _) in PROGRAMS {
         let output = folder.join(name);
-        // Without fences they are wrong on real machines, so that only the others are run.
+        // Without fences they are wrong on real machines, so only the fenced ones are run.
         for fenced in [&["-fsyntax-only"][..], &["-DFENCED", "-DTHREADS=2"]] {
             let compiled = Command::new("gcc")
                 .args(["-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-pthread", "-o"])
@@ -87,7 +89,8 @@ fn partial_orders() {
     check("harris", 177);
     check("lazylist", 221);
     check("chase_lev", 25);
-    // How often a thread looks until it is known to look in vain depends on what the compiler keeps on the stack.
+    // How often a thread polls before it is known to poll in vain depends on what the compiler keeps on the
+    // stack.
     check("spsc", 11);
     check("ticket", 48);
     check("dcl", 10);

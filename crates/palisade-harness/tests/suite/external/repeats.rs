@@ -1,5 +1,6 @@
-//! Executions repeat, whatever the machine is like: the same programs under all stack limits, with and without address space randomisation, with a large environment, by all compilers. What a search sees must
-//! be the same to the last event, and a schedule made in one place must be followed in all others.
+//! Executions repeat, whatever the machine is like. The same programs run under all stack limits, with and
+//! without address space randomisation, with a large environment, and with all compilers. What a search sees
+//! must be the same to the last event, and a schedule made in one environment must be followed in all others.
 
 use crate::common::{compile_with, random, rust_program, start};
 use palisade_harness::process::{Program, Scheduling};
@@ -9,20 +10,20 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// What is done in the shell before the program is started in its place.
+/// Shell commands that set up each environment before the program is started.
 const PLACES: [(&str, &str); 8] = [
     ("a stack limit of 1024 KiB", "ulimit -S -s 1024"),
     ("a stack limit of 8188 KiB", "ulimit -S -s 8188"),
     ("a stack limit of 8192 KiB", "ulimit -S -s 8192"),
     ("a stack limit of 65536 KiB", "ulimit -S -s 65536"),
     ("no stack limit", "ulimit -S -s unlimited"),
-    // As if the system did not allow the runtime to switch it off.
+    // As if the system did not allow the runtime to switch randomisation off.
     ("randomised addresses", "export PALISADE_RUN=again"),
     ("randomised addresses and no stack limit", "ulimit -S -s unlimited; export PALISADE_RUN=again"),
     ("a larger environment", "export FILLER=\"$(seq 1 999)\""),
 ];
 
-/// Those that the hard limits of this process allow.
+/// The environments that the hard limits of this process allow.
 fn places() -> Vec<(&'static str, &'static str)> {
     let allowed = |place: &(&str, &str)| {
         let tried = Command::new("sh").args(["-c", place.1]).output().expect("there is a shell");
@@ -39,7 +40,7 @@ fn program_at(path: &Path, before: &str) -> Program {
     Program { command, scheduling: Scheduling::Best }
 }
 
-/// Everything that was found, in words.
+/// All findings as text.
 fn shown(findings: &Findings) -> Vec<String> {
     let violations = findings.violations.iter().map(|found| {
         let name = |instruction| findings.instructions.name(instruction).to_owned();
@@ -51,7 +52,8 @@ fn shown(findings: &Findings) -> Vec<String> {
     violations.chain(races).chain(failures).collect()
 }
 
-/// The search and some schedules of a program are the same everywhere. How many partial orders there are depends on what the compiler makes of the program, but must be the same everywhere.
+/// Checks that the search and some schedules of a program are the same everywhere. The number of partial
+/// orders depends on the compiler's output for the program, but it must be the same everywhere.
 fn check(what: &str, path: &Path) -> u64 {
     let options = Options { steps: 20_000, ..random(1) };
     let mut first: Option<(Vec<String>, u64, u64, u64)> = None;
@@ -168,7 +170,8 @@ fn what_does_not_repeat_is_reported_with_the_first_event_that_differed() {
     assert!(divergence.text().contains("was expected to"), "{}", divergence.text());
 }
 
-/// A regression test: the search knew of the first piece only, and took the pieces after it for nobody else's business.
+/// A regression test: the search knew only the first piece and assumed that no other thread touches the
+/// pieces after it.
 #[test]
 fn all_pieces_of_an_overlapping_move_count() {
     let path = compile_with("gcc", "repeat/move.c", "repeat-move", &["-O0", "-fno-builtin"]);
@@ -182,12 +185,12 @@ fn all_pieces_of_an_overlapping_move_count() {
     assert!(by_search.len() >= 2, "{by_search:?}");
 }
 
-/// How the program ended, other than well.
+/// The ways in which the program failed.
 fn codes(findings: &Findings) -> BTreeSet<String> {
     findings.failures.iter().map(|found| found.what.message.clone()).collect()
 }
 
-/// A regression test: threads that have nothing in common take no turns again, so that the search itself compares nothing.
+/// A regression test: threads that share nothing never repeat turns, so the search itself compares nothing.
 #[test]
 fn what_does_not_repeat_is_noticed_where_the_search_compares_nothing() {
     let path = compile_with("gcc", "repeat/process_id.c", "repeat-alone", &["-DTHREADS=1"]);

@@ -1,4 +1,5 @@
-//! Schedules: a seed gives the same again, files are replayed exactly, shortening keeps what is shown, and the exhaustive search sees everything.
+//! Schedules: a seed gives the same execution again, files are replayed exactly, shortening preserves the
+//! finding, and the exhaustive search sees everything.
 
 use crate::common::{compile, failures, program, random, run, start, violations};
 use palisade_harness::divergence::Why;
@@ -99,7 +100,7 @@ fn spin_loops_come_to_an_end_under_every_strategy() {
     }
 }
 
-/// All partial orders: how many, and how many violations under TSO and PSO.
+/// All partial orders: their number, and the number of violations under TSO and PSO.
 fn explored(source: &str, name: &str, flags: &[&str]) -> (u64, usize, usize) {
     let program = program(&compile(source, name, flags));
     let mut session = start(&program, &Options { steps: 10_000, ..random(0) });
@@ -112,10 +113,10 @@ fn explored(source: &str, name: &str, flags: &[&str]) -> (u64, usize, usize) {
 
 #[test]
 fn all_partial_orders() {
-    // Four orders of the two pairs that conflict, less the one in which both loads come before both stores.
+    // Four orders of the two conflicting pairs, minus the one in which both loads come before both stores.
     assert_eq!(explored("litmus.c", "sb", &["-DSB"]), (3, 2, 2));
     assert_eq!(explored("litmus.c", "sb_fenced", &["-DSB", "-DFENCED"]), (3, 0, 0));
-    // Message passing is fine under TSO and not under PSO.
+    // Message passing is safe under TSO but not under PSO.
     assert_eq!(explored("litmus.c", "mp", &["-DMP"]), (3, 0, 1));
     assert_eq!(explored("litmus.c", "mp_released", &["-DMP", "-DRELEASE"]), (3, 0, 0));
     // Two threads take a lock: two orders.

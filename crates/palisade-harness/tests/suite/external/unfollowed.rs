@@ -1,4 +1,5 @@
-//! What the scheduler cannot follow: each is noticed and reported, nothing is taken for a failure of the program, and no process is left behind.
+//! What the scheduler cannot follow: each case is noticed and reported, none is reported as a failure of the
+//! program, and no process is left running.
 
 use crate::common::{compile, failures, run, start};
 use palisade_harness::execution::Unfollowed;
@@ -24,7 +25,8 @@ fn run_as(how: &str, scheduling: Scheduling) -> Findings {
     run(&program(&[how], scheduling), &options())
 }
 
-/// What is said about a program: what could not be followed, and failures that say nothing about it.
+/// Checks what is reported about a program: what could not be followed, and failures that say nothing about
+/// it.
 fn check(how: &str, unfollowed: &[Unfollowed], failure: Option<(&str, &str)>) {
     for scheduling in [Scheduling::Best, Scheduling::Token] {
         let findings = run_as(how, scheduling);
@@ -87,7 +89,7 @@ fn with_mark(mark: &str) -> Vec<PathBuf> {
     processes.map(|process| process.path()).filter(marked).collect()
 }
 
-/// Waits until there are none any more; the kernel takes its time.
+/// Waits until no such process is left, which the kernel may take a while to do.
 fn are_gone(mark: &str) -> bool {
     let start = Instant::now();
     while !with_mark(mark).is_empty() {
@@ -107,7 +109,7 @@ fn processes_that_were_forked_end_with_their_execution() {
         let command = session.command(palisade_harness::schedule::Strategy::Random, 0, 0, Default::default());
         assert!(session.execute(&command).is_some());
         assert_eq!(failures(&session.findings), [""; 0], "{:?}", session.findings.failures);
-        // The session is still there.
+        // The session still exists at this point.
         assert!(are_gone(&mark), "{scheduling:?}: {:?}", with_mark(&mark));
     }
 }

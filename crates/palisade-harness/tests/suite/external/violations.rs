@@ -79,7 +79,7 @@ fn programs_without_the_runtime_are_refused() {
     };
     assert!(matches!(start("/bin/true"), Err(StartError::NotInstrumented)));
     assert!(matches!(start("/nowhere/at/all"), Err(StartError::Io(_))));
-    // A script cannot be told from afar.
+    // Whether a script starts an instrumented program is known only after starting it.
     let script = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("script.sh");
     std::fs::write(&script, "#!/bin/sh\necho hello\n").expect("a file can be written");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
