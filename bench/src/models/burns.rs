@@ -1,6 +1,7 @@
 //! Burns's algorithm with one bit per thread.
 //!
-//! *Source.* Burns and Lynch, "Bounds on shared memory for mutual exclusion", Information and Computation 107(2), 1993.
+//! *Source.* Burns and Lynch, "Bounds on shared memory for mutual exclusion", Information and Computation
+//! 107(2), 1993.
 
 use super::{each, pal_threads, promela_section, promela_threads};
 

@@ -23,9 +23,9 @@ pub struct Allowance {
 pub enum Over {
     /// The session was asked to stop.
     Stopped,
-    /// The time.
+    /// The time limit.
     Time,
-    /// The memory.
+    /// The memory limit.
     Memory,
 }
 

@@ -24,7 +24,7 @@ pub enum DriverError {
     Audit {
         /// What was compiled.
         source_file: String,
-        /// Why.
+        /// The error.
         error: AuditError,
     },
     /// An intermediate file cannot be read or written.
@@ -32,7 +32,7 @@ pub enum DriverError {
     Io {
         /// The file.
         file: String,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
 }

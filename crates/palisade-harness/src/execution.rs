@@ -306,7 +306,7 @@ impl<'a> Recorder<'a> {
         self.full.clone()
     }
 
-    /// Takes in a record.
+    /// Processes a record.
     #[inline(always)]
     pub fn take(&mut self, record: &Record) {
         if record.is_pending() {
@@ -566,7 +566,7 @@ pub enum Failure {
     Signal {
         /// The signal.
         signal: u32,
-        /// Where.
+        /// Where it happened.
         place: u64,
         /// The assertion that failed.
         what: Option<String>,
@@ -609,14 +609,14 @@ pub enum Failure {
     },
     /// It did something that cannot be followed.
     Unsupported {
-        /// What.
+        /// What it did.
         what: String,
     },
     /// It ended in a way that could not be observed.
     Vanished,
     /// The runtime failed.
     Internal {
-        /// Why.
+        /// What failed.
         what: String,
     },
 }

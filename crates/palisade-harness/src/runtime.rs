@@ -59,7 +59,7 @@ pub enum RuntimeError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
     /// There is no such compiler.
@@ -67,7 +67,7 @@ pub enum RuntimeError {
     NoCompiler {
         /// Its name.
         compiler: String,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
     /// The runtime does not compile.

@@ -37,7 +37,7 @@ pub(crate) struct Worker {
 /// An execution that did not run to its end.
 #[derive(Debug)]
 pub(crate) struct Cut {
-    /// Why.
+    /// Why it was lost.
     pub(crate) lost: Lost,
     /// What it had shown until then.
     pub(crate) so_far: Option<Box<Execution>>,
