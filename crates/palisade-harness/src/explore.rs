@@ -229,8 +229,7 @@ impl Runner<'_> {
         };
         match execution.end.reason {
             Reason::None => (0..threads).for_each(|thread| recording.ends(thread)),
-            // Waiting threads are known to wait. The search did not want the threads that could have
-            // continued.
+            // Waiting threads are known to wait. The search excluded the threads that could have continued.
             Reason::Deadlock | Reason::Spun | Reason::Turns | Reason::Steps => {}
             Reason::Stalled | Reason::Unsupported | Reason::Time | Reason::Internal | Reason::Stopped => {
                 recording.cut();
