@@ -89,7 +89,7 @@ impl Memory {
 
 /// The result of a search in a separate process.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct OurSearch {
     /// `safe`, `unsafe` or `unknown`.
     pub verdict: String,
     /// States stored.
@@ -140,14 +140,14 @@ fn counters(stats: &Stats) -> String {
     stats.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
-impl Found {
+impl OurSearch {
     /// Reads the line that [`Search::run`] prints.
-    pub fn parse(line: &str) -> Option<Found> {
+    pub fn parse(line: &str) -> Option<OurSearch> {
         let field = |name: &str| {
             let mut words = line.split_whitespace();
             words.find_map(|word| word.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
         };
-        Some(Found {
+        Some(OurSearch {
             verdict: line.split_whitespace().next()?.to_owned(),
             states: field("states")?.parse().ok()?,
             table_bytes: field("table_bytes")?.parse().ok()?,

@@ -17,7 +17,7 @@ use crate::watch::{measuring, say, stop};
 use anyhow::{Context, Result, anyhow};
 use palisade_base::Source;
 use palisade_corpus::{Safety, Verdicts, expectations};
-use palisade_cover::{Dual, Single};
+use palisade_cover::{Dual, Sb};
 use palisade_engine::{Engine, Limits, Options, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
@@ -117,9 +117,9 @@ fn row(
     expected: Option<Verdicts>,
     limit: Duration,
 ) -> Vec<String> {
-    let tso = ask(&Single, program, Model::Tso, limit);
+    let tso = ask(&Sb, program, Model::Tso, limit);
     let dual = ask(&Dual, program, Model::Tso, limit);
-    let pso = ask(&Single, program, Model::Pso, limit);
+    let pso = ask(&Sb, program, Model::Pso, limit);
     let small = memorax.is_none_or(|theirs| 10 * tso.configurations <= theirs);
     let as_expected = |run: &Run, of: fn(&Verdicts) -> Option<Safety>| match expected {
         Some(verdicts) => of(&verdicts).is_none_or(|safety| safety.name() == run.verdict),

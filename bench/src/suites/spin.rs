@@ -11,7 +11,7 @@
 
 use crate::measure::{machine, median, output, runs_for, time};
 use crate::models::Model;
-use crate::ours::{Found, Level, Memory, Search};
+use crate::ours::{Level, Memory, OurSearch, Search};
 use crate::spin::{Printed, Reduce, Verifier, check_installed};
 use crate::table::{Table, judged, megabytes, thousands};
 use crate::watch::{measuring, say};
@@ -42,7 +42,7 @@ struct Compared {
     model: Model,
     settings: String,
     theirs: Printed,
-    ours: Found,
+    ours: OurSearch,
     their_seconds: f64,
     our_seconds: f64,
 }
@@ -195,7 +195,7 @@ fn second_job(program: Model, reduction: Level, rounds: usize) -> Result<(f64, f
     Ok((median(one), median(two)))
 }
 
-fn found(search: Search) -> Result<Found> {
+fn found(search: Search) -> Result<OurSearch> {
     let text = output(&mut search.command()?)?;
-    Found::parse(&text).with_context(|| format!("not the output of a search: {text}"))
+    OurSearch::parse(&text).with_context(|| format!("not the output of a search: {text}"))
 }

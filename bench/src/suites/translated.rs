@@ -63,7 +63,7 @@ impl Within {
 }
 
 /// The result of a search.
-struct Found {
+struct TranslatedSearch {
     safe: bool,
     states: u64,
     seconds: f64,
@@ -110,7 +110,7 @@ fn row(name: &str, bound: Within, folder: &Path, table: &mut Table) -> Result<()
         ours.push(search(&input, bound)?);
     }
     let (their_seconds, our_seconds) = (median(their_times), median(ours.iter().map(|found| found.seconds)));
-    let Found { safe, states, .. } = ours[0];
+    let TranslatedSearch { safe, states, .. } = ours[0];
     ensure!(safe == (theirs.errors == 0), "{title}: Spin and explicit search disagree");
     let verdict = if safe { "safe" } else { "unsafe" };
     table.row(vec![
@@ -130,7 +130,7 @@ fn row(name: &str, bound: Within, folder: &Path, table: &mut Table) -> Result<()
 }
 
 /// Translates and searches.
-fn search(input: &Input, bound: Within) -> Result<Found> {
+fn search(input: &Input, bound: Within) -> Result<TranslatedSearch> {
     let (outcome, seconds) = timed(|| {
         let program = bound.translate(input)?;
         let task = Task {
@@ -149,5 +149,5 @@ fn search(input: &Input, bound: Within) -> Result<Found> {
         Verdict::Violated(_) => false,
         Verdict::Unknown(reason) => return Err(anyhow!("{}: {reason}", input.source.name())),
     };
-    Ok(Found { safe, states: outcome.stats.get("states").unwrap_or(0), seconds })
+    Ok(TranslatedSearch { safe, states: outcome.stats.get("states").unwrap_or(0), seconds })
 }

@@ -10,7 +10,7 @@
 
 use crate::collapse::{Stop, run_on};
 use crate::explicit::{Automata, Automaton, Edge, Letter, Population, StateId, ValueId};
-use crate::local::{After, Fences, Hold, Kind, Local, ThreadMachine};
+use crate::local::{After, Fences, Hold, Local, StepKind, ThreadMachine};
 use crate::observe::Observer;
 use crate::stores::most_stores;
 use palisade_base::{IdVec, limits};
@@ -257,18 +257,18 @@ impl Builder<'_> {
             let kind = self.machine.kind(&local, edge);
             for action in self.machine.actions(&local, edge) {
                 match kind {
-                    Kind::Spawns => return Err(Trouble::Spawn),
-                    Kind::BufferFull | Kind::ReadsOwn(_) => {
+                    StepKind::Spawns => return Err(Trouble::Spawn),
+                    StepKind::BufferFull | StepKind::ReadsOwn(_) => {
                         unreachable!("under SC there are no buffers")
                     }
-                    Kind::Reads(cell) if self.is_plain(&local, edge) => {
+                    StepKind::Reads(cell) if self.is_plain(&local, edge) => {
                         self.readers[cell].insert((role, state));
                         for (value, read) in self.known(cell) {
                             let step = self.machine.step(&local, action, Some((cell, read)));
                             self.finish(role, state, step, action, |_| Letter::Read(cell, value))?;
                         }
                     }
-                    Kind::Writes(cell) if local.hold == Hold::Outside => {
+                    StepKind::Writes(cell) if local.hold == Hold::Outside => {
                         if let Some(after) = self.machine.step(&local, action, None) {
                             let letter = match after.write {
                                 Some((_, written)) => match self.written(cell, written, role, state)? {
@@ -280,12 +280,12 @@ impl Builder<'_> {
                             self.finish(role, state, Some(after), action, |_| letter.clone())?;
                         }
                     }
-                    Kind::Reads(_) | Kind::Writes(_) => self.transact(role, state, &local, action)?,
-                    Kind::Local | Kind::Fences | Kind::StoreFences => {
+                    StepKind::Reads(_) | StepKind::Writes(_) => self.transact(role, state, &local, action)?,
+                    StepKind::Local | StepKind::Fences | StepKind::StoreFences => {
                         let letter = match kind {
                             // Inside a section the buffer is empty anyway.
-                            Kind::Fences if local.hold == Hold::Outside => Letter::Fence,
-                            Kind::StoreFences if local.hold == Hold::Outside => Letter::StoreFence,
+                            StepKind::Fences if local.hold == Hold::Outside => Letter::Fence,
+                            StepKind::StoreFences if local.hold == Hold::Outside => Letter::StoreFence,
                             _ => Letter::Silent,
                         };
                         let step = self.machine.step(&local, action, None);
@@ -392,8 +392,8 @@ impl Builder<'_> {
             unreachable!("a thread without buffer has no updates")
         };
         let reads = match self.machine.kind(&transaction.local, edge) {
-            Kind::Spawns => return Err(Trouble::Spawn),
-            Kind::Reads(cell) => match transaction.memory.get(&cell) {
+            StepKind::Spawns => return Err(Trouble::Spawn),
+            StepKind::Reads(cell) => match transaction.memory.get(&cell) {
                 Some(&value) => vec![Some((cell, value))],
                 None => {
                     self.readers[cell].insert((role, state));

@@ -17,7 +17,7 @@
 //! buffer or its view. Such a thread can be forgotten, because the others can do the same without that step.
 //! This is what makes `await` a blocking read.
 
-use crate::local::{After, Hold, Kind, Local, ThreadMachine};
+use crate::local::{After, Hold, Local, StepKind, ThreadMachine};
 use crate::observe::Observer;
 use palisade_memory::Action;
 use rustc_hash::FxHashMap;
@@ -197,7 +197,7 @@ impl Search<'_, '_> {
             return Ahead::Steps(Vec::new());
         }
         let edges: Vec<_> = self.machine.edges(local).collect();
-        if edges.iter().any(|&edge| self.machine.kind(local, edge) != Kind::Local) {
+        if edges.iter().any(|&edge| self.machine.kind(local, edge) != StepKind::Local) {
             return Ahead::Waits;
         }
         if enough {

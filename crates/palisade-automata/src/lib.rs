@@ -29,7 +29,7 @@ mod varied;
 pub use build::{MAX_DECLARED, MAX_STATES, MAX_VALUES, Trouble};
 pub use collapse::{MAX_CALLS, MAX_FRAMES, Runs, Schedule, Stop, run_on};
 pub use explicit::{Automata, Automaton, Edge, Letter, Population, StateId, ValueId};
-pub use local::{After, Fences, Hold, Kind, Local, ThreadMachine};
+pub use local::{After, Fences, Hold, Local, StepKind, ThreadMachine};
 pub use merge::Merged;
 pub use observe::{Observer, View};
 pub use varied::most_varied_register;

@@ -51,7 +51,7 @@ impl Hold {
 
 /// What a thread can do next at one edge or with its buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum StepKind {
     /// Concerns no other thread: its outcome does not depend on memory, and memory does not change.
     Local,
     /// Reads the thread's newest pending store to this cell. This is not local: once that store has reached
@@ -165,41 +165,41 @@ impl<'a> ThreadMachine<'a> {
 
     /// How taking an edge affects other threads. Steps that are impossible, or that end in a fault before
     /// they touch memory, are `Local`.
-    pub fn kind(&self, local: &Local, edge: EdgeId) -> Kind {
+    pub fn kind(&self, local: &Local, edge: EdgeId) -> StepKind {
         let registers = &local.thread.top().registers;
         let resolve = |address| self.machine.resolve(address, registers).ok();
         let outside = local.hold == Hold::Outside;
         match self.instr(local, edge) {
             Instr::Load(_, address) => match resolve(address) {
-                Some(cell) if local.thread.newest_pending(cell).is_some() => Kind::ReadsOwn(cell),
-                Some(cell) => Kind::Reads(cell),
-                None => Kind::Local,
+                Some(cell) if local.thread.newest_pending(cell).is_some() => StepKind::ReadsOwn(cell),
+                Some(cell) => StepKind::Reads(cell),
+                None => StepKind::Local,
             },
             Instr::Store(address, _) => match resolve(address) {
-                Some(cell) if self.machine.model == Model::Sc || !outside => Kind::Writes(cell),
-                Some(_) if local.thread.buffer.len() >= self.bound => Kind::BufferFull,
-                _ => Kind::Local,
+                Some(cell) if self.machine.model == Model::Sc || !outside => StepKind::Writes(cell),
+                Some(_) if local.thread.buffer.len() >= self.bound => StepKind::BufferFull,
+                _ => StepKind::Local,
             },
             Instr::Locked { address, .. } => match resolve(address) {
-                Some(cell) if self.may_lock(local, cell) => Kind::Reads(cell),
-                _ => Kind::Local,
+                Some(cell) if self.may_lock(local, cell) => StepKind::Reads(cell),
+                _ => StepKind::Local,
             },
-            Instr::Spawn(..) => Kind::Spawns,
-            Instr::Fence if self.fences == Fences::Letters => Kind::Fences,
-            Instr::StoreFence if self.fences == Fences::Letters => Kind::StoreFences,
+            Instr::Spawn(..) => StepKind::Spawns,
+            Instr::Fence if self.fences == Fences::Letters => StepKind::Fences,
+            Instr::StoreFence if self.fences == Fences::Letters => StepKind::StoreFences,
             // A section waits for the buffer even if it never reaches an access.
             Instr::AtomicBegin if self.fences == Fences::Letters && outside => {
                 match self.passable.contains(&(local.thread.top().code, edge)) {
-                    true => Kind::Fences,
-                    false => Kind::Local,
+                    true => StepKind::Fences,
+                    false => StepKind::Local,
                 }
             }
             Instr::StoreFence
                 if self.machine.model == Model::Pso && local.thread.buffer.len() >= self.bound.max(1) =>
             {
-                Kind::BufferFull
+                StepKind::BufferFull
             }
-            _ => Kind::Local,
+            _ => StepKind::Local,
         }
     }
 

@@ -72,7 +72,7 @@ pub enum CertificateError {
     Changed,
     /// The proof is not of the kind that the file states.
     #[error("the certificate says that its proof is of the kind `{said}`, but it is of the kind `{found}`")]
-    Kind {
+    ProcessKind {
         /// The kind that the file states.
         said: String,
         /// The kind of the proof.
@@ -225,7 +225,7 @@ impl Certificate {
             AnyBody::Stacks(body) => Proof::Stacks(body.proof()),
         };
         if proof.kind().name() != file.kind {
-            return Err(CertificateError::Kind { said: file.kind, found: proof.kind().name() });
+            return Err(CertificateError::ProcessKind { said: file.kind, found: proof.kind().name() });
         }
         let interlocked = match file.interlocked.as_deref() {
             None => Interlocked::WholeBuffer,

@@ -41,7 +41,7 @@ pub(crate) type Limit = Option<u32>;
 
 /// The automaton of one role.
 #[derive(Debug)]
-pub(crate) struct Kind {
+pub(crate) struct ProcessKind {
     pub population: Limit,
     pub edges: Vec<Edge>,
     /// The edges that lead to each class.
@@ -57,7 +57,7 @@ pub(crate) struct Kind {
 /// All automata.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<ProcessKind>,
     /// The number of values of each cell, and how many of them are initial.
     pub values: Vec<u32>,
     pub initial: Vec<u32>,
@@ -70,7 +70,7 @@ impl Flow {
         if classes.len() != automata.automata.len() {
             return Err(Refusal::Unfit("it has classes for another number of automata".into()));
         }
-        let kinds: Result<Vec<Kind>, Refusal> = automata
+        let kinds: Result<Vec<ProcessKind>, Refusal> = automata
             .automata
             .iter()
             .zip(classes)
@@ -91,7 +91,7 @@ impl Flow {
                     (class(edge.source), class(edge.target), act(&edge.letter, model))
                 });
                 let starts = automaton.starts.iter().map(|start| classes[start.0.index()]);
-                Ok(Kind::new(population, most, classes.clone(), starts.collect(), edges.collect()))
+                Ok(ProcessKind::new(population, most, classes.clone(), starts.collect(), edges.collect()))
             })
             .collect();
         let count = |cell: CellId| automata.values[cell].len() as u32;
@@ -114,8 +114,9 @@ impl Flow {
 
     /// The limits when only this many processes of each automaton are followed.
     pub fn limits(&self, tracked: &[u32]) -> Vec<Limit> {
-        let limit =
-            |(kind, &tracked): (&Kind, &u32)| Some(kind.population.map_or(tracked, |all| all.min(tracked)));
+        let limit = |(kind, &tracked): (&ProcessKind, &u32)| {
+            Some(kind.population.map_or(tracked, |all| all.min(tracked)))
+        };
         self.kinds.iter().zip(tracked).map(limit).collect()
     }
 }
@@ -144,14 +145,14 @@ fn act(letter: &Letter, model: Model) -> Option<Act> {
     }
 }
 
-impl Kind {
+impl ProcessKind {
     fn new(
         population: Limit,
         classes: usize,
         class_of: Vec<u32>,
         starts: Vec<u32>,
         edges: Vec<(u32, u32, Option<Act>)>,
-    ) -> Kind {
+    ) -> ProcessKind {
         let mut is_start = vec![false; classes];
         starts.iter().for_each(|&start| is_start[start as usize] = true);
         let mut arrives = is_start.clone();
@@ -177,7 +178,7 @@ impl Kind {
                 }
             }
         }
-        Kind { population, edges: folded, into, is_start, class_of, before }
+        ProcessKind { population, edges: folded, into, is_start, class_of, before }
     }
 
     /// Whether a process can have reached the class only by reads, or also by fences if its buffer does not

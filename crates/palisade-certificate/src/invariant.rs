@@ -96,7 +96,7 @@ impl Invariant {
 
 /// The automata that write a cell.
 fn writers(flow: &Flow, cell: u32) -> Vec<u32> {
-    let writes = |kind: &crate::flow::Kind| {
+    let writes = |kind: &crate::flow::ProcessKind| {
         kind.edges.iter().any(|edge| edge.act.writes().iter().any(|&(written, _)| written == cell))
     };
     (0..flow.kinds.len() as u32).filter(|&kind| writes(&flow.kinds[kind as usize])).collect()

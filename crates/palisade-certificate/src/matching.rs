@@ -8,13 +8,13 @@ pub(crate) fn each_has_its_own(few: usize, many: usize, fits: &dyn Fn(usize, usi
         few: usize,
         many: usize,
         fits: &dyn Fn(usize, usize) -> bool,
-        taken: Option<&Taken<'_>>,
+        taken: Option<&Assignment<'_>>,
     ) -> bool {
         from == few
             || (0..many).any(|index| {
                 !taken.is_some_and(|taken| taken.holds(index))
                     && fits(from, index)
-                    && place(from + 1, few, many, fits, Some(&Taken { index, before: taken }))
+                    && place(from + 1, few, many, fits, Some(&Assignment { index, before: taken }))
             })
     }
     // The first condition only avoids a search that would fail anyway.
@@ -22,12 +22,12 @@ pub(crate) fn each_has_its_own(few: usize, many: usize, fits: &dyn Fn(usize, usi
 }
 
 /// The partners that are already assigned.
-struct Taken<'t> {
+struct Assignment<'t> {
     index: usize,
-    before: Option<&'t Taken<'t>>,
+    before: Option<&'t Assignment<'t>>,
 }
 
-impl Taken<'_> {
+impl Assignment<'_> {
     fn holds(&self, index: usize) -> bool {
         self.index == index || self.before.is_some_and(|before| before.holds(index))
     }

@@ -3,7 +3,7 @@
 
 use crate::args::{Common, FencesArgs, GoalArg, PerArg, PlacementArg};
 use crate::exit::Exit;
-use crate::files::{self, Found, Reading};
+use crate::files::{self, InputFile, Reading};
 use crate::html::{Page, subject};
 use crate::limits::UserLimits;
 use crate::meter::Meter;
@@ -105,7 +105,7 @@ fn options(args: &FencesArgs) -> FencesOptions {
 }
 
 fn file(
-    found: &Found,
+    found: &InputFile,
     args: &FencesArgs,
     limits: &Limits,
     output: &Output,

@@ -13,7 +13,7 @@ const LARGEST_FILE: u64 = 256 << 20;
 
 /// A file to read.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Found {
+pub struct InputFile {
     /// Where it is.
     pub path: PathBuf,
     /// Its name in tables of expectations: relative to the given folder, with `/`.
@@ -44,7 +44,7 @@ pub enum Reading {
 /// The files named by the user, and all files with known extensions in the folders named by the user. The
 /// files of each folder are in the order of their names. If a language is given, only files in that language
 /// are taken from folders.
-pub fn find(paths: &[PathBuf], input: Option<Language>) -> Result<Vec<Found>, Vec<(String, Diagnostic)>> {
+pub fn find(paths: &[PathBuf], input: Option<Language>) -> Result<Vec<InputFile>, Vec<(String, Diagnostic)>> {
     let mut found = Vec::new();
     let mut problems = Vec::new();
     for path in paths {
@@ -58,7 +58,11 @@ pub fn find(paths: &[PathBuf], input: Option<Language>) -> Result<Vec<Found>, Ve
                 problems.push((path.display().to_string(), error));
             }
         } else {
-            found.push(Found { path: path.clone(), key: path.display().to_string(), named: Named::ByUser });
+            found.push(InputFile {
+                path: path.clone(),
+                key: path.display().to_string(),
+                named: Named::ByUser,
+            });
         }
     }
     if problems.is_empty() { Ok(found) } else { Err(problems) }
@@ -70,7 +74,7 @@ fn walk(
     root: &Path,
     folder: &Path,
     input: Option<Language>,
-    found: &mut Vec<Found>,
+    found: &mut Vec<InputFile>,
     problems: &mut Vec<(String, Diagnostic)>,
 ) {
     let mut folders = vec![folder.to_owned()];
@@ -95,7 +99,7 @@ fn walk(
                 let relative = path.strip_prefix(root).unwrap_or(&path);
                 let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
                 let key = parts.join("/");
-                found.push(Found { path, key, named: Named::InFolder });
+                found.push(InputFile { path, key, named: Named::InFolder });
             }
         }
     }
@@ -106,7 +110,7 @@ fn language_of(path: &Path) -> Option<Language> {
 }
 
 /// Reads a program.
-pub fn read(found: &Found, input: Option<Language>, int_range: Option<IntRange>) -> Reading {
+pub fn read(found: &InputFile, input: Option<Language>, int_range: Option<IntRange>) -> Reading {
     let name = found.path.display().to_string();
     let refuse = |error: Diagnostic| {
         Reading::Refused(Refused { source: Source::new(name.as_str(), ""), diagnostics: vec![error] })
@@ -236,7 +240,7 @@ impl Recorded<'_> {
             Some((lo, hi)) => Some(IntRange { lo, hi }),
             None => None,
         };
-        let found = Found { path, key: String::new(), named: Named::ByUser };
+        let found = InputFile { path, key: String::new(), named: Named::ByUser };
         Ok(read(&found, Some(language), int_range))
     }
 

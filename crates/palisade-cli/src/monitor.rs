@@ -18,7 +18,7 @@ use crate::{files, interrupt, limits};
 use palisade::harness::allowance::{Allowance, Over};
 use palisade::memory::Interlocked;
 use palisade::monitor::{Ending, Monitor, Seen, TraceError, TraceReader, Violation};
-use palisade::report::{self, MonitorFinding, Place, Report, Standing};
+use palisade::report::{self, MonitorFinding, Report, SourcePlace, Standing};
 use palisade::{Diagnostic, Source, Stats};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -162,7 +162,7 @@ fn sources<R: Read>(violations: &[(Violation, Seen)], reader: &TraceReader<R>) -
     let mut sources = BTreeMap::new();
     for (violation, _) in violations {
         for instruction in [violation.store, violation.previous, violation.access] {
-            if let Some(place) = Place::of(reader.instructions().name(instruction))
+            if let Some(place) = SourcePlace::of(reader.instructions().name(instruction))
                 && place.file != "-"
                 && !sources.contains_key(&place.file)
                 && let Ok(text) = files::text(Path::new(&place.file))

@@ -2,7 +2,7 @@
 
 use crate::args::{Common, Format, RobustArgs};
 use crate::exit::Exit;
-use crate::files::{self, Found, Reading};
+use crate::files::{self, InputFile, Reading};
 use crate::html::{Page, subject};
 use crate::limits::UserLimits;
 use crate::meter::Meter;
@@ -61,7 +61,7 @@ pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
 
 /// Asks about one file. The result is also added to the page.
 fn file(
-    found: &Found,
+    found: &InputFile,
     args: &RobustArgs,
     limits: &Limits,
     single: bool,

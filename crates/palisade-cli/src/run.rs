@@ -15,7 +15,7 @@ use palisade::harness::schedule::{Schedule, Strategy};
 use palisade::harness::session::{Findings, First, Options, Session};
 use palisade::harness::shorten::shorten;
 use palisade::memory::Interlocked;
-use palisade::report::{self, Place, RunFinding, RunVerdict};
+use palisade::report::{self, RunFinding, RunVerdict, SourcePlace};
 use palisade::{Diagnostic, Source, Stats};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -401,7 +401,7 @@ fn doing(findings: &Findings) -> String {
 fn sources(findings: &Findings) -> BTreeMap<String, Source> {
     let mut sources = BTreeMap::new();
     let mut add = |name: &str| {
-        if let Some(place) = Place::of(name)
+        if let Some(place) = SourcePlace::of(name)
             && !sources.contains_key(&place.file)
             && let Ok(text) = files::text(Path::new(&place.file))
         {

@@ -2,7 +2,7 @@
 
 use crate::args::{Common, Form, Format, ShowArgs};
 use crate::exit::Exit;
-use crate::files::{self, Found, Named, Reading};
+use crate::files::{self, InputFile, Named, Reading};
 use crate::limits::UserLimits;
 use crate::output::Output;
 use crate::ran_out::{Backstop, Question};
@@ -37,7 +37,7 @@ pub fn run(args: &ShowArgs, common: &Common, output: &Output) -> Exit {
 
 /// The program in another form.
 fn show(args: &ShowArgs, output: &Output) -> Result<String, Refused> {
-    let found = Found { path: args.file.clone(), key: String::new(), named: Named::ByUser };
+    let found = InputFile { path: args.file.clone(), key: String::new(), named: Named::ByUser };
     let input = match files::read(&found, args.input, None) {
         Reading::Program(input) => input,
         Reading::Refused(refused) => return Err(refused),

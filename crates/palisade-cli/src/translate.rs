@@ -3,7 +3,7 @@
 
 use crate::args::{Common, Format, TargetArg, TranslateArgs};
 use crate::exit::Exit;
-use crate::files::{self, Found, Named, Reading};
+use crate::files::{self, InputFile, Named, Reading};
 use crate::limits::UserLimits;
 use crate::output::Output;
 use crate::paths::keep_apart;
@@ -34,7 +34,7 @@ pub fn run(args: &TranslateArgs, common: &Common, output: &Output) -> Exit {
 }
 
 fn read_and_translate(args: &TranslateArgs, output: &Output) -> Result<(Box<Input>, String), Refused> {
-    let found = Found { path: args.file.clone(), key: String::new(), named: Named::ByUser };
+    let found = InputFile { path: args.file.clone(), key: String::new(), named: Named::ByUser };
     let input = match files::read(&found, args.input, args.int_range) {
         Reading::Program(input) => input,
         Reading::Refused(refused) => return Err(refused),

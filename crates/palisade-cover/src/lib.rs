@@ -1,7 +1,7 @@
 //! Exact engines by backward search over well-quasi-orders.
 //!
 //! - [`Dual`]: load buffers. TSO and SC, with a fixed or an unbounded number of threads.
-//! - [`Single`]: a single buffer with pointers. TSO, PSO and SC, with a fixed or an unbounded number of
+//! - [`Sb`]: a single buffer with pointers. TSO, PSO and SC, with a fixed or an unbounded number of
 //!   threads.
 //!
 //! # Tests
@@ -28,10 +28,10 @@
 
 mod bad;
 mod dual;
-mod single;
+mod sb;
 mod start;
 mod symbol;
 mod timeline;
 
 pub use dual::Dual;
-pub use single::Single;
+pub use sb::Sb;

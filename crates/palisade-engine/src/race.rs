@@ -77,13 +77,13 @@ struct Turns {
     /// How many seats may compute at a time.
     most: usize,
     /// What each seat does, and how long it has computed, divided by its weight.
-    seats: Vec<(Place, Duration)>,
+    seats: Vec<(SeatState, Duration)>,
     weights: Vec<u32>,
 }
 
 /// What a seat is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+enum SeatState {
     /// Nothing yet, or nothing any more.
     Away,
     /// It is waiting for its turn.
@@ -105,7 +105,7 @@ impl Race {
         let seats = weights.len();
         let turns = Turns {
             most: jobs.max(1),
-            seats: vec![(Place::Away, Duration::ZERO); seats],
+            seats: vec![(SeatState::Away, Duration::ZERO); seats],
             weights: weights.iter().map(|&weight| weight.max(1)).collect(),
         };
         let shared = Shared {
@@ -130,7 +130,7 @@ impl Race {
     /// Waits for the seat's first turn. The seat is free again when the guard is dropped.
     pub fn enter(&self, seat: usize) -> Entered<'_> {
         let mut turns = self.shared.lock();
-        turns.seats[seat].0 = Place::Waits;
+        turns.seats[seat].0 = SeatState::Waits;
         turns.next();
         drop(self.shared.wait(turns, seat, None));
         Entered { race: self, seat }
@@ -161,7 +161,7 @@ impl Drop for Entered<'_> {
         let shared = &self.race.shared;
         shared.bytes[self.seat].store(0, Ordering::Relaxed);
         let mut turns = shared.lock();
-        turns.leave(self.seat, Place::Away);
+        turns.leave(self.seat, SeatState::Away);
         shared.changed.notify_all();
     }
 }
@@ -181,7 +181,7 @@ impl Shared {
     ) -> MutexGuard<'t, Turns> {
         self.changed.notify_all();
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        while turns.seats[seat].0 == Place::Waits && !is_set(&self.over) && !is_set(&self.evicted[seat]) {
+        while turns.seats[seat].0 == SeatState::Waits && !is_set(&self.over) && !is_set(&self.evicted[seat]) {
             turns = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
                 None => self.changed.wait(turns).unwrap_or_else(PoisonError::into_inner),
                 Some(Duration::ZERO) => break,
@@ -196,8 +196,8 @@ impl Shared {
 
 impl Turns {
     /// The seat stops computing, so that others can.
-    fn leave(&mut self, seat: usize, to: Place) {
-        if let Place::Computes(since) = self.seats[seat].0 {
+    fn leave(&mut self, seat: usize, to: SeatState) {
+        if let SeatState::Computes(since) = self.seats[seat].0 {
             self.seats[seat].1 += since.elapsed() / self.weights[seat];
         }
         self.seats[seat].0 = to;
@@ -206,11 +206,12 @@ impl Turns {
 
     /// Gives turns to the seats that have computed least, the first seats first.
     fn next(&mut self) {
-        let computing = self.seats.iter().filter(|(place, _)| matches!(place, Place::Computes(_))).count();
+        let computing =
+            self.seats.iter().filter(|(place, _)| matches!(place, SeatState::Computes(_))).count();
         for _ in computing..self.most {
-            let waiting = self.seats.iter_mut().filter(|(place, _)| *place == Place::Waits);
+            let waiting = self.seats.iter_mut().filter(|(place, _)| *place == SeatState::Waits);
             let Some((place, _)) = waiting.min_by_key(|(_, computed)| *computed) else { break };
-            *place = Place::Computes(Instant::now());
+            *place = SeatState::Computes(Instant::now());
         }
     }
 }
@@ -281,7 +282,7 @@ impl Seat {
         let is_evicted = |seat: usize| self.shared.evicted[seat].load(Ordering::Relaxed);
         let leaving = |turns: &Turns| {
             let mut seats = turns.seats.iter().enumerate();
-            seats.any(|(seat, (place, _))| *place != Place::Away && is_evicted(seat))
+            seats.any(|(seat, (place, _))| *place != SeatState::Away && is_evicted(seat))
         };
         let start = Instant::now();
         let mut turns = self.shared.lock();
@@ -317,21 +318,21 @@ impl Seat {
     /// Whether no other seat is at work.
     fn is_alone(&self, seat: usize) -> bool {
         let turns = self.shared.lock();
-        turns.seats.iter().enumerate().all(|(other, (place, _))| other == seat || *place == Place::Away)
+        turns.seats.iter().enumerate().all(|(other, (place, _))| other == seat || *place == SeatState::Away)
     }
 
     fn take_turns(&self, deadline: Option<Instant>) {
         let mut turns = self.shared.lock();
         let (place, _) = turns.seats[self.index];
-        let others_wait = turns.seats.iter().any(|(place, _)| *place == Place::Waits);
+        let others_wait = turns.seats.iter().any(|(place, _)| *place == SeatState::Waits);
         match place {
-            Place::Computes(since) if others_wait && since.elapsed() >= TURN => {
-                turns.leave(self.index, Place::Waits);
+            SeatState::Computes(since) if others_wait && since.elapsed() >= TURN => {
+                turns.leave(self.index, SeatState::Waits);
                 drop(self.shared.wait(turns, self.index, deadline));
             }
             // Another thread of the same engine has given up the turn.
-            Place::Waits => drop(self.shared.wait(turns, self.index, deadline)),
-            Place::Computes(_) | Place::Away => {}
+            SeatState::Waits => drop(self.shared.wait(turns, self.index, deadline)),
+            SeatState::Computes(_) | SeatState::Away => {}
         }
     }
 }
@@ -372,15 +373,16 @@ mod tests {
     #[test]
     fn turns_go_by_weight() {
         let mut turns =
-            Turns { most: 1, seats: vec![(Place::Waits, Duration::ZERO); 2], weights: vec![4, 1] };
+            Turns { most: 1, seats: vec![(SeatState::Waits, Duration::ZERO); 2], weights: vec![4, 1] };
         let mut taken = [0, 0];
         for _ in 0..100 {
             turns.next();
-            let seat = turns.seats.iter().position(|(place, _)| *place != Place::Waits).expect("somebody");
+            let seat =
+                turns.seats.iter().position(|(place, _)| *place != SeatState::Waits).expect("somebody");
             taken[seat] += 1;
             // One turn lasts a second.
             turns.seats[seat].1 += Duration::from_secs(1) / turns.weights[seat];
-            turns.seats[seat].0 = Place::Waits;
+            turns.seats[seat].0 = SeatState::Waits;
         }
         assert_eq!(taken, [80, 20]);
     }

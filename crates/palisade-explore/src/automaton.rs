@@ -13,7 +13,7 @@ use crate::footprint::{Footprint, Footprints, Reach, only};
 use palisade_automata::on_demand::{
     self, Access, Arrival, Birth, Identity, LocalId, Offer, OneWay, Policy, Reached, ThreadAutomaton,
 };
-use palisade_automata::{After, Hold, Kind, Local, MAX_FRAMES, Observer, Runs, Stop, ThreadMachine};
+use palisade_automata::{After, Hold, Local, MAX_FRAMES, Observer, Runs, StepKind, Stop, ThreadMachine};
 use palisade_automata::{View, most_varied_register, run_on};
 use palisade_base::Id;
 use palisade_memory::Action;
@@ -150,7 +150,11 @@ impl Policy for Exploring {
             let action = Action::Update { position };
             if let Some(after) = machine.step(local, action, None) {
                 let cell = after.write.expect("an update writes").0;
-                offers.push(Offer { action, letter: Access::new(Kind::Writes(cell)), after: Some(after) });
+                offers.push(Offer {
+                    action,
+                    letter: Access::new(StepKind::Writes(cell)),
+                    after: Some(after),
+                });
             }
         }
         info.updates = offers.len() as u32;
@@ -162,17 +166,17 @@ impl Policy for Exploring {
             let loads = machine.is_load(local, edge);
             info.only_loads &= loads;
             match kind {
-                Kind::BufferFull => {
+                StepKind::BufferFull => {
                     self.bound_hit = true;
                     continue;
                 }
-                Kind::Reads(cell) => {
+                StepKind::Reads(cell) => {
                     info.next.reads |= only(cell);
                     info.next.writes |= if loads { 0 } else { only(cell) };
                 }
-                Kind::ReadsOwn(cell) => info.next.reads |= only(cell),
-                Kind::Writes(cell) => info.next.writes |= only(cell),
-                Kind::Local | Kind::Spawns | Kind::Fences | Kind::StoreFences => {}
+                StepKind::ReadsOwn(cell) => info.next.reads |= only(cell),
+                StepKind::Writes(cell) => info.next.writes |= only(cell),
+                StepKind::Local | StepKind::Spawns | StepKind::Fences | StepKind::StoreFences => {}
             }
             for action in machine.actions(local, edge) {
                 let letter = Access::new(kind);
@@ -269,8 +273,8 @@ fn is_stuck(machine: &ThreadMachine<'_>, local: &Local) -> bool {
         let blocked =
             |read| machine.actions(local, edge).all(|action| machine.step(local, action, read).is_none());
         match machine.kind(local, edge) {
-            Kind::Local => blocked(None),
-            Kind::Reads(cell) if !machine.is_load(local, edge) => {
+            StepKind::Local => blocked(None),
+            StepKind::Reads(cell) if !machine.is_load(local, edge) => {
                 let bounds = machine.machine.system.cells[cell].ty.domain.bounds();
                 let few = bounds.filter(|(lo, hi)| hi.abs_diff(*lo) < MAX_VALUES);
                 few.is_some_and(|(lo, hi)| (lo..=hi).all(|value| blocked(Some((cell, value)))))

@@ -20,7 +20,7 @@ pub use demand::{Demand, Passing, demand, passings};
 pub use gaps::BodyId;
 pub use hitting::Cost;
 pub use palisade_syntax::edit::{FenceAt, FenceKind, Side};
-pub use places::{Fencing, Marks, Per, Place, PlaceId, Placement, Places, Wanted};
+pub use places::{FencePlace, Fencing, Marks, Per, PlaceId, Placement, Places, Wanted};
 pub use search::{End, Fence, FenceSet, Findings, Which, find};
 
 use palisade_engine::{Limits, Stats, Verdict};

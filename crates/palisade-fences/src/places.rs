@@ -61,12 +61,12 @@ pub struct Wanted<'a> {
     /// Whether a fence can be written there.
     pub can_write: &'a dyn Fn(FenceAt) -> bool,
     /// Whether the user wants fences there.
-    pub allows: &'a dyn Fn(&Place) -> bool,
+    pub allows: &'a dyn Fn(&FencePlace) -> bool,
 }
 
 /// A place for a fence.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct FencePlace {
     /// The process or procedure. If places are per instance, the instance.
     pub process: String,
     /// The body it is in.
@@ -88,7 +88,7 @@ pub struct Place {
     gaps: Vec<GapId>,
 }
 
-impl Place {
+impl FencePlace {
     /// The fence as it is inserted into a text.
     pub fn fence(&self, kind: FenceKind) -> FenceAt {
         FenceAt { span: self.span, side: self.side, kind }
@@ -104,7 +104,7 @@ impl Place {
 #[derive(Clone, Debug)]
 pub struct Places {
     program: Program,
-    places: IdVec<PlaceId, Place>,
+    places: IdVec<PlaceId, FencePlace>,
     /// For each gap, the places in it. There are several if they belong to different instances.
     by_gap: FxHashMap<GapId, Vec<PlaceId>>,
 }
@@ -159,7 +159,7 @@ impl Places {
     }
 
     /// The places.
-    pub fn places(&self) -> &IdVec<PlaceId, Place> {
+    pub fn places(&self) -> &IdVec<PlaceId, FencePlace> {
         &self.places
     }
 
@@ -236,7 +236,7 @@ impl Places {
     }
 
     /// Whether the process is the instance that the place belongs to.
-    fn is_instance(&self, place: &Place) -> Expr {
+    fn is_instance(&self, place: &FencePlace) -> Expr {
         let BodyId::Template(template) = place.body else {
             panic!("procedures have no instances");
         };
@@ -292,7 +292,13 @@ fn condition(params: &[Param], args: &[Value]) -> Expr {
 }
 
 /// The places of a gap, if a fence can be written there: one, or one per instance.
-fn candidates(program: &Program, system: &System, gap: &Gap, id: GapId, wanted: &Wanted<'_>) -> Vec<Place> {
+fn candidates(
+    program: &Program,
+    system: &System,
+    gap: &Gap,
+    id: GapId,
+    wanted: &Wanted<'_>,
+) -> Vec<FencePlace> {
     let front = gap.front.map(|span| (span, Side::After));
     let behind = gap.behind.map(|span| (span, Side::Before));
     let anchors = match wanted.placement {
@@ -308,7 +314,7 @@ fn candidates(program: &Program, system: &System, gap: &Gap, id: GapId, wanted: 
         BodyId::Template(template) => program.templates[template].name.to_string(),
         BodyId::Procedure(procedure) => program.procedures[procedure].name.to_string(),
     };
-    let place = Place {
+    let place = FencePlace {
         process: name,
         body: gap.body,
         args: None,
@@ -326,11 +332,15 @@ fn candidates(program: &Program, system: &System, gap: &Gap, id: GapId, wanted: 
     match roles.as_slice() {
         [] | [_] => {
             let process = roles.first().map_or(place.process.clone(), |role| role.name.clone());
-            vec![Place { process, ..place }]
+            vec![FencePlace { process, ..place }]
         }
         _ => roles
             .iter()
-            .map(|role| Place { process: role.name.clone(), args: Some(role.args.clone()), ..place.clone() })
+            .map(|role| FencePlace {
+                process: role.name.clone(),
+                args: Some(role.args.clone()),
+                ..place.clone()
+            })
             .collect(),
     }
 }

@@ -1,7 +1,7 @@
 //! The first event by which an execution differs from what was expected: the expected event, the actual
 //! event, and where they are in the source.
 
-use crate::log::{Kind, RECORD, Record};
+use crate::log::{RECORD, Record, RecordKind};
 use palisade_dpor::{Divergence, Footprint, Foreseen, Label, Mode};
 
 /// The first event that differed.
@@ -100,15 +100,19 @@ fn describe(record: &Record) -> String {
         format!("{how} {} byte{plural} at {:#x}", record.size, record.address)
     };
     match record.kind {
-        Kind::Load => bytes("load"),
-        Kind::Store => bytes("store"),
-        Kind::Locked | Kind::LockedLoad => bytes("execute a locked instruction or lock operation on"),
-        Kind::Fence if record.size > 0 => format!("call the kernel for the futex at {:#x}", record.address),
-        Kind::Fence | Kind::StoreFence => "execute a fence".to_owned(),
-        Kind::Start => "start a thread".to_owned(),
-        Kind::Join => format!("join thread {}", record.address),
-        Kind::Ended => "end".to_owned(),
-        Kind::Exit => format!("end the program with exit code {}", record.address),
+        RecordKind::Load => bytes("load"),
+        RecordKind::Store => bytes("store"),
+        RecordKind::Locked | RecordKind::LockedLoad => {
+            bytes("execute a locked instruction or lock operation on")
+        }
+        RecordKind::Fence if record.size > 0 => {
+            format!("call the kernel for the futex at {:#x}", record.address)
+        }
+        RecordKind::Fence | RecordKind::StoreFence => "execute a fence".to_owned(),
+        RecordKind::Start => "start a thread".to_owned(),
+        RecordKind::Join => format!("join thread {}", record.address),
+        RecordKind::Ended => "end".to_owned(),
+        RecordKind::Exit => format!("end the program with exit code {}", record.address),
         _ => "go on after a pause or at its start".to_owned(),
     }
 }
@@ -180,7 +184,7 @@ mod tests {
     use super::*;
     use crate::log::{Order, PENDING};
 
-    fn record(kind: Kind, place: u64) -> Record {
+    fn record(kind: RecordKind, place: u64) -> Record {
         Record { kind, order: Order::Plain, thread: 1, flags: PENDING, size: 4, address: 0x1000, place }
     }
 
@@ -197,18 +201,18 @@ mod tests {
             assert_eq!(Diverged::new(&divergence, 1, name).text(), text);
         };
         check(
-            step(Kind::Load, 12, true),
-            step(Kind::Store, 14, true),
+            step(RecordKind::Load, 12, true),
+            step(RecordKind::Store, 14, true),
             "After 7 steps, thread 1 was expected to load 4 bytes at 0x1000 (x.c:12), but was about to store 4 bytes at 0x1000 (x.c:14).",
         );
         check(
-            step(Kind::Load, 12, true),
+            step(RecordKind::Load, 12, true),
             Foreseen::Nothing,
             "After 7 steps, thread 1 was expected to load 4 bytes at 0x1000 (x.c:12), but was about to do nothing more.",
         );
         check(
-            step(Kind::Locked, 12, true),
-            step(Kind::Locked, 12, false),
+            step(RecordKind::Locked, 12, true),
+            step(RecordKind::Locked, 12, false),
             "After 7 steps, thread 1 was expected to execute a locked instruction or lock operation on 4 bytes at 0x1000 (x.c:12), but was about to wait until it can execute a locked instruction or lock operation on 4 bytes at 0x1000 (x.c:12).",
         );
     }

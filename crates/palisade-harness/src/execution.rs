@@ -1,7 +1,7 @@
 //! One execution, built record by record from its log.
 
 use crate::divergence::{Stray, Why};
-use crate::log::{Kind, Order, Record};
+use crate::log::{Order, Record, RecordKind};
 use crate::process::Output;
 use crate::races::{Race, Races};
 use crate::schedule::Turns;
@@ -319,11 +319,13 @@ impl<'a> Recorder<'a> {
             }
         }
         match record.kind {
-            Kind::Load | Kind::Store | Kind::Locked | Kind::LockedLoad => self.access(record),
+            RecordKind::Load | RecordKind::Store | RecordKind::Locked | RecordKind::LockedLoad => {
+                self.access(record)
+            }
             _ => self.other(record),
         }
         self.races.take(record);
-        if record.place != 0 && record.kind != Kind::Free {
+        if record.place != 0 && record.kind != RecordKind::Free {
             match self.last.get_mut(usize::from(record.thread)) {
                 Some(last) => *last = record.place,
                 None => self.first_place(record),
@@ -373,18 +375,18 @@ impl<'a> Recorder<'a> {
             self.batch.push(Event { process, instruction, action });
         };
         match record.kind {
-            Kind::Fence => {
+            RecordKind::Fence => {
                 for action in actions(Operation::Fence, ordering(record.order)) {
                     push(self.places, action);
                 }
             }
-            Kind::StoreFence => push(self.places, Action::StoreFence),
-            Kind::Start => {
+            RecordKind::StoreFence => push(self.places, Action::StoreFence),
+            RecordKind::Start => {
                 self.started.push(record.address as u16);
                 push(self.places, Action::Start(other));
             }
-            Kind::Join => push(self.places, Action::Join(other)),
-            Kind::Free => {
+            RecordKind::Join => push(self.places, Action::Join(other)),
+            RecordKind::Free => {
                 let (address, size) = (record.address, record.place);
                 self.batch.push(Event {
                     process,
@@ -392,7 +394,7 @@ impl<'a> Recorder<'a> {
                     action: Action::Free { address, size },
                 });
             }
-            Kind::Note => match record.address {
+            RecordKind::Note => match record.address {
                 1 => _ = self.unfollowed.insert((Unfollowed::Fork, record.place)),
                 2 => _ = self.unfollowed.insert((Unfollowed::Handler, record.place)),
                 3 => {
@@ -406,7 +408,7 @@ impl<'a> Recorder<'a> {
                 NOTE_SHARED_STACK => {}
                 _ => _ = self.unfollowed.insert((Unfollowed::Time, record.place)),
             },
-            Kind::Stuck => {
+            RecordKind::Stuck => {
                 let how = match record.size {
                     0 => How::Waits,
                     1 => How::Running,
@@ -416,7 +418,7 @@ impl<'a> Recorder<'a> {
                 };
                 self.left.push(Left { thread: record.thread, how, place: record.place });
             }
-            Kind::Exit => self.exit = Some(record.thread),
+            RecordKind::Exit => self.exit = Some(record.thread),
             _ => {}
         }
     }
@@ -666,7 +668,7 @@ mod tests {
         let bytes = Bytes::new(8, 4).expect("four bytes are fine");
         let operations: [fn(Bytes) -> Operation; 4] =
             [Operation::Load, Operation::Store, Operation::Modify, Operation::Fail];
-        let kinds = [Kind::Load, Kind::Store, Kind::Locked, Kind::LockedLoad];
+        let kinds = [RecordKind::Load, RecordKind::Store, RecordKind::Locked, RecordKind::LockedLoad];
         for (kind, operation) in kinds.into_iter().zip(operations) {
             for order in Order::ALL {
                 let (is_fenced, access) = ACCESSES[kind as usize][order as usize];

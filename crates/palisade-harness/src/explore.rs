@@ -19,7 +19,7 @@
 
 use crate::divergence::label;
 use crate::execution::{Execution, NOTE_SHARED_STACK};
-use crate::log::{Kind, MAY_WAIT, Record, WAITS};
+use crate::log::{MAY_WAIT, Record, RecordKind, WAITS};
 use crate::schedule::{Command, Strategy, Turns};
 use crate::session::{Findings, Session};
 use crate::stream::Reason;
@@ -218,7 +218,7 @@ impl Runner<'_> {
         let mut begins_again = false;
         let execution = self.session.try_out(&command, |record| {
             threads = threads.max(usize::from(record.thread) + 1);
-            begins_again |= record.kind == Kind::Note && record.address == NOTE_SHARED_STACK;
+            begins_again |= record.kind == RecordKind::Note && record.address == NOTE_SHARED_STACK;
             note(&mut recording, record);
         });
         self.runs += 1;
@@ -244,7 +244,7 @@ impl Runner<'_> {
 fn note(recording: &mut Recording, record: &Record) {
     let process = usize::from(record.thread);
     if record.is_pending() {
-        if record.kind == Kind::Ended
+        if record.kind == RecordKind::Ended
             && record.flags & MAY_WAIT == 0
             && record.address == 0
             && record.place == 0
@@ -256,7 +256,7 @@ fn note(recording: &mut Recording, record: &Record) {
         }
     } else if record.is_chosen() {
         // A thread that waits for the end of another could not have continued before it.
-        let open = (record.kind == Kind::Ended).then_some((ENDS + record.address, false));
+        let open = (record.kind == RecordKind::Ended).then_some((ENDS + record.address, false));
         recording.step(Choice { process, outcome: 0 }, 1, open);
     }
 }
@@ -266,13 +266,13 @@ fn footprint(record: &Record) -> Footprint {
     let size = u64::from(record.size).max(1);
     let waits = record.flags & MAY_WAIT != 0;
     let footprint = match record.kind {
-        Kind::Load | Kind::LockedLoad => Footprint::one(record.address, size, Mode::Read),
-        Kind::Store | Kind::Locked => Footprint::one(record.address, size, Mode::Write),
+        RecordKind::Load | RecordKind::LockedLoad => Footprint::one(record.address, size, Mode::Read),
+        RecordKind::Store | RecordKind::Locked => Footprint::one(record.address, size, Mode::Write),
         // What the operating system does for a futex.
-        Kind::Fence if record.size > 0 => Footprint::one(record.address, size, Mode::Write),
-        Kind::Join => Footprint::one(ENDS + record.address, 1, Mode::Read),
-        Kind::Ended => Footprint::one(ENDS + record.address, 1, Mode::Write),
-        Kind::Exit => Footprint { everything: true, ..Footprint::nothing() },
+        RecordKind::Fence if record.size > 0 => Footprint::one(record.address, size, Mode::Write),
+        RecordKind::Join => Footprint::one(ENDS + record.address, 1, Mode::Read),
+        RecordKind::Ended => Footprint::one(ENDS + record.address, 1, Mode::Write),
+        RecordKind::Exit => Footprint { everything: true, ..Footprint::nothing() },
         _ => Footprint::nothing(),
     };
     Footprint { waits, ..footprint }

@@ -35,7 +35,7 @@ pub const MAY_WAIT: u8 = 8;
 
 /// What a record describes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Kind {
+pub enum RecordKind {
     /// A load.
     Load,
     /// A store.
@@ -72,24 +72,24 @@ pub enum Kind {
     End,
 }
 
-impl Kind {
-    const ALL: [Kind; 16] = [
-        Kind::Load,
-        Kind::Store,
-        Kind::Locked,
-        Kind::LockedLoad,
-        Kind::Fence,
-        Kind::StoreFence,
-        Kind::Start,
-        Kind::Join,
-        Kind::Free,
-        Kind::Pause,
-        Kind::Ended,
-        Kind::Note,
-        Kind::Stuck,
-        Kind::Exit,
-        Kind::Text,
-        Kind::End,
+impl RecordKind {
+    const ALL: [RecordKind; 16] = [
+        RecordKind::Load,
+        RecordKind::Store,
+        RecordKind::Locked,
+        RecordKind::LockedLoad,
+        RecordKind::Fence,
+        RecordKind::StoreFence,
+        RecordKind::Start,
+        RecordKind::Join,
+        RecordKind::Free,
+        RecordKind::Pause,
+        RecordKind::Ended,
+        RecordKind::Note,
+        RecordKind::Stuck,
+        RecordKind::Exit,
+        RecordKind::Text,
+        RecordKind::End,
     ];
 }
 
@@ -138,7 +138,7 @@ impl Order {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Record {
     /// What it describes.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// How it synchronises.
     pub order: Order,
     /// The thread.
@@ -164,7 +164,7 @@ impl Record {
         };
         let (first, second) = (number(0), number(8));
         Some(Record {
-            kind: *Kind::ALL.get((first >> 56 & 31) as usize)?,
+            kind: *RecordKind::ALL.get((first >> 56 & 31) as usize)?,
             order: *Order::ALL.get((first >> 61) as usize)?,
             thread: (second >> 48 & 0xfff) as u16,
             flags: (second >> 60) as u8,
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn records_survive() {
-        for kind in Kind::ALL {
+        for kind in RecordKind::ALL {
             for order in Order::ALL {
                 let record = Record {
                     kind,

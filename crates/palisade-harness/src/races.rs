@@ -14,7 +14,7 @@
 //! `volatile` objects race only with plain ones: they are used for synchronisation, whatever the language
 //! says.
 
-use crate::log::{Kind, Order, Record};
+use crate::log::{Order, Record, RecordKind};
 use palisade_monitor::{NONE, WORD, Words};
 use rustc_hash::FxHashMap;
 
@@ -138,12 +138,14 @@ impl Races {
     #[inline(always)]
     pub fn take(&mut self, record: &Record) {
         match record.kind {
-            Kind::Load | Kind::Store | Kind::Locked | Kind::LockedLoad => {
-                let (reads, writes) =
-                    (record.kind != Kind::Store, matches!(record.kind, Kind::Store | Kind::Locked));
+            RecordKind::Load | RecordKind::Store | RecordKind::Locked | RecordKind::LockedLoad => {
+                let (reads, writes) = (
+                    record.kind != RecordKind::Store,
+                    matches!(record.kind, RecordKind::Store | RecordKind::Locked),
+                );
                 self.access(record, reads, writes);
             }
-            Kind::Pause => {}
+            RecordKind::Pause => {}
             _ => self.other(record),
         }
     }
@@ -151,18 +153,18 @@ impl Races {
     #[inline(never)]
     fn other(&mut self, record: &Record) {
         match record.kind {
-            Kind::Fence => self.fence(record),
-            Kind::Start => {
+            RecordKind::Fence => self.fence(record),
+            RecordKind::Start => {
                 let child = record.address as u16;
                 let clock = self.thread(record.thread).clock.clone();
                 join(&mut self.thread(child).clock, &clock);
                 self.advance(record.thread);
             }
-            Kind::Join => {
+            RecordKind::Join => {
                 let clock = self.thread(record.address as u16).clock.clone();
                 join(&mut self.thread(record.thread).clock, &clock);
             }
-            Kind::Free => self.forget(record.address, record.place),
+            RecordKind::Free => self.forget(record.address, record.place),
             _ => {}
         }
     }
@@ -390,13 +392,13 @@ mod tests {
             let what = word();
             let number: u64 = word().parse().expect("a number");
             let kind = match what {
-                "r" => Kind::Load,
-                "w" => Kind::Store,
-                "x" => Kind::Locked,
-                "start" => Kind::Start,
-                "join" => Kind::Join,
-                "free" => Kind::Free,
-                _ => Kind::Fence,
+                "r" => RecordKind::Load,
+                "w" => RecordKind::Store,
+                "x" => RecordKind::Locked,
+                "start" => RecordKind::Start,
+                "join" => RecordKind::Join,
+                "free" => RecordKind::Free,
+                _ => RecordKind::Fence,
             };
             let order = match words.next().unwrap_or("plain") {
                 "plain" => Order::Plain,
@@ -407,7 +409,7 @@ mod tests {
                 _ => Order::SeqCst,
             };
             let size = words.next().map_or(4, |size| size.parse().expect("a size"));
-            let place = if kind == Kind::Free { 8 } else { place };
+            let place = if kind == RecordKind::Free { 8 } else { place };
             races.take(&Record { kind, order, thread, flags: 0, size, address: number, place });
         }
         let mut found: Vec<(u64, u64)> = races.found().keys().map(|race| (race.first, race.second)).collect();
@@ -462,7 +464,7 @@ mod tests {
                 into.iter_mut().zip(from).for_each(|(into, from)| *into = (*into).max(from));
             };
             match record.kind {
-                Kind::Fence => {
+                RecordKind::Fence => {
                     if record.order.acquires() {
                         learn(&mut self.clocks[me], std::mem::take(&mut self.seen[me]));
                     }
@@ -472,7 +474,7 @@ mod tests {
                     }
                     return;
                 }
-                Kind::Free => {
+                RecordKind::Free => {
                     self.bytes
                         .retain(|byte, _| !(record.address..record.address + record.place).contains(byte));
                     self.released
@@ -481,8 +483,10 @@ mod tests {
                 }
                 _ => {}
             }
-            let (reads, writes) =
-                (record.kind != Kind::Store, matches!(record.kind, Kind::Store | Kind::Locked));
+            let (reads, writes) = (
+                record.kind != RecordKind::Store,
+                matches!(record.kind, RecordKind::Store | RecordKind::Locked),
+            );
             let plain = record.order == Order::Plain;
             let access =
                 Access { thread: record.thread, moment: self.clocks[me][me], place: record.place, plain };
@@ -544,16 +548,22 @@ mod tests {
                     0 => (Order::ALL[2 + random(5) as usize], 64 + 8 * random(2), 8),
                     _ => (Order::ALL[random(2) as usize], random(20), 1 << random(4)),
                 };
-                let kinds =
-                    [Kind::Load, Kind::Store, Kind::Locked, Kind::LockedLoad, Kind::Fence, Kind::Free];
+                let kinds = [
+                    RecordKind::Load,
+                    RecordKind::Store,
+                    RecordKind::Locked,
+                    RecordKind::LockedLoad,
+                    RecordKind::Fence,
+                    RecordKind::Free,
+                ];
                 let kind = match random(20) {
-                    19 if order <= Order::Volatile => Kind::Free,
-                    18 if order > Order::Volatile => Kind::Fence,
+                    19 if order <= Order::Volatile => RecordKind::Free,
+                    18 if order > Order::Volatile => RecordKind::Fence,
                     _ => kinds[random(if order > Order::Volatile { 4 } else { 2 }) as usize],
                 };
                 // Whole words are freed.
                 let (address, place) =
-                    if kind == Kind::Free { (address / 8 * 8, 8) } else { (address, place) };
+                    if kind == RecordKind::Free { (address / 8 * 8, 8) } else { (address, place) };
                 let record = Record { kind, order, thread: random(3) as u16, flags: 0, size, address, place };
                 fast.take(&record);
                 slow.take(&record);

@@ -101,7 +101,7 @@ pub struct First {
 
 /// A finding.
 #[derive(Clone, Debug)]
-pub struct Found<T> {
+pub struct Occurrences<T> {
     /// The finding itself.
     pub what: T,
     /// How many executions showed it.
@@ -122,7 +122,7 @@ pub struct NamedRace {
 }
 
 /// A failure and where it happened.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NamedFailure {
     /// A short name, for machine-readable output.
     pub name: &'static str,
@@ -133,27 +133,15 @@ pub struct NamedFailure {
     /// Whether the only problem is that the execution could not be followed to its end.
     pub is_inconclusive: bool,
     /// What the program printed in the execution that showed it first. Failures are not distinguished by it.
-    pub output: Printed,
+    pub output: String,
 }
 
-/// What a program printed. All outputs compare equal.
-#[derive(Clone, Debug, Default)]
-pub struct Printed(pub String);
-
-impl PartialEq for Printed {
-    fn eq(&self, _: &Printed) -> bool {
-        true
-    }
-}
-impl Eq for Printed {}
-impl PartialOrd for Printed {
-    fn partial_cmp(&self, other: &Printed) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Printed {
-    fn cmp(&self, _: &Printed) -> std::cmp::Ordering {
-        std::cmp::Ordering::Equal
+impl NamedFailure {
+    /// Whether this is the same failure, whatever the program printed.
+    fn is_same(&self, other: &NamedFailure) -> bool {
+        let NamedFailure { name, message, places, is_inconclusive, output: _ } = self;
+        (name, message, places, is_inconclusive)
+            == (&other.name, &other.message, &other.places, &other.is_inconclusive)
     }
 }
 
@@ -163,13 +151,13 @@ pub struct Findings {
     /// The names of the instructions in violations.
     pub instructions: Instructions,
     /// Violations, in the order in which they were first seen.
-    pub violations: Vec<Found<Violation>>,
+    pub violations: Vec<Occurrences<Violation>>,
     /// Executions with violations under TSO, and under PSO.
     pub violating: [u64; 2],
     /// Races.
-    pub races: Vec<Found<NamedRace>>,
+    pub races: Vec<Occurrences<NamedRace>>,
     /// Failures.
-    pub failures: Vec<Found<NamedFailure>>,
+    pub failures: Vec<Occurrences<NamedFailure>>,
     /// What could not be followed, and where.
     pub unfollowed: BTreeMap<(Unfollowed, String), u64>,
     /// The number of executions, including those that were cut off at the end.
@@ -463,7 +451,9 @@ impl Notes<'_> {
         };
         for (violation, seen) in &execution.violations {
             let named = self.named(violation);
-            note(&mut self.findings.violations, named, number, seen.count, || first(seen.first));
+            note(&mut self.findings.violations, named, PartialEq::eq, number, seen.count, || {
+                first(seen.first)
+            });
         }
         for (race, count) in &execution.races {
             let named = NamedRace {
@@ -474,12 +464,12 @@ impl Notes<'_> {
             let turned = NamedRace { first: named.second.clone(), second: named.first.clone() };
             let known = self.findings.races.iter().any(|found| found.what == turned);
             let what = if known { turned } else { named };
-            note(&mut self.findings.races, what, number, *count, || first(0));
+            note(&mut self.findings.races, what, PartialEq::eq, number, *count, || first(0));
         }
         let numbers = self.threads.numbers(execution);
         if let Some(failure) = execution.failure() {
             let named = name_failure(self.symbols, &numbers, &failure, execution);
-            note(&mut self.findings.failures, named, number, 1, || first(0));
+            note(&mut self.findings.failures, named, NamedFailure::is_same, number, 1, || first(0));
         }
         for &(what, place) in &execution.unfollowed {
             let place = self.symbols.name(place);
@@ -488,20 +478,21 @@ impl Notes<'_> {
     }
 }
 
-fn note<T: PartialEq>(
-    list: &mut Vec<Found<T>>,
+fn note<T>(
+    list: &mut Vec<Occurrences<T>>,
     what: T,
+    is_same: impl Fn(&T, &T) -> bool,
     number: u64,
     count: u64,
     first: impl FnOnce() -> First,
 ) {
-    match list.iter_mut().find(|found| found.what == what) {
+    match list.iter_mut().find(|found| is_same(&found.what, &what)) {
         Some(found) => {
             found.count += count;
             // Instructions with the same name can show the same violation twice in one execution.
             found.executions += u64::from(found.first.number != number);
         }
-        None => list.push(Found { what, executions: 1, count, first: first() }),
+        None => list.push(Occurrences { what, executions: 1, count, first: first() }),
     }
 }
 
@@ -577,7 +568,7 @@ fn name_failure(
         message,
         places,
         is_inconclusive: failure.is_inconclusive_with(&execution.unfollowed),
-        output: Printed(execution.output.text()),
+        output: execution.output.text(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads the log as it arrives: records, the texts between them, and how the execution ended.
 
-use crate::log::{Kind, RECORD, Record};
+use crate::log::{RECORD, Record, RecordKind};
 use std::io::{self, Read};
 
 /// The next item in a log.
@@ -131,7 +131,7 @@ impl<R: Read> LogReader<R> {
             // There is only one call of `take`, so that it is inlined into this loop.
             self.fill(RECORD)?;
             let record = self.peek()?;
-            if !matches!(record.kind, Kind::Text | Kind::End) {
+            if !matches!(record.kind, RecordKind::Text | RecordKind::End) {
                 self.from += RECORD;
                 take(&record);
                 continue;
@@ -149,7 +149,7 @@ impl<R: Read> LogReader<R> {
         loop {
             let record = self.record()?;
             match record.kind {
-                Kind::Text => {
+                RecordKind::Text => {
                     let bytes = self.text(record.address)?;
                     return match record.size {
                         1 => hello(&String::from_utf8_lossy(&bytes)).map(Item::Hello).ok_or_else(broken),
@@ -158,7 +158,7 @@ impl<R: Read> LogReader<R> {
                     };
                 }
                 // The text after it says everything.
-                Kind::End => {}
+                RecordKind::End => {}
                 _ => return Ok(Item::Record(record)),
             }
         }
@@ -261,12 +261,12 @@ mod tests {
     use super::*;
     use crate::log::Order;
 
-    fn record(kind: Kind, size: u8, address: u64) -> [u8; RECORD] {
+    fn record(kind: RecordKind, size: u8, address: u64) -> [u8; RECORD] {
         Record { kind, order: Order::Plain, thread: 0, flags: 0, size, address, place: 0 }.encode()
     }
 
     fn text(what: u8, text: &[u8]) -> Vec<u8> {
-        let mut bytes = record(Kind::Text, what, text.len() as u64).to_vec();
+        let mut bytes = record(RecordKind::Text, what, text.len() as u64).to_vec();
         bytes.extend_from_slice(text);
         bytes.resize(bytes.len().next_multiple_of(RECORD), 0);
         bytes
@@ -275,9 +275,9 @@ mod tests {
     #[test]
     fn a_whole_log() {
         let mut log = text(1, b"palisade-runtime 1\nscheduling token\nmodule 1000 2fff /a b\n");
-        log.extend(record(Kind::Store, 4, 64));
+        log.extend(record(RecordKind::Store, 4, 64));
         log.extend(text(3, b"seventeen letters"));
-        log.extend(record(Kind::End, 0, 0));
+        log.extend(record(RecordKind::End, 0, 0));
         let fields = [9u64, 1, 70, 0, 0, 0, 1, 1, 2, 0, 1 << 32 | 2];
         log.extend(text(2, &fields.map(u64::to_le_bytes).concat()));
         let mut reader = LogReader::new(log.as_slice());

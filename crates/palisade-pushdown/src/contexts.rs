@@ -77,7 +77,7 @@ enum Round {
 }
 
 /// The result of the search.
-pub(crate) enum Found {
+pub(crate) enum ContextsEnd {
     /// A bad state was found: the last set of states, and what is bad there.
     Bad(usize, Target),
     /// No number of rounds leads to a bad state.
@@ -187,7 +187,7 @@ impl<'a, 'c> Contexts<'a, 'c> {
     }
 
     /// Searches level by level up to the given number of rounds.
-    pub fn search(&mut self, most_rounds: u32) -> Result<Found, Interrupted> {
+    pub fn search(&mut self, most_rounds: u32) -> Result<ContextsEnd, Interrupted> {
         let machine = self.rules.machine();
         let mut queue: VecDeque<(usize, usize)> = VecDeque::new();
         let mut later: Vec<(usize, usize)> = Vec::new();
@@ -198,7 +198,7 @@ impl<'a, 'c> Contexts<'a, 'c> {
             let threads = roles.iter().map(|&role| (role, self.start(role))).collect();
             let used = vec![0; roles.len()];
             if let Some(target) = self.meet(Global { memory, threads }, used, None, &mut queue) {
-                return Ok(Found::Bad(self.met.len() - 1, target));
+                return Ok(ContextsEnd::Bad(self.met.len() - 1, target));
             }
         }
         self.counters.level = 1;
@@ -212,15 +212,15 @@ impl<'a, 'c> Contexts<'a, 'c> {
                     continue;
                 }
                 if let Some((last, target)) = self.run(at, thread, &mut queue)? {
-                    return Ok(Found::Bad(last, target));
+                    return Ok(ContextsEnd::Bad(last, target));
                 }
             }
             if later.is_empty() {
-                return Ok(Found::Nothing);
+                return Ok(ContextsEnd::Nothing);
             }
             if self.counters.level >= most_rounds {
                 let closed = self.is_closed(&later)?;
-                return Ok(if closed { Found::Nothing } else { Found::NothingUpTo(most_rounds) });
+                return Ok(if closed { ContextsEnd::Nothing } else { ContextsEnd::NothingUpTo(most_rounds) });
             }
             self.counters.level += 1;
             queue.extend(later.drain(..));

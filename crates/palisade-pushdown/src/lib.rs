@@ -38,7 +38,7 @@ mod tokens;
 mod views;
 mod witness;
 
-use contexts::{Contexts, Counters, Found, Interrupted};
+use contexts::{Contexts, ContextsEnd, Counters, Interrupted};
 use palisade_engine::{
     Analysis, Bound, Engine, Limits, Outcome, Proof, Proofs, Reason, Stats, Suitability, Verdict, Witness,
 };
@@ -148,11 +148,11 @@ fn by_numbers(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) 
     // With this many threads in one place, every run that starts at most this many is covered.
     let bounded = |bound: u32| Reason::Spawned(bound as usize);
     let verdict = match found {
-        Ok(population::Found::Bad(run)) => {
+        Ok(population::PopulationEnd::Bad(run)) => {
             Verdict::Violated(Witness { instantiation: analysis.instantiation(1), run })
         }
-        Ok(population::Found::Nothing(proof)) => return (Verdict::Holds, proof.map(Proof::Crowds)),
-        Ok(population::Found::Open(bound)) => Verdict::Unknown(bounded(bound)),
+        Ok(population::PopulationEnd::Nothing(proof)) => return (Verdict::Holds, proof.map(Proof::Crowds)),
+        Ok(population::PopulationEnd::Open(bound)) => Verdict::Unknown(bounded(bound)),
         Err(Interrupted::Exhausted(what)) => {
             let reached = population.counters.bound.checked_sub(1).filter(|&bound| bound > 0);
             Verdict::Unknown(Reason::exhausted(what, reached.map(bounded)))
@@ -188,11 +188,11 @@ fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
     );
     let found = contexts.search(most_rounds);
     let verdict = match found {
-        Ok(Found::Nothing) if contexts.is_cut() => Verdict::Unknown(started(None)),
-        Ok(Found::Nothing) => Verdict::Holds,
-        Ok(Found::NothingUpTo(rounds)) if contexts.is_cut() => Verdict::Unknown(started(Some(rounds))),
-        Ok(Found::NothingUpTo(rounds)) => Verdict::Unknown(Reason::Rounds(rounds)),
-        Ok(Found::Bad(last, target)) => match witness::run(&mut contexts, last, &target) {
+        Ok(ContextsEnd::Nothing) if contexts.is_cut() => Verdict::Unknown(started(None)),
+        Ok(ContextsEnd::Nothing) => Verdict::Holds,
+        Ok(ContextsEnd::NothingUpTo(rounds)) if contexts.is_cut() => Verdict::Unknown(started(Some(rounds))),
+        Ok(ContextsEnd::NothingUpTo(rounds)) => Verdict::Unknown(Reason::Rounds(rounds)),
+        Ok(ContextsEnd::Bad(last, target)) => match witness::run(&mut contexts, last, &target) {
             Ok(run) => Verdict::Violated(Witness { instantiation: analysis.instantiation(1), run }),
             Err(NoRun::TooLong(steps)) => Verdict::Unknown(Reason::Unshown(format!(
                 "a bad state is reachable, but the shortest run that was found has {steps} steps or more, which is too long to be shown"

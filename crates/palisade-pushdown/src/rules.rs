@@ -18,7 +18,7 @@
 //! 3. Threads that are started while the thread runs are listed in the control, in order. Their number may
 //!    have no bound, so the length of the list is limited.
 
-use palisade_automata::{After, Hold, Kind, Local, ThreadMachine, most_varied_register};
+use palisade_automata::{After, Hold, Local, StepKind, ThreadMachine, most_varied_register};
 use palisade_base::{Id, Interner, define_id, limits};
 use palisade_memory::{Action, Frame, Machine, Thread};
 use palisade_program::Value;
@@ -279,7 +279,7 @@ impl<'a> Rules<'a> {
             limits::go_on();
             let kind = match (self.instr(symbol, edge), self.machine.kind(&local, edge)) {
                 (Instr::Return(_), _) => MoveKind::Returns,
-                (_, Kind::Reads(cell)) => MoveKind::Reads(cell),
+                (_, StepKind::Reads(cell)) => MoveKind::Reads(cell),
                 _ => MoveKind::Plain,
             };
             moves.extend(self.machine.actions(&local, edge).map(|action| Move { action, kind }));
@@ -424,7 +424,7 @@ impl<'a> Rules<'a> {
             let Action::Execute { edge, .. } = mv.action else { return None };
             let instr = self.instr(symbol, edge);
             if mv.kind != MoveKind::Plain
-                || self.machine.kind(&local, edge) != Kind::Local
+                || self.machine.kind(&local, edge) != StepKind::Local
                 || matches!(instr, Instr::Call { .. } | Instr::AtomicBegin | Instr::AtomicEnd)
             {
                 return None;

@@ -12,7 +12,7 @@ use crate::views::loop_heads;
 use palisade_automata::on_demand::{
     self, Access, Arrival, Birth, Identity, LocalId, Offer, OneWay, Policy, Reached, ThreadAutomaton,
 };
-use palisade_automata::{After, Hold, Kind, Local, Observer, ThreadMachine};
+use palisade_automata::{After, Hold, Local, Observer, StepKind, ThreadMachine};
 use palisade_base::{Id, limits};
 use palisade_memory::{Action, Machine};
 use palisade_program::running::{CellId, Instr, Liveness, Location, RoleId};
@@ -65,7 +65,7 @@ impl Crowding {
         let mut steps = Vec::new();
         for edge in machine.edges(local) {
             let sections = matches!(code.edges()[edge].instr, Instr::AtomicBegin | Instr::AtomicEnd);
-            if sections || machine.kind(local, edge) != Kind::Local {
+            if sections || machine.kind(local, edge) != StepKind::Local {
                 return None;
             }
             for action in machine.actions(local, edge) {

@@ -6,7 +6,7 @@ use crate::report::{Detail, Layout, Report, Standing};
 use crate::{Colour, LocalSteps, SCHEMA_VERSION, explain, one_line, witness};
 use palisade_base::{Diagnostic, Source};
 use palisade_engine::{Reason, Stats};
-use palisade_fences::{FenceKind, Place, Side};
+use palisade_fences::{FenceKind, FencePlace, Side};
 use palisade_memory::Model;
 use palisade_trace::{Evidence, HappensBefore, Origin, WitnessFile};
 use serde_json::{Map, Value, json};
@@ -55,7 +55,7 @@ pub struct FencesFinding<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct ToldFence<'a> {
     /// Its place.
-    pub place: &'a Place,
+    pub place: &'a FencePlace,
     /// Its kind.
     pub kind: FenceKind,
     /// A run of the program without the fence, or with the weaker fence instead.
@@ -244,7 +244,7 @@ pub(crate) fn describe(source: &Source, fence: &ToldFence<'_>) -> String {
 }
 
 /// `after line 9`
-fn spot(source: &Source, place: &Place) -> String {
+fn spot(source: &Source, place: &FencePlace) -> String {
     let line =
         source.position(place.span).map_or_else(|| "?".to_owned(), |position| position.line.to_string());
     format!("{} line {line}", side(place.side))

@@ -37,7 +37,7 @@ pub use fences::{FencesEnd, FencesFinding, ToldFence};
 pub use finding::{Explain, Finding};
 pub use json::{SCHEMA_VERSION, refused_json};
 pub use junit::{TestCase, TestResult, junit};
-pub use monitor::{MonitorFinding, Place, monitor_sarif};
+pub use monitor::{MonitorFinding, SourcePlace, monitor_sarif};
 pub use notes::notes;
 pub use report::{Colour, Detail, Layout, Report, Standing};
 pub use run::{RunFinding, RunVerdict, run_sarif, unfollowed_name};

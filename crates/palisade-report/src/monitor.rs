@@ -37,7 +37,7 @@ pub struct MonitorFinding<'a> {
 /// A place in a source text, as traces write it: `FILE:LINE` or `FILE:LINE:COLUMN`, optionally followed by
 /// text.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct SourcePlace {
     /// The file.
     pub file: String,
     /// Its line, from 1.
@@ -46,14 +46,14 @@ pub struct Place {
     pub column: Option<u32>,
 }
 
-impl Place {
+impl SourcePlace {
     /// The place that an instruction's name begins with.
-    pub fn of(name: &str) -> Option<Place> {
+    pub fn of(name: &str) -> Option<SourcePlace> {
         let number = |text: &str| text.parse::<u32>().ok().filter(|&number| number > 0);
         let (rest, last) = name.split_whitespace().next()?.rsplit_once(':')?;
         let last = number(last)?;
         let of = |file: &str, line, column| {
-            (!file.is_empty()).then(|| Place { file: file.to_owned(), line, column })
+            (!file.is_empty()).then(|| SourcePlace { file: file.to_owned(), line, column })
         };
         match rest.rsplit_once(':').map(|(file, line)| (file, number(line))) {
             Some((file, Some(line))) => of(file, line, Some(last)),
@@ -184,7 +184,7 @@ fn shown(finding: &MonitorFinding<'_>, instruction: Instruction) -> (String, Str
 /// Where something with this name is, and the source text there.
 pub(crate) fn shown_place(name: &str, sources: &BTreeMap<String, Source>) -> (String, String) {
     let name = one_line(name);
-    match Place::of(&name) {
+    match SourcePlace::of(&name) {
         Some(place) => {
             let (at, text) = name.split_once(' ').unwrap_or((&name, ""));
             let source = sources.get(&place.file).map(|source| one_line(source.line(place.line)));
@@ -232,7 +232,7 @@ fn place_json(finding: &MonitorFinding<'_>, instruction: Instruction) -> Value {
 }
 
 pub(crate) fn named_json(name: &str, sources: &BTreeMap<String, Source>) -> Value {
-    let place = Place::of(name);
+    let place = SourcePlace::of(name);
     let (_, text) = shown_place(name, sources);
     json!({
         "name": name,
@@ -325,7 +325,7 @@ fn sarif_location(
 
 /// Where something with this name is, in SARIF's form.
 pub(crate) fn location_of(name: &str, says: Option<&str>) -> Option<Value> {
-    let place = Place::of(name)?;
+    let place = SourcePlace::of(name)?;
     let mut region = json!({ "startLine": place.line });
     if let Some(column) = place.column {
         region["startColumn"] = column.into();
@@ -346,8 +346,9 @@ mod tests {
     #[test]
     fn places() {
         let check = |name: &str, expected: Option<(&str, u32, Option<u32>)>| {
-            let place = expected.map(|(file, line, column)| Place { file: file.to_owned(), line, column });
-            assert_eq!(Place::of(name), place, "{name}");
+            let place =
+                expected.map(|(file, line, column)| SourcePlace { file: file.to_owned(), line, column });
+            assert_eq!(SourcePlace::of(name), place, "{name}");
         };
         check("a.c:12", Some(("a.c", 12, None)));
         check("a.c:12:5", Some(("a.c", 12, Some(5))));

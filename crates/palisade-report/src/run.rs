@@ -12,7 +12,7 @@ use palisade_base::Source;
 use palisade_harness::divergence::Doing;
 use palisade_harness::execution::Unfollowed;
 use palisade_harness::schedule::Strategy;
-use palisade_harness::session::{Findings, First, Found};
+use palisade_harness::session::{Findings, First, Occurrences};
 use palisade_memory::Model;
 use palisade_monitor::{Seen, Violation};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ pub struct RunFinding<'a> {
 }
 
 impl RunFinding<'_> {
-    fn violations(&self) -> impl Iterator<Item = &Found<Violation>> {
+    fn violations(&self) -> impl Iterator<Item = &Occurrences<Violation>> {
         self.findings
             .violations
             .iter()
@@ -201,7 +201,7 @@ fn again(first: &First) -> String {
     format!("first with {strategy}--seed {}", first.seed)
 }
 
-fn times<T>(found: &Found<T>) -> String {
+fn times<T>(found: &Occurrences<T>) -> String {
     let schedules = match found.executions {
         1 => "in 1 schedule".to_owned(),
         executions => format!("in {executions} schedules"),
@@ -231,7 +231,7 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
         let message = one_line(&found.what.message);
         writeln!(text, "\n{} ({})", colour.paint("1", &message), times(found)).expect("writing to a string");
         places(&mut text, finding, found.what.places.clone(), width);
-        output(&mut text, &found.what.output.0);
+        output(&mut text, &found.what.output);
     }
     for found in &finding.findings.races {
         writeln!(text, "\n{} ({})", colour.paint("1", "data race"), times(found))
@@ -313,9 +313,9 @@ fn places(text: &mut String, finding: &RunFinding<'_>, lines: Vec<(String, Strin
 }
 
 /// Violations, grouped by their instructions.
-fn grouped<'a>(finding: &'a RunFinding<'_>) -> Vec<Vec<&'a Found<Violation>>> {
-    let mut groups: Vec<Vec<&Found<Violation>>> = Vec::new();
-    let key = |found: &Found<Violation>| (found.what.store, found.what.previous, found.what.access);
+fn grouped<'a>(finding: &'a RunFinding<'_>) -> Vec<Vec<&'a Occurrences<Violation>>> {
+    let mut groups: Vec<Vec<&Occurrences<Violation>>> = Vec::new();
+    let key = |found: &Occurrences<Violation>| (found.what.store, found.what.previous, found.what.access);
     for found in finding.violations() {
         match groups.iter_mut().find(|group| key(group[0]) == key(found)) {
             Some(group) => group.push(found),
@@ -325,7 +325,7 @@ fn grouped<'a>(finding: &'a RunFinding<'_>) -> Vec<Vec<&'a Found<Violation>>> {
     groups
 }
 
-fn found_json<T>(found: &Found<T>) -> Value {
+fn found_json<T>(found: &Occurrences<T>) -> Value {
     json!({
         "schedules": found.executions,
         "count": found.count,
@@ -375,7 +375,7 @@ fn run_json(finding: &RunFinding<'_>) -> String {
             record["message"] = found.what.message.as_str().into();
             let place = |(at, says): &(String, String)| json!({ "place": name(at), "says": says });
             record["places"] = found.what.places.iter().map(place).collect();
-            record["output"] = found.what.output.0.as_str().into();
+            record["output"] = found.what.output.as_str().into();
             record
         })
         .collect();

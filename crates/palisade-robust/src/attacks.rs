@@ -7,7 +7,7 @@
 
 use crate::discard::Candidates;
 use crate::expand::Question;
-use crate::search::{Effort, Found, Search};
+use crate::search::{AttackEnd, Effort, Search};
 use crate::state::{Layout, MAX_CELLS, MAX_THREADS};
 use crate::threads::{Threads, Trouble};
 use crate::witness::unfold;
@@ -152,38 +152,38 @@ pub(crate) fn find<'s, T>(
             search.threads.automaton.check_invariants();
         }
         match found {
-            Found::ThreadCount if layout.threads < MAX_THREADS => {
+            AttackEnd::ThreadCount if layout.threads < MAX_THREADS => {
                 room *= 2;
                 continue;
             }
             _ => search.count(stats),
         }
         return match found {
-            Found::Cycles(cycles) => Ok(Some(make(&mut search, cycles))),
-            Found::Nothing => Ok(None),
+            AttackEnd::Cycles(cycles) => Ok(Some(make(&mut search, cycles))),
+            AttackEnd::Nothing => Ok(None),
             found => Err(reason(&search, machine, found)),
         };
     }
 }
 
 /// Why a search has no answer.
-fn reason(search: &Search<'_>, machine: Machine<'_>, found: Found) -> Reason {
+fn reason(search: &Search<'_>, machine: Machine<'_>, found: AttackEnd) -> Reason {
     match found {
-        Found::Exhausted(Exhausted::Stopped) => Reason::Exhausted(Exhausted::Stopped),
-        Found::Exhausted(what) => match search.threads.automaton.values.most_varied(SUSPICIOUS) {
+        AttackEnd::Exhausted(Exhausted::Stopped) => Reason::Exhausted(Exhausted::Stopped),
+        AttackEnd::Exhausted(what) => match search.threads.automaton.values.most_varied(SUSPICIOUS) {
             Some(cell) => growing(search, machine, cell),
             None => Reason::Exhausted(what),
         },
-        Found::ThreadCount => Reason::Unsupported(format!("there are more than {MAX_THREADS} processes")),
-        Found::Trouble(Trouble::Values(cell)) => growing(search, machine, cell),
-        Found::Trouble(Trouble::Calls) => {
+        AttackEnd::ThreadCount => Reason::Unsupported(format!("there are more than {MAX_THREADS} processes")),
+        AttackEnd::Trouble(Trouble::Values(cell)) => growing(search, machine, cell),
+        AttackEnd::Trouble(Trouble::Calls) => {
             let most = palisade_automata::MAX_CALLS;
             Reason::Unsupported(format!("there are more than {most} nested calls"))
         }
-        Found::Trouble(Trouble::Section) => {
+        AttackEnd::Trouble(Trouble::Section) => {
             Reason::Unsupported("an atomic section goes on for too long".to_owned())
         }
-        Found::Cycles(_) | Found::Nothing => unreachable!("these are answers"),
+        AttackEnd::Cycles(_) | AttackEnd::Nothing => unreachable!("these are answers"),
     }
 }
 

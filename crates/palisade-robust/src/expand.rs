@@ -54,7 +54,7 @@ use palisade_program::running::CellId;
 
 /// A step of the search, for witnesses.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Taken<'t> {
+pub(crate) struct TakenMove<'t> {
     pub thread: usize,
     pub mv: Move,
     /// The code of the value read.
@@ -76,7 +76,7 @@ pub(crate) enum Led<'t> {
 /// A receiver of the successors of a state.
 pub(crate) trait Sink {
     /// A successor; `None` if the step closes a cycle.
-    fn take(&mut self, taken: Taken<'_>, next: Option<&[u64]>);
+    fn take(&mut self, taken: TakenMove<'_>, next: Option<&[u64]>);
 }
 
 /// Why the expansion of a state was not finished.
@@ -300,7 +300,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
         let (thread, mv, way) = (self.thread, *self.mv, self.way);
         let attacker = self.attack.map_or(thread, |attack| attack.attacker);
         if self.next.thread(attacker) != DEAD {
-            let taken = Taken { thread, mv, code, way, led: Led::To(target), held: false };
+            let taken = TakenMove { thread, mv, code, way, led: Led::To(target), held: false };
             self.sink.take(taken, Some(&self.next.words));
         }
     }
@@ -365,7 +365,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
 
     fn tell(&mut self, code: u32, target: Target) {
         if !self.next.is_hopeless() {
-            let taken = Taken {
+            let taken = TakenMove {
                 thread: self.thread,
                 mv: *self.mv,
                 code,
@@ -380,14 +380,20 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
     fn tell_held(&mut self, target: Target) {
         if !self.next.is_hopeless() {
             let way = Way::Attacking;
-            let taken =
-                Taken { thread: self.thread, mv: *self.mv, code: 0, way, led: Led::To(target), held: true };
+            let taken = TakenMove {
+                thread: self.thread,
+                mv: *self.mv,
+                code: 0,
+                way,
+                led: Led::To(target),
+                held: true,
+            };
             self.sink.take(taken, Some(&self.next.words));
         }
     }
 
     fn tell_cycle(&mut self, code: u32, target: Target) {
-        let taken = Taken {
+        let taken = TakenMove {
             thread: self.thread,
             mv: *self.mv,
             code,
@@ -514,7 +520,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                     self.next.set_memory(cell, code);
                     self.next.set_stored(cell);
                     let (thread, mv) = (self.thread, *self.mv);
-                    let taken = Taken { thread, mv, code: 0, way, led: Led::To(target), held: false };
+                    let taken = TakenMove { thread, mv, code: 0, way, led: Led::To(target), held: false };
                     self.sink.take(taken, Some(&self.next.words));
                 }
             }
@@ -565,7 +571,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
             if !entered && !neutral {
                 continue;
             }
-            let taken = Taken {
+            let taken = TakenMove {
                 thread: self.thread,
                 mv: *self.mv,
                 code: 0,

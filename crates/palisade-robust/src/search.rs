@@ -4,7 +4,7 @@
 //! state with a smaller number was found earlier.
 
 use crate::discard::Candidates;
-use crate::expand::{self, Expander, Question, Sink, Taken};
+use crate::expand::{self, Expander, Question, Sink, TakenMove};
 use crate::state::{Layout, State};
 use crate::threads::{CODES, Need, Threads, Trouble};
 use palisade_automata::on_demand::LocalId;
@@ -15,7 +15,7 @@ use palisade_program::running::CellId;
 use palisade_search::{Counters, Expand, Expansion, Finds, Shards, StateId, Successors, Visited, Wanted};
 
 /// How a search ended.
-pub(crate) enum Found {
+pub(crate) enum AttackEnd {
     /// Steps from these states close cycles. There is at least one. The accepted ones of one level are
     /// reported together.
     Cycles(Vec<StateId>),
@@ -86,7 +86,7 @@ impl<'a> Search<'a> {
         effort: &Effort<'_>,
         stats: &Stats,
         mut wanted: impl FnMut(&mut Search<'a>, Vec<StateId>) -> Vec<StateId>,
-    ) -> Found {
+    ) -> AttackEnd {
         let Effort { limits, pool } = *effort;
         let visited = std::mem::replace(&mut self.visited, no_states(self.layout));
         let effort = palisade_search::Effort { limits, pool, batch: BATCH };
@@ -104,11 +104,11 @@ impl<'a> Search<'a> {
         };
         self.visited = search.into_visited();
         match end {
-            palisade_search::End::Clean => Found::Nothing,
-            palisade_search::End::Found(cycles) => Found::Cycles(cycles),
-            palisade_search::End::Halted(Halt::ThreadCount) => Found::ThreadCount,
-            palisade_search::End::Halted(Halt::Trouble(trouble)) => Found::Trouble(trouble),
-            palisade_search::End::Exhausted(what) => Found::Exhausted(what),
+            palisade_search::End::Clean => AttackEnd::Nothing,
+            palisade_search::End::Found(cycles) => AttackEnd::Cycles(cycles),
+            palisade_search::End::Halted(Halt::ThreadCount) => AttackEnd::ThreadCount,
+            palisade_search::End::Halted(Halt::Trouble(trouble)) => AttackEnd::Trouble(trouble),
+            palisade_search::End::Exhausted(what) => AttackEnd::Exhausted(what),
         }
     }
 
@@ -225,7 +225,7 @@ impl std::ops::AddAssign for Nothing {
 struct Collect<'c>(&'c mut Successors<Nothing>);
 
 impl Sink for Collect<'_> {
-    fn take(&mut self, _: Taken<'_>, next: Option<&[u64]>) {
+    fn take(&mut self, _: TakenMove<'_>, next: Option<&[u64]>) {
         match next {
             Some(words) => self.0.words.extend_from_slice(words),
             None => self.0.found = true,

@@ -3,7 +3,7 @@
 //! The path is replayed: each step is identified as a move of one thread and unfolded into the machine's
 //! steps. Stores reach memory at once, except those that the attacker holds back, which stay in its buffer.
 
-use crate::expand::{Led, Sink, Taken};
+use crate::expand::{Led, Sink, TakenMove};
 use crate::search::Search;
 use crate::sections::Passage;
 use crate::threads::{Move, Target, Way};
@@ -48,9 +48,9 @@ struct Find<'f> {
 }
 
 impl Sink for Find<'_> {
-    fn take(&mut self, taken: Taken<'_>, next: Option<&[u64]>) {
+    fn take(&mut self, taken: TakenMove<'_>, next: Option<&[u64]>) {
         if self.found.is_none() && next == self.next {
-            let Taken { thread, mv, code, way, led, held } = taken;
+            let TakenMove { thread, mv, code, way, led, held } = taken;
             let (to, through) = match led {
                 Led::To(target) => (Some(target), None),
                 Led::Through(passage) => (None, Some(passage.clone())),

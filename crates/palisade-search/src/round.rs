@@ -154,7 +154,7 @@ impl Phases<'_> {
                         let hash = hash(next);
                         let index = numbering.shard_of(hash);
                         outcome.transitions += 1;
-                        let mut place = Place {
+                        let mut place = Destination {
                             shard: &mut self.visited.shards[index],
                             index,
                             numbering,
@@ -283,7 +283,7 @@ impl Phases<'_> {
         let (round, ends) = (self.round, &self.level.end);
         let one = |(index, (shard, ranks)): (usize, (&mut Shard, &mut Vec<u16>))| {
             let level_end = ends[index] as usize;
-            let mut place = Place { shard, index, numbering, level_end, ranks };
+            let mut place = Destination { shard, index, numbering, level_end, ranks };
             let mut findings = Findings::default();
             for chunk in chunks {
                 for record in chunk.bins[index].chunks_exact(words + 1) {
@@ -321,7 +321,7 @@ struct Reached {
 }
 
 /// A shard, and information about its states that wait for the next level.
-struct Place<'v> {
+struct Destination<'v> {
     shard: &'v mut Shard,
     index: usize,
     numbering: Numbering,
@@ -330,7 +330,7 @@ struct Place<'v> {
     ranks: &'v mut Vec<u16>,
 }
 
-impl Place<'_> {
+impl Destination<'_> {
     /// Inserts a successor. Returns whether it still waits to be expanded.
     fn insert<E: Expand>(
         &mut self,

@@ -11,7 +11,7 @@ pub fn engines() -> &'static [&'static dyn Engine] {
     &[
         &palisade_explore::Explicit,
         &palisade_cover::Dual,
-        &palisade_cover::Single,
+        &palisade_cover::Sb,
         LAZY,
         &palisade_pushdown::Pushdown,
         ROUNDS,

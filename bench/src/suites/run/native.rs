@@ -88,7 +88,7 @@ pub fn session(path: &Path, interlocked: Interlocked, schedules: u64) -> Result<
 }
 
 /// What random executions show: traces with violations, and distinct violations.
-pub struct Found {
+pub struct NativeRun {
     pub events: u64,
     pub tso: (u64, u64),
     pub pso: (u64, u64),
@@ -96,7 +96,7 @@ pub struct Found {
 }
 
 /// Runs random executions, on all cores.
-pub fn random(path: &Path, schedules: u64, interlocked: Interlocked) -> Result<Found> {
+pub fn random(path: &Path, schedules: u64, interlocked: Interlocked) -> Result<NativeRun> {
     let mut session = session(path, interlocked, schedules)?;
     let start = Instant::now();
     session.run(|_| true);
@@ -106,7 +106,7 @@ pub fn random(path: &Path, schedules: u64, interlocked: Interlocked) -> Result<F
     ensure!(findings.failures.is_empty(), "{}: {:?}", path.display(), findings.failures[0].what);
     let distinct =
         |model| findings.violations.iter().filter(|found| found.what.model == model).count() as u64;
-    Ok(Found {
+    Ok(NativeRun {
         events: findings.events,
         tso: (findings.violating[0], distinct(Model::Tso)),
         pso: (findings.violating[1], distinct(Model::Pso)),

@@ -1,6 +1,6 @@
 //! What a move does with memory. This is the letter for policies that need nothing more.
 
-use crate::local::Kind;
+use crate::local::StepKind;
 use palisade_program::running::CellId;
 
 /// No cell.
@@ -15,10 +15,10 @@ pub struct Access {
 
 impl Access {
     /// The access of a step of this kind.
-    pub fn new(kind: Kind) -> Access {
+    pub fn new(kind: StepKind) -> Access {
         match kind {
-            Kind::Reads(cell) => Access { cell: cell.0, reads: true },
-            Kind::Writes(cell) => Access { cell: cell.0, reads: false },
+            StepKind::Reads(cell) => Access { cell: cell.0, reads: true },
+            StepKind::Writes(cell) => Access { cell: cell.0, reads: false },
             _ => Access { cell: NOTHING, reads: false },
         }
     }

@@ -31,7 +31,7 @@ mod values;
 
 pub use access::Access;
 pub use moves::{Move, Target};
-pub use policy::{Arrival, Birth, Identity, Offer, OneWay, Place, Policy, Reached, Way};
+pub use policy::{Arrival, Birth, Identity, Offer, OneWay, Policy, Reached, Resting, Way};
 pub use values::Values;
 
 use crate::local::{After, Local, ThreadMachine};
@@ -293,10 +293,10 @@ impl<'a, P: Policy> ThreadAutomaton<'a, P> {
     }
 
     /// The number of a place.
-    fn arrive(&mut self, place: Place, from: Option<P::Note>, cut: bool) -> LocalId {
+    fn arrive(&mut self, place: Resting, from: Option<P::Note>, cut: bool) -> LocalId {
         match place {
-            Place::State(local) => self.number(local, Reached { from, cut }),
-            Place::Reserved(id) => {
+            Resting::State(local) => self.number(local, Reached { from, cut }),
+            Resting::Reserved(id) => {
                 debug_assert!(id.index() < self.states.reserved(), "{id:?} is reserved");
                 id
             }

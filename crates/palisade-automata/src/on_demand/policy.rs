@@ -98,7 +98,7 @@ pub struct Offer<L> {
 #[derive(Clone, Debug)]
 pub struct Arrival<M> {
     /// The place.
-    pub place: Place,
+    pub place: Resting,
     /// The local steps after the first step.
     pub steps: Vec<Action>,
     /// How many of the last steps belong to an atomic section that is not entered yet; see [`Stop::armed`].
@@ -112,24 +112,24 @@ pub struct Arrival<M> {
 impl<M> Arrival<M> {
     /// A thread state, after some local steps.
     pub fn at(local: Local, steps: Vec<Action>, mark: M) -> Arrival<M> {
-        Arrival { place: Place::State(local), steps, armed: 0, cut: false, mark }
+        Arrival { place: Resting::State(local), steps, armed: 0, cut: false, mark }
     }
 
     /// One of the reserved numbers, after some local steps.
     pub fn reserved(id: LocalId, steps: Vec<Action>, mark: M) -> Arrival<M> {
-        Arrival { place: Place::Reserved(id), steps, armed: 0, cut: false, mark }
+        Arrival { place: Resting::Reserved(id), steps, armed: 0, cut: false, mark }
     }
 
     /// Where a collapsed step stops.
     pub fn of_stop(stop: Stop, mark: M) -> Arrival<M> {
         let Stop { local, steps, armed, cut } = stop;
-        Arrival { place: Place::State(local), steps, armed, cut, mark }
+        Arrival { place: Resting::State(local), steps, armed, cut, mark }
     }
 }
 
 /// Where a thread waits.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum Resting {
     /// In a thread state.
     State(Local),
     /// A reserved number, which needs no thread state of its own.

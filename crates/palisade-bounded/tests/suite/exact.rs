@@ -183,10 +183,10 @@ fn missing<'a>(of: &'a BTreeSet<Seen>, within: &BTreeSet<Seen>, how: Labels) -> 
     })
 }
 
-type Kind = fn(u32) -> (Bound, Bounded);
+type Translation = fn(u32) -> (Bound, Bounded);
 
 /// For how many bounds the translation of a program could be compared; or what is wrong with it.
-fn compare(program: &Program, kind: Kind, how: Labels) -> Result<usize, String> {
+fn compare(program: &Program, kind: Translation, how: Labels) -> Result<usize, String> {
     let program = seen_by_all(program, how);
     let mut compared = 0;
     let mut smaller: Option<BTreeSet<Seen>> = None;
@@ -217,7 +217,7 @@ fn compare(program: &Program, kind: Kind, how: Labels) -> Result<usize, String> 
     Ok(compared)
 }
 
-fn check(profile: Profile, programs: u64, kind: Kind) {
+fn check(profile: Profile, programs: u64, kind: Translation) {
     let seeds = seeds(programs).starting_at(1);
     let (mut compared, mut all) = (0, 0);
     for seed in &seeds {

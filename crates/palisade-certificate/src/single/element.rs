@@ -99,7 +99,7 @@ impl Config {
 
     /// Whether some configuration of the set can be reached, as far as the forward analysis can say.
     pub fn is_possible(&self, flow: &Flow) -> bool {
-        let few = |(kind, of_kind): (usize, &super::flow::Kind)| {
+        let few = |(kind, of_kind): (usize, &super::flow::ProcessKind)| {
             let count = self.processes.iter().filter(|process| process.kind as usize == kind).count();
             of_kind.population.is_none_or(|most| count <= most as usize)
         };

@@ -1,10 +1,10 @@
 //! The automata under PSO as the checker sees them, and a forward analysis of single processes.
 //!
 //! For each state, the analysis computes
-//! - which values can be in a process's queues there ([`Kind::queued`]);
-//! - which values can be newest in them ([`Kind::newest`]);
+//! - which values can be in a process's queues there ([`ProcessKind::queued`]);
+//! - which values can be newest in them ([`ProcessKind::newest`]);
 //! - which own store can be the newest one for its cell and in the buffer after the process's pointer
-//!   ([`Kind::may_be_own`]), with a store-store fence since ([`Kind::ahead`]);
+//!   ([`ProcessKind::may_be_own`]), with a store-store fence since ([`ProcessKind::ahead`]);
 //! - which values the end of the buffer can hold in a cell with one writer ([`Flow::held`]).
 //!
 //! All of it follows single paths, so it holds in every run.
@@ -50,7 +50,7 @@ pub(crate) struct Edge {
     pub act: Act,
 }
 
-pub(crate) struct Kind {
+pub(crate) struct ProcessKind {
     pub population: Limit,
     pub edges: Vec<Edge>,
     /// The edges to each state that are not silent.
@@ -68,7 +68,7 @@ pub(crate) struct Kind {
     stored_cells: FxHashSet<u32>,
 }
 
-impl Kind {
+impl ProcessKind {
     /// Whether a process of this kind ever stores to a cell through its queue.
     pub fn stores_to(&self, cell: u32) -> bool {
         self.stored_cells.contains(&cell)
@@ -91,7 +91,7 @@ impl Kind {
 }
 
 pub(crate) struct Flow {
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<ProcessKind>,
     pub values: Vec<u32>,
     pub initial: Vec<u32>,
     /// For a cell with one writer: the writer, and the values that the end of the buffer holds at its states.
@@ -103,12 +103,13 @@ impl Flow {
     pub fn new(automata: &Automata, interlocked: Interlocked) -> Flow {
         let values: Vec<u32> = automata.values.iter().map(|values| values.len() as u32).collect();
         let initial: Vec<u32> = automata.initial.iter().map(|&count| count as u32).collect();
-        let kinds: Vec<Kind> =
+        let kinds: Vec<ProcessKind> =
             automata.automata.iter().map(|automaton| kind(automaton, interlocked)).collect();
         let mut held = FxHashMap::default();
         let mut constant = Vec::new();
         for cell in 0..values.len() as u32 {
-            let writes = |kind: &&Kind| kind.edges.iter().any(|edge| stored(&edge.act, cell).is_some());
+            let writes =
+                |kind: &&ProcessKind| kind.edges.iter().any(|edge| stored(&edge.act, cell).is_some());
             let writers: Vec<u32> =
                 (0..kinds.len()).filter(|&k| writes(&&kinds[k])).map(|k| k as u32).collect();
             constant.push(writers.is_empty() && initial[cell as usize] == 1);
@@ -142,7 +143,7 @@ fn stored(act: &Act, cell: u32) -> Option<u32> {
     }
 }
 
-fn kind(automaton: &Automaton, interlocked: Interlocked) -> Kind {
+fn kind(automaton: &Automaton, interlocked: Interlocked) -> ProcessKind {
     let states = automaton.states.len();
     let edges: Vec<Edge> = automaton
         .edges
@@ -200,7 +201,7 @@ fn kind(automaton: &Automaton, interlocked: Interlocked) -> Kind {
         _ => None,
     });
     let stored: FxHashSet<(u32, u32)> = stored.collect();
-    Kind {
+    ProcessKind {
         population,
         before: before.collect(),
         is_start,
@@ -274,7 +275,7 @@ fn queued_stores(edges: &[Edge]) -> Facts {
 
 /// The values that the end of the buffer holds in a cell at the states of its only writer. The search also
 /// tracks the value stored last, which is what the writer reads.
-fn holds(kind: &Kind, cell: u32, initial: u32) -> Vec<FxHashSet<u32>> {
+fn holds(kind: &ProcessKind, cell: u32, initial: u32) -> Vec<FxHashSet<u32>> {
     let mut seen: FxHashSet<(u32, u32, u32)> = FxHashSet::default();
     let mut open: Vec<(u32, u32, u32)> = Vec::new();
     for state in (0..kind.is_start.len() as u32).filter(|&state| kind.is_start[state as usize]) {

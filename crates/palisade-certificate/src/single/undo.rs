@@ -1,7 +1,7 @@
 //! Undoing one step. The rules are those of the module's header.
 
 use super::element::{Config, queue_of};
-use super::flow::{Act, Edge, Flow, Kind};
+use super::flow::{Act, Edge, Flow, ProcessKind};
 use palisade_engine::proof::{Message, Queue, Viewer};
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ enum By {
 type Give<'g> = &'g mut dyn FnMut(Config);
 
 impl Undo<'_> {
-    fn kind(&self, process: &Viewer) -> &Kind {
+    fn kind(&self, process: &Viewer) -> &ProcessKind {
         &self.flow.kinds[process.kind as usize]
     }
 

@@ -3,7 +3,7 @@
 use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal, Summary, verify};
 use palisade_conformance::{Profile, generate, seeds};
-use palisade_cover::Single;
+use palisade_cover::Sb;
 use palisade_engine::proof::{Cell, Message, Proof, Queue, SingleBuffer, Snapshot, Viewer};
 use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
@@ -25,7 +25,7 @@ fn judge(task: &Task<'_>, proof: &Proof) -> Result<Summary, Refusal> {
 
 /// The proof for PSO of a program that is safe there.
 fn prove(task: &Task<'_>) -> SingleBuffer {
-    match Single.prove(&task.analysis(), &Limits::unlimited(1)) {
+    match Sb.prove(&task.analysis(), &Limits::unlimited(1)) {
         (_, Some(Proof::SingleBuffer(proof))) => proof,
         (outcome, _) => panic!("{:?}", outcome.verdict),
     }
@@ -39,7 +39,7 @@ fn safe_programs() -> Vec<(String, Program)> {
         let text = std::fs::read_to_string(corpus.join(expected.file)).expect("the corpus is complete");
         let program = read(&text);
         let limits = Limits::unlimited(1).with_work(12_000);
-        let outcome = Single.check(&task(&program, Model::Pso, Interlocked::WholeBuffer).analysis(), &limits);
+        let outcome = Sb.check(&task(&program, Model::Pso, Interlocked::WholeBuffer).analysis(), &limits);
         if outcome.verdict == Verdict::Holds {
             found.push((expected.file.to_owned(), program));
         }
@@ -52,7 +52,7 @@ fn proofs_of_the_corpus_convince() {
     for (name, program) in safe_programs() {
         for model in Model::ALL {
             let task = task(&program, model, Interlocked::WholeBuffer);
-            let (outcome, proof) = Single.prove(&task.analysis(), &Limits::unlimited(1));
+            let (outcome, proof) = Sb.prove(&task.analysis(), &Limits::unlimited(1));
             assert_eq!(outcome.verdict, Verdict::Holds, "{name} under {}", model.name());
             if let Err(refusal) = judge(&task, &proof.expect("what is safe is proved")) {
                 panic!("{name} under {}: {refusal}", model.name());
@@ -225,7 +225,7 @@ fn proofs_for_random_programs_convince() {
             (Model::Pso, Interlocked::OwnAddress),
         ] {
             let task = task(&program, model, interlocked);
-            let (outcome, proof) = Single.prove(&task.analysis(), &Limits::unlimited(1).with_work(10_000));
+            let (outcome, proof) = Sb.prove(&task.analysis(), &Limits::unlimited(1).with_work(10_000));
             assert_eq!(outcome.verdict == Verdict::Holds, proof.is_some(), "{:?}", outcome.verdict);
             if let Some(proof) = proof {
                 if let Err(refusal) = judge(&task, &proof) {

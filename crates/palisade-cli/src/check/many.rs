@@ -9,7 +9,7 @@ use super::one::{Checked, Tell, check, failure, panicked};
 use crate::args::Format;
 use crate::exit::Exit;
 use crate::expect::Expectations;
-use crate::files::{self, Found};
+use crate::files::{self, InputFile};
 use crate::html::Page;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
@@ -43,7 +43,7 @@ struct Line {
 
 /// Checks many files.
 pub(super) fn run(
-    found: &[Found],
+    found: &[InputFile],
     asked: &Asked<'_>,
     expectations: Option<&Expectations>,
     output: &Output,
@@ -107,7 +107,7 @@ pub(super) fn run(
 }
 
 /// Reads and checks one file, and puts the result into words.
-fn look(index: usize, found: &Found, asked: &Asked<'_>, workers: usize, output: &Output) -> Line {
+fn look(index: usize, found: &InputFile, asked: &Asked<'_>, workers: usize, output: &Output) -> Line {
     let start = Instant::now();
     let (mut out, mut err) = (String::new(), String::new());
     let mut page = None;
@@ -172,7 +172,7 @@ fn look(index: usize, found: &Found, asked: &Asked<'_>, workers: usize, output: 
 /// The results so far.
 struct Tally<'a> {
     output: &'a Output,
-    found: &'a [Found],
+    found: &'a [InputFile],
     /// The index of the next file.
     done: usize,
     /// How many files have been added.

@@ -4,7 +4,7 @@ use super::Asked;
 use super::machine::{self, Expected, Remark};
 use crate::args::Format;
 use crate::exit::Exit;
-use crate::files::{self, Found, Reading};
+use crate::files::{self, InputFile, Reading};
 use crate::html::Page;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
@@ -46,13 +46,13 @@ pub(super) struct Answered {
 }
 
 /// Reads and checks a file within limits.
-pub(super) fn check(found: &Found, asked: &Asked<'_>, limits: &Limits, output: &Output) -> Checked {
+pub(super) fn check(found: &InputFile, asked: &Asked<'_>, limits: &Limits, output: &Output) -> Checked {
     let last_words = output.last_words(&found.path, Question::Check(asked.options.model));
     let checked = limits.within(|| check_within(found, asked, limits));
     checked.unwrap_or_else(|what| Checked::RanOut(last_words, what))
 }
 
-fn check_within(found: &Found, asked: &Asked<'_>, limits: &Limits) -> Checked {
+fn check_within(found: &InputFile, asked: &Asked<'_>, limits: &Limits) -> Checked {
     let mut input = match files::read(found, asked.args.input, asked.args.int_range) {
         Reading::Program(input) => *input,
         Reading::Refused(refused) => return Checked::Refused(refused),
@@ -143,7 +143,7 @@ impl Answered {
 }
 
 /// Checks one file.
-pub(super) fn run(found: &Found, asked: &Asked<'_>, output: &Output) -> Exit {
+pub(super) fn run(found: &InputFile, asked: &Asked<'_>, output: &Output) -> Exit {
     let start = Instant::now();
     let limits = asked.limits.per_file(1);
     let last_words = output.last_words(&found.path, Question::Check(asked.options.model));

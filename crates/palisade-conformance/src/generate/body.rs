@@ -15,7 +15,7 @@ use palisade_program::written::{BinaryOp, Block, Expr, ExprKind, Outside, Place,
 
 /// The kind of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum BodyKind {
     Process,
     Procedure,
 }
@@ -23,7 +23,7 @@ pub(super) enum Kind {
 /// A body under construction.
 pub(super) struct Body<'g> {
     generator: &'g mut Generator,
-    kind: Kind,
+    kind: BodyKind,
     /// Registers that hold values and can be assigned.
     registers: Vec<String>,
     /// Parameters: values that cannot be assigned.
@@ -69,7 +69,7 @@ enum Noise {
 }
 
 impl<'g> Body<'g> {
-    pub(super) fn new(generator: &'g mut Generator, kind: Kind, params: &[&str]) -> Body<'g> {
+    pub(super) fn new(generator: &'g mut Generator, kind: BodyKind, params: &[&str]) -> Body<'g> {
         Body {
             generator,
             kind,
@@ -108,7 +108,7 @@ impl<'g> Body<'g> {
     /// Completes the body: loops around it, the label that is jumped to, labels to be observed.
     pub(super) fn finish(&mut self, mut stmts: Block) -> Block {
         let profile = self.generator.profile;
-        if !profile.is_acyclic() && self.kind == Kind::Process && self.random().percent(35) {
+        if !profile.is_acyclic() && self.kind == BodyKind::Process && self.random().percent(35) {
             let mut body = std::mem::take(&mut stmts);
             // Without a fence or a similar instruction in the loop, buffers grow without bound.
             match self.random().below(4) {
@@ -239,7 +239,7 @@ impl<'g> Body<'g> {
         let has_loops = !self.generator.profile.is_acyclic() && !self.atomic;
         let cyclic = if has_loops { 1 } else { 0 };
         let recursion = if self.generator.profile == Profile::Full && !self.atomic { 1 } else { 0 };
-        let process = if self.kind == Kind::Process { 1 } else { 0 };
+        let process = if self.kind == BodyKind::Process { 1 } else { 0 };
         let pick = *self.random().weighted(&[
             (10, Noise::Fence),
             (8, Noise::StoreFence),
@@ -394,7 +394,7 @@ impl<'g> Body<'g> {
     /// A call of a new procedure with a parameter, locals and perhaps a result.
     fn call_something(&mut self, depth: usize) -> Block {
         let argument = self.value();
-        let mut inner = Body::new(self.generator, Kind::Procedure, &["v"]);
+        let mut inner = Body::new(self.generator, BodyKind::Procedure, &["v"]);
         let mut body = inner.small_block(depth);
         body.extend(inner.small_block(0));
         let result = inner.random().percent(50).then(|| inner.value());

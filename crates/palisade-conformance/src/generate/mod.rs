@@ -24,7 +24,7 @@ pub use templates::generate_parameterized;
 use crate::brute::{self, Answer, Scope};
 use crate::build::{self, declare, element, int, name, stmt};
 use crate::random::Random;
-use body::{Body, Kind};
+use body::{Body, BodyKind};
 use cycle::{Access, AccessKind, Skeleton};
 use palisade_memory::{Machine, Model};
 use palisade_program::written::{
@@ -269,7 +269,7 @@ impl Generator {
         params: &[&str],
         count: u32,
     ) -> (Block, Actor) {
-        let mut body = Body::new(self, Kind::Process, params);
+        let mut body = Body::new(self, BodyKind::Process, params);
         let mut stmts = Vec::new();
         let mut expected = Vec::new();
         for access in accesses {

@@ -217,24 +217,24 @@ impl Writer {
         let place = named(NAMES[self.random.below(self.variables)]);
         let value = self.random.value(0, self.most);
         match *self.random.weighted(&[
-            (6, Kind::Store),
-            (5, Kind::Load),
-            (2, Kind::Fence),
-            (4, Kind::Locked),
-            (4, Kind::Assume),
-            (1, Kind::Await),
-            (3 * depth, Kind::Branch),
+            (6, TemplateKind::Store),
+            (5, TemplateKind::Load),
+            (2, TemplateKind::Fence),
+            (4, TemplateKind::Locked),
+            (4, TemplateKind::Assume),
+            (1, TemplateKind::Await),
+            (3 * depth, TemplateKind::Branch),
         ]) {
-            Kind::Store => match self.some_register() {
+            TemplateKind::Store => match self.some_register() {
                 Some(register) if self.random.percent(25) => vec![assign(place, var(&register))],
                 _ => vec![assign(place, int(value))],
             },
-            Kind::Load => {
+            TemplateKind::Load => {
                 let register = self.fresh_register();
                 vec![declare(&register, self.register_type(), read(place))]
             }
-            Kind::Fence => vec![stmt(StmtKind::Fence)],
-            Kind::Locked => {
+            TemplateKind::Fence => vec![stmt(StmtKind::Fence)],
+            TemplateKind::Locked => {
                 let instruction = match self.random.below(3) {
                     0 => {
                         let expected = self.random.value(0, self.most);
@@ -252,9 +252,9 @@ impl Writer {
                     }
                 }
             }
-            Kind::Assume => vec![stmt(StmtKind::Assume(self.condition()))],
-            Kind::Await => vec![stmt(StmtKind::Await(eq(read(place), int(value))))],
-            Kind::Branch => {
+            TemplateKind::Assume => vec![stmt(StmtKind::Assume(self.condition()))],
+            TemplateKind::Await => vec![stmt(StmtKind::Await(eq(read(place), int(value))))],
+            TemplateKind::Branch => {
                 let condition = self.condition();
                 // Registers declared in a branch are 0 if it is not taken.
                 let then = self.statement(depth - 1);
@@ -296,7 +296,7 @@ impl Writer {
 const TEMPLATES: [&str; 2] = ["P", "Q"];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum TemplateKind {
     Store,
     Load,
     Fence,

@@ -1,7 +1,7 @@
 //! Undoing steps. The rules and the argument for them are in the header of [`super`].
 
 use super::element::{Content, Element, Process, Word};
-use super::setup::{Kind, Setup, Sole, writes};
+use super::setup::{ProcessKind, Setup, Sole, writes};
 use crate::bad::Bad;
 use crate::symbol::Symbol;
 use palisade_automata::{Edge, Letter, StateId, ValueId};
@@ -128,7 +128,7 @@ impl Setup {
         &self,
         element: &Element,
         actor: usize,
-        kind: &Kind,
+        kind: &ProcessKind,
         cell: CellId,
         value: ValueId,
         edge: &Edge,

@@ -2,7 +2,7 @@
 //! and two invariants from forward data flow.
 //!
 //! *Invariants used for pruning*, both over the paths of a single process and therefore true in every run:
-//! 1. [`Kind::may_be_pending`]: which values can be the newest pending own store to a cell at a state;
+//! 1. [`ProcessKind::may_be_pending`]: which values can be the newest pending own store to a cell at a state;
 //! 2. [`Sole`]: if only one process ever writes a cell, which values memory can hold there at each of its
 //!    states.
 
@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// One automaton, indexed for backward steps.
 #[derive(Clone, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct ProcessKind {
     /// The number of processes that are followed.
     pub population: Population,
     pub edges: Vec<Edge>,
@@ -33,13 +33,13 @@ pub(crate) struct Kind {
     pending: FxHashSet<(StateId, Symbol)>,
 }
 
-impl Kind {
+impl ProcessKind {
     /// Whether the value can be the newest pending own store to the cell at the state.
     pub fn may_be_pending(&self, state: StateId, symbol: Symbol) -> bool {
         self.pending.contains(&(state, symbol))
     }
 
-    /// Everything that [`Kind::may_be_pending`] allows.
+    /// Everything that [`ProcessKind::may_be_pending`] allows.
     pub fn pending(&self) -> impl Iterator<Item = (StateId, Symbol)> {
         self.pending.iter().copied()
     }
@@ -67,7 +67,7 @@ pub(crate) enum Sole {
 /// All facts about the program.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<ProcessKind>,
     /// For each cell, the number of its values that are initial.
     pub initial: IdVec<CellId, usize>,
     pub sole: IdVec<CellId, Sole>,
@@ -80,7 +80,7 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub fn new(automata: &Automata, model: Model) -> Setup {
-        let mut kinds: Vec<Kind> = automata
+        let mut kinds: Vec<ProcessKind> = automata
             .automata
             .iter()
             .map(|automaton| {
@@ -147,7 +147,7 @@ pub(crate) fn writes(letter: &Letter) -> Vec<(CellId, ValueId)> {
     }
 }
 
-fn kind(population: Population, edges: Vec<Edge>, starts: Vec<StateId>, states: usize) -> Kind {
+fn kind(population: Population, edges: Vec<Edge>, starts: Vec<StateId>, states: usize) -> ProcessKind {
     let mut incoming: IdVec<StateId, Vec<usize>> = vec![Vec::new(); states].into();
     let mut silent: IdVec<StateId, Vec<StateId>> = vec![Vec::new(); states].into();
     for (number, edge) in edges.iter().enumerate() {
@@ -168,7 +168,7 @@ fn kind(population: Population, edges: Vec<Edge>, starts: Vec<StateId>, states: 
     let only_reads = incoming.ids().map(|state| all(state, |l| matches!(l, Letter::Read(..)))).collect();
     let only_reads_and_fences =
         incoming.ids().map(|state| all(state, |l| matches!(l, Letter::Read(..) | Letter::Fence))).collect();
-    Kind {
+    ProcessKind {
         population,
         roots,
         is_start,
@@ -182,7 +182,7 @@ fn kind(population: Population, edges: Vec<Edge>, starts: Vec<StateId>, states: 
 
 /// Forward data flow: the newest pending own stores. A write sets them. Fences and locked instructions clear
 /// them. A read of another value shows that no such store is pending.
-fn pending(kind: &Kind) -> FxHashSet<(StateId, Symbol)> {
+fn pending(kind: &ProcessKind) -> FxHashSet<(StateId, Symbol)> {
     let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); kind.incoming.len()].into();
     for (number, edge) in kind.edges.iter().enumerate() {
         outgoing[edge.source].push(number);
@@ -215,8 +215,8 @@ fn pending(kind: &Kind) -> FxHashSet<(StateId, Symbol)> {
     found
 }
 
-fn sole(automata: &Automata, kinds: &[Kind], cell: CellId) -> Sole {
-    let writes_it = |kind: &Kind| {
+fn sole(automata: &Automata, kinds: &[ProcessKind], cell: CellId) -> Sole {
+    let writes_it = |kind: &ProcessKind| {
         kind.edges.iter().any(|edge| writes(&edge.letter).iter().any(|&(written, _)| written == cell))
     };
     let writers: Vec<usize> = (0..kinds.len()).filter(|&index| writes_it(&kinds[index])).collect();
@@ -230,7 +230,7 @@ fn sole(automata: &Automata, kinds: &[Kind], cell: CellId) -> Sole {
 }
 
 /// Forward data flow: the values memory holds in a cell at each state of its only writer.
-fn held(kind: &Kind, cell: CellId, initial: usize) -> IdVec<StateId, Vec<ValueId>> {
+fn held(kind: &ProcessKind, cell: CellId, initial: usize) -> IdVec<StateId, Vec<ValueId>> {
     let mut values: IdVec<StateId, Vec<ValueId>> = vec![Vec::new(); kind.incoming.len()].into();
     let mut work: Vec<(StateId, ValueId)> = kind
         .is_start

@@ -1,7 +1,7 @@
 //! Conditions that count processes, for a declared and for any number of them.
 
 use palisade_base::Source;
-use palisade_cover::{Dual, Single};
+use palisade_cover::{Dual, Sb};
 use palisade_engine::{Engine, Limits, Options, Question, Safety, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
@@ -13,7 +13,7 @@ fn check(count: &str, condition: &str, expected: &str) {
     );
     let source = Source::new("p", text);
     let program = parse(Language::Pal, &source).expect("the program is well formed").program;
-    for engine in [&Dual as &dyn Engine, &Single] {
+    for engine in [&Dual as &dyn Engine, &Sb] {
         let task = Task {
             program: &program,
             threads: Threads::Declared,

@@ -7,7 +7,7 @@ use palisade_certificate::verify;
 use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::random::Random;
 use palisade_conformance::seeds;
-use palisade_cover::{Dual, Single};
+use palisade_cover::{Dual, Sb};
 use palisade_engine::{Engine, Limits, Options, Question, Safety, Suitability, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
@@ -136,7 +136,7 @@ fn differential_programs_in_which_every_instruction_matters() {
                 };
             *(if expected == "safe" { &mut safe } else { &mut broken }) += 1;
             if seed % 8 == 0 && expected == "safe" {
-                let proof = Single.prove(&task.analysis(), &Limits::unlimited(1)).1.expect("it is safe");
+                let proof = Sb.prove(&task.analysis(), &Limits::unlimited(1)).1.expect("it is safe");
                 if let Err(refusal) = verify(&task, &proof, &Limits::unlimited(1)) {
                     panic!(
                         "seed {seed}: the proof under {}, {interlocked:?}: {refusal}\n{text}",
@@ -144,7 +144,7 @@ fn differential_programs_in_which_every_instruction_matters() {
                     );
                 }
             }
-            for engine in [&Single as &dyn Engine, &Dual] {
+            for engine in [&Sb as &dyn Engine, &Dual] {
                 if engine.suits(&task.analysis()) != Suitability::No {
                     let verdict = engine.check(&task.analysis(), &Limits::unlimited(1)).verdict;
                     let (name, model) = (engine.name(), model.name());

@@ -1,14 +1,14 @@
 //! Domains and arrays too large for the letters of the exact engines are rejected, not truncated.
 
 use palisade_base::Source;
-use palisade_cover::{Dual, Single};
+use palisade_cover::{Dual, Sb};
 use palisade_engine::{Engine, Limits, Options, Question, Safety, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
 
 fn check(text: &str, expected: &str) {
     let program = parse(Language::Pal, &Source::new("p", text)).expect("the program is well formed").program;
-    for engine in [&Dual as &dyn Engine, &Single] {
+    for engine in [&Dual as &dyn Engine, &Sb] {
         let task = Task {
             program: &program,
             threads: Threads::Declared,

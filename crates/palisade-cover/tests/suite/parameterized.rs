@@ -3,7 +3,7 @@
 use palisade_conformance::brute::Scope;
 use palisade_conformance::parameterized::check_parameterized;
 use palisade_conformance::suite::{SuiteConfig, Unknown};
-use palisade_cover::{Dual, Single};
+use palisade_cover::{Dual, Sb};
 use palisade_engine::Engine;
 use palisade_memory::Model;
 
@@ -28,5 +28,5 @@ fn load_buffers_for_any_number_of_threads() {
 
 #[test]
 fn a_single_buffer_for_any_number_of_threads() {
-    check(&Single, &Model::ALL);
+    check(&Sb, &Model::ALL);
 }

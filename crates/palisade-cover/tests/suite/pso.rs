@@ -2,7 +2,7 @@
 //! bound.
 
 use palisade_base::Source;
-use palisade_cover::Single;
+use palisade_cover::Sb;
 use palisade_engine::{Engine, Limits, Options, Question, Safety, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
@@ -13,7 +13,7 @@ fn check_with(interlocked: Interlocked, text: &str, expected: &str) {
     let threads = Threads::Declared;
     let task =
         Task { program: &program, threads, model: Model::Pso, interlocked, options: Options::default() };
-    let verdict = Single.check(&task.analysis(), &Limits::unlimited(1)).verdict;
+    let verdict = Sb.check(&task.analysis(), &Limits::unlimited(1)).verdict;
     assert_eq!(Safety::word(&verdict), expected, "{text}\n{verdict:?}");
 }
 

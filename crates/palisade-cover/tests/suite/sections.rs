@@ -1,7 +1,7 @@
 //! Atomic sections that never access memory still wait for the store buffer.
 
 use palisade_base::Source;
-use palisade_cover::{Dual, Single};
+use palisade_cover::{Dual, Sb};
 use palisade_engine::{Engine, Limits, Options, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
@@ -16,8 +16,7 @@ fn check(between: &str, expected: &str) {
          final P.r == 1 || Q.r == 1;"
     );
     let program = parse(Language::Pal, &Source::new("p", text)).expect("the program is well formed").program;
-    for (engine, model) in [(&Dual as &dyn Engine, Model::Tso), (&Single, Model::Tso), (&Single, Model::Pso)]
-    {
+    for (engine, model) in [(&Dual as &dyn Engine, Model::Tso), (&Sb, Model::Tso), (&Sb, Model::Pso)] {
         let task = Task {
             program: &program,
             threads: Threads::Declared,

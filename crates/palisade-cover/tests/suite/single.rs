@@ -3,7 +3,7 @@
 
 use palisade_conformance::suite::{SuiteConfig, Unknown, check_classics, check_engine};
 use palisade_conformance::{Profile, generate, seeds};
-use palisade_cover::{Dual, Single};
+use palisade_cover::{Dual, Sb};
 use palisade_engine::{Engine, Limits, Options, Task, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::print::print;
@@ -11,7 +11,7 @@ use palisade_program::print::print;
 #[test]
 fn simple_programs() {
     check_engine(
-        &Single,
+        &Sb,
         SuiteConfig { profiles: vec![Profile::Simple], unknown: Unknown::Never, ..SuiteConfig::default() },
     );
 }
@@ -19,7 +19,7 @@ fn simple_programs() {
 #[test]
 fn programs_of_all_kinds() {
     check_engine(
-        &Single,
+        &Sb,
         SuiteConfig {
             profiles: vec![Profile::Acyclic, Profile::Cyclic, Profile::Full],
             unknown: Unknown::Always,
@@ -30,7 +30,7 @@ fn programs_of_all_kinds() {
 
 #[test]
 fn classics() {
-    check_classics(&Single, SuiteConfig::default());
+    check_classics(&Sb, SuiteConfig::default());
 }
 
 /// The two exact procedures agree, whether or not brute force is conclusive.
@@ -45,7 +45,7 @@ fn differential_single_buffer_and_load_buffers() {
             let (threads, interlocked) = (Threads::Declared, Interlocked::WholeBuffer);
             let task = Task { program: &program, threads, model, interlocked, options: Options::default() };
             let ask = |engine: &dyn Engine| engine.check(&task.analysis(), &Limits::unlimited(1)).word();
-            let (single, dual) = (ask(&Single), ask(&Dual));
+            let (single, dual) = (ask(&Sb), ask(&Dual));
             let name = model.name();
             assert_eq!(
                 single,

@@ -12,7 +12,7 @@ use palisade_syntax::Language;
 fn told(text: &str, program: &Program, placement: Placement, per: Per) -> String {
     let source = Source::new("test", text);
     let places = places(program, placement, per, Model::Tso);
-    let place = |place: &palisade_fences::Place| {
+    let place = |place: &palisade_fences::FencePlace| {
         let line = source.position(place.span).expect("places are written").line;
         let side = if place.side == Side::After { "+" } else { "-" };
         let process = place.args.as_ref().map_or(String::new(), |_| format!("{} ", place.process));

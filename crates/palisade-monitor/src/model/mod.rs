@@ -35,7 +35,7 @@ use palisade_memory::{Machine, Model};
 use palisade_program::running::CellId;
 use palisade_trace::{Run, until_cycle, violating};
 use std::ops::ControlFlow;
-use subject::{Taken, What};
+use subject::{ExecutedStep, What};
 use witness::Seen;
 
 /// The engine `monitor`.
@@ -176,7 +176,7 @@ impl Search<'_> {
     }
 
     /// Runs the monitors on an execution. Returns a run that shows a violation, if there is one.
-    fn judge(&mut self, memory: &[palisade_program::Value], taken: &[Taken]) -> Option<Run> {
+    fn judge(&mut self, memory: &[palisade_program::Value], taken: &[ExecutedStep]) -> Option<Run> {
         let mut monitor = Monitor::new(self.machine.interlocked);
         // The step of the execution that each event belongs to. Events are identified by their instruction.
         let mut positions: Vec<usize> = Vec::new();
@@ -208,7 +208,7 @@ impl Search<'_> {
     fn show(
         &mut self,
         memory: &[palisade_program::Value],
-        taken: &[Taken],
+        taken: &[ExecutedStep],
         positions: &[usize],
         violation: Violation,
     ) -> Option<Run> {

@@ -51,7 +51,7 @@ pub enum What {
 
 /// A step that was taken.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct ExecutedStep {
     /// The process.
     pub process: usize,
     /// The steps of the machine, all of the same thread.
@@ -63,7 +63,7 @@ pub struct Taken {
     pub events: Vec<(What, usize)>,
 }
 
-impl Taken {
+impl ExecutedStep {
     /// The cells it accesses, and whether it writes them.
     pub fn cells(&self) -> Cells {
         match self.events.first() {
@@ -79,7 +79,7 @@ pub struct Model<'a> {
     machine: Machine<'a>,
     points: Vec<Point>,
     /// The steps taken so far.
-    pub taken: Vec<Taken>,
+    pub taken: Vec<ExecutedStep>,
     /// The processes that were started: the parent, and the index among its children.
     names: Vec<Option<(usize, u32)>>,
     footprints: FxHashMap<(CodeId, EdgeId), Footprint>,
@@ -121,7 +121,7 @@ enum Ahead {
 #[derive(Clone)]
 struct Outcome {
     point: Point,
-    taken: Taken,
+    taken: ExecutedStep,
     started: Vec<usize>,
     /// The accesses of the open section.
     section: Cells,
@@ -156,7 +156,7 @@ impl<'a> Model<'a> {
     fn advance(&mut self, process: usize) -> Vec<Outcome> {
         let point = self.now().clone();
         let Process { thread, ahead, .. } = point.processes[process].clone().expect("the process exists");
-        let taken = Taken { process, steps: Vec::new(), attempt: None, events: Vec::new() };
+        let taken = ExecutedStep { process, steps: Vec::new(), attempt: None, events: Vec::new() };
         let mut begin = Outcome { point, taken, started: Vec::new(), section: Vec::new() };
         let Ahead::Edge(edge) = ahead else { return self.run_on(begin) };
         let step = Step { thread, action: Action::Execute { edge, choice: None } };
@@ -172,7 +172,7 @@ impl<'a> Model<'a> {
             _ => {
                 let (read, attempt) = (self.faulting_read(&begin.point.state, step), Some(step));
                 let events = read.map(|(access, cell)| (What::Access(access, cell), 0)).into_iter().collect();
-                begin.taken = Taken { attempt, events, ..begin.taken };
+                begin.taken = ExecutedStep { attempt, events, ..begin.taken };
                 begin.stop(thread);
                 vec![begin]
             }

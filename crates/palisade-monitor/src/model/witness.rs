@@ -9,7 +9,7 @@
 //! This file does not have to be trusted: its run is taken on the machine of `palisade-memory`, and
 //! `palisade-trace` searches for the cycle.
 
-use super::subject::{Taken, What};
+use super::subject::{ExecutedStep, What};
 use palisade_base::{Id, limits};
 use palisade_memory::{Action, Effect, Interlocked, Machine, Model, Pending, State, Step};
 use palisade_program::Value;
@@ -30,7 +30,7 @@ pub enum Seen {
 pub fn witness(
     machine: Machine<'_>,
     memory: &[Value],
-    taken: &[Taken],
+    taken: &[ExecutedStep],
     (last, cell): (usize, CellId),
     seen: Seen,
 ) -> Option<Run> {
@@ -47,7 +47,7 @@ pub fn witness(
 
 /// The steps that happen before a step, in their order. Happens-before consists of program order, starting of
 /// processes, and conflicts between actual accesses.
-fn past(taken: &[Taken], last: usize) -> Vec<usize> {
+fn past(taken: &[ExecutedStep], last: usize) -> Vec<usize> {
     let mut is_past = vec![false; last + 1];
     is_past[last] = true;
     for later in (0..=last).rev() {
@@ -71,7 +71,7 @@ fn past(taken: &[Taken], last: usize) -> Vec<usize> {
 
 /// How many machine steps of a past step are needed: all if its process continues, otherwise those up to its
 /// access and to the start of processes that continue.
-fn needed(taken: &[Taken], past: &[usize], last: usize, index: usize) -> usize {
+fn needed(taken: &[ExecutedStep], past: &[usize], last: usize, index: usize) -> usize {
     let step = &taken[past[index]];
     let later = || past[index + 1..].iter().chain([&last]).map(|&position| taken[position].process);
     if later().any(|process| process == step.process) {
@@ -107,7 +107,7 @@ impl Making<'_> {
 
     /// Takes the first `steps` machine steps of a step of the execution. First drains the stores of other
     /// threads that the step has to see.
-    fn take(&mut self, taken: &Taken, steps: usize) -> Option<()> {
+    fn take(&mut self, taken: &ExecutedStep, steps: usize) -> Option<()> {
         let thread = self.thread(taken.process)?;
         for (cell, _) in taken.cells() {
             self.drain_others(thread, cell)?;
@@ -116,7 +116,7 @@ impl Making<'_> {
     }
 
     /// Takes `eᵢ`.
-    fn take_last(&mut self, taken: &Taken, cell: CellId, seen: Seen) -> Option<()> {
+    fn take_last(&mut self, taken: &ExecutedStep, cell: CellId, seen: Seen) -> Option<()> {
         let thread = self.thread(taken.process)?;
         let cells = taken.cells();
         let before = cells.iter().position(|(other, _)| *other == cell).filter(|_| seen == Seen::Earlier);
@@ -140,7 +140,7 @@ impl Making<'_> {
         Some(())
     }
 
-    fn go(&mut self, taken: &Taken, thread: ThreadId, steps: &[Step]) -> Option<()> {
+    fn go(&mut self, taken: &ExecutedStep, thread: ThreadId, steps: &[Step]) -> Option<()> {
         let mut children = taken.events.iter().filter_map(|(what, _)| match what {
             What::Spawn(child) => Some(*child),
             _ => None,

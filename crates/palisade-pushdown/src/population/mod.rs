@@ -61,7 +61,7 @@ struct Marking {
 }
 
 /// The result of the search.
-pub(crate) enum Found {
+pub(crate) enum PopulationEnd {
     Bad(Run),
     /// With a proof, if one was requested and found.
     Nothing(Option<Crowds>),
@@ -134,26 +134,26 @@ impl<'a, 'c> Population<'a, 'c> {
     }
 
     /// Searches from below and above with growing numbers.
-    pub fn search(&mut self, most: u32, prove: bool) -> Result<Found, Interrupted> {
+    pub fn search(&mut self, most: u32, prove: bool) -> Result<PopulationEnd, Interrupted> {
         for bound in 1..=most {
             self.counters.bound = bound;
             let (searched, proof) = self.side(Side::Above, bound, prove)?;
             if let Searched::Clean = searched {
-                return Ok(Found::Nothing(proof));
+                return Ok(PopulationEnd::Nothing(proof));
             }
             // With fewer threads in one place than a count requires, there is often nothing to find.
             let enough = bound.saturating_add(self.asked);
             match self.side(Side::Below, enough, false)?.0 {
-                Searched::Bad(run) => return Ok(Found::Bad(run)),
+                Searched::Bad(run) => return Ok(PopulationEnd::Bad(run)),
                 // No thread was left out, so the search from above finds the same markings.
                 Searched::Clean if prove => {
-                    return Ok(Found::Nothing(self.side(Side::Above, enough, true)?.1));
+                    return Ok(PopulationEnd::Nothing(self.side(Side::Above, enough, true)?.1));
                 }
-                Searched::Clean => return Ok(Found::Nothing(None)),
+                Searched::Clean => return Ok(PopulationEnd::Nothing(None)),
                 Searched::CleanSoFar | Searched::Perhaps => {}
             }
         }
-        Ok(Found::Open(most))
+        Ok(PopulationEnd::Open(most))
     }
 
     /// Runs one search. If it finds nothing and a proof is wanted, the markings it found are returned as the

@@ -26,7 +26,7 @@ enum Actor {
 
 /// A step of the net.
 #[derive(Clone, Copy, Debug)]
-struct Taken {
+struct NumberedStep {
     actor: Actor,
     /// The move by its number, and the code of the value it reads.
     mv: u32,
@@ -56,7 +56,7 @@ pub(super) enum Searched {
 
 pub(super) struct Met {
     pub marking: Marking,
-    parent: Option<(usize, Taken)>,
+    parent: Option<(usize, NumberedStep)>,
     pub dropped: bool,
 }
 
@@ -189,7 +189,7 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
                         if !fits || !child.is_none_or(|child| self.put(&mut next.started, child)) {
                             continue;
                         }
-                        let taken = Taken { actor, mv: mv.number(), code, target, child };
+                        let taken = NumberedStep { actor, mv: mv.number(), code, target, child };
                         if let Some(bad) = self.meet(next, Some((at, taken))) {
                             return Ok(Some(bad));
                         }
@@ -230,7 +230,7 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
     }
 
     /// Adds a marking unless it is known. Returns its index if it is bad.
-    fn meet(&mut self, marking: Marking, parent: Option<(usize, Taken)>) -> Option<usize> {
+    fn meet(&mut self, marking: Marking, parent: Option<(usize, NumberedStep)>) -> Option<usize> {
         let monotone = self.population.monotone;
         let met = &mut self.met;
         let tokens = &self.population.tokens;

@@ -47,13 +47,13 @@ pub enum Variant {
 /// A store that is put off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct PutOff {
-    to: Place,
+    to: Destination,
     value: RegId,
 }
 
 /// The address of a store that is put off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+enum Destination {
     Cell(CellId),
     /// The address is in this register.
     Register(RegId),
@@ -62,8 +62,8 @@ enum Place {
 impl PutOff {
     fn store(self) -> Instr {
         let address = match self.to {
-            Place::Cell(cell) => Address::Cell(cell),
-            Place::Register(register) => Address::Pointer(Expr::Reg(register)),
+            Destination::Cell(cell) => Address::Cell(cell),
+            Destination::Register(register) => Address::Pointer(Expr::Reg(register)),
         };
         Instr::Store(address, Expr::Reg(self.value))
     }
@@ -171,11 +171,11 @@ impl Extension<'_> {
             };
         }
         let to = match address {
-            Address::Cell(cell) => Place::Cell(*cell),
+            Address::Cell(cell) => Destination::Cell(*cell),
             other => {
                 let register = self.code.register(format!("%a{number}"));
                 at = self.step(at, Instr::Assign(register, number_of(other)), span, Tag::NOTHING);
-                Place::Register(register)
+                Destination::Register(register)
             }
         };
         let register = self.code.register(format!("%v{number}"));
@@ -210,15 +210,15 @@ impl Extension<'_> {
         for entry in self.buffer.clone().into_iter().rev() {
             let taken = Instr::Assign(register, Expr::Reg(entry.value));
             match (entry.to, address) {
-                (Place::Cell(cell), Address::Cell(other)) if cell == *other => {
+                (Destination::Cell(cell), Address::Cell(other)) if cell == *other => {
                     self.code.add(Edge { source: at, target: after, instr: taken, span }, tag);
                     return after;
                 }
-                (Place::Cell(_), Address::Cell(_)) => {}
+                (Destination::Cell(_), Address::Cell(_)) => {}
                 (place, _) => {
                     let place = match place {
-                        Place::Cell(cell) => Expr::Const(Value::from(cell.0) + 1),
-                        Place::Register(register) => Expr::Reg(register),
+                        Destination::Cell(cell) => Expr::Const(Value::from(cell.0) + 1),
+                        Destination::Register(register) => Expr::Reg(register),
                     };
                     let compare =
                         |op| Expr::Binary(op, Box::new(place.clone()), Box::new(number_of(address)));

@@ -14,7 +14,7 @@ use oracle::Engines;
 use palisade_base::Source;
 use palisade_engine::{Exhausted, Limits, Verdict, Witness, peak_memory_bytes};
 use palisade_fences::{
-    End, FenceSet, Fencing, Findings, Per, Place, PlaceId, Placement, Places, Wanted, Which, find,
+    End, FencePlace, FenceSet, Fencing, Findings, Per, PlaceId, Placement, Places, Wanted, Which, find,
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::lower;
@@ -65,14 +65,14 @@ pub struct FencesAnswer {
     pub peak_memory_bytes: Option<u64>,
     /// For each set, and for each fence in it, the run that becomes possible without the fence. Replayed on
     /// the trusted machine.
-    needed: Vec<Vec<Taken>>,
+    needed: Vec<Vec<ShownRun>>,
     /// The run that no fences prevent.
-    hopeless: Option<Taken>,
+    hopeless: Option<ShownRun>,
 }
 
 /// A run, with the running form of the program that has it.
 #[derive(Clone, Debug)]
-struct Taken {
+struct ShownRun {
     system: System,
     run: Run,
     replay: Replay,
@@ -113,12 +113,12 @@ pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result
             // The run is not about a violation in its last state.
             replay.violation = None;
         }
-        Taken { system, run: witness.run.clone(), replay }
+        ShownRun { system, run: witness.run.clone(), replay }
     };
     let all_taken = || {
         let of_set =
             |set: &FenceSet| set.fences.iter().map(|fence| taken(&fence.without, &fence.run)).collect();
-        let needed: Vec<Vec<Taken>> = findings.sets.iter().map(of_set).collect();
+        let needed: Vec<Vec<ShownRun>> = findings.sets.iter().map(of_set).collect();
         let hopeless = match &findings.end {
             End::Hopeless(witness) => Some(taken(&places.no_fences(), witness)),
             End::Complete | End::Unknown(_) => None,
@@ -169,7 +169,7 @@ fn places(input: &Input, options: &FencesOptions) -> Result<Places, FencesError>
     if options.only.is_empty() && options.never.is_empty() {
         return Ok(all);
     }
-    let allows = |place: &Place| {
+    let allows = |place: &FencePlace| {
         let is_in = |spots: &[Spot]| spots.iter().any(|spot| spot.contains(place, &input.source));
         (options.only.is_empty() || is_in(&options.only)) && !is_in(&options.never)
     };
@@ -191,8 +191,8 @@ impl FencesAnswer {
 
     /// The answer, ready to be reported.
     pub fn finding<'a>(&'a self, input: &'a Input, limits: Option<&'a str>) -> FencesFinding<'a> {
-        let evidence = |taken: &'a Taken| self.evidence(taken, &input.source);
-        let told = |set: &'a FenceSet, needed: &'a [Taken]| {
+        let evidence = |taken: &'a ShownRun| self.evidence(taken, &input.source);
+        let told = |set: &'a FenceSet, needed: &'a [ShownRun]| {
             let fences = set.fences.iter().zip(needed);
             fences
                 .map(|(fence, run)| ToldFence {
@@ -242,7 +242,7 @@ impl FencesAnswer {
         }
     }
 
-    fn evidence<'a>(&'a self, taken: &'a Taken, source: &'a Source) -> Evidence<'a> {
+    fn evidence<'a>(&'a self, taken: &'a ShownRun, source: &'a Source) -> Evidence<'a> {
         let CheckOptions { model, interlocked, .. } = self.options.check;
         let machine = Machine { system: &taken.system, model, interlocked };
         Evidence { source, machine, run: &taken.run, replay: &taken.replay }

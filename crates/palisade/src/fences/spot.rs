@@ -1,7 +1,7 @@
 //! Statements as users name them: `12`, `12-20`, `cs`, `P`, `P@12`, `P@cs`.
 
 use palisade_base::Source;
-use palisade_fences::Place;
+use palisade_fences::FencePlace;
 use std::fmt;
 use std::str::FromStr;
 
@@ -62,7 +62,7 @@ impl fmt::Display for Spot {
 
 impl Spot {
     /// Whether a fence at this place is at this spot.
-    pub(super) fn contains(&self, place: &Place, source: &Source) -> bool {
+    pub(super) fn contains(&self, place: &FencePlace, source: &Source) -> bool {
         let is_process = |name: &str| {
             let named = |process: &str| process == name || process.split('(').next() == Some(name);
             place.process.split(", ").any(named) || place.process == name

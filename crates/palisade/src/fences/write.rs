@@ -10,7 +10,7 @@ use crate::{Input, Refused, read};
 use palisade_base::{Diagnostic, Source};
 use palisade_engine::Verdict;
 use palisade_engine::{Limits, Reason};
-use palisade_fences::{BodyId, Oracle, Place, PlaceId};
+use palisade_fences::{BodyId, FencePlace, Oracle, PlaceId};
 use palisade_syntax::Language;
 use palisade_syntax::edit::{FenceAt, insert_conditional_fences};
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ impl FencesAnswer {
     fn condition(&self, input: &Input, at: FenceAt, there: &[PlaceId]) -> Result<Option<String>, WriteError> {
         let places = self.places.places();
         let same = places.iter_enumerated().filter(|(_, place)| place.fence(at.kind) == at);
-        let missing: Vec<&Place> =
+        let missing: Vec<&FencePlace> =
             same.filter(|(id, _)| !there.contains(id)).map(|(_, place)| place).collect();
         let Some(other) = missing.first() else { return Ok(None) };
         let instance = |id: &PlaceId| {

@@ -63,7 +63,7 @@ fn plain(place: &Place) -> &Place {
 
 /// What a body belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BodyKind {
     Process,
     Procedure,
 }
@@ -71,7 +71,7 @@ enum Kind {
 /// A body under construction.
 struct Body<'t, 'p> {
     translator: &'t mut Translator<'p>,
-    kind: Kind,
+    kind: BodyKind,
     /// Labels and registers that properties see.
     labels: FxHashSet<String>,
     registers: FxHashSet<String>,
@@ -100,7 +100,7 @@ impl<'p> Translator<'p> {
         let text = template.name.as_str();
         let own = |set: &Set<'_>| set.iter().map(|label| (*label).to_owned()).collect();
         let (labels, registers) = (own(self.observed.labels(text)), own(self.observed.registers(text)));
-        let mut body = Body::new(self, Kind::Process, labels, registers, &template.body);
+        let mut body = Body::new(self, BodyKind::Process, labels, registers, &template.body);
         let mut block = Block::new();
         match first_label(&template.body, &body.labels) {
             // The process starts at this label.
@@ -127,7 +127,7 @@ impl<'p> Translator<'p> {
     pub(super) fn procedure(&mut self, procedure: &'p Procedure) -> Procedure {
         let nothing = FxHashSet::default;
         let takes_part = |ty: &Type| ty.outside == Outside::Block;
-        let mut body = Body::new(self, Kind::Procedure, nothing(), nothing(), &procedure.body);
+        let mut body = Body::new(self, BodyKind::Procedure, nothing(), nothing(), &procedure.body);
         body.blocking_registers |= procedure.params.iter().any(|param| takes_part(&param.ty));
         let mut block = Block::new();
         // Calls may nest without bound.
@@ -146,7 +146,7 @@ impl<'p> Translator<'p> {
     pub(super) fn atomic_procedure(&mut self, procedure: &'p Procedure) -> Procedure {
         let nothing = FxHashSet::default;
         let text = self.atomic[procedure.name.as_str()].clone();
-        let mut body = Body::new(self, Kind::Procedure, nothing(), nothing(), &procedure.body);
+        let mut body = Body::new(self, BodyKind::Procedure, nothing(), nothing(), &procedure.body);
         let block = body.raw_block(&procedure.body);
         Procedure { name: Name::new(text, procedure.name.span()), body: block, ..procedure.clone() }
     }
@@ -155,7 +155,7 @@ impl<'p> Translator<'p> {
 impl<'t, 'p> Body<'t, 'p> {
     fn new(
         translator: &'t mut Translator<'p>,
-        kind: Kind,
+        kind: BodyKind,
         labels: FxHashSet<String>,
         registers: FxHashSet<String>,
         block: &Block,
@@ -163,8 +163,8 @@ impl<'t, 'p> Body<'t, 'p> {
         let mut targets = FxHashSet::default();
         collect_targets(block, &mut targets);
         let done = match kind {
-            Kind::Process => translator.names.fresh("done"),
-            Kind::Procedure => String::new(),
+            BodyKind::Process => translator.names.fresh("done"),
+            BodyKind::Procedure => String::new(),
         };
         let privates = translator.program.privates.iter();
         let blocking_registers =
@@ -372,7 +372,7 @@ impl<'t, 'p> Body<'t, 'p> {
             StmtKind::Break | StmtKind::Continue | StmtKind::Goto(_) => stmt.kind.clone(),
             StmtKind::Return(value) => {
                 let value = value.as_ref().map(|value| self.expr(value));
-                if self.kind == Kind::Process {
+                if self.kind == BodyKind::Process {
                     self.returns = true;
                     StmtKind::Goto(name(&self.done))
                 } else {
@@ -440,7 +440,7 @@ impl<'t, 'p> Body<'t, 'p> {
     /// Whether it matters that the process is at no label between the evaluation of an expression and its
     /// use.
     fn settles(&self, e: &Expr) -> bool {
-        let absence = self.translator.observed.absence && self.kind == Kind::Process;
+        let absence = self.translator.observed.absence && self.kind == BodyKind::Process;
         absence && effects(e, &|place| self.target(place).is_some()) != Effects::None
     }
 

@@ -1,6 +1,6 @@
 //! Code in atomic blocks, where nothing is pending.
 
-use super::{Body, Kind, plain};
+use super::{Body, BodyKind, plain};
 use palisade_program::written::{Block, Expr, ExprKind, Name, Place, PlaceKind, Stmt, StmtKind};
 
 impl<'p> Body<'_, 'p> {
@@ -39,7 +39,7 @@ impl<'p> Body<'_, 'p> {
                     let args = args.iter().map(|arg| self.raw(arg)).collect();
                     StmtKind::Spawn { template: template.clone(), args }
                 }
-                StmtKind::Return(value) if self.kind == Kind::Procedure => {
+                StmtKind::Return(value) if self.kind == BodyKind::Procedure => {
                     StmtKind::Return(value.as_ref().map(|value| self.raw(value)))
                 }
                 StmtKind::Return(_) => {

@@ -20,7 +20,7 @@ use palisade_conformance::generate::{
 };
 use palisade_conformance::random::Random;
 use palisade_conformance::{Profile, generate};
-use palisade_cover::{Dual, Single};
+use palisade_cover::{Dual, Sb};
 use palisade_engine::proof::{Message, SingleBuffer};
 use palisade_engine::{Bound, Engine, Limits, Options, Proof, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
@@ -288,7 +288,7 @@ enum Style {
 fn honest(task: &Task<'_>, style: Style) -> Vec<Proof> {
     let limits = || Limits::unlimited(1).with_work(3000);
     let engines: &[&dyn Engine] = match style {
-        Style::Plain => &[&Dual, &Single, &Pushdown],
+        Style::Plain => &[&Dual, &Sb, &Pushdown],
         Style::Growing => &[&Pushdown],
     };
     let prove = |engine: &dyn Engine| match engine.prove(&task.analysis(), &limits()) {

@@ -9,7 +9,7 @@ fn dekker_is_broken_without_fences_and_right_with_them() {
     assert_eq!((findings.executions, findings.lost.as_deref()), (200, None));
     assert!(violations(&findings, Model::Tso) > 0 && violations(&findings, Model::Pso) > 0);
     assert_eq!(failures(&findings), [""; 0], "under sequential consistency it is right");
-    let name = |found: &palisade_harness::session::Found<palisade_monitor::Violation>| {
+    let name = |found: &palisade_harness::session::Occurrences<palisade_monitor::Violation>| {
         findings.instructions.name(found.what.store).to_owned()
     };
     assert!(

@@ -2,7 +2,7 @@
 
 use super::draft::{Draft, Possible, Writer, last_letters};
 use super::element::{Content, Element, End, Memory, Process, Queue, Word};
-use super::setup::{Kind, Setup, Sharing, Wait, effect};
+use super::setup::{ProcessKind, Setup, Sharing, Wait, effect};
 use crate::bad::Bad;
 use crate::symbol::Symbol;
 use palisade_automata::{Edge, Letter, StateId, ValueId};
@@ -171,7 +171,7 @@ impl Setup {
         &self,
         draft: Draft,
         actor: usize,
-        kind: &Kind,
+        kind: &ProcessKind,
         edge: &Edge,
         cell: CellId,
         value: ValueId,
@@ -310,7 +310,7 @@ impl Setup {
         Some(())
     }
 
-    fn undo_locked(&self, draft: Draft, actor: usize, kind: &Kind, number: usize, finish: Give<'_>) {
+    fn undo_locked(&self, draft: Draft, actor: usize, kind: &ProcessKind, number: usize, finish: Give<'_>) {
         let edge = &kind.edges[number];
         let Letter::Locked { guard, effect } = &edge.letter else {
             unreachable!("called for locked instructions")
@@ -436,7 +436,7 @@ impl Setup {
         element: &Element,
         draft: Draft,
         actor: usize,
-        kind: &Kind,
+        kind: &ProcessKind,
         number: usize,
         give: &mut dyn FnMut(Element, Step),
     ) {

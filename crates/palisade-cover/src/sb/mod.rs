@@ -153,9 +153,9 @@ use witness::Link;
 
 /// The single-buffer engine.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Single;
+pub struct Sb;
 
-impl Engine for Single {
+impl Engine for Sb {
     fn name(&self) -> &'static str {
         "sb"
     }
@@ -181,7 +181,7 @@ impl Engine for Single {
     }
 }
 
-impl Single {
+impl Sb {
     fn ask(&self, analysis: &Analysis<'_>, limits: &Limits, proof: Option<&mut Option<Proof>>) -> Outcome {
         let mut stats = Stats::new();
         let verdict = check(analysis, limits, &mut stats, proof).unwrap_or_else(Verdict::Unknown);

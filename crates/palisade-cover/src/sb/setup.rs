@@ -3,11 +3,11 @@
 //!
 //! The forward analysis looks at single processes, with their pending stores as sets. Its results hold in
 //! every run:
-//! 1. [`Kind::may_be_newest`]: which value can be the newest of a process's stores to a cell that have not
+//! 1. [`ProcessKind::may_be_newest`]: which value can be the newest of a process's stores to a cell that have not
 //!    taken effect (PSO);
-//! 2. [`Kind::may_be_queued`]: which values can be among these at all (PSO);
-//! 3. [`Kind::may_be_own`]: which value can be the newest own store that has taken effect, but not yet for
-//!    the process itself; and [`Kind::may_read_own`]: where a process may read it, which under PSO requires a
+//! 2. [`ProcessKind::may_be_queued`]: which values can be among these at all (PSO);
+//! 3. [`ProcessKind::may_be_own`]: which value can be the newest own store that has taken effect, but not yet for
+//!    the process itself; and [`ProcessKind::may_read_own`]: where a process may read it, which under PSO requires a
 //!    store-store fence after it;
 //! 4. [`Sole`]: if only one process ever writes a cell, which values the end of the buffer can hold there at
 //!    each of its states.
@@ -51,7 +51,7 @@ type Facts = FxHashSet<(StateId, CellId, ValueId)>;
 
 /// One automaton, indexed for backward steps.
 #[derive(Debug)]
-pub(crate) struct Kind {
+pub(crate) struct ProcessKind {
     pub population: Population,
     pub edges: Vec<Edge>,
     /// For each edge, what it waits for if it is locked.
@@ -74,7 +74,7 @@ pub(crate) struct Kind {
     fenced: Facts,
 }
 
-impl Kind {
+impl ProcessKind {
     pub fn may_be_newest(&self, state: StateId, cell: CellId, value: ValueId) -> bool {
         self.newest.contains(&(state, cell, value))
     }
@@ -96,7 +96,7 @@ impl Kind {
         self.fenced.contains(&(state, cell, value))
     }
 
-    /// Everything that [`Kind::may_be_own`] allows.
+    /// Everything that [`ProcessKind::may_be_own`] allows.
     pub fn own(&self) -> impl Iterator<Item = (StateId, CellId, ValueId)> {
         self.own.iter().copied()
     }
@@ -124,7 +124,7 @@ pub(crate) enum Sole {
 /// All facts about the program.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<ProcessKind>,
     /// For each cell, the number of its values that are initial.
     pub initial: IdVec<CellId, usize>,
     pub sole: IdVec<CellId, Sole>,
@@ -140,7 +140,7 @@ pub(crate) struct Setup {
 impl Setup {
     /// Letters are in one word only if `sharing` requests it, under TSO, with few processes.
     pub fn new(automata: &Automata, model: Model, interlocked: Interlocked, sharing: Sharing) -> Setup {
-        let mut kinds: Vec<Kind> =
+        let mut kinds: Vec<ProcessKind> =
             automata.automata.iter().map(|automaton| kind(automata, automaton, model, interlocked)).collect();
         let mut writers: FxHashMap<_, Vec<_>> = FxHashMap::default();
         let mut storing: FxHashMap<_, Vec<u32>> = FxHashMap::default();
@@ -168,7 +168,7 @@ impl Setup {
 }
 
 /// Whether there are few enough processes for their letters to be in one word.
-fn are_few(kinds: &[Kind]) -> bool {
+fn are_few(kinds: &[ProcessKind]) -> bool {
     let processes = kinds.iter().try_fold(0u32, |sum, kind| match kind.population {
         Population::Fixed(number) => sum.checked_add(number),
         Population::Any => None,
@@ -201,7 +201,7 @@ pub(crate) fn effect(letter: &Letter) -> Vec<(CellId, ValueId)> {
     }
 }
 
-fn kind(automata: &Automata, automaton: &Automaton, model: Model, interlocked: Interlocked) -> Kind {
+fn kind(automata: &Automata, automaton: &Automaton, model: Model, interlocked: Interlocked) -> ProcessKind {
     let states = automaton.states.len();
     let edges: Vec<Edge> = automaton.edges.iter().map(|edge| adapt(edge, model)).collect();
     let mut incoming: IdVec<StateId, Vec<usize>> = vec![Vec::new(); states].into();
@@ -235,7 +235,7 @@ fn kind(automata: &Automata, automaton: &Automaton, model: Model, interlocked: I
         }
         _ => Wait::All,
     });
-    Kind {
+    ProcessKind {
         population: automaton.population,
         waits: waits.collect(),
         roots,
@@ -262,7 +262,7 @@ enum Stage {
 }
 
 /// Forward data flow: the newest pending stores, and all pending stores.
-fn analyse(kind: &mut Kind, model: Model) {
+fn analyse(kind: &mut ProcessKind, model: Model) {
     let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); kind.incoming.len()].into();
     for (number, edge) in kind.edges.iter().enumerate() {
         outgoing[edge.source].push(number);
@@ -325,8 +325,8 @@ fn analyse(kind: &mut Kind, model: Model) {
     }
 }
 
-fn sole(automata: &Automata, kinds: &[Kind], cell: CellId, model: Model) -> Sole {
-    let writes_it = |kind: &Kind| {
+fn sole(automata: &Automata, kinds: &[ProcessKind], cell: CellId, model: Model) -> Sole {
+    let writes_it = |kind: &ProcessKind| {
         kind.edges.iter().any(|edge| effect(&edge.letter).iter().any(|&(written, _)| written == cell))
     };
     let writers: Vec<usize> = (0..kinds.len()).filter(|&index| writes_it(&kinds[index])).collect();
@@ -342,7 +342,7 @@ fn sole(automata: &Automata, kinds: &[Kind], cell: CellId, model: Model) -> Sole
 /// Forward data flow: the values the end of the buffer holds in a cell at each state of its only writer. The
 /// writer always reads the value it stored last. Under PSO the end may lag behind that store until the writer
 /// waits for it.
-fn held(kind: &Kind, cell: CellId, initial: usize, model: Model) -> IdVec<StateId, Vec<ValueId>> {
+fn held(kind: &ProcessKind, cell: CellId, initial: usize, model: Model) -> IdVec<StateId, Vec<ValueId>> {
     let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); kind.incoming.len()].into();
     for (number, edge) in kind.edges.iter().enumerate() {
         outgoing[edge.source].push(number);
