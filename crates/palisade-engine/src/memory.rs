@@ -7,7 +7,7 @@
 //! If the host does not report it, only the sizes of the engines' tables are known. Several questions may be
 //! answered at a time. Each has a [`Share`], in which it reports the size of its tables. When the process
 //! exceeds the limit, the question with the largest tables gives up. Above [`Process::emergency`], every
-//! question that checks its limits gives up.
+//! question that checks its limits gives up, those with small tables after a short wait.
 //!
 //! *Why the limit can stretch.* Allocators keep freed memory. The next of many files must not be refused
 //! memory that the previous file has freed. So the limit is raised by what the allocator still holds, at most
@@ -50,6 +50,8 @@ pub(crate) enum Pressure {
 
 /// What the allocator may keep beyond the limit when the limit is raised.
 const KEPT: u64 = 24 << 20;
+/// How long a question with small tables waits for others to give up.
+const PATIENCE: Duration = Duration::from_millis(150);
 /// Time between two measurements.
 const BETWEEN: Duration = Duration::from_millis(1);
 
@@ -76,9 +78,8 @@ impl Process {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         shares.retain(|share| share.strong_count() > 0);
         shares.push(Arc::downgrade(&bytes));
-        if shares.len() == 1 {
-            self.give_way();
-        }
+        // What an earlier question has freed may be used again.
+        self.give_way();
         Share { process: self.clone(), bytes }
     }
 
@@ -121,8 +122,25 @@ impl Share {
     }
 
     /// Whether there is room, given what this question holds and how many bytes it is about to allocate.
+    ///
+    /// A question with small tables may wait for a moment: another question may be the cause, and about to give
+    /// up. The oldest one waits least, because it has had the most time to allocate.
     pub(crate) fn check(&self, bytes: u64, more: u64) -> Pressure {
         self.bytes.store(bytes, Ordering::Relaxed);
+        let mut pressure = self.pressure(bytes, more);
+        if pressure == Pressure::None || bytes > self.process.limit / 4 {
+            return pressure;
+        }
+        let patience = if self.is_oldest() { PATIENCE / 4 } else { PATIENCE };
+        let start = Instant::now();
+        while pressure != Pressure::None && start.elapsed() < patience {
+            std::thread::sleep(BETWEEN);
+            pressure = self.pressure(bytes, more);
+        }
+        pressure
+    }
+
+    fn pressure(&self, bytes: u64, more: u64) -> Pressure {
         let process = &self.process;
         let now = process.measured_now();
         // If the host does not report it, only the share is known.
@@ -134,6 +152,12 @@ impl Share {
         } else {
             Pressure::None
         }
+    }
+
+    fn is_oldest(&self) -> bool {
+        let shares = self.process.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest = shares.iter().find(|share| share.strong_count() > 0);
+        oldest.is_some_and(|share| share.as_ptr() == Arc::as_ptr(&self.bytes))
     }
 
     fn is_largest(&self, bytes: u64) -> bool {
@@ -212,6 +236,21 @@ mod tests {
         check(|| Some(101), [Pressure::None, Pressure::Full]);
         check(|| Some(111), [Pressure::Emergency, Pressure::Emergency]);
         check(|| None, [Pressure::None, Pressure::None]);
+    }
+
+    /// Reported: a small program in a folder was refused memory that a large one, which had just given up, held.
+    #[test]
+    fn a_small_question_waits_for_a_large_one_to_give_up() {
+        static TAKEN: AtomicU64 = AtomicU64::new(200);
+        let process = Process::measured_by(100, || Some(TAKEN.load(Ordering::Relaxed)));
+        let large = process.share();
+        let small = process.share();
+        process.allowed.store(100, Ordering::Relaxed);
+        assert_eq!(large.check(80, 0), Pressure::Emergency);
+        let waiting = std::thread::spawn(move || small.check(1, 0));
+        drop(large);
+        TAKEN.store(50, Ordering::Relaxed);
+        assert_eq!(waiting.join().expect("no panic"), Pressure::None);
     }
 
     #[test]
