@@ -97,7 +97,7 @@ impl fmt::Display for Reason {
                 }
                 write!(
                     f,
-                    "; no more are followed where procedures are recursive: start fewer, or write the recursion as a loop"
+                    "; where procedures are recursive, no more processes are followed: start fewer, or write the recursion as a loop"
                 )
             }
             Reason::Growing { name, values } => {
@@ -106,7 +106,9 @@ impl fmt::Display for Reason {
                     "`{name}` may take more and more values ({values} counted so far); declare its domain, or bound all integers with --int-range LO..HI"
                 )
             }
-            Reason::Robust => f.write_str("robust; the question is answered under sequential consistency"),
+            Reason::Robust => {
+                f.write_str("robust; the question is asked under sequential consistency instead")
+            }
             Reason::About { subject, reason } => write!(f, "{subject}: {reason}"),
             Reason::Unsupported(why) | Reason::Observed(why) | Reason::Unshown(why) | Reason::Bug(why) => {
                 f.write_str(why)

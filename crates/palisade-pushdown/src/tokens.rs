@@ -97,11 +97,7 @@ impl Policy for Crowding {
         OneWay: OneWay,
         (): &mut (),
     ) -> Vec<Offer<Access>> {
-        let offers = machine.edges(local).flat_map(|edge| {
-            let letter = Access::new(machine.kind(local, edge));
-            machine.actions(local, edge).map(move |action| Offer { action, letter, after: None })
-        });
-        offers.collect()
+        Offer::all(machine, local)
     }
 
     fn run_on(

@@ -109,8 +109,7 @@ pub(crate) fn confirm<Q: Ask>(
 }
 
 pub(crate) fn not_replayed<Q: Ask>(engine: &str, what: Exhausted) -> Verdict {
-    let found =
-        format!("engine `{engine}` has a run that is {}, but it was not replayed to its end", Q::VIOLATED);
+    let found = format!("engine `{engine}` says `{}`, but its run was not replayed to its end", Q::VIOLATED);
     Verdict::Unknown(Reason::exhausted(what, Some(Reason::Observed(found))))
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn by_another(
     };
     if wanted == Wanted::Checked {
         let unproved =
-            format!("engine `{safe}` says safe, but no engine gives a proof that could be checked");
+            format!("engine `{safe}` says `safe`, but no engine gives a proof that could be checked");
         let unproved = Reason::Observed(unproved);
         outcome.verdict =
             Verdict::Unknown(match limits.check(0).err().or(why.as_ref().and_then(Reason::what_ran_out)) {
@@ -82,7 +82,7 @@ pub(crate) fn checked<Q: Ask>(
         })),
         Err(Refusal::Exhausted(what)) => {
             let reached =
-                format!("engine `{engine}` says {}, but its proof was not checked to the end", Q::HOLDS);
+                format!("engine `{engine}` says `{}`, but its proof was not checked to the end", Q::HOLDS);
             outcome.verdict = Verdict::Unknown(Reason::exhausted(what, Some(Reason::Observed(reached))));
             Ok(None)
         }

@@ -1,6 +1,6 @@
 //! What differs between engines: where a thread waits, what it can do there, and what is worth remembering.
 
-use super::LocalId;
+use super::{Access, LocalId};
 use crate::collapse::Stop;
 use crate::local::{After, Local, ThreadMachine};
 use palisade_memory::Action;
@@ -92,6 +92,17 @@ pub struct Offer<L> {
     /// The result of the step in the way the thread runs, if it is already known. Always `None` for a step
     /// that reads.
     pub after: Option<After>,
+}
+
+impl Offer<Access> {
+    /// All steps of a thread state, named by their access.
+    pub fn all(machine: &ThreadMachine<'_>, local: &Local) -> Vec<Offer<Access>> {
+        let offers = machine.edges(local).flat_map(|edge| {
+            let letter = Access::new(machine.kind(local, edge));
+            machine.actions(local, edge).map(move |action| Offer { action, letter, after: None })
+        });
+        offers.collect()
+    }
 }
 
 /// A place where a thread waits, and how it gets there.

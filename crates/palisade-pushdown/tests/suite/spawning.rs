@@ -65,7 +65,7 @@ fn threads_that_are_not_followed_are_not_vouched_for() {
     let program =
         palisade_syntax::parse(palisade_syntax::Language::Pal, &source).expect("it is valid").program;
     let start = "no bad state in runs that start up to 8 processes";
-    let end = "; no more are followed where procedures are recursive: start fewer, or write the recursion as a loop";
+    let end = "; where procedures are recursive, no more processes are followed: start fewer, or write the recursion as a loop";
     for (rounds, between) in
         [(Bound::Auto, ""), (Bound::Fixed(1), ", with up to 1 round each"), (Bound::Fixed(2), "")]
     {
