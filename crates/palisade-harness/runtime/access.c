@@ -1,4 +1,5 @@
-/* Accesses to memory that are not atomic: one entry point per size, as compilers call them, and the functions of the C library that copy memory. */
+/* Accesses to memory that are not atomic. There is one entry point per size, as compilers call them. The
+ * functions of the C library that copy memory are here too. */
 
 #include "palisade.h"
 
@@ -25,7 +26,7 @@ SIZES(__tsan_volatile_write, K_STORE, O_VOLATILE)
 SIZES(__tsan_unaligned_volatile_read, K_LOAD, O_VOLATILE)
 SIZES(__tsan_unaligned_volatile_write, K_STORE, O_VOLATILE)
 
-/* Calls with the place behind the access. */
+/* Calls that pass the place as an argument after the address. */
 #define ACCESS_AT(name, kind, size)                                                                \
     EXPORT void name(void *address, void *place)                                                   \
     {                                                                                              \
@@ -47,7 +48,8 @@ EXPORT void __tsan_init(void) {}
 EXPORT void __tsan_func_entry(void *caller) { (void)caller; }
 EXPORT void __tsan_func_exit(void) {}
 
-/* clang may join a load with the store behind it in one call. The step writes, and says so before it is chosen. */
+/* clang may combine a load and the store after it into one call. The step writes, and is announced as a write
+ * before it is chosen. */
 static void both(uint64_t address, uint64_t load, uint64_t store, uint64_t place)
 {
     if (unlikely(pal.quiet)) {
@@ -77,7 +79,8 @@ EXPORT void __tsan_vptr_update(void **address, void *value)
     if (unlikely(pal.quiet)) {
         return;
     }
-    /* To write what is there already is no race with others that do the same. Whether it is there is known only when it is its turn. */
+    /* Writing the value that is already there does not race with others that do the same. Whether it is there
+     * is known only when the thread has been chosen. */
     uint64_t at = (uint64_t)address & ADDRESS_BITS, second = CALLER | pal.self->tag | F_CHOSEN;
     pal_decide(at | HEAD(K_STORE, O_PLAIN, 8), second);
     pal_log(at | (*address != value ? HEAD(K_STORE, O_PLAIN, 8) : HEAD(K_LOAD, O_PLAIN, 8)), second);
@@ -90,7 +93,7 @@ EXPORT void __tsan_vptr_read(void **address)
     pal_announce((uint64_t)address, 8, K_LOAD);
 }
 
-/* Copies are made in words; long ones in lines of the cache, or there would be no end of steps. */
+/* Short copies are made word by word. Long ones are made by cache lines, to limit the number of steps. */
 enum { WORD = 8, LINE = 64, SHORT = 256 };
 
 static size_t part(uint64_t address, size_t left, size_t whole)
@@ -100,7 +103,8 @@ static size_t part(uint64_t address, size_t left, size_t whole)
     return to_boundary < left ? to_boundary : left;
 }
 
-/* A range that the program accesses itself when this returns: one step, since nobody else can run in between. */
+/* A range that the program itself accesses when this returns. It is one step, because no other thread can run
+ * in between. */
 static void range(uint64_t address, size_t size, uint64_t head, uint64_t place)
 {
     for (size_t at = 0; at < size;) {
@@ -139,7 +143,7 @@ void pal_fill(void *to, int byte, size_t size)
 static void copy(char *to, const char *from, size_t size, uint64_t place)
 {
     if (pal.quiet || pal_is_alone()) {
-        /* Nobody can see it piece by piece, but others may look at it later. */
+        /* No other thread can see single pieces of it, but others may look at it later. */
         range((uint64_t)from, size, HEAD(K_LOAD, O_PLAIN, 0), place);
         range((uint64_t)to, size, HEAD(K_STORE, O_PLAIN, 0), place);
         pal_copy(to, from, size);
@@ -170,7 +174,7 @@ static void move(char *to, const char *from, size_t size, uint64_t place)
         }
         return;
     }
-    /* Piece by piece like any copy, the last one first. */
+    /* Piece by piece like any copy, from the end. */
     for (size_t left = size; left > 0;) {
         size_t unit = size <= SHORT ? WORD : LINE, over = (uint64_t)(to + left) % unit;
         size_t bytes = over ? over : unit;

@@ -1,10 +1,10 @@
-/* What inline assembly is rewritten to call. The code around a call knows nothing of it: all registers are kept, vector registers too, since other threads may run
- * in between. */
+/* The functions that rewritten inline assembly calls. The code around a call does not expect it, and other
+ * threads may run in between. So all registers are preserved, including vector registers. */
 
 #include "palisade.h"
 #include <cpuid.h>
 
-/* Whether `xsave` may be used; without it there are no vector registers beyond those of SSE. */
+/* Whether `xsave` may be used. Without it, there are no vector registers beyond those of SSE. */
 int pal_has_xsave __attribute__((used));
 
 __attribute__((constructor(101))) static void look(void)
@@ -25,7 +25,7 @@ static __attribute__((used)) void pal_asm_store_fence(uint64_t address, uint64_t
     pal_event(0, HEAD(K_STORE_FENCE, O_RELEASE, 0), place);
 }
 
-/* Something that cannot be followed: that it happens is told. */
+/* Something that cannot be followed. Only the fact that it happens is reported. */
 static __attribute__((used)) void pal_asm_unknown(uint64_t address, uint64_t place)
 {
     (void)address;
@@ -34,7 +34,8 @@ static __attribute__((used)) void pal_asm_unknown(uint64_t address, uint64_t pla
     }
 }
 
-/* For the language a locked instruction in assembly synchronises like a sequentially consistent one. */
+/* In terms of the language, a locked instruction in assembly synchronises like a sequentially consistent
+ * one. */
 #define LOCKED(size)                                                                               \
     static __attribute__((used)) void pal_asm_locked##size(uint64_t address, uint64_t place)               \
     {                                                                                              \
@@ -48,8 +49,14 @@ LOCKED(16)
 
 /* The address, if there is one, is above the return address. */
 #define ADDRESS_ABOVE "    movq 136(%rsp), %rdi\n    movq 128(%rsp), %rsi\n"
-/* What src/audit.rs puts there: the address is in its register; above the return address are the code and the count. The third argument is lost on the way. */
+/* What src/audit.rs generates: the address is in its register, and the code and the count are above the
+ * return address. The third argument is lost on the way. */
 #define ADDRESS_IN_REGISTER "    movq %rsi, %r8\n    movq 136(%rsp), %rsi\n    movq 144(%rsp), %r9\n    movq 128(%rsp), %rcx\n"
+
+/* What src/link.rs generates: the name of a function is above the return address, and above that is the
+ * place of the call. The third argument is lost on the way. The fourth is the address of the saved
+ * registers. */
+#define NAME_ABOVE "    movq 136(%rsp), %rdi\n    movq 144(%rsp), %rsi\n    movq %rsp, %rcx\n"
 
 #define STUB(name, function, arguments)                                                                       \
     __asm__(".text\n.globl " name "\n.type " name ", @function\n" name ":\n"                       \
@@ -90,4 +97,5 @@ STUB("palisade_asm_locked2", "pal_asm_locked2", ADDRESS_ABOVE)
 STUB("palisade_asm_locked4", "pal_asm_locked4", ADDRESS_ABOVE)
 STUB("palisade_asm_locked8", "pal_asm_locked8", ADDRESS_ABOVE)
 STUB("palisade_asm_locked16", "pal_asm_locked16", ADDRESS_ABOVE)
+STUB("palisade_call", "pal_call", NAME_ABOVE)
 STUB("pal_audit_followed", "pal_audit_follow", ADDRESS_IN_REGISTER)

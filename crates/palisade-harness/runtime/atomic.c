@@ -1,7 +1,10 @@
-/* Atomic accesses: compilers leave them to the runtime. Whoever runs is alone, so plain operations do.
+/* Atomic accesses, which compilers leave to the runtime. Only one thread runs at a time, so plain operations
+ * are enough.
  *
- * On x86 a sequentially consistent store is an `xchg`; so here it is a locked instruction. Other stores are plain ones for the hardware, other fences no
- * instruction at all; their order is told so that happens-before of the language is known, and for machines whose stores are not in order by themselves. */
+ * On x86, a sequentially consistent store is an `xchg`, so it is a locked instruction here. For the hardware,
+ * other stores are plain stores, and other fences are no instructions at all. Their memory order is logged
+ * for two reasons: it determines happens-before of the language, and it matters on machines that do not keep
+ * stores in order. */
 
 #include "palisade.h"
 
@@ -18,7 +21,8 @@ static inline uint64_t order(int memory_order)
     return orders[memory_order & 7];
 }
 
-/* Decides now and logs later: whether a compare-and-swap writes is known only when it is its turn. */
+/* Decides now and logs later, because whether a compare-and-swap writes is known only once it has been
+ * chosen. */
 static inline void decide(const volatile void *address, uint64_t head, uint64_t place)
 {
     if (likely(!pal.quiet)) {
@@ -26,7 +30,7 @@ static inline void decide(const volatile void *address, uint64_t head, uint64_t 
     }
 }
 
-static inline void tell(const volatile void *address, uint64_t head, uint64_t place)
+static inline void log_as(const volatile void *address, uint64_t head, uint64_t place)
 {
     if (likely(!pal.quiet)) {
         pal_log(((uint64_t)address & ADDRESS_BITS) | head, place | pal.self->tag | F_CHOSEN);
@@ -50,11 +54,11 @@ static inline void tell(const volatile void *address, uint64_t head, uint64_t pl
     {                                                                                              \
         decide(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                                   \
         if (*a == *c) {                                                                            \
-            tell(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                                 \
+            log_as(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                               \
             *a = v;                                                                                \
             return 1;                                                                              \
         }                                                                                          \
-        tell(a, HEAD(K_LOCKED_LOAD, order(fail), sizeof *a), CALLER);                              \
+        log_as(a, HEAD(K_LOCKED_LOAD, order(fail), sizeof *a), CALLER);                            \
         *c = *a;                                                                                   \
         return 0;                                                                                  \
     }
@@ -87,10 +91,10 @@ static inline void tell(const volatile void *address, uint64_t head, uint64_t pl
         decide(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                                   \
         a##bits old = *a;                                                                          \
         if (old == c) {                                                                            \
-            tell(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                                 \
+            log_as(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                               \
             *a = v;                                                                                \
         } else {                                                                                   \
-            tell(a, HEAD(K_LOCKED_LOAD, order(fail), sizeof *a), CALLER);                          \
+            log_as(a, HEAD(K_LOCKED_LOAD, order(fail), sizeof *a), CALLER);                        \
         }                                                                                          \
         return old;                                                                                \
     }
@@ -120,7 +124,8 @@ EXPORT void __tsan_atomic_signal_fence(int mo)
     (void)mo;
 }
 
-/* The size in bytes is known at run time only in the generic form that clang uses for sixteen bytes. */
+/* The generic form, which clang uses for sixteen bytes, is the only one whose size is not known at compile
+ * time. */
 EXPORT void pal_generic_load(size_t size, const volatile void *a, void *to, int mo) __asm__("__atomic_load");
 EXPORT void pal_generic_store(size_t size, volatile void *a, void *from, int mo) __asm__("__atomic_store");
 EXPORT void pal_generic_exchange(size_t size, volatile void *a, void *from, void *to, int mo) __asm__("__atomic_exchange");
@@ -155,7 +160,7 @@ int pal_generic_compare_exchange(size_t size, volatile void *a, void *expected, 
     for (size_t i = 0; i < size; i++) {
         same &= x[i] == y[i];
     }
-    tell(a, HEAD(same ? K_LOCKED : K_LOCKED_LOAD, order(same ? mo : fail), size), CALLER);
+    log_as(a, HEAD(same ? K_LOCKED : K_LOCKED_LOAD, order(same ? mo : fail), size), CALLER);
     if (same) {
         pal_copy((void *)a, desired, size);
     } else {

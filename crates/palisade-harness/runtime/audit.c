@@ -1,13 +1,17 @@
 /* Accesses for which the compiler makes no call.
  *
- * src/audit.rs puts a call of `palisade_audit` before every instruction that accesses memory, whether the compiler has announced the access or not. Nothing happens if it has: the announcement was
- * the event, and nobody else has run since. Otherwise it is
- *   - nobody else's business if its thread is alone, if it reads what nobody can write, or if it is on the thread's own stack;
- *   - an event otherwise.
+ * src/audit.rs puts a call of `palisade_audit` before every instruction that accesses memory. If the
+ * compiler has announced the access, nothing more happens: the announcement was the event, and no other
+ * thread has run since. Otherwise the access is
+ *   - ignored if its thread is alone, if it reads memory that cannot be written, or if it is on the
+ *     thread's own stack;
+ *   - an event in all other cases.
  *
- * On stacks, compilers announce what others may reach, and leave out the rest, which is most. Only if another thread does touch what its owner has not announced there is something wrong. Every byte of a stack has
- * two marks for that: its owner has accessed it without an event, and others have touched it. A byte with both is reported. Marks end with their frames: a function in whose frame addresses are
- * taken removes those below it when it begins. */
+ * On stacks, compilers announce the accesses that other threads may see and leave out most others. If
+ * another thread does touch memory that its owner has accessed without an event, that is reported. Every
+ * byte of a stack has two marks for this: its owner has accessed it without an event; another thread has
+ * touched it. A byte with both marks is reported. Marks end with their frames: a function that takes
+ * addresses in its frame removes the marks below it when it begins. */
 
 #include "palisade.h"
 #include <link.h>
@@ -118,7 +122,7 @@ GENERAL static int judge(struct thread *self, uint64_t address, uint64_t size, e
     return code & A_UNCLEAR ? V_REPORT : V_EVENT;
 }
 
-/* A function begins: what is below its frame belongs to nobody. */
+/* A function begins: memory below its frame belongs to no frame. */
 GENERAL static void begin_frame(struct thread *self, uint64_t address)
 {
     if (self->has_marks && address <= (uint64_t)self->stack_end && address >= (uint64_t)self->stack_low) {
@@ -161,7 +165,8 @@ GENERAL __attribute__((used)) int pal_audit(uint64_t address, uint64_t code, uin
     return self->audit_load || self->audit_store;
 }
 
-/* Called before an access, with its address in %rdi: see src/audit.rs. Only registers that functions may change have to be saved here. */
+/* Called before an access, with its address in %rdi: see src/audit.rs. Only caller-saved registers have to be
+ * saved here. */
 __asm__(".text\n"
         ".globl palisade_audit\n"
         ".type palisade_audit, @function\n"
@@ -282,7 +287,16 @@ __attribute__((used)) void pal_audit_follow(uint64_t address, uint64_t code, uin
     }
 }
 
-/* Somebody is about to touch a stack, by an event. */
+/* A function of the C library accesses memory for the program. */
+void pal_accesses(const void *at, size_t size, int writes, uint64_t place)
+{
+    uint64_t code = (writes ? A_WRITE : A_READ) | 1;
+    if (pal_audit((uint64_t)at, code, size, place, 0)) {
+        pal_audit_follow((uint64_t)at, code, 0, place, 0, size);
+    }
+}
+
+/* A thread is about to touch a stack, by an event. */
 void pal_touches_stack(uint64_t first, uint64_t second)
 {
     struct thread *self = pal.self;

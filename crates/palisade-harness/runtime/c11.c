@@ -1,4 +1,4 @@
-/* C11 threads: the same objects and the same operations under other names. */
+/* C11 threads: the same objects and operations under other names. */
 
 #include "palisade.h"
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Time: a microsecond per step, and more when everybody sleeps. So a schedule decides what the clocks say, and sleeping takes no time. */
+/* Time advances by a microsecond per step, and further when all threads sleep. So the schedule determines
+ * what the clocks show, and sleeping takes no time. */
 
 #include "palisade.h"
 #include <errno.h>
@@ -6,7 +7,8 @@
 #include <unistd.h>
 
 enum { SECOND = 1000000000 };
-/* When executions begin: 1 January 2000 for clocks that tell the date; some time after it was started for the computer. */
+/* When executions begin: on 1 January 2000 for clocks that show the date, and some time after booting for the
+ * others. */
 #define EPOCH 946684800ull
 #define UPTIME 1000ull
 
@@ -25,7 +27,8 @@ static uint64_t offset_of(clockid_t clock)
     }
 }
 
-/* When a wait until a time of some clock is over, by our own; never 0, which stands for no end. */
+/* The end of a wait until a time of some clock, by our own clock. Never 0, which means that there is no
+ * end. */
 uint64_t pal_deadline(clockid_t clock, const struct timespec *time)
 {
     if (!time) {
@@ -47,7 +50,7 @@ void pal_sleep(uint64_t nanoseconds, uint64_t place)
         return;
     }
     if (!nanoseconds || pal.command.flags & EXPLORE) {
-        /* In a search, who sleeps may wake up at any time. */
+        /* In a search, a sleeping thread may wake up at any time. */
         pal_yield();
         pal_event(0, HEAD(K_PAUSE, O_PLAIN, 0), place);
         return;
@@ -78,6 +81,7 @@ EXPORT int usleep(useconds_t microseconds)
 EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
 {
     if (left) {
+        pal_accesses(left, sizeof *left, 1, CALLER);
         *left = (struct timespec){0, 0};
     }
     pal_sleep(length_of(time), CALLER);
@@ -87,6 +91,7 @@ EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
 EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
 {
     if (left) {
+        pal_accesses(left, sizeof *left, 1, CALLER);
         *left = (struct timespec){0, 0};
     }
     uint64_t nanoseconds = length_of(time);
@@ -101,6 +106,7 @@ EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ti
 EXPORT int clock_gettime(clockid_t clock, struct timespec *time)
 {
     uint64_t now = pal_now() + offset_of(clock);
+    pal_accesses(time, sizeof *time, 1, CALLER);
     time->tv_sec = (time_t)(now / SECOND);
     time->tv_nsec = (long)(now % SECOND);
     return 0;
@@ -110,6 +116,7 @@ EXPORT int gettimeofday(struct timeval *restrict time, void *restrict zone)
 {
     (void)zone;
     uint64_t now = pal_now() + EPOCH * SECOND;
+    pal_accesses(time, sizeof *time, 1, CALLER);
     time->tv_sec = (time_t)(now / SECOND);
     time->tv_usec = (suseconds_t)(now % SECOND / 1000);
     return 0;
@@ -119,6 +126,7 @@ EXPORT time_t time(time_t *to)
 {
     time_t now = (time_t)((pal_now() + EPOCH * SECOND) / SECOND);
     if (to) {
+        pal_accesses(to, sizeof *to, 1, CALLER);
         *to = now;
     }
     return now;

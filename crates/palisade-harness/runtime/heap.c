@@ -1,7 +1,8 @@
-/* The heap. Every thread takes memory from a range of addresses of its own and gives it back to itself, so what `malloc` answers depends only on what the calling thread has
- * done, and not on how others were scheduled. Without that a repeated step would touch other addresses.
+/* The heap. Every thread allocates memory from its own range of addresses and frees it there. So the results
+ * of `malloc` depend only on what the calling thread has done, and not on how others were scheduled.
+ * Otherwise, a repeated step would touch other addresses.
  *
- * Blocks of the same size class are reused at once, the last one first. */
+ * Blocks of the same size class are reused at once, most recently freed first. */
 
 #include "palisade.h"
 #include <errno.h>
@@ -13,8 +14,8 @@
 extern __thread int pal_is_leaving;
 
 struct header {
-    uint64_t size;     /* that the caller may use */
-    uint32_t class;    /* which list it belongs to */
+    uint64_t size;     /* usable by the caller */
+    uint32_t class;    /* the list it belongs to */
     uint32_t distance; /* from the start of the block to the header, for aligned memory */
 };
 
@@ -25,7 +26,8 @@ struct arena {
     char *next, *end, *limit;
 };
 
-/* Addresses of the arenas (memory.c says why there): 64 GiB each for the first threads, 4 GiB for others. */
+/* Addresses of the arenas: 64 GiB each for the first threads, 4 GiB for the others. For the choice of
+ * addresses, see memory.c. */
 #define ARENAS 0x400000000000ull
 #define ARENA_BYTES (1ull << 32)
 #define LARGE_ARENAS 0x500000000000ull

@@ -1,7 +1,8 @@
-/* What cannot be followed is noticed here, and reported: processes that the program starts, handlers of signals, threads that are started or ended without the C library. What they do to memory is not
- * part of the log.
+/* Detects and reports what cannot be followed: processes that the program starts, signal handlers, and
+ * threads that are started or ended without the C library. What they do to memory is not in the log.
  *
- * Where the program can go on all the same, there is a note; where its threads would no longer be under control, the execution ends (R_UNSUPPORTED). */
+ * If the program can continue, a note is logged. If its threads would no longer be under control, the
+ * execution ends (R_UNSUPPORTED). */
 
 #include "palisade.h"
 #include <dlfcn.h>
@@ -22,11 +23,14 @@ void pal_at_exit(int code, void *nothing);
 
 void *pal_next(const char *name)
 {
+    /* The program's own calls of dlsym may be reported, not ours. */
+    pal_looks_up++;
     void *found = dlsym(RTLD_NEXT, name);
     if (!found && pal_is_text(name, "_Unwind_ForcedUnwind")) {
         void *library = dlopen("libgcc_s.so.1", RTLD_NOW);
         found = library ? dlsym(library, name) : NULL;
     }
+    pal_looks_up--;
     return found;
 }
 
@@ -36,7 +40,7 @@ void pal_begin_limits(void)
     on_exit(pal_at_exit, NULL);
 }
 
-/* A function of the C library that we take the place of. */
+/* A function of the C library that is replaced here. */
 #define NEXT(name) ({ \
     static __typeof__(&name) found; \
     if (!found) { \
@@ -49,7 +53,8 @@ void pal_begin_limits(void)
 
 static struct shared *followed;
 
-/* The new process has only the calling thread, and is not followed. Nor does it write where the execution says how it is. */
+/* The new process has only the calling thread, and is not followed. It must not write to the memory in which
+ * the execution reports its state. */
 static void in_fork(void)
 {
     static struct shared own;
@@ -62,7 +67,7 @@ static void in_fork(void)
     pal.shared = &own;
 }
 
-/* In a process that was forked there is nobody to run threads. */
+/* In a forked process, no scheduler runs threads. */
 void pal_refuse_thread(void)
 {
     if (pal.is_forked) {
@@ -141,7 +146,7 @@ EXPORT int daemon(int keeps_folder, int keeps_files)
     return NEXT(daemon)(keeps_folder, keeps_files);
 }
 
-static const char by_clone[] = "the program starts a thread or a process by the system call clone, which cannot be followed";
+static const char by_clone[] = "the program starts a thread or a process with the system call clone, which cannot be followed";
 
 EXPORT int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
 {
@@ -158,7 +163,8 @@ EXPORT int clone(int (*call)(void *), void *stack, int flags, void *argument, ..
     return NEXT(clone)(call, stack, flags, argument, more[0], more[1], more[2]);
 }
 
-/* Another program in the place of this one: what the process says at its end is not what this program says. */
+/* The program is replaced by another program. The exit code of the process is then not that of this
+ * program. */
 
 static void replaces(int is_so)
 {
@@ -200,7 +206,7 @@ EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
     return REPLACED(NEXT(fexecve)(fd, arguments, environment));
 }
 
-/* Arguments that are listed, as an array on the stack. */
+/* A list of arguments as an array on the stack. */
 #define LISTED(first, array) \
     va_list list; \
     size_t count = 1; \
@@ -250,9 +256,10 @@ EXPORT void _Exit(int code)
     _exit(code);
 }
 
-/* Handlers of signals run at any moment, also within the runtime: nothing of them is logged, and no other thread can go on before they are done. */
+/* Signal handlers run at any moment, even inside the runtime. So nothing in them is logged, and no other
+ * thread can run before they are done. */
 
-/* What the program asked for. */
+/* The handlers that the program has installed. */
 static struct sigaction actions[NSIG];
 
 static int send_to_self(int signal)
@@ -265,7 +272,7 @@ struct quiet {
     int was;
 };
 
-/* Also when an exception leaves the handler. */
+/* Also called when an exception leaves the handler. */
 static void end_quiet(struct quiet *quiet)
 {
     pal.in_handler--;
@@ -275,18 +282,18 @@ static void end_quiet(struct quiet *quiet)
 static void handle(int signal, siginfo_t *info, void *context)
 {
     if (pal.token_mode && !pal.quiet && pal_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0) != pal.self->kernel_id) {
-        /* This thread is waiting for its turn, and somebody else runs: the handler runs there. */
+        /* This thread is waiting for its turn while another one runs. The handler must run there. */
         pal_syscall(SYS_tgkill, pal_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0), pal.self->kernel_id, signal, 0, 0, 0);
         return;
     }
     struct quiet quiet __attribute__((cleanup(end_quiet), unused)) = {pal.quiet};
     pal.quiet = 1;
     pal.in_handler++;
-    /* A handler with one argument is called with three all the same: on this machine that does no harm. */
+    /* A handler with one argument is called with three as well, which does no harm on this machine. */
     actions[signal].sa_sigaction(signal, info, context);
 }
 
-/* A handler is left by other ways than its end: nobody knows what was going on when it began. */
+/* The program leaves a handler without returning from it. What was interrupted when it began is not known. */
 void pal_leaves_handler(const char *message)
 {
     if (pal.in_handler) {
@@ -333,7 +340,7 @@ static int set_action(int signal, const struct sigaction *action, struct sigacti
         actions[signal] = before;
     }
     if (!result && old && old->sa_sigaction == handle) {
-        /* The program gets back what it has set. */
+        /* The program gets back what it has installed. */
         *old = before;
     }
     return result;
@@ -370,7 +377,8 @@ EXPORT void (*__sysv_signal(int number, void (*handler)(int)))(int)
     return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER, CALLER);
 }
 
-/* Signals from within: to the calling thread they are sent as always; to another one they cannot be, which does not run. */
+/* Signals that the program sends to its own threads. Those to the calling thread are sent as usual. Another
+ * thread does not run and cannot receive one. */
 
 static const char to_thread[] = "the program sends a signal to another of its threads (pthread_kill), which cannot be followed";
 
@@ -427,7 +435,7 @@ EXPORT int raise(int signal)
 
 EXPORT int kill(pid_t pid, int signal)
 {
-    /* A handler runs where the program runs. */
+    /* A handler runs on the kernel thread on which the program runs. */
     if (pid == getpid() && signal > 0 && signal < NSIG && actions[signal].sa_handler && !pal.is_forked) {
         return raise(signal);
     }
@@ -436,12 +444,12 @@ EXPORT int kill(pid_t pid, int signal)
 
 /* Threads that the C library starts by itself. */
 
-static const char by_notice[] = "the program has threads started by a notice (SIGEV_THREAD), which cannot be followed";
+static const char by_notification[] = "the program requests notifications by thread (SIGEV_THREAD), which cannot be followed";
 
 EXPORT int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
 {
     if (event && event->sigev_notify == SIGEV_THREAD && !pal.quiet) {
-        pal_stop(R_UNSUPPORTED, by_notice);
+        pal_stop(R_UNSUPPORTED, by_notification);
     }
     return NEXT(timer_create)(clock, event, timer);
 }
@@ -449,15 +457,42 @@ EXPORT int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
 EXPORT int mq_notify(mqd_t queue, const struct sigevent *event)
 {
     if (event && event->sigev_notify == SIGEV_THREAD && !pal.quiet) {
-        pal_stop(R_UNSUPPORTED, by_notice);
+        pal_stop(R_UNSUPPORTED, by_notification);
     }
     return NEXT(mq_notify)(queue, event);
 }
 
-/* System calls by their number. Whether nothing is left to be done. */
+/* System calls that neither access the program's memory nor order accesses to it. */
+static int touches_no_memory(long number)
+{
+    switch (number) {
+    case SYS_getpid:
+    case SYS_getppid:
+    case SYS_gettid:
+    case SYS_getuid:
+    case SYS_geteuid:
+    case SYS_getgid:
+    case SYS_getegid:
+    case SYS_getpgid:
+    case SYS_getsid:
+    case SYS_sched_yield:
+    case SYS_close:
+    case SYS_dup:
+    case SYS_lseek:
+    case SYS_fsync:
+    case SYS_umask:
+    case SYS_kill:
+    case SYS_alarm:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* System calls by number. Returns whether the call has been handled completely. A call that may touch memory
+ * is reported, unless no other thread can see its effect. */
 int pal_limit_syscall(long number, const long *arguments, uint64_t place, long *result)
 {
-    (void)place;
     if (pal.quiet) {
         return 0;
     }
@@ -472,12 +507,12 @@ int pal_limit_syscall(long number, const long *arguments, uint64_t place, long *
         *result = REPLACED(pal_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], 0));
         return 1;
     case SYS_exit:
-        pal_stop(R_UNSUPPORTED, "the program ends a thread by the system call exit, which cannot be followed");
+        pal_stop(R_UNSUPPORTED, "the program ends a thread with the system call exit, which cannot be followed");
     case SYS_exit_group:
         _exit((int)arguments[0]);
     case SYS_rt_sigaction:
         if (arguments[1]) {
-            pal_stop(R_UNSUPPORTED, "the program sets a signal handler by a system call of its own, which cannot be followed");
+            pal_stop(R_UNSUPPORTED, "the program installs a signal handler with a system call of its own, which cannot be followed");
         }
         return 0;
     case SYS_tkill:
@@ -487,11 +522,14 @@ int pal_limit_syscall(long number, const long *arguments, uint64_t place, long *
         *result = -send_signal(by_kernel_id(arguments[1]), (int)arguments[2]);
         return 1;
     default:
+        if (pal.self && !pal_is_alone() && !touches_no_memory(number)) {
+            pal_note_about(N_CALL, 0, place);
+        }
         return 0;
     }
 }
 
-/* Failed assertions and aborts: where they are is known here only. */
+/* Failed assertions and aborts. Only this code knows where they happened. */
 
 EXPORT void abort(void)
 {

@@ -1,11 +1,13 @@
-/* Mutexes, reader-writer locks and spin locks. Their state is kept where the C library keeps its own, so that static initialisers work.
+/* Mutexes, reader-writer locks and spin locks. Their state is stored where the C library stores its own, so
+ * that static initialisers work.
  *
- * On x86 taking and releasing a lock are locked instructions; only a spin lock of the C library is released by a plain store. */
+ * On x86, locks are taken and released by locked instructions, except that the C library releases a spin lock
+ * by a plain store. */
 
 #include "palisade.h"
 #include <errno.h>
 
-/* The first fields are those of the C library's. */
+/* The first fields are those of the C library. */
 struct mutex {
     int locked;
     unsigned count;

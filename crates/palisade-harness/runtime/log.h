@@ -1,4 +1,5 @@
-/* The form of the log: src/log.rs says the same in Rust, and more about it. A record is two numbers of 64 bits. */
+/* The format of the log. src/log.rs has the same definitions in Rust, with explanations. A record is two
+ * 64-bit numbers. */
 
 #ifndef PALISADE_LOG_H
 #define PALISADE_LOG_H
@@ -37,15 +38,17 @@ enum order { O_PLAIN, O_VOLATILE, O_RELAXED, O_ACQUIRE, O_RELEASE, O_ACQ_REL, O_
 #define KIND_OF(first) ((enum kind)((first) >> 56 & 31))
 
 /* What a note is about: something that cannot be followed. */
-enum note { N_FORK = 1, N_HANDLER = 2, N_DIVERGED = 3, N_ASSEMBLY = 4, N_TIME = 5, N_ACCESS = 6, N_SHARED_STACK = 16 };
+enum note { N_FORK = 1, N_HANDLER = 2, N_DIVERGED = 3, N_ASSEMBLY = 4, N_TIME = 5, N_ACCESS = 6, N_CALL = 7, N_LOADED = 8, N_SHARED_STACK = 16 };
+/* What else there is to say, above the number of the note. */
+#define NOTE_BITS 8
 
-/* What a K_STUCK record says of its thread, in its size. */
+/* The state of a thread in a K_STUCK record, stored in its size field. */
 enum stuck { STUCK_DEADLOCK, STUCK_RUNNING, STUCK_DETACHED, STUCK_NOT_JOINED, STUCK_SPINS };
 
 /* What a text is about. */
 enum text { T_HELLO = 1, T_END = 2, T_MESSAGE = 3 };
 
-/* Why an execution was broken off. */
+/* Why an execution was aborted. */
 enum reason { R_NONE, R_DEADLOCK, R_STEPS, R_STALLED, R_UNSUPPORTED, R_TIME, R_INTERNAL, R_TURNS, R_SPUN, R_STOPPED };
 
 #endif

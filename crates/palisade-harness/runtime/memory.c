@@ -1,16 +1,22 @@
-/* Where everything is.
+/* Where everything is in memory.
  *
- * A schedule can be repeated only if a step touches the same addresses again, whatever the other threads have done in between. So nothing is left to the kernel, whose answers to
- * `mmap` depend on everything that was mapped before, on the stack limit and on the machine. Every thread has ranges of addresses of its own, by its number: for its stack and what belongs to it, for its
- * heap (heap.c), and for what it maps itself. The log and the schedule have places of their own.
+ * A schedule can be repeated only if a step touches the same addresses again, whatever the other threads have
+ * done in between. So no address is left to the kernel: its answers to `mmap` depend on everything that was
+ * mapped before, on the stack limit and on the machine. Every thread has its own ranges of addresses,
+ * determined by its number: for its stack and thread data, for its heap (heap.c), and for what it maps
+ * itself. The log and the schedule have fixed addresses too.
  *
- * The ranges are where Linux puts nothing by itself on x86-64:
- *   - programs with fixed addresses, and what `brk` gives them, are at the bottom;
- *   - libraries are just above a third of the address space (0x2aaa...) with an unlimited stack, and at the top otherwise;
- *   - other programs are just above two thirds of it (0x5555...).
- * Randomisation moves these up by at most 16 TiB, or down from the top by as much. Nothing is replaced if something is there all the same: whoever asks gets an error.
+ * The ranges are in places that Linux on x86-64 does not use by itself:
+ * - Programs with fixed addresses, and their `brk` area, are at the bottom.
+ * - Libraries are just above a third of the address space (0x2aaa...) if the stack is unlimited, and at the
+ *   top otherwise.
+ * - Other programs are just above two thirds of it (0x5555...).
  *
- * The first thread runs on a stack of ours too: where the kernel's begins depends on the size of the environment. */
+ * Randomisation moves these up by at most 16 TiB, or down from the top by as much. If an address is in use
+ * nevertheless, nothing is replaced, and the caller gets an error.
+ *
+ * The first thread also runs on a stack of ours, because the start of the kernel's stack depends on the size
+ * of the environment. */
 
 #include "palisade.h"
 #include <dlfcn.h>
@@ -31,13 +37,14 @@
 enum {
     PAGE = 4096,
     MIN_STACK = 8 << 20, /* unless the program asks for less */
-    BESIDES = 128 << 10,   /* thread-local storage and our own frames are on the stack as well */
+    OVERHEAD = 128 << 10,   /* thread-local storage and our own frames are on the stack too */
     MAX_TRIES = 64
 };
-/* With an unlimited stack. */
+/* The size if the stack is unlimited. */
 #define LARGE_STACK (1ull << 30)
 
-/* Stacks end one MiB below the end of their range: what is used of most of them is then in no whole large page, and costs little. */
+/* Stacks end one MiB below the end of their range. Most of them then use no whole large page, and cost little
+ * memory. */
 #define STACK_TOP(number) (STACKS + (number) * STACK_RANGE + STACK_RANGE - (1ull << 20))
 
 struct slot {
@@ -54,7 +61,7 @@ int pal_map(uint64_t address, size_t size, int flags)
     if (got < 0 && got > -4096) {
         return (int)-got;
     }
-    /* A kernel that does not know the flag has put it elsewhere. */
+    /* A kernel that does not know the flag has mapped it elsewhere. */
     pal_syscall(SYS_munmap, got, (long)size, 0, 0, 0, 0);
     return EEXIST;
 }
@@ -62,7 +69,7 @@ int pal_map(uint64_t address, size_t size, int flags)
 void pal_address_in_use(const char *what, uint64_t address)
 {
     char text[160];
-    snprintf(text, sizeof text, "the address %#llx, at which %s is put so that executions can be repeated, is in use", (unsigned long long)address, what);
+    snprintf(text, sizeof text, "the address %#llx is in use, but %s must be placed there so that executions can be repeated", (unsigned long long)address, what);
     pal_stop(R_INTERNAL, text);
 }
 
@@ -71,11 +78,11 @@ static size_t whole_pages(size_t size)
     return (size + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
 
-/* A thread with its stack. If the program brings a stack, `size` is 0. */
+/* Makes a thread with its stack. If the program provides the stack, `size` is 0. */
 int pal_make_thread(uint32_t number, size_t size, struct thread **made)
 {
     uint64_t top = STACK_TOP(number);
-    size_t control = whole_pages(sizeof(struct slot)), stack = size ? whole_pages(size) + BESIDES : 0;
+    size_t control = whole_pages(sizeof(struct slot)), stack = size ? whole_pages(size) + OVERHEAD : 0;
     if (stack + control > STACK_RANGE - (2ull << 20)) {
         return EAGAIN;
     }
@@ -102,7 +109,7 @@ void pal_unmake_thread(struct thread *thread)
     pal_syscall(SYS_munmap, (long)low, (long)(end - low), 0, 0, 0, 0);
 }
 
-/* The stack of a thread that has been joined. Its range stays: nobody else gets these addresses. */
+/* Frees the stack of a thread that has been joined. Its address range stays reserved for it. */
 void pal_empty_stack(struct thread *thread)
 {
     enum { KEPT = 64 << 10 };
@@ -111,8 +118,9 @@ void pal_empty_stack(struct thread *thread)
     }
 }
 
-/* How large a stack is to be, by what the attributes of its thread say. The usual size is that of the stack limit; a small one is of no use to anybody here. */
-size_t pal_stack_size(size_t asked)
+/* The size of a stack, given the size in the thread's attributes. The default is the stack limit. A default
+ * outside our limits is moved into them. */
+size_t pal_stack_size(size_t requested)
 {
     pthread_attr_t attributes;
     size_t usual = 0;
@@ -120,12 +128,12 @@ size_t pal_stack_size(size_t asked)
         pthread_attr_getstacksize(&attributes, &usual);
         pthread_attr_destroy(&attributes);
     }
-    size_t size = asked ? asked : usual;
+    size_t size = requested ? requested : usual;
     size = size == usual && size < MIN_STACK ? MIN_STACK : size;
     return size == usual && size > LARGE_STACK ? LARGE_STACK : size;
 }
 
-/* The first thread. `__libc_start_main` is what a program calls first; it does not return. */
+/* The first thread. A program first calls `__libc_start_main`, which does not return. */
 
 typedef int start_fn(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
 
@@ -165,7 +173,7 @@ __asm__(".text\n"
 EXPORT int __libc_start_main(int (*main)(int, char **, char **), int count, char **arguments, void (*init)(void), void (*fini)(void),
                              void (*rtld_fini)(void), void *stack_end)
 {
-    start_fn *next = (start_fn *)dlsym(RTLD_NEXT, "__libc_start_main");
+    start_fn *next = (start_fn *)pal_next("__libc_start_main");
     struct rlimit limit = {MIN_STACK, MIN_STACK};
     pal_syscall(SYS_getrlimit, RLIMIT_STACK, (long)&limit, 0, 0, 0, 0);
     uint64_t size = limit.rlim_cur > LARGE_STACK ? LARGE_STACK : whole_pages(limit.rlim_cur);
@@ -179,7 +187,7 @@ EXPORT int __libc_start_main(int (*main)(int, char **, char **), int count, char
             pal_start_on((void *)top, next, all);
         }
     }
-    /* On the kernel's stack it runs as well; only what it does to its stack is elsewhere in every process. */
+    /* It can also run on the kernel's stack. The addresses on its stack then differ between processes. */
     return next(main, count, arguments, init, fini, rtld_fini, stack_end);
 }
 
@@ -198,7 +206,8 @@ void pal_first_stack(struct thread *thread, char **arguments)
     thread->stack_low = thread->stack_end - (limit.rlim_cur > LARGE_STACK ? LARGE_STACK : limit.rlim_cur);
 }
 
-/* What a thread can ask about its stack. The C library takes our stacks for the program's own, which have no guard; ours have: nothing is below them. */
+/* What a thread can query about its stack. The C library believes that our stacks were provided by the
+ * program, and those have no guard. Ours effectively have one, because nothing is mapped below them. */
 EXPORT int pthread_getattr_np(pthread_t pthread, pthread_attr_t *attributes)
 {
     static int (*next)(pthread_t, pthread_attr_t *);
@@ -218,7 +227,7 @@ EXPORT int pthread_getattr_np(pthread_t pthread, pthread_attr_t *attributes)
     return error;
 }
 
-/* What the program maps itself. */
+/* Mappings of the program itself. */
 
 static uint64_t mapped[MAX_THREADS];
 
@@ -281,7 +290,7 @@ EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
     if (got != -ENOMEM) {
         return answer(got);
     }
-    /* It has to move: to a place that is found like that of a new mapping. */
+    /* It has to move, to an address that is chosen as for a new mapping. */
     long place = map_somewhere(size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (place < 0) {
         return answer(place);

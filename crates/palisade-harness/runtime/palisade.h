@@ -1,17 +1,21 @@
-/* What the parts of the runtime share.
+/* Definitions that the parts of the runtime share.
  *
- * The runtime takes the place of ThreadSanitizer's in a program whose accesses to memory call `__tsan_*`. It lets one thread run at a time, decides before every
- * event who goes on, and writes down what happened. There is no lock anywhere in it: whoever runs is alone.
+ * The runtime replaces that of ThreadSanitizer in a program whose memory accesses call `__tsan_*`. It lets
+ * one thread run at a time, decides before every event which thread continues, and logs what happened. It
+ * contains no locks, because only one thread runs at a time.
  *
- * - access.c, atomic.c: accesses to memory; audit.c: those for which the compiler makes no call; strings.c: those that the C library makes for the program;
- * - schedule.c: who goes on, and what to do if nobody can;
- * - spin.c: threads that go round in loops that change nothing;
- * - switch.c: how to let another thread go on: coroutines on one kernel thread, or a token that kernel threads pass on;
+ * - access.c, atomic.c: memory accesses; audit.c: accesses for which the compiler makes no call; strings.c,
+ *   stdio.c: accesses that the C library makes for the program;
+ * - schedule.c: which thread continues, and what to do if none can;
+ * - spin.c: threads in loops that change nothing;
+ * - switch.c: switching to another thread, either by coroutines on one kernel thread or by a token that
+ *   kernel threads pass on;
  * - thread.c, lock.c, wait.c, c11.c: threads and what they wait for;
- * - memory.c, heap.c, clock.c, random.c: addresses, memory, time and random numbers that depend on the program's own steps only, so that a schedule can be repeated;
- * - limits.c: what cannot be followed;
+ * - memory.c, heap.c, clock.c, random.c: addresses, memory, time and random numbers that depend only on the
+ *   program's own steps, so that a schedule can be repeated;
+ * - limits.c: what cannot be followed; library.c: code that is not followed;
  * - reap.c: processes that an execution leaves behind;
- * - server.c: one execution after the other, each in a process of its own. */
+ * - server.c: one execution after the other, each in its own process. */
 
 #ifndef PALISADE_H
 #define PALISADE_H
@@ -41,14 +45,15 @@ struct cleanup {
     struct cleanup *next;
 };
 
-/* A thread that only looks: in which state it was before an access, and what it saw. */
+/* What a thread that only reads has seen: its state before an access, and the value that it read. */
 struct look {
     uint64_t state, address, value;
     unsigned size;
     int is_new;
 };
 
-/* An access that the compiler has announced by a call, and that is still to come. `left` has the bytes of a short one that were not accessed yet. */
+/* An access that the compiler has announced by a call and that has not happened yet. For a short access,
+ * `left` has the bytes that were not accessed yet. */
 struct announced {
     uint64_t address, size, left;
     enum kind kind;
@@ -62,48 +67,52 @@ struct thread {
     uint32_t token;
     uint32_t released;
     void *kernel_stack_pointer;
-    /* Its number, shifted to where records have it. */
+    /* Its number, shifted to its position in records. */
     uint64_t tag;
     uint32_t number;
-    /* Who started it, as how manieth; how many it has started itself. */
+    /* The thread that started it, its index among that thread's children, and how many threads it has
+     * started. */
     uint32_t parent, sibling, children;
-    /* How many that it has started, or that were left to it by those it has joined, it has not joined. */
+    /* How many threads it has not joined, of those that it started or inherited from threads it has
+     * joined. */
     uint32_t unjoined;
-    /* Where it is in the list of those that can go on; -1 if it is not. */
+    /* Its index in the list of threads that can run, or -1. */
     int place;
     /* What it will do when it is chosen. */
     uint64_t first, second;
-    /* What it waits for, and whether that is there. */
+    /* What it waits for, and whether the wait is over. */
     const void *object;
     ready_fn *ready;
-    const void *waits_at; /* the condition variable by which it can be woken */
+    const void *waits_at; /* the condition variable that can wake it */
     uint64_t sequence;
     uint64_t value;
     int woken, timed_out;
-    /* When its wait ends anyway; 0 for never. */
+    /* When its wait ends by a timeout; 0 for never. */
     uint64_t deadline;
     int finished, joined, detached, is_c11;
-    int ended; /* for those who join it; the first thread may have to wait for others after that */
+    int ended; /* for threads that join it; the first thread may have to wait for others after that */
     int priority;
     uint32_t idle;
-    /* Its stack: the lowest address, where its own frames end, and its size if it is one of ours. */
+    /* Its stack: the lowest address, the end of its own frames, and the size if the stack is one of ours. */
     char *stack_low, *stack_end;
     size_t stack_size;
-    void *given_stack; /* the lowest address of one that the program has brought */
-    /* For spin.c: what it has looked at since it changed anything, where the log was when it was chosen last, and whether it has changed anything since then. */
+    void *given_stack; /* the lowest address of a stack that the program provides */
+    /* For spin.c: what it has read since it last changed something, the position in the log when it was last
+     * chosen, and whether it has changed anything since. */
     struct look *looks;
     unsigned look_count, round_from;
     uint64_t log_mark;
     int has_written;
     int spins, asleep;
-    /* For audit.c: what was announced and whether any of it has come; what is to be done about an access that was not; whether the marks of its stack are there, and the lowest. */
+    /* For audit.c: what was announced and whether any of it has happened; what to do about an access that was
+     * not announced; whether its stack is marked, and the lowest mark. */
     struct announced announced[MAX_ANNOUNCED];
     unsigned announced_count;
     int announced_used;
     unsigned char audit_load, audit_store;
     int has_marks;
     uint64_t lowest_mark;
-    uint64_t random_numbers; /* that it has had */
+    uint64_t random_numbers; /* how many it has used */
     uint64_t own_steps;
     pthread_t pthread;
     int kernel_id;
@@ -116,22 +125,22 @@ struct thread {
     char park_stack[1024] __attribute__((aligned(16)));
 };
 
-/* What the server and the execution share. */
+/* State that the server and the execution share. */
 struct shared {
     volatile uint64_t at;      /* bytes of the log buffer in use */
-    volatile uint64_t flushed; /* how often it was emptied */
-    volatile uint32_t writing; /* it is being emptied */
+    volatile uint64_t flushed; /* how often the buffer was emptied */
+    volatile uint32_t writing; /* the buffer is being emptied */
     volatile uint32_t reason;
     volatile uint64_t steps;
     volatile uint64_t crash_place, crash_address, crash_thread;
     volatile uint32_t exited;
     volatile uint32_t running; /* the kernel thread that runs now */
     volatile uint32_t accesses; /* whether any instrumented access was seen */
-    volatile uint32_t late;           /* the execution is to end as soon as its log is written */
-    volatile uint32_t replaced;       /* another program was started in the place of this one */
+    volatile uint32_t late;           /* the execution has to end as soon as its log is written */
+    volatile uint32_t replaced;       /* the program was replaced by another one */
     volatile uint32_t forked_threads; /* a process that it forked wanted to start threads */
-    unsigned char shares_stack[MAX_THREADS];  /* whose stacks others have touched, in any execution */
-    unsigned char trusts_stack[MAX_THREADS];  /* whose writes to their own stacks were taken for nobody else's business, in any execution */
+    unsigned char shares_stack[MAX_THREADS];  /* threads whose stacks others have touched, in any execution */
+    unsigned char trusts_stack[MAX_THREADS];  /* the same for stack writes that were treated as private */
     uint32_t names;                           /* threads that have a number */
     uint32_t parents[MAX_THREADS], siblings[MAX_THREADS];
 };
@@ -142,16 +151,17 @@ struct command {
     uint64_t magic;
     uint64_t strategy;
     uint64_t seed;
-    uint64_t depth;   /* of PCT */
-    uint64_t length;  /* how long executions are, for PCT */
-    uint64_t steps;   /* at most so many */
-    uint64_t stall;   /* milliseconds without any event */
-    uint64_t time;    /* milliseconds at all */
+    uint64_t depth;   /* for PCT */
+    uint64_t length;  /* the expected length of executions, for PCT */
+    uint64_t steps;   /* the maximum number of steps */
+    uint64_t stall;   /* the maximum number of milliseconds without any event */
+    uint64_t time;    /* the maximum number of milliseconds in total */
     uint64_t flags;   /* EXPLORE or nothing */
-    uint64_t choices; /* how many pairs of thread and count follow; a count of 0 says that the thread is asleep */
+    uint64_t choices; /* how many pairs of thread and count follow; count 0: the thread is asleep */
 };
 #define COMMAND_MAGIC 0x31444e414d4d4f43ull
-/* For a search through all executions: footprints are told, turns are followed strictly, threads end whose loops change nothing, and time stands still. */
+/* For a search through all executions: footprints are logged, turns are followed strictly, threads whose
+ * loops change nothing are ended, and time stands still. */
 enum { EXPLORE = 1 };
 
 struct choice {
@@ -165,9 +175,9 @@ struct runtime {
     char *log, *log_end;
     uint64_t random;
     uint64_t steps, next_check;
-    /* Those that can go on. */
+    /* How many threads can run. */
     int ready_count;
-    /* Not followed now: before the start, in a handler of a signal, after a fork. */
+    /* The program is not followed at the moment: before the start, in a signal handler, or after a fork. */
     int quiet;
     /* Whether every decision goes through `pal_choose`. */
     int careful;
@@ -191,7 +201,7 @@ struct runtime {
     uint64_t chosen;
     struct thread *zombies; /* detached threads that have ended */
     int is_served;          /* started by `palisade run` */
-    int in_handler;         /* handlers of signals that are running */
+    int in_handler;         /* signal handlers that are running */
     int is_forked;          /* a process that the program forked */
 };
 
@@ -218,12 +228,12 @@ __attribute__((noreturn)) void pal_address_in_use(const char *what, uint64_t add
 int pal_make_thread(uint32_t number, size_t size, struct thread **made);
 void pal_unmake_thread(struct thread *thread);
 void pal_empty_stack(struct thread *thread);
-size_t pal_stack_size(size_t asked);
+size_t pal_stack_size(size_t requested);
 void pal_first_stack(struct thread *thread, char **arguments);
 
 /* spin.c */
 int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack);
-int pal_spins_for_ever(struct thread *thread);
+int pal_spins_forever(struct thread *thread);
 int pal_is_on_stack(const struct thread *thread, uint64_t address);
 void pal_note_writes(struct thread *self);
 
@@ -233,10 +243,11 @@ void pal_flush(void);
 void pal_text(enum text what, const char *text, size_t length);
 __attribute__((noreturn)) void pal_stop(enum reason reason, const char *message);
 void pal_note(enum note note, uint64_t place);
+void pal_note_about(enum note note, uint64_t about, uint64_t place);
 
 /* switch.c */
 void pal_switch(struct thread *to);
-__attribute__((noreturn)) void pal_switch_for_ever(struct thread *to);
+__attribute__((noreturn)) void pal_switch_forever(struct thread *to);
 int pal_start_kernel_thread(struct thread *thread, const pthread_attr_t *attributes);
 void pal_release_kernel_thread(struct thread *thread);
 void pal_wait_token(struct thread *thread);
@@ -279,6 +290,12 @@ void pal_copy_for(void *to, const void *from, size_t size, uint64_t place);
 void pal_move_for(void *to, const void *from, size_t size, uint64_t place);
 void pal_fill_for(void *to, int byte, size_t size, uint64_t place);
 
+/* library.c */
+typedef void pal_tell_fn(const char *name, void *to);
+void pal_not_compiled(pal_tell_fn *tell, void *to);
+void pal_calls(pal_tell_fn *tell, void *to);
+extern int pal_looks_up;
+
 /* limits.c */
 void pal_begin_limits(void);
 void *pal_next(const char *name);
@@ -286,14 +303,18 @@ void pal_leaves_handler(const char *message);
 void pal_refuse_thread(void);
 int pal_limit_syscall(long number, const long *arguments, uint64_t place, long *result);
 
+/* stdio.c */
+void pal_reads_text(const char *text, size_t most, uint64_t place);
+
 /* reap.c */
 void pal_begin_reaping(void);
 void pal_expect_children(void);
-int pal_is_asked_to_end(void);
+int pal_is_end_requested(void);
 void pal_end_children(void);
 void pal_reap(void);
 
 /* audit.c */
+void pal_accesses(const void *at, size_t size, int writes, uint64_t place);
 void pal_touches_stack(uint64_t first, uint64_t second);
 void pal_drop_marks(struct thread *thread);
 
@@ -301,7 +322,8 @@ void pal_drop_marks(struct thread *thread);
 #define STACKS 0x080000000000ull
 #define STACK_RANGE (1ull << 31)
 
-/* The calling thread is about to make this access itself. A new group of announcements begins once any of the last one has come. */
+/* The calling thread is about to make this access itself. A new group of announcements begins once any access
+ * of the previous group has happened. */
 static inline __attribute__((always_inline)) void pal_announce(uint64_t address, uint64_t size, enum kind kind)
 {
     struct thread *self = pal.self;
@@ -317,14 +339,15 @@ static inline __attribute__((always_inline)) void pal_announce(uint64_t address,
     to->kind = kind;
 }
 
-/* Whether the calling thread knows that there is no other: it is the first, and has joined all that were started. That others happen to have ended must not make a difference, since that does not come before
- * what it does now. */
+/* Whether the calling thread knows that it is the only one: it is the first thread, and has joined all
+ * others. It must not matter whether other threads happen to have ended, because their end is not ordered
+ * before the next step. */
 static inline int pal_is_alone(void)
 {
     return !pal.self->number && !pal.self->unjoined;
 }
 
-/* The C library's functions by these names are the program's (strings.c). */
+/* Replacements for functions of the C library, whose own names belong to the program (strings.c). */
 static inline size_t pal_length(const char *text)
 {
     size_t length = 0;
@@ -372,7 +395,8 @@ static inline __attribute__((always_inline)) uint64_t pal_next_random(void)
     return (uint64_t)(product >> 64) ^ (uint64_t)product;
 }
 
-/* The calling thread is about to do this. Returns when it has been chosen; what happens then is for the caller to log. */
+/* The calling thread is about to do this. Returns when it has been chosen. The caller has to log what happens
+ * then. */
 static inline __attribute__((always_inline)) void pal_decide(uint64_t first, uint64_t second)
 {
     if (unlikely((first & ADDRESS_BITS) - STACKS < STACK_RANGE * MAX_THREADS)) {
@@ -394,7 +418,8 @@ static inline __attribute__((always_inline)) void pal_decide(uint64_t first, uin
     }
 }
 
-/* The calling thread does this, when it is chosen. The address may be of any size; the rest of `head` is above it. */
+/* The calling thread does this once it is chosen. `address` may have any bits set. The bits of `head` are
+ * above those of the address. */
 static inline __attribute__((always_inline)) void pal_event(uint64_t address, uint64_t head, uint64_t place)
 {
     if (unlikely(pal.quiet)) {
@@ -406,7 +431,7 @@ static inline __attribute__((always_inline)) void pal_event(uint64_t address, ui
     pal_log(first, second);
 }
 
-/* More of the same step. */
+/* Another access of the same step. */
 static inline void pal_also(uint64_t address, uint64_t head, uint64_t place)
 {
     if (likely(!pal.quiet)) {

@@ -1,5 +1,7 @@
-/* Random numbers. What the operating system would give is different every time, and then no schedule could be repeated: here a thread gets numbers that depend on how many it has had. The numbers of `rand`
- * and its relatives come from a state that all threads share, which the C library guards with a lock; so these calls are steps at one address. */
+/* Random numbers. The operating system would return different ones every time, and no schedule could be
+ * repeated. Here, the numbers of a thread depend only on how many it has used. `rand` and similar functions
+ * use a state that all threads share and that the C library protects by a lock, so these calls are steps at
+ * one address. */
 
 #include "palisade.h"
 #include <errno.h>
@@ -26,6 +28,7 @@ void pal_random_bytes(void *to, size_t size)
 EXPORT ssize_t getrandom(void *to, size_t size, unsigned flags)
 {
     (void)flags;
+    pal_accesses(to, size, 1, CALLER);
     pal_random_bytes(to, size);
     return (ssize_t)size;
 }
@@ -36,6 +39,7 @@ EXPORT int getentropy(void *to, size_t size)
         errno = EIO;
         return -1;
     }
+    pal_accesses(to, size, 1, CALLER);
     pal_random_bytes(to, size);
     return 0;
 }
@@ -47,6 +51,7 @@ EXPORT uint32_t arc4random(void)
 
 EXPORT void arc4random_buf(void *to, size_t size)
 {
+    pal_accesses(to, size, 1, CALLER);
     pal_random_bytes(to, size);
 }
 

@@ -1,7 +1,9 @@
-/* Processes that an execution leaves behind: those that the program forked, and those that these forked in turn. They end with the execution.
+/* Processes that an execution leaves behind: those that the program forked, and their descendants. They end
+ * with the execution.
  *
- * The server adopts orphans (PR_SET_CHILD_SUBREAPER): when the execution is over, whoever is left of it is a child of the server, or becomes one when its parent is ended. So no process group or
- * session that a program makes for itself hides it. */
+ * The server adopts orphans (PR_SET_CHILD_SUBREAPER). When the execution is over, every process that is left
+ * of it is a child of the server, or becomes one when its parent ends. So a program cannot hide a process in
+ * a process group or session of its own. */
 
 #include "palisade.h"
 #include <dirent.h>
@@ -16,13 +18,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t asked_to_end, has_children;
+static volatile sig_atomic_t end_requested, has_children;
 
-/* Somebody wants the server to end: at once if there is nobody to be ended before. */
-static void asked(int signal)
+/* A request that the server end. It ends at once if it has no children to end first. */
+static void request_end(int signal)
 {
     (void)signal;
-    asked_to_end = 1;
+    end_requested = 1;
     if (!has_children) {
         pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
     }
@@ -31,7 +33,7 @@ static void asked(int signal)
 void pal_begin_reaping(void)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    struct sigaction action = {.sa_handler = asked};
+    struct sigaction action = {.sa_handler = request_end};
     sigaction(SIGTERM, &action, NULL);
 }
 
@@ -40,12 +42,12 @@ void pal_expect_children(void)
     has_children = 1;
 }
 
-int pal_is_asked_to_end(void)
+int pal_is_end_requested(void)
 {
-    return asked_to_end;
+    return end_requested;
 }
 
-/* Ends the children that the kernel lists. 0 if it does not list them. */
+/* Ends the children that the kernel lists. Returns 0 if it does not list them. */
 static int end_listed(void)
 {
     char path[64], text[4096];
@@ -57,7 +59,8 @@ static int end_listed(void)
     ssize_t length = read(fd, text, sizeof text - 1);
     close(fd);
     text[length > 0 ? length : 0] = 0;
-    /* What does not fit comes in the next round; a number that is cut would be another process. */
+    /* The rest of the list is read in the next round. A truncated number would be the id of another
+     * process. */
     char *end = pal_last(text, ' ');
     if (end) {
         *end = 0;
@@ -76,7 +79,7 @@ static int end_listed(void)
     return 1;
 }
 
-/* The same, on kernels that do not list children: by looking at all processes. */
+/* The same on kernels that do not list children, by looking at all processes. */
 static void end_searched(void)
 {
     DIR *processes = opendir("/proc");
@@ -98,7 +101,8 @@ static void end_searched(void)
         ssize_t length = read(fd, text, sizeof text - 1);
         close(fd);
         text[length > 0 ? length : 0] = 0;
-        /* The parent is the second field after the name, which may have anything in it but ends with the last parenthesis. */
+        /* The parent is the second field after the name. The name may contain anything, but ends with the
+         * last parenthesis. */
         char *name_end = pal_last(text, ')');
         if (name_end && pal_length(name_end) > 4 && strtol(name_end + 4, NULL, 10) == self) {
             kill((pid_t)pid, SIGKILL);
@@ -122,7 +126,7 @@ void pal_end_children(void)
         if (!end_listed()) {
             end_searched();
         }
-        /* They end soon; and if one was not listed, it is looked for again. */
+        /* They end soon. If one was not listed, it is found in the next round. */
         sigset_t signals;
         sigemptyset(&signals);
         sigaddset(&signals, SIGCHLD);
@@ -131,12 +135,12 @@ void pal_end_children(void)
     }
 }
 
-/* The same, and the server as well if somebody wants that. */
+/* The same, and the server ends too if that was requested. */
 void pal_reap(void)
 {
     pal_end_children();
     has_children = 0;
-    if (asked_to_end) {
+    if (end_requested) {
         pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
     }
 }

@@ -1,10 +1,17 @@
-/* Who goes on.
+/* Which thread continues.
  *
- * Strategies: uniformly at random among those that can go on; PCT (Burckhardt, Kothari, Musuvathi and Nagarakatte, "A randomized scheduler with probabilistic guarantees of
- * finding bugs", ASPLOS 2010): the highest priority goes on, and at depth - 1 random steps whoever runs falls below all others; staying with
- * whoever runs; taking turns. Any of them may begin with choices that are given.
+ * The strategies are:
+ * - uniformly at random among the threads that can run;
+ * - PCT (Burckhardt, Kothari, Musuvathi and Nagarakatte, "A randomized scheduler with probabilistic
+ *   guarantees of finding bugs", ASPLOS 2010): the thread with the highest priority runs, and at depth - 1
+ *   random steps the running thread falls below all others;
+ * - staying with the running thread;
+ * - taking turns.
  *
- * Threads that only look and never change anything would be run for ever by strategies other than the random one. They have to let others go on after a while. */
+ * Each may begin with given choices.
+ *
+ * Under strategies other than the random one, threads that only read and never change anything would run
+ * forever. They have to let others run after a while. */
 
 #include "palisade.h"
 #include <string.h>
@@ -13,9 +20,9 @@
 struct runtime pal = {.quiet = 1, .next_check = UINT64_MAX};
 
 enum {
-    MAX_IDLE = 64,      /* events without a write, then others have a turn */
-    MAX_STREAK = 20000, /* events at all */
-    NANOSECONDS = 1000   /* that a step takes */
+    MAX_IDLE = 64,      /* events without a write before others have a turn */
+    MAX_STREAK = 20000, /* events in total */
+    NANOSECONDS = 1000   /* the duration of a step */
 };
 
 int pal_always(struct thread *thread)
@@ -36,7 +43,7 @@ uint64_t pal_random(void)
 
 uint64_t pal_now(void)
 {
-    /* In a search what a thread sees must not depend on how many steps others have taken. */
+    /* In a search, what a thread sees must not depend on the number of steps that others have taken. */
     if (pal.command.flags & EXPLORE) {
         return pal.self->own_steps * NANOSECONDS + pal.clock_ahead;
     }
@@ -68,7 +75,7 @@ void pal_begin_schedule(void)
     for (int i = 0; i < pal.change_count; i++) {
         pal.changes[i] = 1 + pal_next_random() % length;
     }
-    /* A few numbers: sorted by insertion. */
+    /* These are only a few numbers, so insertion sort is enough. */
     for (int i = 1; i < pal.change_count; i++) {
         for (int j = i; j > 0 && by_size(&pal.changes[j - 1], &pal.changes[j]) > 0; j--) {
             uint64_t swap = pal.changes[j];
@@ -108,7 +115,7 @@ void pal_add_thread(struct thread *thread)
     pal_ready(thread, 1);
 }
 
-/* Things that wait for an object look whether they still have to. */
+/* Threads that wait for an object check whether they still have to. */
 void pal_changed(const void *object)
 {
     for (int i = 0; i < pal.thread_count; i++) {
@@ -120,7 +127,7 @@ void pal_changed(const void *object)
     pal_wipe();
 }
 
-/* Somebody's time is up. */
+/* The timeout of a thread has expired. */
 static void time_out(struct thread *thread)
 {
     thread->deadline = 0;
@@ -128,7 +135,7 @@ static void time_out(struct thread *thread)
     pal_ready(thread, thread->ready(thread));
 }
 
-/* Called when something is due: the limit of steps, or a deadline. */
+/* Called when something is due: the step limit, or a deadline. */
 void pal_check(void)
 {
     pal.shared->steps = pal.steps;
@@ -160,16 +167,16 @@ void pal_check(void)
 
 static __attribute__((noreturn)) void deadlock(void)
 {
-    int spin = 0, for_ever = 1;
+    int spin = 0, forever = 1;
     for (int i = 0; i < pal.thread_count; i++) {
         struct thread *thread = pal.threads[i];
         if (!thread->finished && thread->spins) {
             spin = 1;
-            for_ever &= pal_spins_for_ever(thread);
+            forever &= pal_spins_forever(thread);
         }
     }
-    if (spin && !for_ever) {
-        /* In an execution in which that thread looks later, it goes on. */
+    if (spin && !forever) {
+        /* In an execution in which that thread reads later, it continues. */
         pal_stop(R_SPUN, "");
     }
     for (int i = 0; i < pal.thread_count; i++) {
@@ -183,7 +190,7 @@ static __attribute__((noreturn)) void deadlock(void)
     pal_stop(spin ? R_SPUN : R_DEADLOCK, "");
 }
 
-/* Nobody can go on: time does, if somebody waits for it. */
+/* No thread can run. If a thread waits for a deadline, time advances to it. */
 static void idle(void)
 {
     while (!pal.ready_count) {
@@ -240,14 +247,14 @@ static struct thread *highest(void)
     return best;
 }
 
-/* Whether a thread has had its turn: it has looked around for long, or has run for very long. */
+/* Whether a thread has had its turn: it has only read for a long time, or has run for a very long time. */
 static int had_its_turn(struct thread *thread)
 {
     return thread->idle > MAX_IDLE || pal.streak > MAX_STREAK;
 }
 
-/* It is the turn of a thread that cannot go on: says why. */
-static void tell_stray(uint32_t number)
+/* Logs why a thread whose turn it is cannot run. */
+static void log_stray(uint32_t number)
 {
     enum { NOT_STARTED, WAITS, HAS_ENDED };
     uint64_t why = NOT_STARTED, place = 0;
@@ -282,10 +289,10 @@ static struct thread *given(void)
             if (pal.command.flags & EXPLORE) {
                 pal_stop(R_TURNS, "");
             }
-            /* It cannot go on here. What is left of its turn is left out. */
+            /* It cannot run at this point. The rest of its turn is skipped. */
             if (!pal.diverged) {
                 pal.diverged = 1;
-                tell_stray(choice->thread);
+                log_stray(choice->thread);
             }
         }
         pal.choice_at++;
@@ -324,7 +331,8 @@ static struct thread *choose(void)
     }
 }
 
-/* What a step touches: the first byte, how many, and whether it changes them. */
+/* What a step touches, as the first byte and one past the last. Returns 0 for nothing, 1 for reading and 2
+ * for writing. */
 static int touches(uint64_t first, uint64_t *from, uint64_t *to)
 {
     uint64_t size = first >> 48 & 0xff;
@@ -341,7 +349,7 @@ static int touches(uint64_t first, uint64_t *from, uint64_t *to)
         return size ? 2 : 0;
     case K_JOIN:
     case K_ENDED:
-        /* The end of a thread is an address of its own. */
+        /* The end of a thread has its own address. */
         *from |= 1ull << 50;
         *to = *from + 1;
         return KIND_OF(first) == K_ENDED ? 2 : 1;
@@ -354,7 +362,7 @@ static int touches(uint64_t first, uint64_t *from, uint64_t *to)
     }
 }
 
-/* Those that were asleep wake up when somebody takes a step that conflicts with theirs. */
+/* Sleeping threads wake up when another thread takes a step that conflicts with theirs. */
 static void wake(const struct thread *chosen)
 {
     uint64_t from, to, other_from, other_to;
@@ -388,7 +396,7 @@ static struct thread *choose_and_count(void)
     return next;
 }
 
-/* The general form of a decision. It is entered with the registers that a function must not change saved on the stack. */
+/* The general form of a decision. It is entered with the callee-saved registers on the stack. */
 __attribute__((used)) void pal_choose_with(uint64_t first, uint64_t second, const uint64_t *stack)
 {
     struct thread *self = pal.self;
@@ -445,7 +453,8 @@ void pal_yield(void)
     pal.self->idle = MAX_IDLE + 1;
 }
 
-/* The calling thread does something for which it may have to wait. Returns when it was chosen, and can do it. */
+/* The calling thread does something for which it may have to wait. Returns when it has been chosen and can do
+ * it. */
 void pal_await(const void *object, ready_fn *ready, uint64_t first, uint64_t place)
 {
     struct thread *self = pal.self;
@@ -458,7 +467,8 @@ void pal_await(const void *object, ready_fn *ready, uint64_t first, uint64_t pla
     pal_ready(self, ready(self));
     if (self->deadline && self->place < 0) {
         if (pal.command.flags & EXPLORE) {
-            /* It ends when nobody else can go on, and not in all the other ways. */
+            /* The wait ends only when no other thread can run. Other ways in which it could end are not
+             * tried. */
             pal_note(N_TIME, place);
         } else {
             pal_check();
@@ -470,7 +480,7 @@ void pal_await(const void *object, ready_fn *ready, uint64_t first, uint64_t pla
     self->deadline = 0;
 }
 
-/* The calling thread has ended: somebody else goes on. */
+/* The calling thread has ended. Another one continues. */
 void pal_leave(void)
 {
     struct thread *self = pal.self;
@@ -485,13 +495,13 @@ void pal_leave(void)
     pal.last = next;
     pal.streak = 0;
     if (self->detached) {
-        /* Its stack may be another thread's soon, with nothing that orders the two. */
+        /* Another thread may get its stack soon, without an order between the two. */
         pal_forget_stack(self);
     }
     if (self->detached && !pal.token_mode) {
-        /* Its stack is in use until somebody else runs. */
+        /* Its stack is in use until another thread runs. */
         self->next = pal.zombies;
         pal.zombies = self;
     }
-    pal_switch_for_ever(next);
+    pal_switch_forever(next);
 }

@@ -1,10 +1,12 @@
-/* One execution after the other.
+/* Runs one execution after the other.
  *
- * Under `palisade run` standard input brings commands, standard output takes the log, and standard error what the program prints. The program stops before `main` and
- * forks for every command, so that all executions begin in the same state, at the same addresses. The server watches each: one that dies is
- * told about with what is left in the log, one that makes no events is ended.
+ * Under `palisade run`, standard input receives commands, standard output carries the log, and standard error
+ * carries what the program prints. The program stops before `main` and forks for every command, so that all
+ * executions begin in the same state, at the same addresses. The server watches each execution. If one dies,
+ * the server reports it with the rest of its log. If one produces no events, the server ends it.
  *
- * A program that is started otherwise runs under one schedule, from PALISADE_SEED or 0, and nothing is logged. */
+ * A program that is started in another way runs under one schedule, with the seed in PALISADE_SEED or 0.
+ * Nothing is logged. */
 
 #include "palisade.h"
 #include <errno.h>
@@ -25,7 +27,7 @@
 
 enum { LOG_BYTES = 1 << 20, FIRST_FD = 700, HELLO_BYTES = 1 << 16 };
 
-/* The harness looks for this in a file to see whether it can be run. */
+/* The harness looks for this in a file to check whether it can be run. */
 EXPORT const char palisade_runtime_marker[] = "palisade-runtime-interface-1";
 
 static struct shared alone;
@@ -43,7 +45,7 @@ static void write_all(int fd, const void *bytes, size_t size)
             continue;
         }
         if (written <= 0) {
-            /* Nobody listens any more. */
+            /* Nothing reads the output any more. */
             pal_syscall(SYS_exit_group, 3, 0, 0, 0, 0, 0);
         }
         from += written;
@@ -68,7 +70,7 @@ static int read_all(int fd, void *bytes, size_t size)
     return 1;
 }
 
-/* A text is being written, which must be whole. */
+/* A text is being written and must not be interrupted. */
 static int in_text;
 
 void pal_flush(void)
@@ -108,11 +110,11 @@ void pal_text(enum text what, const char *text, size_t length)
     in_text--;
 }
 
-/* Ends the execution: it cannot go on, or it is not wanted that it does. */
+/* Ends the execution because it cannot, or should not, continue. */
 void pal_stop(enum reason reason, const char *message)
 {
     if (!pal.is_served) {
-        const char *what = reason == R_DEADLOCK ? "no thread can go on (deadlock)" : message;
+        const char *what = reason == R_DEADLOCK ? "deadlock: no thread can make progress" : message;
         write_all(2, "palisade: ", 10);
         write_all(2, what, pal_length(what));
         write_all(2, "\n", 1);
@@ -127,11 +129,17 @@ void pal_stop(enum reason reason, const char *message)
     __builtin_unreachable();
 }
 
-void pal_note(enum note note, uint64_t place)
+void pal_note_about(enum note note, uint64_t about, uint64_t place)
 {
     if (pal.is_served) {
-        pal_log((uint64_t)note | HEAD(K_NOTE, O_PLAIN, 0), (place & ADDRESS_BITS) | pal.self->tag);
+        uint64_t what = (uint64_t)note | about << NOTE_BITS;
+        pal_log((what & ADDRESS_BITS) | HEAD(K_NOTE, O_PLAIN, 0), (place & ADDRESS_BITS) | pal.self->tag);
     }
+}
+
+void pal_note(enum note note, uint64_t place)
+{
+    pal_note_about(note, 0, place);
 }
 
 struct hello {
@@ -168,12 +176,36 @@ static int module(struct dl_phdr_info *info, size_t size, void *to)
     return 0;
 }
 
+static void say_line(struct hello *hello, const char *what, const char *name)
+{
+    size_t room = sizeof hello->text - hello->length;
+    int written = snprintf(hello->text + hello->length, room, "%s %s\n", what, name);
+    if (written > 0 && (size_t)written < room) {
+        hello->length += (size_t)written;
+    }
+}
+
+static void say_not_compiled(const char *name, void *to)
+{
+    say_line(to, "not-compiled", name);
+}
+
+static void say_call(const char *name, void *to)
+{
+    static int number;
+    char what[32];
+    snprintf(what, sizeof what, "call %d", ++number);
+    say_line(to, what, name);
+}
+
 static void say_hello(void)
 {
     static struct hello hello = {.first = 1};
     hello.length = (size_t)snprintf(hello.text, sizeof hello.text, "palisade-runtime 1\nscheduling %s\n",
                                     pal.token_mode ? "token" : "coroutines");
+    pal_not_compiled(say_not_compiled, &hello);
     dl_iterate_phdr(module, &hello);
+    pal_calls(say_call, &hello);
     pal_text(T_HELLO, hello.text, hello.length);
     pal_flush();
 }
@@ -183,7 +215,8 @@ static void real_time(struct timespec *time)
     pal_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)time, 0, 0, 0, 0);
 }
 
-/* Ends an execution that does not end by itself. Not while it writes to the log, or nobody could say how much of it was written: then 0, and the next time. */
+/* Ends an execution that does not end by itself. Returns 0 and does nothing while it writes to the log,
+ * because the amount that was written would be unknown. The caller then tries again. */
 static int end_child(pid_t child, int *status, int is_stopped)
 {
     if (!is_stopped) {
@@ -201,12 +234,14 @@ static int end_child(pid_t child, int *status, int is_stopped)
     return 1;
 }
 
-static void tell_end(int status);
+static void report_end(int status);
 
-/* How often it is tried to end an execution that writes to the log, and how long is waited in between: together less than we are given. */
+/* How often to try to end an execution that writes to the log, and the pause between tries. Together they
+ * take less time than the harness allows. */
 enum { TRIES = 20, BETWEEN_TRIES = 5 * 1000 * 1000 };
 
-/* Somebody wants all to end. What the execution has shown is told, unless nobody reads it. */
+/* A request to end the server has arrived. What the execution has shown is still reported, unless nothing
+ * reads the log any more. */
 static void end_all(pid_t child)
 {
     int status = 0, is_over = 0;
@@ -226,7 +261,7 @@ static void end_all(pid_t child)
             pal.shared->reason = R_STOPPED;
         }
         pal.shared->late = 0;
-        tell_end(status);
+        report_end(status);
     }
     pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
 }
@@ -262,7 +297,7 @@ static int watch(pid_t child)
                 return status;
             }
         }
-        if (pal_is_asked_to_end()) {
+        if (pal_is_end_requested()) {
             end_all(child);
         }
         if (getppid() != parent) {
@@ -281,7 +316,7 @@ static int watch(pid_t child)
         }
         int stalled = pal.command.stall && elapsed - last_change >= (int64_t)pal.command.stall;
         int late = pal.command.time && elapsed >= (int64_t)pal.command.time;
-        /* Whoever writes ends by itself when that is done. */
+        /* An execution that is writing ends by itself afterwards. */
         shared->late = (uint32_t)late;
         if ((stalled || late) && !shared->writing) {
             char path[64], text[256] = "";
@@ -307,10 +342,11 @@ static int watch(pid_t child)
     }
 }
 
-/* What went on elsewhere, so that the end of the process says nothing about the program. */
-static void tell_unfollowed(void)
+/* Reports activity that was not followed. It means that the end of the process says nothing about the
+ * program. */
+static void report_unfollowed(void)
 {
-    const char *what = pal.shared->replaced         ? "another program took the place of this one (exec), which cannot be followed"
+    const char *what = pal.shared->replaced         ? "the program was replaced by another program (exec), which cannot be followed"
                        : pal.shared->forked_threads ? "a process that the program forked starts threads, which cannot be followed"
                                                     : NULL;
     if (what && !pal.shared->reason) {
@@ -319,8 +355,8 @@ static void tell_unfollowed(void)
     }
 }
 
-/* Tells how an execution ended. */
-static void tell_end(int status)
+/* Reports how an execution ended. */
+static void report_end(int status)
 {
     struct shared *shared = pal.shared;
     uint64_t fields[10 + 2 * MAX_THREADS];
@@ -352,7 +388,7 @@ static void crashed(int signal, siginfo_t *info, void *context)
     pal.shared->steps = pal.steps;
     struct sigaction usual = {.sa_handler = SIG_DFL};
     sigaction(signal, &usual, NULL);
-    /* The instruction is taken again, and ends the process; a signal that somebody sent is sent again. */
+    /* The instruction is executed again and ends the process. A signal that was sent is sent again. */
     if (info->si_code <= 0) {
         raise(signal);
     }
@@ -385,7 +421,7 @@ static void begin_execution(void)
     pal.quiet = 0;
 }
 
-/* The log, and the turns that are given. */
+/* The addresses of the log and of the given turns. */
 #define LOG_PLACE 0x070000000000ull
 #define CHOICES_PLACE 0x071000000000ull
 
@@ -403,7 +439,8 @@ static void serve(void)
 {
     command_fd = fcntl(0, F_DUPFD_CLOEXEC, FIRST_FD);
     pal.log_fd = fcntl(1, F_DUPFD_CLOEXEC, FIRST_FD);
-    /* The execution goes on while somebody reads what is in the pipe. If it cannot be that large it stays as it is. */
+    /* With a large pipe, the execution can continue while its log is read. If the pipe cannot be that large,
+     * it stays as it is. */
     fcntl(pal.log_fd, F_SETPIPE_SZ, LOG_BYTES);
     int nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, 0);
@@ -414,7 +451,8 @@ static void serve(void)
     pal.log = (char *)(pal.shared + 1);
     pal.log_end = pal.log + LOG_BYTES;
     pal.is_served = 1;
-    /* The C library would take these from the heap of whoever prints or reads first. */
+    /* Otherwise, the C library would allocate these from the heap of the thread that prints or reads
+     * first. */
     static char printed[4096], read[4096];
     setvbuf(stdout, printed, _IOFBF, sizeof printed);
     setvbuf(stdin, read, _IOFBF, sizeof read);
@@ -442,7 +480,7 @@ static void serve(void)
         shared->writing = 0;
         shared->crash_place = shared->crash_address = shared->steps = 0;
         if (!(pal.command.flags & EXPLORE)) {
-            /* An execution depends on its command only. In a search threads keep their numbers. */
+            /* An execution depends only on its command. In a search, threads keep their numbers. */
             shared->names = 1;
         }
         shared->late = shared->replaced = shared->forked_threads = 0;
@@ -464,16 +502,17 @@ static void serve(void)
             status = watch(child);
             shared->late = 0;
             pal_reap();
-            tell_unfollowed();
+            report_unfollowed();
         }
-        tell_end(status);
+        report_end(status);
         if (pal.command.choices) {
             munmap(pal.choices, bytes);
         }
     }
 }
 
-/* Starts the program once more without address space randomisation, so that addresses are the same whenever a schedule is repeated. */
+/* Restarts the program without address space randomisation, so that addresses are the same whenever a
+ * schedule is repeated. */
 static void without_randomisation(char **arguments, char **environment)
 {
     int now = personality(0xffffffff);
@@ -483,7 +522,7 @@ static void without_randomisation(char **arguments, char **environment)
     execve("/proc/self/exe", arguments, environment);
 }
 
-/* Before anything of the program runs, `malloc` may be called; it needs somebody to call it. */
+/* `malloc` may be called before any code of the program runs. It needs a calling thread. */
 static void prepare(void)
 {
     if (!pal.self) {
@@ -512,7 +551,8 @@ __attribute__((constructor(101))) static void begin(int count, char **arguments,
     enum { FSGSBASE = 2 };
     pal.token_mode = !(getauxval(AT_HWCAP2) & FSGSBASE) || (mode && pal_is_text(mode, "token"));
     if (run && pal_is_text(run, "1")) {
-        /* In place: `setenv` would take memory from the heap of the program, and its addresses would depend on whether it was started once more. */
+        /* Changed in place, because `setenv` would allocate from the heap of the program. Addresses would
+         * then depend on whether the program was restarted. */
         *(char *)run = 'a';
         without_randomisation(arguments, environ);
     }
@@ -525,7 +565,8 @@ __attribute__((constructor(101))) static void begin(int count, char **arguments,
     unsetenv("PALISADE_SCHEDULING");
     const char *bind = getenv("LD_BIND_NOW");
     if (bind && pal_is_text(bind, "palisade")) {
-        /* The harness has set it: a function that is looked up when it is called first leaves traces on the stack of whoever calls it. */
+        /* The harness has set it, because looking up a function at its first call would leave traces on the
+         * stack of the caller. */
         unsetenv("LD_BIND_NOW");
     }
     (void)environment;
@@ -538,7 +579,7 @@ __attribute__((constructor(101))) static void begin(int count, char **arguments,
     pal_add_thread(&main_thread);
     pal_begin_threads();
     if (pal.token_mode) {
-        /* All on one core: there the token is passed on fastest. */
+        /* On one core, the token is passed on fastest. */
         cpu_set_t set;
         CPU_ZERO(&set);
         CPU_SET(sched_getcpu(), &set);
@@ -555,13 +596,13 @@ __attribute__((constructor(101))) static void begin(int count, char **arguments,
     pal.quiet = 0;
 }
 
-/* Called when the process ends in the usual way. */
+/* Called when the process ends normally. */
 void pal_at_exit(int code, void *nothing)
 {
     (void)nothing;
     if (pal.quiet || pal.shared->exited) {
         if (pal.in_handler) {
-            /* It ends in the usual way, from where nothing is logged. */
+            /* It ends normally, inside a handler where nothing is logged. */
             pal.shared->steps = pal.steps;
             pal.shared->exited = 1;
         }

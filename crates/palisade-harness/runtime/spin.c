@@ -1,10 +1,12 @@
 /* Loops that change nothing, for a search through all executions.
  *
- * A thread that has come back to a state in which it was before, and has written nothing in between, would go round for ever unless somebody else changes what it looks at. An
- * execution in which it goes on later is the same as one in which it looks later, and the search has that one anyway; so the thread ends here.
+ * If a thread returns to an earlier state and has written nothing in between, it would loop forever unless
+ * another thread changes what it reads. An execution in which it leaves the loop later is equivalent to one
+ * in which it reads later, which the search covers anyway. So the thread ends here.
  *
- * The state of a thread is its stack and its registers: all memory that others can see is written by way of the runtime, and would count as a change. Writes to its own stack are part of
- * the state; they count as changes too once anybody else has touched that stack. */
+ * The state of a thread is its stack and its registers. All memory that others can see is written through the
+ * runtime, and such a write counts as a change. Writes to its own stack are part of the state. They also
+ * count as changes once another thread has touched that stack. */
 
 #include "palisade.h"
 
@@ -32,7 +34,7 @@ int pal_is_on_stack(const struct thread *thread, uint64_t address)
     return address < (uint64_t)thread->stack_end && address >= (uint64_t)thread->stack_low;
 }
 
-/* Somebody who touches another thread's stack: what that thread has there is not its own any more. */
+/* If a thread touches the stack of another one, that stack is no longer private. */
 static void note_sharing(const struct thread *self, uint64_t address)
 {
     for (int i = 0; i < pal.thread_count; i++) {
@@ -41,14 +43,16 @@ static void note_sharing(const struct thread *self, uint64_t address)
         if (thread != self && pal_is_on_stack(thread, address) && !shared->shares_stack[thread->number]) {
             shared->shares_stack[thread->number] = 1;
             if (shared->trusts_stack[thread->number]) {
-                /* A round of a loop that did not count as a change would count now: the search has to begin again. */
+                /* An iteration that did not count as a change would count now. The search has to start
+                 * again. */
                 pal_note(N_SHARED_STACK, 0);
             }
         }
     }
 }
 
-/* Takes note of whether the thread has changed anything since it was chosen last, by what it has logged. Also called when the log is emptied. */
+/* Records whether the thread has changed anything since it was last chosen, according to its log records.
+ * Also called when the log is emptied. */
 void pal_note_writes(struct thread *self)
 {
     struct shared *shared = pal.shared;
@@ -78,7 +82,7 @@ int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack)
         self->look_count = 0;
     }
     if (self->look_count && self->looks[self->look_count - 1].is_new) {
-        /* Nobody has run since it looked: this is what it saw. */
+        /* No other thread has run since it read, so this is the value that it saw. */
         struct look *last = &self->looks[self->look_count - 1];
         last->value = last->size ? value_at(last->address, last->size) : 0;
         last->is_new = 0;
@@ -99,8 +103,8 @@ int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack)
     return 0;
 }
 
-/* Whether what the thread saw in its last round is still there. */
-int pal_spins_for_ever(struct thread *thread)
+/* Whether the values that the thread saw in its last iteration are still there. */
+int pal_spins_forever(struct thread *thread)
 {
     for (unsigned i = thread->round_from; i < thread->look_count; i++) {
         struct look *look = &thread->looks[i];

@@ -1,12 +1,14 @@
-/* Functions of the C library that read and write memory for the program: what they touch is an event, as if the program had done it itself.
+/* Functions of the C library that read and write memory for the program. Their accesses are events, as if the
+ * program itself had made them.
  *
- * Their names are taken here, and their work is done by simple loops: these ask for every piece before they touch it, since what they touch may depend on what others have written meanwhile. */
+ * The functions are redefined here with simple loops. Each piece is announced before it is accessed, because
+ * what is accessed may depend on what others have written meanwhile. */
 
 #include "palisade.h"
 #include <stdlib.h>
 #include <wchar.h>
 
-/* The event before one byte, or one piece of some, is read or written. */
+/* The event before a byte, or a piece of a few bytes, is read or written. */
 static void reads(const void *at, size_t size, uint64_t place)
 {
     pal_event((uint64_t)at, HEAD(K_LOAD, O_PLAIN, size), place);
@@ -19,19 +21,19 @@ static void writes(void *at, size_t size, uint64_t place)
 
 enum { WORD = 8 };
 
-/* Reads a string word by word: `*left` bytes at `at` may be looked at without another event. */
+/* Reads a string word by word. `*left` bytes at `at` may be read without another event. */
 static unsigned char byte_at(const char *at, size_t *left, size_t most, uint64_t place)
 {
     if (!*left) {
         size_t size = WORD - (uint64_t)at % WORD;
-        /* No further than the end of the string: what comes after it may be somebody else's. */
+        /* Not beyond the end of the string, because the bytes after it may belong to something else. */
         size_t end = 0;
         while (end < size && end < most && at[end]) {
             end++;
         }
         size = end < size && end < most ? end + 1 : end;
         reads(at, size, place);
-        /* Others have had their turn: what was the end may not be it any more. */
+        /* Other threads may have run, so the end may have moved. */
         end = 0;
         while (end < size && at[end]) {
             end++;
@@ -51,7 +53,8 @@ static size_t length(const char *text, size_t most, uint64_t place)
     return at;
 }
 
-/* Copies a string and its end, word by word; `most` counts the end. Returns where the end was written, or behind what was written. */
+/* Copies a string and its terminator, word by word. `most` includes the terminator. Returns where the
+ * terminator was written, or one past what was written. */
 static char *copy_string(char *to, const char *from, size_t most, uint64_t place)
 {
     for (size_t at = 0; at < most;) {
@@ -64,7 +67,8 @@ static char *copy_string(char *to, const char *from, size_t most, uint64_t place
         reads(from + at, piece, place);
         char seen[WORD];
         pal_copy(seen, from + at, piece);
-        /* Others have had their turn: the end may have come closer. If it has gone, the rest is read next. */
+        /* Other threads may have run, so the end may have moved closer. If it is no longer there, the rest is
+         * read next. */
         for (end = 0; end < piece && seen[end]; end++) {
         }
         int is_end = end < piece;
@@ -272,7 +276,7 @@ static void *find_byte(const unsigned char *from, int c, size_t size, uint64_t p
     for (size_t at = 0; at < size;) {
         size_t piece = WORD - (uint64_t)(from + at) % WORD;
         piece = piece < size - at ? piece : size - at;
-        /* No further than the first of them, as a program may say more than there is. */
+        /* Not beyond the first match, because the program may pass a size larger than the memory. */
         size_t end = 0;
         while (end < piece && from[at + end] != (unsigned char)c) {
             end++;
@@ -439,7 +443,7 @@ EXPORT void *memccpy(void *to, const void *from, int c, size_t size)
     return end ? (char *)to + bytes : NULL;
 }
 
-/* Of wide characters only those that copy, set and compare. */
+/* For wide characters, only the functions that copy, set and compare. */
 EXPORT wchar_t *wmemcpy(wchar_t *to, const wchar_t *from, size_t count)
 {
     pal_copy_for(to, from, count * sizeof *to, CALLER);
@@ -452,7 +456,7 @@ EXPORT wchar_t *wmemmove(wchar_t *to, const wchar_t *from, size_t count)
     return to;
 }
 
-/* With the size of the target, as `_FORTIFY_SOURCE` calls them. */
+/* The variants with the size of the target, which `_FORTIFY_SOURCE` uses. */
 __attribute__((noreturn)) void __chk_fail(void);
 
 static void fits(size_t needed, size_t size)
@@ -490,7 +494,7 @@ EXPORT void *__mempcpy_chk(void *to, const void *from, size_t size, size_t room)
     return (char *)to + size;
 }
 
-/* The text may grow while it is copied; it must not grow out of its room. */
+/* The text may grow while it is copied, but must not exceed its room. */
 EXPORT char *__strcpy_chk(char *to, const char *from, size_t room)
 {
     fits(copy_string(to, from, room, CALLER) == to + room, 0);

@@ -1,11 +1,13 @@
-/* How another thread goes on.
+/* Switching to another thread.
  *
- * Coroutines: every thread of the program has a kernel thread, made by the C library, so that its stack and its thread-local storage are what they always are. But that kernel
- * thread sleeps, on a little stack of its own, until its thread has ended. All threads are run by the first kernel thread, which exchanges stack pointer and FS base; this
- * takes some nanoseconds. It needs the instruction `wrfsbase`, which Linux allows from 5.9 on (FSGSBASE).
+ * Coroutines: every thread of the program has a kernel thread that the C library made, so its stack and
+ * thread-local storage are as usual. But that kernel thread sleeps on a small stack of its own until its
+ * thread has ended. The first kernel thread runs all threads, by exchanging the stack pointer and the FS
+ * base. This takes a few nanoseconds. It needs the instruction `wrfsbase`, which Linux allows since 5.9
+ * (FSGSBASE).
  *
- * Token: where that instruction is not there, every kernel thread runs its own thread, and waits for its token in a futex. All are kept on one core, where passing
- * the token on is fastest. */
+ * Token: without that instruction, every kernel thread runs its own thread and waits for its token in a
+ * futex. All of them stay on one core, where passing the token is fastest. */
 
 #include "palisade.h"
 #include <errno.h>
@@ -38,8 +40,9 @@ static void futex_wake(uint32_t *word)
     pal_syscall(SYS_futex, (long)word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0, 0);
 }
 
-/* What our own frames leave below the stack pointer depends on what others have done. The program's next frames lie on top of it, and may leave words as they are; so it is cleared where the state of a
- * stack counts. */
+/* What our own frames leave below the stack pointer depends on other threads. The next frames of the program
+ * are in the same place and may not overwrite all of it. So it is cleared when the state of the stack
+ * matters. */
 void pal_wipe(void);
 __asm__(".text\n"
         ".hidden pal_wipe\n"
@@ -55,11 +58,12 @@ __asm__(".text\n"
         "1:  ret\n"
         ".size pal_wipe, .-pal_wipe\n");
 
-/* Whether anybody looks at stacks. */
+/* Whether the state of stacks matters. */
 char pal_wipes __attribute__((used));
 
-/* Saves where the caller is, and goes on where somebody else was. Besides the registers that a function must not change, the control words of floating-point arithmetic are a thread's
- * own: rounding, exceptions. They are loaded only where they differ, which takes longer than to compare them. */
+/* Saves the state of the caller and continues another thread. In addition to the callee-saved registers, each
+ * thread has its own floating-point control words, for rounding and exceptions. They are loaded only if they
+ * differ, because loading takes longer than comparing. */
 void pal_exchange(void **save, void *load, uint64_t fs_base);
 __asm__(".text\n"
         ".hidden pal_exchange\n"
@@ -96,7 +100,7 @@ __asm__(".text\n"
         "    ret\n"
         ".size pal_exchange, .-pal_exchange\n");
 
-/* Where a coroutine begins: its thread is in r12. The frame ends the stack for whoever unwinds it. */
+/* Where a coroutine begins. Its thread is in r12. This frame is the end of the stack for unwinders. */
 void pal_coroutine_start(void);
 __asm__(".text\n"
         ".hidden pal_coroutine_start\n"
@@ -112,7 +116,8 @@ __asm__(".text\n"
         "    .cfi_endproc\n"
         ".size pal_coroutine_start, .-pal_coroutine_start\n");
 
-/* Leaves the stack of a kernel thread to its coroutine and calls `park` on another one; returns, on the first stack again, when that has returned. */
+/* Leaves the stack of a kernel thread to its coroutine and calls `park` on another stack. Returns on the
+ * first stack when `park` has returned. */
 void pal_leave_stack(struct thread *thread, void **save, void *other_stack, void (*park)(struct thread *));
 __asm__(".text\n"
         ".hidden pal_leave_stack\n"
@@ -131,7 +136,7 @@ __asm__(".text\n"
         "    ret\n"
         ".size pal_leave_stack, .-pal_leave_stack\n");
 
-/* Goes back to where `pal_leave_stack` was called, from anywhere on the same kernel thread. */
+/* Returns to where `pal_leave_stack` was called, from anywhere on the same kernel thread. */
 __attribute__((noreturn)) void pal_return_to_stack(void *saved);
 __asm__(".text\n"
         ".hidden pal_return_to_stack\n"
@@ -144,7 +149,7 @@ __asm__(".text\n"
         "    ret\n"
         ".size pal_return_to_stack, .-pal_return_to_stack\n");
 
-/* A kernel thread lends its stack and waits for the end of its thread. */
+/* A kernel thread lends its stack to its coroutine and waits until the thread has ended. */
 static void park(struct thread *thread)
 {
     uint64_t *stack = (uint64_t *)(((uint64_t)thread->kernel_stack_pointer - 512) & ~63ull);
@@ -155,7 +160,7 @@ static void park(struct thread *thread)
     *--stack = 0;
     *--stack = 0;
     *--stack = 0;
-    /* The kernel has given this thread the control words of whoever started it. */
+    /* The kernel has given this thread the control words of the thread that started it. */
     *--stack = 0;
     __asm__ volatile("stmxcsr %0" : "=m"(*(uint32_t *)stack));
     __asm__ volatile("fnstcw %0" : "=m"(*(uint16_t *)((char *)stack + 4)));
@@ -167,7 +172,8 @@ static void park(struct thread *thread)
     }
 }
 
-/* A kernel thread that is about to end: what the C library still frees is none of the program's business. */
+/* Set when a kernel thread is about to end. What the C library still frees then has nothing to do with the
+ * program. */
 __thread int pal_is_leaving __attribute__((tls_model("initial-exec")));
 
 /* A kernel thread runs its own thread. */
@@ -183,7 +189,7 @@ static void *kernel_thread(void *argument)
     thread->fs_base = (uint64_t)pthread_self();
     thread->stack_end = __builtin_frame_address(0);
     if (!thread->stack_size) {
-        /* The program's own. */
+        /* A stack that the program provides. */
         thread->stack_low = thread->given_stack;
     }
     thread->kernel_id = (int)pal_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
@@ -194,7 +200,7 @@ static void *kernel_thread(void *argument)
         pal_leave_stack(thread, &thread->kernel_stack_pointer, (void *)(((uint64_t)&here - 1024) & ~15ull), run);
         return thread->result;
     }
-    /* Handlers of signals run where the program runs, and there is no room for them here. */
+    /* Signal handlers run on the kernel thread that runs the program. There is no room for them here. */
     uint64_t all = UINT64_MAX;
     pal_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, sizeof all, 0, 0);
     pal_leave_stack(thread, &thread->kernel_stack_pointer,
@@ -206,7 +212,7 @@ static void *kernel_thread(void *argument)
 static int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 static int (*join)(pthread_t, void **);
 
-/* Looks up what is needed later, so that it does not matter who needs it first. */
+/* Looks up functions in advance, so that it does not matter which thread needs them first. */
 void pal_begin_threads(void)
 {
     create = pal_next("pthread_create");
@@ -218,7 +224,7 @@ int pal_start_kernel_thread(struct thread *thread, const pthread_attr_t *attribu
     pthread_t pthread;
     pthread_attr_t own;
     if (attributes) {
-        /* What it refers to stays the program's. */
+        /* A shallow copy: what it refers to still belongs to the program. */
         own = *attributes;
     } else {
         pthread_attr_init(&own);
@@ -239,7 +245,7 @@ int pal_start_kernel_thread(struct thread *thread, const pthread_attr_t *attribu
     return 0;
 }
 
-/* The kernel thread of a thread that has ended may end too. */
+/* Lets the kernel thread of a thread that has ended end too. */
 void pal_release_kernel_thread(struct thread *thread)
 {
     if (!pal.token_mode) {
@@ -275,7 +281,7 @@ void pal_switch(struct thread *to)
 }
 
 /* The calling thread has ended. In token mode its kernel thread ends now. */
-void pal_switch_for_ever(struct thread *to)
+void pal_switch_forever(struct thread *to)
 {
     struct thread *self = pal.self;
     if (!pal.token_mode) {
@@ -289,7 +295,7 @@ void pal_switch_for_ever(struct thread *to)
     __atomic_store_n(&to->token, 1, __ATOMIC_RELEASE);
     futex_wake(&to->token);
     if (self->number == 0) {
-        /* The first kernel thread stays, or its process would look dead. */
+        /* The first kernel thread stays, because otherwise the process would look dead. */
         for (;;) {
             pal_wait_token(self);
         }

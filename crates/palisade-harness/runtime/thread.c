@@ -1,4 +1,4 @@
-/* Threads: starting, ending, joining; what belongs to a thread and is destroyed with it. */
+/* Threads: starting, ending and joining them, and what is destroyed together with a thread. */
 
 #include "palisade.h"
 #include <errno.h>
@@ -26,7 +26,7 @@ struct thread *pal_thread_of(pthread_t pthread)
     return NULL;
 }
 
-/* The number of the next thread that a thread starts: the same in every execution of a search. */
+/* The number of the next thread that a thread starts. It is the same in every execution of a search. */
 static int number_of_child(struct thread *parent)
 {
     struct shared *shared = pal.shared;
@@ -44,7 +44,7 @@ static int number_of_child(struct thread *parent)
     return (int)shared->names++;
 }
 
-/* The step was taken, but there is no new thread. */
+/* The step was taken, but no thread was started. */
 static int not_started(int error, uint64_t second)
 {
     if (!pal.quiet) {
@@ -71,13 +71,14 @@ int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*sta
     void *given = NULL;
     if (attributes) {
         pthread_attr_getstack(attributes, &given, &size);
-        /* Without a stack, the C library answers with one that ends at address 0. */
+        /* If no stack was given, the C library returns one that ends at address 0. */
         given = (uint64_t)given + size ? given : NULL;
         if (!given) {
             pthread_attr_getstacksize(attributes, &size);
         }
     }
-    /* Threads are numbered as they are started, and not as their parents come to start them: so a schedule can be repeated by these numbers. */
+    /* Threads are numbered when they are started, not when their parents reach this function. So a schedule
+     * can be repeated with these numbers. */
     uint32_t number = (uint32_t)number_of_child(self);
     int error = pal_make_thread(number, given ? 0 : pal_stack_size(size), &thread);
     if (error) {
@@ -109,7 +110,7 @@ int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*sta
     /* As if it had been called from its first instruction. */
     thread->second = (((uint64_t)start + 1) & ADDRESS_BITS) | thread->tag | F_CHOSEN;
     self->unjoined++;
-    /* What was announced while it was alone was not waited for. */
+    /* What was announced while it was the only thread was not awaited. */
     self->announced_count = 0;
     pal_add_thread(thread);
     return 0;
@@ -128,7 +129,7 @@ void pal_forget_stack(struct thread *thread)
     }
 }
 
-/* Runs the destructors of what the thread has in thread-local storage. */
+/* Runs the destructors of the thread's thread-local storage. */
 static void destroy_locals(struct thread *thread)
 {
     while (thread->cleanups) {
@@ -166,8 +167,9 @@ static int has_ended(struct thread *self)
     return ((const struct thread *)self->object)->ended || self->timed_out;
 }
 
-/* The first thread has ended by itself, and the process ends with the last one. Which one that is depends on the schedule; so the first thread stays, waits for all others and ends the process. They are waited for in an
- * order that is always the same, whether they have ended already or not. */
+/* The first thread has ended by itself, and the process would end with the last thread. Which one is last
+ * depends on the schedule. So the first thread stays, waits for all others and ends the process. It waits for
+ * them in an order that is always the same, whether they have ended already or not. */
 static __attribute__((noreturn)) void end_first(uint64_t place)
 {
     static struct thread *known[MAX_THREADS];
@@ -207,7 +209,7 @@ void pal_end_thread(void *result, uint64_t place)
 
 void pal_thread_main(struct thread *thread)
 {
-    /* It was chosen for the first time. */
+    /* The thread has been chosen for the first time. */
     pal_log(thread->first, thread->second);
     thread->first = thread->second = 0;
     void *result = thread->start(thread->argument);
@@ -308,7 +310,8 @@ EXPORT int pthread_detach(pthread_t pthread)
     return 0;
 }
 
-/* `pthread_exit`. In C, handlers of pthread_cleanup_push are buffers that are jumped to; in C++ they are objects, and like all others they are destroyed by unwinding. */
+/* `pthread_exit`. In C, the handlers of pthread_cleanup_push are jump buffers. In C++, they are objects, and
+ * unwinding destroys them like all others. */
 
 struct exit_state {
     struct _Unwind_Exception exception;
@@ -330,7 +333,8 @@ static _Unwind_Reason_Code unwind_step(int version, _Unwind_Action actions, _Unw
 typedef _Unwind_Reason_Code forced(struct _Unwind_Exception *, _Unwind_Stop_Fn, void *);
 static forced *unwind;
 
-/* The library that unwinds stacks is loaded before anything of the program runs: who needed it first would have memory that others do not have. */
+/* The library that unwinds stacks is loaded before any code of the program runs. Otherwise, the thread that
+ * needs it first would have memory that others do not have. */
 void pal_begin_unwinding(void)
 {
     unwind = pal_next("_Unwind_ForcedUnwind");
@@ -345,7 +349,7 @@ static __attribute__((noreturn)) void leave_thread(void *result, uint64_t place)
         self->result = result;
         _longjmp((struct __jmp_buf_tag *)(void *)buffer->__cancel_jmp_buf, 1);
     }
-    /* The stack of the first thread ends in the C library, where there is nothing to destroy. */
+    /* The stack of the first thread ends in the C library, where nothing has to be destroyed. */
     static struct exit_state states[MAX_THREADS];
     struct exit_state *state = &states[self->number];
     state->result = result;

@@ -1,4 +1,4 @@
-/* What threads wait at: condition variables, semaphores, barriers, things done once, futexes. */
+/* What threads wait for: condition variables, semaphores, barriers, one-time initialisation, futexes. */
 
 #include "palisade.h"
 #include <errno.h>
@@ -13,8 +13,8 @@ static void log_chosen(const void *object, uint64_t head, uint64_t place)
     pal_log(((uint64_t)object & ADDRESS_BITS) | head, place | pal.self->tag | F_CHOSEN);
 }
 
-/* Condition variables. A signal leaves a ticket that any of those may take who were waiting then; so who is woken is the scheduler's choice, and a thread that
- * comes later cannot take it. */
+/* Condition variables. A signal leaves a ticket that any thread waiting at that time may take. So the
+ * scheduler decides which one wakes up, and a thread that comes later cannot take the ticket. */
 
 struct ticket {
     const void *cond;
@@ -72,7 +72,7 @@ int pal_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadlin
     if (pal.quiet) {
         return 0;
     }
-    /* From the first step on it can be woken; so nothing is lost between that and giving the mutex back. */
+    /* It can be woken from the first step on, so no signal is lost before the mutex is released. */
     uint64_t head = HEAD(K_LOCKED, O_RELAXED, 4);
     pal_event((uint64_t)cond, head, place);
     self->waits_at = cond;
@@ -137,7 +137,7 @@ EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 
 EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *time)
 {
-    /* Which clock was asked for when it was made: a bit that the C library sets. */
+    /* The clock that was chosen at initialisation: a bit that the C library sets. */
     unsigned flags = ((const unsigned *)cond)[9];
     return pal_cond_wait(cond, mutex, pal_deadline(flags & 2 ? CLOCK_MONOTONIC : CLOCK_REALTIME, time), CALLER);
 }
@@ -163,7 +163,7 @@ EXPORT int pthread_cond_destroy(pthread_cond_t *cond)
     return 0;
 }
 
-/* Semaphores: the value is where the C library has it. */
+/* Semaphores. The value is stored where the C library stores it. */
 
 static int can_take(struct thread *self)
 {
@@ -277,7 +277,7 @@ EXPORT int pthread_barrier_destroy(pthread_barrier_t *barrier)
     return 0;
 }
 
-/* Things done once: 0 not yet, 1 being done, 2 done; the C library's 2 means the same. */
+/* One-time initialisation: 0 not begun, 1 in progress, 2 done. The C library's 2 means the same. */
 
 enum { ONCE_NEW, ONCE_BUSY, ONCE_DONE };
 
@@ -321,7 +321,8 @@ EXPORT int pthread_once(pthread_once_t *once, void (*call)(void))
     return 0;
 }
 
-/* Static variables of functions in C++: the first byte says done, the second that somebody is at it. */
+/* Static variables of C++ functions. The first byte is set when the initialisation is done, the second while
+ * it is in progress. */
 
 struct guard {
     unsigned char done, busy;
@@ -373,8 +374,10 @@ EXPORT void __cxa_guard_abort(struct guard *guard)
     guard_end(guard, 0, CALLER);
 }
 
-/* Futexes: what C++ futures and Rust's standard library wait at. For the hardware, the kernel's part in it is a fence; the scheduler takes it as a write. Whoever comes back from a wait looks at the
- * word again, but Rust's standard library does so in code that was compiled without us: so that what is released there is known to be seen, the load is logged here. */
+/* Futexes, which C++ futures and Rust's standard library use for waiting. For the hardware, the kernel's part
+ * in it is a fence. The scheduler treats it as a write. After a wait, the thread reads the word again. Rust's
+ * standard library does so in code that was compiled without instrumentation, so the load is logged here.
+ * Otherwise, happens-before would miss what was released. */
 
 static int is_woken(struct thread *self)
 {

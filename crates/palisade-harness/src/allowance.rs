@@ -9,7 +9,7 @@ use std::time::Instant;
 /// Limits. Clones share the flag.
 #[derive(Clone, Debug, Default)]
 pub struct Allowance {
-    /// Set when the session is asked to stop.
+    /// Set when a stop is requested.
     pub stop: Arc<AtomicBool>,
     /// When the time is up.
     pub deadline: Option<Instant>,
@@ -20,8 +20,8 @@ pub struct Allowance {
 
 /// Which limit was reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Over {
-    /// The session was asked to stop.
+pub enum LimitReached {
+    /// A stop was requested.
     Stopped,
     /// The time limit.
     Time,
@@ -31,21 +31,21 @@ pub enum Over {
 
 impl Allowance {
     /// Checks all limits. Takes a few microseconds.
-    pub fn check(&self) -> Result<(), Over> {
+    pub fn check(&self) -> Result<(), LimitReached> {
         self.check_time()?;
         match (self.memory, resident_bytes()) {
-            (Some(most), Some(used)) if used > most => Err(Over::Memory),
+            (Some(most), Some(used)) if used > most => Err(LimitReached::Memory),
             _ => Ok(()),
         }
     }
 
     /// Checks only the limits that cost next to nothing to check.
-    pub fn check_time(&self) -> Result<(), Over> {
+    pub fn check_time(&self) -> Result<(), LimitReached> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(Over::Stopped);
+            return Err(LimitReached::Stopped);
         }
         match self.deadline {
-            Some(deadline) if deadline <= Instant::now() => Err(Over::Time),
+            Some(deadline) if deadline <= Instant::now() => Err(LimitReached::Time),
             _ => Ok(()),
         }
     }
@@ -68,22 +68,23 @@ mod tests {
 
     #[test]
     fn limits() {
-        let check =
-            |allowance: &Allowance, expected: Result<(), Over>| assert_eq!(allowance.check(), expected);
+        let check = |allowance: &Allowance, expected: Result<(), LimitReached>| {
+            assert_eq!(allowance.check(), expected)
+        };
         check(&Allowance::default(), Ok(()));
         check(&Allowance { memory: Some(1 << 40), ..Allowance::default() }, Ok(()));
-        check(&Allowance { memory: Some(1), ..Allowance::default() }, Err(Over::Memory));
-        check(&Allowance { deadline: Some(Instant::now()), ..Allowance::default() }, Err(Over::Time));
+        check(&Allowance { memory: Some(1), ..Allowance::default() }, Err(LimitReached::Memory));
+        check(&Allowance { deadline: Some(Instant::now()), ..Allowance::default() }, Err(LimitReached::Time));
         let stopped = Allowance::default();
         stopped.stop.store(true, Ordering::Relaxed);
-        check(&stopped, Err(Over::Stopped));
+        check(&stopped, Err(LimitReached::Stopped));
     }
 
     #[test]
     fn memory_that_is_used_is_counted() {
-        let before = resident_bytes().expect("Linux says");
+        let before = resident_bytes().expect("Linux reports it");
         let much = vec![1u8; 64 << 20];
-        let after = resident_bytes().expect("Linux says");
+        let after = resident_bytes().expect("Linux reports it");
         assert!(after >= before + (48 << 20), "{before} {after}");
         drop(much);
     }

@@ -250,7 +250,7 @@ pub(crate) fn label(code: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether a section holds code, by its name.
-fn is_code(section: &str) -> bool {
+pub(crate) fn is_code(section: &str) -> bool {
     let name = section.split(',').next().unwrap_or("").trim().trim_matches('"');
     let flags = section.split(',').nth(1).unwrap_or("");
     name == ".text" || name.starts_with(".text.") || flags.contains('x')

@@ -190,7 +190,7 @@ fn secured(folder: &Path) -> Result<PathBuf, Refused> {
             return because(format!("{} belongs to user {}", above.display(), found.uid()));
         }
         if found.mode() & ALL_WRITE != 0 && found.mode() & STICKY == 0 {
-            return because(format!("everybody can write to {}", above.display()));
+            return because(format!("everyone can write to {}", above.display()));
         }
     }
     if found.mode() & 0o777 != PRIVATE {
@@ -207,7 +207,7 @@ fn is_trusted(found: &Metadata, me: u32) -> bool {
 
 /// Reads a plain file that belongs to the user and that no one else can have written.
 fn read_own(path: &Path) -> io::Result<Vec<u8>> {
-    let foreign = || io::Error::other("this is not a plain file of the user's");
+    let foreign = || io::Error::other("not a plain file that belongs to the user");
     let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
     let mut file: File = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)?;
     let found = file.metadata()?;
@@ -233,7 +233,7 @@ mod tests {
     }
 
     fn mode(path: &Path) -> u32 {
-        fs::symlink_metadata(path).expect("it is there").mode() & 0o777
+        fs::symlink_metadata(path).expect("it exists").mode() & 0o777
     }
 
     fn keeps(folder: &Path) -> bool {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_what_they_were() {
+    fn damaged_entries_are_removed() {
         let scratch = scratch();
         let cache = Cache::in_folder(&scratch.path().join("a/b")).expect("a cache");
         assert!(!cache.is_temporary());
@@ -267,14 +267,14 @@ mod tests {
         for damaged in [&b"cod"[..], b"", b"codx", b"code and more"] {
             fs::write(&path, damaged).expect("the file can be damaged");
             assert_eq!(cache.get("r"), None, "{damaged:?}");
-            assert!(!path.exists(), "what is damaged is removed");
-            cache.put("r", b"code").expect("it can be made anew");
+            assert!(!path.exists(), "a damaged entry is removed");
+            cache.put("r", b"code").expect("it can be made again");
             assert_eq!(cache.get("r").expect("an entry").1, b"code");
         }
     }
 
     #[test]
-    fn what_others_could_have_put_there_is_not_used() {
+    fn entries_that_others_could_have_written_are_not_used() {
         let scratch = scratch();
         let cache = Cache::in_folder(&scratch.path().join("c")).expect("a cache");
         let path = cache.put("r", b"code").expect("it can be kept");
@@ -305,7 +305,7 @@ mod tests {
         fs::write(path.join("something"), b"code").expect("a file can be written");
         assert_eq!(cache.get("r"), None);
         assert!(!path.exists(), "the folder is removed");
-        cache.put("r", b"code").expect("it can be made anew");
+        cache.put("r", b"code").expect("it can be made again");
         assert_eq!(cache.get("r").expect("an entry").1, b"code");
     }
 
@@ -323,9 +323,12 @@ mod tests {
         fs::set_permissions(&above, Permissions::from_mode(0o777)).expect("a mode can be set");
         let refused = Cache::in_folder(&above.join("cache")).expect("a cache");
         assert!(refused.is_temporary());
-        assert!(refused.refused().is_some_and(|why| why.contains("everybody can write to")));
+        assert!(refused.refused().is_some_and(|why| why.contains("everyone can write to")));
         fs::set_permissions(&above, Permissions::from_mode(0o1777)).expect("a mode can be set");
-        assert!(keeps(&above.join("cache")), "where only owners can rename it is fine");
+        assert!(
+            keeps(&above.join("cache")),
+            "a sticky folder is fine, because only owners can rename its entries"
+        );
         // The user's own link is followed; another user's link is not.
         let link = scratch.path().join("link");
         symlink(&folder, &link).expect("a link can be made");
@@ -340,12 +343,12 @@ mod tests {
     }
 
     #[test]
-    fn without_a_place_to_keep_things() {
+    fn without_a_folder_for_the_cache() {
         let cache = Cache::of_user(|_| None).expect("a cache");
         assert!(cache.is_temporary() && cache.refused().is_none());
         assert_eq!(mode(cache.folder()), PRIVATE);
         let folder = cache.folder().to_owned();
-        cache.put("r", b"code").expect("it can be kept for now");
+        cache.put("r", b"code").expect("it can be kept until the end");
         assert_eq!(cache.get("r").expect("an entry").1, b"code");
         drop(cache);
         assert!(!folder.exists());

@@ -7,6 +7,7 @@
 //!
 //! [`plan`] starts nothing. It only says what to start.
 
+use crate::link::Link;
 use std::path::{Path, PathBuf};
 
 /// The family of a compiler; families differ in their options.
@@ -39,6 +40,7 @@ impl Family {
                 "-fno-builtin-memcpy",
                 "-fno-builtin-memmove",
                 "-fno-builtin-memset",
+                STRINGS_OF_CXX,
             ],
             Family::Clang => &[
                 "-fsanitize=thread",
@@ -51,10 +53,15 @@ impl Family {
                 "-mllvm",
                 "-tsan-handle-cxx-exceptions=0",
                 "-Wno-unused-command-line-argument",
+                STRINGS_OF_CXX,
             ],
         }
     }
 }
+
+/// The members of `std::string` are compiled with the program instead of being called in the library, where
+/// they would not be followed. It means nothing in C.
+const STRINGS_OF_CXX: &str = "-D_GLIBCXX_EXTERN_TEMPLATE=-1";
 
 /// What to compile with.
 #[derive(Clone, Debug)]
@@ -81,6 +88,8 @@ pub enum Step {
         /// What it was compiled from, for messages.
         source: String,
     },
+    /// Link, and look at what was linked.
+    Link(Link),
 }
 
 /// Why there is no plan.
@@ -131,6 +140,8 @@ enum Word {
     /// For linking only: objects, libraries.
     Link(String),
     Source(String),
+    /// A source that is assembled as it is.
+    Assembly(String),
 }
 
 /// Options that take the next word as their value.
@@ -172,8 +183,12 @@ const LINK_WITH_VALUE: &[&str] = &["-L", "-l", "-Xlinker", "-T", "-u", "-z", "-e
 /// Extensions of sources that are compiled.
 const SOURCES: &[&str] = &["c", "i", "cc", "cp", "cxx", "cpp", "CPP", "c++", "C", "ii", "CC"];
 
-fn is_source(word: &str) -> bool {
-    Path::new(word).extension().and_then(|extension| extension.to_str()).is_some_and(|e| SOURCES.contains(&e))
+/// Extensions of sources that are assembled.
+const ASSEMBLY: &[&str] = &["s", "S", "sx"];
+
+fn has_extension(word: &str, extensions: &[&str]) -> bool {
+    let extension = Path::new(word).extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| extensions.contains(&extension))
 }
 
 fn sort(arguments: &[String]) -> Result<Sorted, PlanError> {
@@ -188,7 +203,8 @@ fn sort(arguments: &[String]) -> Result<Sorted, PlanError> {
         dependency_target: false,
     };
     let refuse = |option: &str, why| Err(PlanError::Option { option: option.to_owned(), why });
-    let mut language = false;
+    // The value of the last `-x`.
+    let mut language: Option<String> = None;
     let mut inputs = 0;
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -217,11 +233,13 @@ fn sort(arguments: &[String]) -> Result<Sorted, PlanError> {
                 flag(&mut sorted, word);
             }
             _ if WITH_VALUE.contains(&word.as_str()) => {
-                language |= word == "-x";
                 sorted.dependency_file |= word == "-MF";
                 sorted.dependency_target |= word == "-MT" || word == "-MQ";
                 flag(&mut sorted, word);
                 if let Some(value) = words.next() {
+                    if word == "-x" {
+                        language = (value != "none").then(|| value.clone());
+                    }
                     flag(&mut sorted, value);
                 }
             }
@@ -241,7 +259,13 @@ fn sort(arguments: &[String]) -> Result<Sorted, PlanError> {
             }
             _ => {
                 inputs += 1;
-                if language || is_source(word) {
+                let is_assembly = match &language {
+                    Some(language) => language.starts_with("assembler"),
+                    None => has_extension(word, ASSEMBLY),
+                };
+                if is_assembly {
+                    sorted.words.push(Word::Assembly(word.clone()));
+                } else if language.is_some() || has_extension(word, SOURCES) {
                     sorted.sources.push(sorted.words.len());
                     sorted.words.push(Word::Source(word.clone()));
                 } else {
@@ -254,6 +278,12 @@ fn sort(arguments: &[String]) -> Result<Sorted, PlanError> {
         sorted.stage = Stage::None;
     }
     Ok(sorted)
+}
+
+impl Sorted {
+    fn has_flag(&self, wanted: &str) -> bool {
+        self.words.iter().any(|word| matches!(word, Word::Flag(flag) if flag == wanted))
+    }
 }
 
 impl Stage {
@@ -300,13 +330,58 @@ pub fn plan(arguments: &[String], tools: &Tools) -> Result<Vec<Step>, PlanError>
         }
         objects.push((at, object));
     }
-    match sorted.stage {
-        Stage::Link => steps.push(Step::Compile(link(&sorted, tools, &objects))),
+    if sorted.stage != Stage::Link && sorted.sources.is_empty() {
         // Objects and assembly among the inputs of `-c` are passed on unchanged.
-        _ if sorted.sources.is_empty() => return Ok(vec![Step::Compile(arguments.to_vec())]),
-        _ => {}
+        return Ok(vec![Step::Compile(arguments.to_vec())]);
+    }
+    let mut names = Vec::new();
+    for (at, word) in sorted.words.iter().enumerate() {
+        let Word::Assembly(source) = word else { continue };
+        let object = match sorted.stage {
+            Stage::Link => path(&tools.work.join(format!("assembled{at}.o"))),
+            Stage::Object => Path::new(source)
+                .with_extension("o")
+                .file_name()
+                .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            Stage::None | Stage::Assembly => continue,
+        };
+        steps.push(Step::Compile(assembled(&sorted, source, &object)));
+        names.push((PathBuf::from(&object), source.clone()));
+        objects.push((at, object));
+    }
+    if sorted.stage == Stage::Link {
+        let link = link(&sorted, tools, &objects, names);
+        // Objects are looked at when they are linked into a program.
+        let is_object = sorted.has_flag("-r");
+        steps.push(if is_object { Step::Compile(link.arguments) } else { Step::Link(link) });
     }
     Ok(steps)
+}
+
+/// Assembles a source that was written by hand.
+fn assembled(sorted: &Sorted, source: &str, object: &str) -> Vec<String> {
+    let mut arguments = Vec::new();
+    let mut words = sorted.words.iter();
+    let mut language = "assembler-with-cpp";
+    while let Some(word) = words.next() {
+        match word {
+            Word::Flag(flag) if flag == "-x" => {
+                if let Some(Word::Flag(value)) = words.next()
+                    && value == "assembler"
+                {
+                    language = "assembler";
+                }
+            }
+            Word::Flag(flag) => arguments.push(flag.clone()),
+            _ => {}
+        }
+    }
+    // The extension decides unless there was a `-x`.
+    if !has_extension(source, ASSEMBLY) {
+        arguments.extend(["-x".to_owned(), language.to_owned()]);
+    }
+    arguments.extend(["-c", "-o", object, source].map(str::to_owned));
+    arguments
 }
 
 fn path(path: &Path) -> String {
@@ -342,16 +417,16 @@ fn to_assembly(sorted: &Sorted, tools: &Tools, at: usize, assembly: &str, object
 }
 
 /// Links the objects with the runtime.
-fn link(sorted: &Sorted, tools: &Tools, objects: &[(usize, String)]) -> Vec<String> {
+fn link(sorted: &Sorted, tools: &Tools, objects: &[(usize, String)], names: Vec<(PathBuf, String)>) -> Link {
     let mut arguments = Vec::new();
     let mut words = sorted.words.iter().enumerate();
-    let is_library = sorted.words.iter().any(|word| matches!(word, Word::Flag(flag) if flag == "-shared"));
+    let is_library = sorted.has_flag("-shared");
     while let Some((index, word)) = words.next() {
         match word {
             // The language of the sources does not apply to the objects made from them.
             Word::Flag(flag) if flag == "-x" => _ = words.next(),
             Word::Flag(flag) | Word::Link(flag) => arguments.push(flag.clone()),
-            Word::Source(_) => {
+            Word::Source(_) | Word::Assembly(_) => {
                 let object = objects.iter().find(|(at, _)| *at == index);
                 arguments.extend(object.map(|(_, object)| object.clone()));
             }
@@ -360,12 +435,14 @@ fn link(sorted: &Sorted, tools: &Tools, objects: &[(usize, String)]) -> Vec<Stri
     if let Some(output) = &sorted.output {
         arguments.extend(["-o".to_owned(), output.clone()]);
     }
-    // A library uses the runtime of the program that loads it.
-    if !is_library {
+    // A library uses the runtime of the program that loads it, and an object that of the program it becomes
+    // part of.
+    if !is_library && !sorted.has_flag("-r") {
         arguments.push(path(&tools.runtime));
         arguments.extend(crate::runtime::LIBRARIES.iter().map(|&flag| flag.to_owned()));
     }
-    arguments
+    let output = PathBuf::from(sorted.output.as_deref().unwrap_or("a.out"));
+    Link { arguments, output, is_library, names }
 }
 
 #[cfg(test)]
@@ -377,11 +454,12 @@ mod tests {
             Tools { compiler: "cc".into(), family: Family::Gcc, runtime: "R.o".into(), work: "W".into() };
         let arguments: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
         let flags = format!(" {}", Family::Gcc.flags().join(" "));
-        let told = plan(&arguments, &tools)?.into_iter().map(|step| match step {
+        let commands = plan(&arguments, &tools)?.into_iter().map(|step| match step {
             Step::Compile(arguments) => arguments.join(" ").replace(&flags, " [flags]"),
+            Step::Link(link) => format!("link {}", link.arguments.join(" ")),
             Step::Rewrite { file, source } => format!("rewrite {} of {source}", file.display()),
         });
-        Ok(told.collect())
+        Ok(commands.collect())
     }
 
     fn check(arguments: &str, expected: &[&str]) {
@@ -396,7 +474,7 @@ mod tests {
                 "-g -O0 queue.c [flags] -S -o W/0.s",
                 "rewrite W/0.s of queue.c",
                 "-x assembler -Wa,--no-warn -c -o W/0.o W/0.s",
-                "W/0.o -lm -o queue R.o -pthread -ldl -rdynamic",
+                "link W/0.o -lm -o queue R.o -pthread -ldl -rdynamic",
             ],
         );
         check(
@@ -416,16 +494,25 @@ mod tests {
             ],
         );
         check("-S a.c", &["-g -O0 a.c [flags] -S -o a.s", "rewrite a.s of a.c"]);
-        check("a.o -fsanitize=thread libb.a -o p", &["a.o libb.a -o p R.o -pthread -ldl -rdynamic"]);
+        check("a.o -fsanitize=thread libb.a -o p", &["link a.o libb.a -o p R.o -pthread -ldl -rdynamic"]);
         check(
             "-x c odd.txt -shared -o l.so",
             &[
                 "-g -O0 -x c odd.txt -shared [flags] -S -o W/0.s",
                 "rewrite W/0.s of odd.txt",
                 "-x assembler -Wa,--no-warn -c -o W/0.o W/0.s",
-                "W/0.o -shared -o l.so",
+                "link W/0.o -shared -o l.so",
             ],
         );
+        check(
+            "a.s -O1 -x assembler b.txt -o p",
+            &[
+                "-O1 -c -o W/assembled0.o a.s",
+                "-O1 -x assembler -c -o W/assembled4.o b.txt",
+                "link W/assembled0.o -O1 W/assembled4.o -o p R.o -pthread -ldl -rdynamic",
+            ],
+        );
+        check("-r a.o b.o -o c.o", &["-r a.o b.o -o c.o"]);
         check("--version", &["--version"]);
         check("-E a.c", &["-E a.c"]);
         check("-c a.s", &["-c a.s"]);

@@ -113,7 +113,7 @@ fn describe(record: &Record) -> String {
         RecordKind::Join => format!("join thread {}", record.address),
         RecordKind::Ended => "end".to_owned(),
         RecordKind::Exit => format!("end the program with exit code {}", record.address),
-        _ => "go on after a pause or at its start".to_owned(),
+        _ => "continue after a pause or at its start".to_owned(),
     }
 }
 
@@ -136,14 +136,14 @@ pub struct Stray {
     /// The thread whose turn it is.
     pub thread: u16,
     /// Why it cannot continue.
-    pub why: Why,
+    pub why: StrayReason,
     /// Where it is, or 0.
     pub place: u64,
 }
 
 /// Why a thread cannot take its turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
+pub enum StrayReason {
     /// It does not exist.
     NotStarted,
     /// It waits.
@@ -152,12 +152,12 @@ pub enum Why {
     Ended,
 }
 
-impl Why {
-    pub(crate) fn of(code: u8) -> Why {
+impl StrayReason {
+    pub(crate) fn of(code: u8) -> StrayReason {
         match code {
-            0 => Why::NotStarted,
-            1 => Why::Waits,
-            _ => Why::Ended,
+            0 => StrayReason::NotStarted,
+            1 => StrayReason::Waits,
+            _ => StrayReason::Ended,
         }
     }
 }
@@ -165,11 +165,11 @@ impl Why {
 impl Stray {
     pub(crate) fn diverged(&self, mut name: impl FnMut(u64) -> String) -> Diverged {
         let happened = match self.why {
-            Why::NotStarted => "do nothing: it had not been started",
-            Why::Waits => "wait",
-            Why::Ended => "do nothing more: it had ended",
+            StrayReason::NotStarted => "do nothing: it had not been started",
+            StrayReason::Waits => "wait",
+            StrayReason::Ended => "do nothing more: it had ended",
         };
-        let place = (self.place != 0 && self.why == Why::Waits).then(|| name(self.place));
+        let place = (self.place != 0 && self.why == StrayReason::Waits).then(|| name(self.place));
         Diverged {
             step: self.step,
             thread: self.thread,

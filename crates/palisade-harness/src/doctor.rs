@@ -83,9 +83,9 @@ pub fn examine(cache: &Cache, work: &Path) -> Vec<Finding> {
         what: "coroutines",
         health: if fast { Health::Fine } else { Health::Absent },
         found: if fast {
-            "FSGSBASE is there: threads are switched within the process".to_owned()
+            "FSGSBASE is available: threads are switched within the process".to_owned()
         } else {
-            "FSGSBASE is not there, or no program could be run to see: threads pass a token, which is slower"
+            "FSGSBASE is not available, or no program could be run to find out: threads pass a token, which is slower"
                 .to_owned()
         },
         advice: (!fast).then(|| {
@@ -114,7 +114,7 @@ fn compiler_finding(
     };
     let Some(version) = version(compiler) else {
         let advice = format!("Debian package {package}");
-        return finding(Health::Absent, "not there".to_owned(), Some(advice));
+        return finding(Health::Absent, "not installed".to_owned(), Some(advice));
     };
     match probe(compiler, cache, work) {
         Ok(how) => {
@@ -136,21 +136,21 @@ fn version(program: &str) -> Option<String> {
 
 /// Compiles and runs a program with a violation. Returns how its threads were switched.
 fn probe(compiler: &str, cache: &Cache, work: &Path) -> Result<String, String> {
-    let said = |problem: &dyn std::fmt::Display| problem.to_string();
-    fs::create_dir_all(work).map_err(|error| said(&error))?;
+    let message = |problem: &dyn std::fmt::Display| problem.to_string();
+    fs::create_dir_all(work).map_err(|error| message(&error))?;
     let language = if compiler.ends_with("++") { "cpp" } else { "c" };
     let source = work.join(format!("probe.{language}"));
     let program = work.join(format!("probe-{}", compiler.replace('+', "x")));
-    fs::write(&source, PROBE).map_err(|error| said(&error))?;
+    fs::write(&source, PROBE).map_err(|error| message(&error))?;
     let arguments = [source.display().to_string(), "-o".to_owned(), program.display().to_string()];
-    let compiled = driver::compile(compiler, &arguments, cache).map_err(|error| said(&error))?;
+    let compiled = driver::compile(compiler, &arguments, cache).map_err(|error| message(&error))?;
     if !compiled.success {
         return Err("it does not compile a small program with -fsanitize=thread".to_owned());
     }
     let program = Program { command: vec![program.display().to_string()], scheduling: Scheduling::Best };
     let options = Options { schedules: 20, ..Options::default() };
     let stop = Arc::new(AtomicBool::new(false));
-    let mut session = Session::start(&program, &options, "", &stop, None).map_err(|error| said(&error))?;
+    let mut session = Session::start(&program, &options, "", &stop, None).map_err(|error| message(&error))?;
     session.run(|_| true);
     if session.findings.violations.is_empty() {
         return Err("a violation in a small program was not found".to_owned());
@@ -168,7 +168,7 @@ fn rust_finding(work: &Path) -> Finding {
         is_compiler: false,
     };
     let Some(version) = version("rustc") else {
-        return finding(Health::Absent, "rustc is not there".to_owned(), Some("https://rustup.rs"));
+        return finding(Health::Absent, "rustc is not installed".to_owned(), Some("https://rustup.rs"));
     };
     let source = work.join("probe.rs");
     let object = work.join("probe-rust.o");
@@ -187,7 +187,7 @@ fn rust_finding(work: &Path) -> Finding {
     } else {
         finding(
             Health::Absent,
-            format!("{version} does not instrument programs by its options"),
+            format!("{version} cannot instrument programs"),
             Some("use the crate palisade-sync in tests instead"),
         )
     }

@@ -4,6 +4,8 @@ use crate::asm;
 use crate::audit::{Audit, AuditError};
 use crate::cache::{Cache, temporary_folder};
 use crate::compile::{Family, PlanError, Step, Tools, plan};
+use crate::link::{self, LinkError};
+use crate::mark::mark;
 use crate::runtime::{self, RuntimeError};
 use std::fs;
 use std::io;
@@ -19,6 +21,9 @@ pub enum DriverError {
     /// There is no runtime.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
+    /// What was linked cannot be judged.
+    #[error(transparent)]
+    Link(#[from] LinkError),
     /// The compiler's own assembly cannot be read.
     #[error("{source_file}: {error}")]
     Audit {
@@ -44,6 +49,10 @@ pub struct Compiled {
     pub success: bool,
     /// Inline assembly that touches memory and cannot be followed: source and instruction.
     pub unfollowed: Vec<(String, String)>,
+    /// Files with code that was linked and is not followed.
+    pub not_compiled: Vec<String>,
+    /// What the linker printed.
+    pub said: String,
 }
 
 /// Compiles as a compiler with these arguments would. The compiler's output goes where our output goes.
@@ -70,7 +79,7 @@ pub fn compile(compiler: &str, arguments: &[String], cache: &Cache) -> Result<Co
 }
 
 fn carry_out(steps: &[Step], compiler: &str, work: &Path) -> Result<Compiled, DriverError> {
-    let mut compiled = Compiled { success: true, unfollowed: Vec::new() };
+    let mut compiled = Compiled { success: true, ..Compiled::default() };
     for step in steps {
         match step {
             Step::Compile(arguments) => {
@@ -84,21 +93,42 @@ fn carry_out(steps: &[Step], compiler: &str, work: &Path) -> Result<Compiled, Dr
                 }
             }
             Step::Rewrite { file, source } => {
-                let io = |error| DriverError::Io { file: file.display().to_string(), error };
-                let text = fs::read_to_string(file).map_err(io)?;
-                let Some(text) = audit(&text, source, compiler, work)? else {
+                let Some(unfollowed) = follow(file, source, compiler, work)? else {
                     compiled.success = false;
                     return Ok(compiled);
                 };
-                let rewritten = asm::rewrite(&text);
-                let found = rewritten.unfollowed.into_iter().map(|code| (source.clone(), code));
-                compiled.unfollowed.extend(found);
-                let io = |error| DriverError::Io { file: file.display().to_string(), error };
-                fs::write(file, rewritten.text).map_err(io)?;
+                compiled.unfollowed.extend(unfollowed.into_iter().map(|code| (source.clone(), code)));
+            }
+            Step::Link(link) => {
+                let linked = link::link(compiler, link, work)?;
+                compiled.not_compiled.extend(linked.not_compiled);
+                compiled.said.push_str(&linked.said);
+                if !linked.success {
+                    compiled.success = false;
+                    return Ok(compiled);
+                }
             }
         }
     }
     Ok(compiled)
+}
+
+/// Rewrites the assembly in a file so that everything it does to memory is followed or reported. Returns
+/// inline assembly that cannot be followed, or `None` if the file cannot be assembled; the compiler has then
+/// reported why.
+pub(crate) fn follow(
+    file: &Path,
+    source: &str,
+    compiler: &str,
+    work: &Path,
+) -> Result<Option<Vec<String>>, DriverError> {
+    let io = |error| DriverError::Io { file: file.display().to_string(), error };
+    let text = fs::read_to_string(file).map_err(io)?;
+    let Some(text) = audit(&text, source, compiler, work)? else { return Ok(None) };
+    let rewritten = asm::rewrite(&text);
+    let io = |error| DriverError::Io { file: file.display().to_string(), error };
+    fs::write(file, mark(&rewritten.text)).map_err(io)?;
+    Ok(Some(rewritten.unfollowed))
 }
 
 /// The assembly with calls before accesses. Returns `None` if it cannot be assembled; the compiler has then

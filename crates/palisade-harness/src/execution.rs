@@ -1,6 +1,6 @@
 //! One execution, built record by record from its log.
 
-use crate::divergence::{Stray, Why};
+use crate::divergence::{Stray, StrayReason};
 use crate::log::{Order, Record, RecordKind};
 use crate::process::Output;
 use crate::races::{Race, Races};
@@ -107,22 +107,30 @@ pub enum Unfollowed {
     Access,
     /// In a search, a wait with a timeout. It ends only when no other thread can continue.
     Time,
+    /// Code that was compiled in some other way, or a library of such code that is loaded while the program
+    /// runs.
+    NotCompiled,
+    /// A function of the C or C++ library, by its number in the log. What it does to memory is not seen.
+    Call(u32),
 }
+
+/// The number of a note is in the lowest bits; the rest says more about it.
+const NOTE_BITS: u32 = 8;
 
 /// A thread whose state at the end of an execution is worth reporting.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Left {
+pub struct LeftThread {
     /// The thread.
     pub thread: u16,
     /// Its state.
-    pub how: How,
+    pub how: LeftState,
     /// Where it is.
     pub place: u64,
 }
 
 /// The state of a thread at the end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum How {
+pub enum LeftState {
     /// It waits, and no thread can continue.
     Waits,
     /// It was still running when the process ended.
@@ -222,7 +230,7 @@ pub struct Recorder<'a> {
     /// Threads in the order in which they were started.
     started: Vec<u16>,
     unfollowed: BTreeSet<(Unfollowed, u64)>,
-    left: Vec<Left>,
+    left: Vec<LeftThread>,
     diverged: Option<Stray>,
     steps: u64,
     accesses: u64,
@@ -252,7 +260,7 @@ pub struct Execution {
     /// What could not be followed, and where.
     pub unfollowed: BTreeSet<(Unfollowed, u64)>,
     /// Threads that were left at the end.
-    pub left: Vec<Left>,
+    pub left: Vec<LeftThread>,
     /// The first point at which the given turns could not be taken.
     pub diverged: Option<Stray>,
     /// The number of memory accesses.
@@ -394,29 +402,34 @@ impl<'a> Recorder<'a> {
                     action: Action::Free { address, size },
                 });
             }
-            RecordKind::Note => match record.address {
+            RecordKind::Note => match record.address & ((1 << NOTE_BITS) - 1) {
                 1 => _ = self.unfollowed.insert((Unfollowed::Fork, record.place)),
                 2 => _ = self.unfollowed.insert((Unfollowed::Handler, record.place)),
                 3 => {
-                    let (step, why) = (self.steps, Why::of(record.size));
+                    let (step, why) = (self.steps, StrayReason::of(record.size));
                     let stray = Stray { step, thread: record.thread, why, place: record.place };
                     self.diverged.get_or_insert(stray);
                 }
                 4 => _ = self.unfollowed.insert((Unfollowed::Assembly, record.place)),
                 6 => _ = self.unfollowed.insert((Unfollowed::Access, record.place)),
+                7 => {
+                    let call = Unfollowed::Call((record.address >> NOTE_BITS) as u32);
+                    self.unfollowed.insert((call, record.place));
+                }
+                8 => _ = self.unfollowed.insert((Unfollowed::NotCompiled, record.place)),
                 // For the search only.
                 NOTE_SHARED_STACK => {}
                 _ => _ = self.unfollowed.insert((Unfollowed::Time, record.place)),
             },
             RecordKind::Stuck => {
                 let how = match record.size {
-                    0 => How::Waits,
-                    1 => How::Running,
-                    2 => How::Detached,
-                    3 => How::NotJoined,
-                    _ => How::Spins,
+                    0 => LeftState::Waits,
+                    1 => LeftState::Running,
+                    2 => LeftState::Detached,
+                    3 => LeftState::NotJoined,
+                    _ => LeftState::Spins,
                 };
-                self.left.push(Left { thread: record.thread, how, place: record.place });
+                self.left.push(LeftThread { thread: record.thread, how, place: record.place });
             }
             RecordKind::Exit => self.exit = Some(record.thread),
             _ => {}
@@ -431,7 +444,8 @@ impl<'a> Recorder<'a> {
     /// The execution is over.
     pub fn finish(mut self, end: End, messages: Vec<String>, output: Output) -> Execution {
         self.flush();
-        let monitor = self.monitor.take().expect("it is there but while it is handed events").finish();
+        let monitor =
+            self.monitor.take().expect("it is only taken out while events are handed over").finish();
         let mut races: Vec<(Race, u64)> =
             self.races.found().iter().map(|(&race, &count)| (race, count)).collect();
         races.sort_unstable();
@@ -531,7 +545,7 @@ impl Execution {
             Reason::Internal => return Some(Failure::Internal { what: message() }),
             Reason::Turns | Reason::Stopped => return None,
             Reason::Spun => {
-                let spins = |left: &Left| left.how == How::Spins;
+                let spins = |left: &LeftThread| left.how == LeftState::Spins;
                 let threads = self.left.iter().any(spins).then(|| self.left.clone());
                 return threads.map(|threads| Failure::Spins { threads });
             }
@@ -544,15 +558,15 @@ impl Execution {
         if code != 0 {
             return Some(Failure::ExitCode { code });
         }
-        let main_runs = self.left.iter().any(|left| left.thread == 0 && left.how == How::Running);
+        let main_runs = self.left.iter().any(|left| left.thread == 0 && left.how == LeftState::Running);
         if let Some(thread) = self.exit.filter(|&thread| thread != 0 && main_runs) {
             return Some(Failure::EarlyExit { thread });
         }
-        let leaked: Vec<Left> = self
+        let leaked: Vec<LeftThread> = self
             .left
             .iter()
             .copied()
-            .filter(|left| matches!(left.how, How::Running | How::NotJoined))
+            .filter(|left| matches!(left.how, LeftState::Running | LeftState::NotJoined))
             .collect();
         if !leaked.is_empty() {
             return Some(Failure::Leaked { threads: leaked });
@@ -581,12 +595,12 @@ pub enum Failure {
     /// Threads wait for each other.
     Deadlock {
         /// The waiting threads.
-        threads: Vec<Left>,
+        threads: Vec<LeftThread>,
     },
     /// Threads are in loops that change nothing and never end.
     Spins {
         /// The spinning threads.
-        threads: Vec<Left>,
+        threads: Vec<LeftThread>,
     },
     /// It took more steps than were allowed.
     Endless,
@@ -602,7 +616,7 @@ pub enum Failure {
     /// It ended while threads were running, or without having joined them.
     Leaked {
         /// The threads.
-        threads: Vec<Left>,
+        threads: Vec<LeftThread>,
     },
     /// A thread other than the first ended the process.
     EarlyExit {
@@ -653,9 +667,9 @@ impl Failure {
 
     /// The same when something could not be followed: an unobserved process, handler or assembly may wake
     /// waiting threads.
-    pub fn is_inconclusive_with(&self, unfollowed: &BTreeSet<(Unfollowed, u64)>) -> bool {
+    pub fn is_inconclusive_with(&self, is_followed: bool) -> bool {
         let waits = matches!(self, Failure::Deadlock { .. } | Failure::Spins { .. });
-        self.is_inconclusive() || waits && !unfollowed.is_empty()
+        self.is_inconclusive() || waits && !is_followed
     }
 }
 
@@ -664,7 +678,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accesses_are_what_their_orders_say() {
+    fn accesses_follow_from_their_orders() {
         let bytes = Bytes::new(8, 4).expect("four bytes are fine");
         let operations: [fn(Bytes) -> Operation; 4] =
             [Operation::Load, Operation::Store, Operation::Modify, Operation::Fail];

@@ -45,23 +45,23 @@ pub struct Searched {
     pub broken: bool,
 }
 
-/// Addresses that stand for the ends of threads.
+/// Addresses that represent the ends of threads.
 const ENDS: u64 = 1 << 60;
 
 impl Session {
     /// Runs every partial order once, or every schedule with at most this many preemptions. At most `most`
-    /// executions are run. `tell` is called after each one and returns whether to continue.
+    /// executions are run. `after_each` is called after each one and returns whether to continue.
     pub fn explore(
         &mut self,
         preemptions: Option<usize>,
         most: u64,
-        mut tell: impl FnMut(&Findings) -> bool,
+        mut after_each: impl FnMut(&Findings) -> bool,
     ) -> Searched {
         let steps = usize::try_from(self.options().steps).unwrap_or(usize::MAX);
         let limits = Limits { steps, executions: most };
         let mut runs = 0;
         loop {
-            let (searched, again) = self.search(preemptions, limits, &mut tell);
+            let (searched, again) = self.search(preemptions, limits, &mut after_each);
             runs += searched.runs;
             if !again {
                 return Searched { runs, ..searched };
@@ -75,7 +75,7 @@ impl Session {
         &mut self,
         preemptions: Option<usize>,
         limits: Limits,
-        tell: &mut impl FnMut(&Findings) -> bool,
+        after_each: &mut impl FnMut(&Findings) -> bool,
     ) -> (Searched, bool) {
         let first_only = self.options().first_only;
         let mut runner = Runner {
@@ -86,20 +86,20 @@ impl Session {
             begins_again: false,
             is_compared: false,
             difference: None,
-            asked: 0,
+            polls: 0,
             since: None,
             is_late: false,
         };
-        let mut visit = |runner: &mut Runner<'_>, behind: Option<f64>| {
+        let mut visit = |runner: &mut Runner<'_>, done: Option<f64>| {
             let Some((command, execution)) = runner.last.take() else { return ControlFlow::Break(()) };
             if runner.begins_again {
                 return ControlFlow::Break(());
             }
             runner.session.take_in(&command, &execution);
-            runner.session.findings.searched = behind;
+            runner.session.findings.searched = done;
             let enough = first_only && runner.session.findings.distinct() > 0;
             let differs = runner.difference.is_some();
-            if runner.is_lost || differs || enough || !tell(&runner.session.findings) {
+            if runner.is_lost || differs || enough || !after_each(&runner.session.findings) {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
@@ -146,7 +146,7 @@ struct Runner<'a> {
     is_compared: bool,
     difference: Option<Divergence>,
     /// How often the search asked whether to stop.
-    asked: u32,
+    polls: u32,
     /// When the last run began, and whether that was too long ago.
     since: Option<Instant>,
     is_late: bool,
@@ -157,10 +157,10 @@ const LOOKS_AT_MEMORY: u32 = 1 << 10;
 
 impl Executions for Runner<'_> {
     fn is_stopped(&mut self) -> bool {
-        self.asked = self.asked.wrapping_add(1);
+        self.polls = self.polls.wrapping_add(1);
         let time = self.session.options().time;
         self.is_late |= self.since.zip(time).is_some_and(|(since, time)| since.elapsed() > time);
-        self.is_lost || self.is_late || self.session.is_over(self.asked.is_multiple_of(LOOKS_AT_MEMORY))
+        self.is_lost || self.is_late || self.session.is_over(self.polls.is_multiple_of(LOOKS_AT_MEMORY))
     }
 
     fn run(&mut self, request: &Request<'_>) -> Recording {
@@ -216,9 +216,11 @@ impl Runner<'_> {
         }
         let mut threads = 0;
         let mut begins_again = false;
+        let mut announced = Announced::default();
         let execution = self.session.try_out(&command, |record| {
             threads = threads.max(usize::from(record.thread) + 1);
             begins_again |= record.kind == RecordKind::Note && record.address == NOTE_SHARED_STACK;
+            debug_assert!(announced.agrees_with(record), "a thread takes the step it announced: {record:?}");
             note(&mut recording, record);
         });
         self.runs += 1;
@@ -237,6 +239,27 @@ impl Runner<'_> {
         }
         self.last = Some((command, execution));
         recording
+    }
+}
+
+/// Checks invariant 2 of the [log](crate::log): a thread is chosen only when its last announcement says that
+/// it can continue.
+#[derive(Default)]
+struct Announced {
+    can_continue: Vec<bool>,
+}
+
+impl Announced {
+    fn agrees_with(&mut self, record: &Record) -> bool {
+        let thread = usize::from(record.thread);
+        if record.is_pending() {
+            if self.can_continue.len() <= thread {
+                self.can_continue.resize(thread + 1, false);
+            }
+            self.can_continue[thread] = record.flags & WAITS == 0;
+            return true;
+        }
+        !record.is_chosen() || self.can_continue.get(thread).is_some_and(|can| *can)
     }
 }
 

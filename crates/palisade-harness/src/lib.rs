@@ -1,6 +1,7 @@
 //! Runs C, C++ and Rust programs under its own scheduler and records what they do to memory.
 //!
 //! - [`compile`], [`asm`], [`audit`], [`driver`]: how programs are compiled;
+//! - [`mark`], [`link`], [`functions`]: what is linked into programs and cannot be followed;
 //! - [`runtime`]: the C sources of what is linked into programs; [`cache`]: where it is kept;
 //! - [`rust`]: instrumented builds by cargo;
 //! - [`log`], [`stream`]: what the runtime reports;
@@ -27,7 +28,10 @@ pub mod doctor;
 pub mod driver;
 pub mod execution;
 pub mod explore;
+pub mod functions;
+pub mod link;
 pub mod log;
+pub mod mark;
 pub mod process;
 pub mod races;
 pub mod runtime;

@@ -4,7 +4,7 @@
 //! everything that the program prints. So no file descriptor has to be passed on, and a program without the
 //! runtime is soon recognised.
 
-use crate::allowance::{Allowance, Over};
+use crate::allowance::{Allowance, LimitReached};
 use crate::log::Record;
 use crate::schedule::Command;
 use crate::stream::{End, Hello, Item, LogReader, Reason};
@@ -75,7 +75,7 @@ pub enum StartError {
     #[error("is not instrumented: it was not linked by `palisade cc` or `palisade c++`")]
     NotInstrumented,
     /// It has the runtime but did not reach its start.
-    #[error("did not get to its start{0}")]
+    #[error("did not reach its start{0}")]
     NoHello(String),
     /// It was stopped by the user.
     #[error("was stopped")]
@@ -85,7 +85,7 @@ pub enum StartError {
 /// Why an execution was not finished.
 #[derive(Debug, thiserror::Error)]
 pub enum Lost {
-    /// The session was asked to stop, or the time is up.
+    /// A stop was requested, or the time is up.
     #[error("stopped")]
     Stopped,
     /// No memory is left.
@@ -197,10 +197,10 @@ impl Server {
             Err(_) => {
                 let output = server.last_output();
                 let text = output.text();
-                let said = text.trim();
+                let printed = text.trim();
                 if is_instrumented(Path::new(file)) == Some(true) {
-                    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-                    return Err(StartError::NoHello(said));
+                    let printed = if printed.is_empty() { String::new() } else { format!(": {printed}") };
+                    return Err(StartError::NoHello(printed));
                 }
                 return Err(StartError::NotInstrumented);
             }
@@ -214,18 +214,18 @@ impl Server {
         sent.map_err(|error| self.lost(error))
     }
 
-    /// Reads the log of the next requested execution. From time to time, `go_on` is asked whether to
-    /// continue. When the time is up, another thread ends the program, and what it has logged until then is
-    /// read.
+    /// Reads the log of the next requested execution. `may_continue` is called from time to time and returns
+    /// whether to continue. When the time is up, another thread ends the program, and what it has logged
+    /// until then is read.
     pub fn read(
         &mut self,
         take: impl FnMut(&Record),
         message: impl FnMut(String),
-        mut go_on: impl FnMut() -> Result<(), Over>,
+        mut may_continue: impl FnMut() -> Result<(), LimitReached>,
     ) -> Result<(End, Output), Lost> {
         let mut over = None;
         let end = self.log.read_execution(take, message, || {
-            over = go_on().err().filter(|&over| over == Over::Memory);
+            over = may_continue().err().filter(|&over| over == LimitReached::Memory);
             over.is_none()
         });
         let end = end.map_err(|error| if over.is_some() { Lost::Memory } else { self.lost(error) })?;
@@ -328,7 +328,7 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     None
 }
 
-/// Ends the process when the session is asked to stop or the time is up, so that reading from it does not
+/// Ends the process when a stop is requested or the time is up, so that reading from it does not
 /// block forever.
 #[derive(Debug)]
 struct Guard {
@@ -407,8 +407,8 @@ impl GuardState {
         }
     }
 
-    /// Ends the program and all processes that it has started. The server knows these processes and is asked
-    /// to end them. If it does not respond, its process group is killed.
+    /// Ends the program and all processes that it has started. The server knows these processes and ends
+    /// them on request. If it does not respond, its process group is killed.
     fn kill(&self) {
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(child.try_wait(), Ok(Some(_))) {

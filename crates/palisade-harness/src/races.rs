@@ -254,7 +254,7 @@ impl Races {
     #[inline(always)]
     fn judge(&mut self, piece: u32, access: Access, writes: bool) {
         let found = &mut self.found;
-        let tell = |other: &Access, other_writes: bool| {
+        let report = |other: &Access, other_writes: bool| {
             let race = Race {
                 first: other.place,
                 first_writes: other_writes,
@@ -264,7 +264,7 @@ impl Races {
             *found.entry(race).or_insert(0) += 1;
         };
         let known = &self.threads[usize::from(access.thread)].clock;
-        self.pieces[piece as usize].judge(known, access, writes, tell);
+        self.pieces[piece as usize].judge(known, access, writes, report);
     }
 
     /// The effect of an atomic access on happens-before.

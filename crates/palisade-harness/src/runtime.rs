@@ -2,6 +2,7 @@
 //! user's own compiler when they are needed.
 
 use crate::cache::{Cache, digest, temporary_folder};
+use object::{Object as _, ObjectSymbol as _};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("c11.c", include_str!("../runtime/c11.c")),
     ("clock.c", include_str!("../runtime/clock.c")),
     ("heap.c", include_str!("../runtime/heap.c")),
+    ("library.c", include_str!("../runtime/library.c")),
     ("limits.c", include_str!("../runtime/limits.c")),
     ("lock.c", include_str!("../runtime/lock.c")),
     ("memory.c", include_str!("../runtime/memory.c")),
@@ -26,6 +28,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("schedule.c", include_str!("../runtime/schedule.c")),
     ("server.c", include_str!("../runtime/server.c")),
     ("spin.c", include_str!("../runtime/spin.c")),
+    ("stdio.c", include_str!("../runtime/stdio.c")),
     ("strings.c", include_str!("../runtime/strings.c")),
     ("switch.c", include_str!("../runtime/switch.c")),
     ("thread.c", include_str!("../runtime/thread.c")),
@@ -71,12 +74,12 @@ pub enum RuntimeError {
         error: io::Error,
     },
     /// The runtime does not compile.
-    #[error("`{compiler}` does not compile the runtime:\n{said}")]
+    #[error("`{compiler}` does not compile the runtime:\n{printed}")]
     DoesNotCompile {
         /// The compiler.
         compiler: String,
         /// Its output.
-        said: String,
+        printed: String,
     },
 }
 
@@ -112,6 +115,11 @@ pub fn object(compiler: &str, cache: &Cache) -> Result<Object, RuntimeError> {
     // If nothing can be kept, for instance on a full disk, it is made again the next time.
     let path = cache.put(&name, &content).ok();
     Ok(Object { content, path })
+}
+
+/// Whether an object file is the runtime: no other may define its marker.
+pub fn is_runtime(object: &object::File<'_>) -> bool {
+    object.symbols().any(|symbol| symbol.is_definition() && symbol.name() == Ok("palisade_runtime_marker"))
 }
 
 /// A key for everything that the object depends on.
@@ -152,8 +160,8 @@ fn compiled(compiler: &str) -> Result<Vec<u8>, RuntimeError> {
         .output()
         .map_err(|error| RuntimeError::NoCompiler { compiler: compiler.to_owned(), error })?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Err(RuntimeError::DoesNotCompile { compiler: compiler.to_owned(), said });
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(RuntimeError::DoesNotCompile { compiler: compiler.to_owned(), printed });
     }
     fs::read(&made).map_err(io(&made))
 }
@@ -176,7 +184,7 @@ mod tests {
     fn all_sources_are_listed() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("runtime");
         let mut files: Vec<String> = fs::read_dir(folder)
-            .expect("the folder is there")
+            .expect("the folder exists")
             .map(|entry| entry.expect("it can be read").file_name().into_string().expect("a plain name"))
             .collect();
         let mut listed: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).collect();

@@ -241,8 +241,7 @@ impl Schedule {
                 "program" => schedule.program.push(unescaped(rest)),
                 "shows" => schedule.shows = unescaped(rest),
                 "strategy" => {
-                    schedule.strategy =
-                        strategy(rest).ok_or_else(|| wrong(number, "there is no such strategy"))?;
+                    schedule.strategy = strategy(rest).ok_or_else(|| wrong(number, "unknown strategy"))?;
                 }
                 "seed" => {
                     schedule.seed = rest.parse().map_err(|_| wrong(number, "a seed is a number"))?;

@@ -1,13 +1,13 @@
 //! Many executions of one program. Every violation, race and failure is kept once, with the schedule that
 //! showed it first.
 
-use crate::allowance::{Allowance, Over};
+use crate::allowance::{Allowance, LimitReached};
 use crate::divergence::Diverged;
-use crate::execution::{Execution, Failure, Left, PlacedViolation, Unfollowed};
+use crate::execution::{Execution, Failure, LeftThread, PlacedViolation, Unfollowed};
 use crate::log::Record;
 use crate::process::{Lost, Program, StartError};
 use crate::schedule::{Command, Schedule, Strategy, Turns};
-use crate::stream::Reason;
+use crate::stream::{Hello, Reason};
 use crate::symbols::Symbols;
 use crate::worker::{Cut, Worker, run_together};
 use palisade_dpor::Divergence;
@@ -158,8 +158,11 @@ pub struct Findings {
     pub races: Vec<Occurrences<NamedRace>>,
     /// Failures.
     pub failures: Vec<Occurrences<NamedFailure>>,
-    /// What could not be followed, and where.
+    /// What could not be followed, and where. For code that was linked into the program, this is the name of
+    /// the file.
     pub unfollowed: BTreeMap<(Unfollowed, String), u64>,
+    /// Names of the functions in [`Unfollowed::Call`].
+    pub calls: BTreeMap<u32, String>,
     /// The number of executions, including those that were cut off at the end.
     pub executions: u64,
     /// Steps of all executions.
@@ -208,6 +211,8 @@ pub struct Session {
     program: Program,
     options: Options,
     allowance: Allowance,
+    /// What the runtime reported about the program.
+    hello: Hello,
     symbols: Symbols,
     threads: Threads,
     /// Everything found so far.
@@ -225,12 +230,14 @@ impl Session {
     ) -> Result<Session, StartError> {
         let allowance = Allowance { stop: stop.clone(), deadline, memory: options.memory };
         let worker = Worker::start(program, options.interlocked, &allowance, options.room())?;
-        let symbols = Symbols::new(worker.server.hello.modules.clone(), folder);
+        let hello = worker.server.hello.clone();
+        let symbols = Symbols::new(hello.modules.clone(), folder);
         Ok(Session {
             worker,
             program: program.clone(),
             options: options.clone(),
             allowance,
+            hello,
             symbols,
             threads: Threads::default(),
             findings: Findings::default(),
@@ -242,9 +249,9 @@ impl Session {
         &self.worker.server.hello.scheduling
     }
 
-    /// Runs as many executions as the options specify. `tell` is called after each one and returns whether to
-    /// continue.
-    pub fn run(&mut self, mut tell: impl FnMut(&Findings) -> bool) {
+    /// Runs as many executions as the options specify. `after_each` is called after each one and returns
+    /// whether to continue.
+    pub fn run(&mut self, mut after_each: impl FnMut(&Findings) -> bool) {
         let (mut length, mut counted) = (0, 0);
         if let Strategy::Pct { .. } = self.options.strategy
             && self.options.schedules > 0
@@ -258,22 +265,22 @@ impl Session {
                 self.take_in(&command, &execution);
                 counted = 1;
                 let enough = self.options.first_only && self.findings.distinct() > 0;
-                if !tell(&self.findings) || enough {
+                if !after_each(&self.findings) || enough {
                     return;
                 }
             }
         }
-        let Session { worker, program, options, allowance, symbols, threads, findings } = self;
+        let Session { worker, program, options, allowance, hello, symbols, threads, findings } = self;
         // Places are identified by their addresses, so all processes must have the same modules.
-        let modules = worker.server.hello.modules.clone();
+        let modules = &hello.modules;
         let another = || {
             let worker = Worker::start(program, options.interlocked, allowance, options.room()).ok()?;
-            (worker.server.hello.modules == modules).then_some(worker)
+            (worker.server.hello.modules == *modules).then_some(worker)
         };
         let count = (options.schedules - counted).min(u64::MAX - options.seed);
         let command =
             |number: u64| options.command(options.strategy, options.seed + number, length, Turns::default());
-        let mut notes = Notes { symbols, threads, findings };
+        let mut notes = Notes { hello, symbols, threads, findings };
         run_together(worker, another, options.jobs, count, command, |command, result| {
             match result {
                 Ok(execution) => notes.take_in(&command, &execution),
@@ -287,7 +294,7 @@ impl Session {
                 }
             }
             let enough = options.first_only && notes.findings.distinct() > 0;
-            tell(notes.findings) && !enough
+            after_each(notes.findings) && !enough
         });
     }
 
@@ -320,8 +327,8 @@ impl Session {
     }
 
     pub(crate) fn take_in(&mut self, command: &Command, execution: &Execution) {
-        let Session { symbols, threads, findings, .. } = self;
-        Notes { symbols, threads, findings }.take_in(command, execution);
+        let Session { hello, symbols, threads, findings, .. } = self;
+        Notes { hello, symbols, threads, findings }.take_in(command, execution);
     }
 
     /// Whether an execution shows a violation, identified by its model and the names of its instructions.
@@ -351,8 +358,8 @@ impl Session {
         let allowed = if looks_at_memory { self.allowance.check() } else { self.allowance.check_time() };
         match allowed {
             Ok(()) => {}
-            Err(Over::Memory) => self.findings.out_of_memory = true,
-            Err(Over::Stopped | Over::Time) => self.findings.stopped = true,
+            Err(LimitReached::Memory) => self.findings.out_of_memory = true,
+            Err(LimitReached::Stopped | LimitReached::Time) => self.findings.stopped = true,
         }
         self.findings.stopped || self.findings.out_of_memory
     }
@@ -365,9 +372,10 @@ impl Session {
     /// Whether an execution shows a failure, identified by its name and places.
     pub fn fails(&mut self, execution: &Execution, failure: &NamedFailure) -> bool {
         let numbers = self.threads.numbers(execution);
+        let (hello, symbols) = (&self.hello, &mut self.symbols);
         execution
             .failure()
-            .is_some_and(|found| name_failure(&mut self.symbols, &numbers, &found, execution) == *failure)
+            .is_some_and(|found| name_failure(hello, symbols, &numbers, &found, execution) == *failure)
     }
 
     /// The schedule of an execution, to be written to a file.
@@ -410,6 +418,7 @@ impl Threads {
 
 /// What is needed to record an execution.
 struct Notes<'a> {
+    hello: &'a Hello,
     symbols: &'a mut Symbols,
     threads: &'a mut Threads,
     findings: &'a mut Findings,
@@ -468,12 +477,18 @@ impl Notes<'_> {
         }
         let numbers = self.threads.numbers(execution);
         if let Some(failure) = execution.failure() {
-            let named = name_failure(self.symbols, &numbers, &failure, execution);
+            let named = name_failure(self.hello, self.symbols, &numbers, &failure, execution);
             note(&mut self.findings.failures, named, NamedFailure::is_same, number, 1, || first(0));
         }
         for &(what, place) in &execution.unfollowed {
             let place = self.symbols.name(place);
             *self.findings.unfollowed.entry((what, place)).or_insert(0) += 1;
+        }
+        for name in &self.hello.not_compiled {
+            *self.findings.unfollowed.entry((Unfollowed::NotCompiled, name.clone())).or_insert(0) += 1;
+        }
+        if self.findings.calls.is_empty() {
+            self.findings.calls.clone_from(&self.hello.calls);
         }
     }
 }
@@ -497,6 +512,7 @@ fn note<T>(
 }
 
 fn name_failure(
+    hello: &Hello,
     symbols: &mut Symbols,
     numbers: &[u16],
     failure: &Failure,
@@ -504,7 +520,7 @@ fn name_failure(
 ) -> NamedFailure {
     let number = |thread: u16| numbers.get(usize::from(thread)).copied().unwrap_or(thread);
     let mut places = Vec::new();
-    let mut threads = |symbols: &mut Symbols, left: &[Left], says: &str| {
+    let mut threads = |symbols: &mut Symbols, left: &[LeftThread], says: &str| {
         for left in left {
             places.push((symbols.name(left.place), format!("thread {} {says}", number(left.thread))));
         }
@@ -522,30 +538,36 @@ fn name_failure(
         Failure::ExitCode { code } => format!("the program ended with exit code {code}"),
         Failure::Deadlock { threads: left } => {
             threads(symbols, left, "waits here");
-            "deadlock: no thread can go on".to_owned()
+            "deadlock: no thread can make progress".to_owned()
         }
         Failure::Spins { threads: left } => {
-            threads(symbols, left, "goes round here");
-            "no thread can go on but those that wait in loops for something that never happens".to_owned()
+            threads(symbols, left, "spins here");
+            "every thread that can still run waits in a loop for something that never happens".to_owned()
         }
-        Failure::Endless => "the execution was ended at the limit of its steps".to_owned(),
+        Failure::Endless => "the execution was ended at its step limit".to_owned(),
         Failure::Stalled { call: Some(call), place } => {
             places.push((symbols.name(*place), "this was the last event before it".to_owned()));
             format!(
-                "the program waited in system call {call} ({}), and all of its threads with it, until --patience was over",
+                "the program was blocked in system call {call} ({}), with all of its threads, for longer than --patience allows",
                 call_name(*call)
             )
         }
         Failure::Stalled { call: None, place } => {
             places.push((symbols.name(*place), "this was the last event before it".to_owned()));
-            "the program ran without any access to memory that could be seen until --patience was over: a long computation, or a loop without accesses, perhaps over a plain variable that optimisation keeps in a register".to_owned()
+            "the program ran for longer than --patience allows without a visible memory access: a long computation, or a loop without accesses, perhaps over a plain variable that optimisation keeps in a register".to_owned()
         }
-        Failure::Late => "the execution was ended at the limit of its time".to_owned(),
+        Failure::Late => "the execution was ended at its time limit".to_owned(),
         Failure::Leaked { threads: left } => {
-            let running: Vec<Left> =
-                left.iter().copied().filter(|left| left.how == crate::execution::How::Running).collect();
-            let ended: Vec<Left> =
-                left.iter().copied().filter(|left| left.how != crate::execution::How::Running).collect();
+            let running: Vec<LeftThread> = left
+                .iter()
+                .copied()
+                .filter(|left| left.how == crate::execution::LeftState::Running)
+                .collect();
+            let ended: Vec<LeftThread> = left
+                .iter()
+                .copied()
+                .filter(|left| left.how != crate::execution::LeftState::Running)
+                .collect();
             threads(symbols, &running, "was here");
             if running.is_empty() {
                 format!("the program ended, and {} had never been joined", counted(ended.len()))
@@ -559,15 +581,16 @@ fn name_failure(
         }
         Failure::Unsupported { what } => what.clone(),
         Failure::Vanished => {
-            "the program ended without `exit`, so that what its threads were doing is not known".to_owned()
+            "the program ended without `exit`, so it is not known what its threads were doing".to_owned()
         }
         Failure::Internal { what } => what.clone(),
     };
+    let is_followed = execution.unfollowed.is_empty() && hello.not_compiled.is_empty();
     NamedFailure {
         name: failure.name(),
         message,
         places,
-        is_inconclusive: failure.is_inconclusive_with(&execution.unfollowed),
+        is_inconclusive: failure.is_inconclusive_with(is_followed),
         output: execution.output.text(),
     }
 }
@@ -582,13 +605,13 @@ fn counted_were(threads: usize) -> String {
 
 fn signal_name(signal: u32) -> String {
     let name = match signal {
-        4 => "SIGILL: an instruction that does not exist",
+        4 => "SIGILL: an illegal instruction",
         5 => "SIGTRAP",
         6 => "SIGABRT: it aborted",
-        7 => "SIGBUS: memory that is not there",
+        7 => "SIGBUS: an access to memory that does not exist",
         8 => "SIGFPE: an arithmetic error",
         9 => "SIGKILL",
-        11 => "SIGSEGV: memory that it may not access",
+        11 => "SIGSEGV: an access to memory that is not allowed",
         15 => "SIGTERM",
         _ => return format!("signal {signal}"),
     };

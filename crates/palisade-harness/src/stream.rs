@@ -1,6 +1,7 @@
 //! Reads the log as it arrives: records, the texts between them, and how the execution ended.
 
 use crate::log::{RECORD, Record, RecordKind};
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 /// The next item in a log.
@@ -23,6 +24,10 @@ pub struct Hello {
     pub scheduling: String,
     /// The files that make up the program.
     pub modules: Vec<Module>,
+    /// Code that is part of the program and is not followed, by the names of its files.
+    pub not_compiled: Vec<String>,
+    /// Functions of libraries whose calls are reported, by the numbers that the log uses.
+    pub calls: BTreeMap<u32, String>,
 }
 
 /// A file that is part of the program, and where it was loaded.
@@ -95,7 +100,7 @@ const REASONS: [Reason; 10] = [
 /// The maximum length of a text. Anything longer means that the log is broken.
 const LONGEST_TEXT: u64 = 1 << 20;
 const BUFFER: usize = 1 << 18;
-/// After this many records, `go_on` is asked whether to continue. A power of two.
+/// `may_continue` is called after this many records and returns whether to continue. A power of two.
 const CHECKED: u32 = 1 << 12;
 
 /// Reads a log.
@@ -114,17 +119,17 @@ impl<R: Read> LogReader<R> {
     }
 
     /// Reads until the execution is over. `take` receives the records; everything else is returned with the
-    /// end. It is an error if the input ends early, or if `go_on`, which is asked from time to time, returns
-    /// false.
+    /// end. It is an error if the input ends early, or if `may_continue`, which is called from time to time,
+    /// returns false.
     pub fn read_execution(
         &mut self,
         mut take: impl FnMut(&Record),
         mut message: impl FnMut(String),
-        mut go_on: impl FnMut() -> bool,
+        mut may_continue: impl FnMut() -> bool,
     ) -> io::Result<End> {
         let mut records = 0u32;
         loop {
-            if records.is_multiple_of(CHECKED) && !go_on() {
+            if records.is_multiple_of(CHECKED) && !may_continue() {
                 return Err(io::ErrorKind::Interrupted.into());
             }
             records = records.wrapping_add(1);
@@ -234,6 +239,11 @@ fn hello(text: &str) -> Option<Hello> {
             let base = u64::from_str_radix(words.next()?, 16).ok()?;
             let end = u64::from_str_radix(words.next()?, 16).ok()?;
             hello.modules.push(Module { base, end, path: words.next()?.to_owned() });
+        } else if let Some(name) = line.strip_prefix("not-compiled ") {
+            hello.not_compiled.push(name.to_owned());
+        } else if let Some((number, name)) = line.strip_prefix("call ").and_then(|rest| rest.split_once(' '))
+        {
+            hello.calls.insert(number.parse().ok()?, name.to_owned());
         }
     }
     Some(hello)
@@ -274,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_whole_log() {
-        let mut log = text(1, b"palisade-runtime 1\nscheduling token\nmodule 1000 2fff /a b\n");
+        let mut log = text(1, b"palisade-runtime 1\nscheduling token\nnot-compiled a b.o\nmodule 1000 2fff /a b\ncall 2 qsort\n");
         log.extend(record(RecordKind::Store, 4, 64));
         log.extend(text(3, b"seventeen letters"));
         log.extend(record(RecordKind::End, 0, 0));
@@ -284,6 +294,8 @@ mod tests {
         let hello = Hello {
             scheduling: "token".into(),
             modules: vec![Module { base: 0x1000, end: 0x2fff, path: "/a b".into() }],
+            not_compiled: vec!["a b.o".into()],
+            calls: BTreeMap::from([(2, "qsort".into())]),
         };
         assert_eq!(reader.next_item().expect("a hello"), Item::Hello(hello));
         let (mut records, mut messages) = (Vec::new(), Vec::new());
@@ -302,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_log_is_refused() {
+    fn other_bytes_are_refused() {
         for bytes in [&b"Hello, world, this is not a log"[..], &[0xff; 64]] {
             let read = LogReader::new(bytes).read_execution(|_| (), |_| (), || true);
             assert!(read.is_err(), "{bytes:?}");

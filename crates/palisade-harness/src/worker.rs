@@ -4,7 +4,7 @@
 //! however long it took. An execution depends only on its command. So the findings are the same with any
 //! number of workers.
 
-use crate::allowance::{Allowance, Over};
+use crate::allowance::{Allowance, LimitReached};
 use crate::execution::{Execution, Places, Recorder};
 use crate::log::Record;
 use crate::process::{Killer, Lost, Output, Program, Server, StartError};
@@ -79,7 +79,7 @@ impl Worker {
                 also(record);
             },
             |text| messages.push(text),
-            || if full.load(Ordering::Relaxed) { Err(Over::Memory) } else { allowance.check() },
+            || if full.load(Ordering::Relaxed) { Err(LimitReached::Memory) } else { allowance.check() },
         );
         let (end, output, lost) = match read {
             Ok((end, output)) => {
@@ -104,19 +104,19 @@ impl Worker {
     /// Runs executions as long as there are any left.
     fn work(&mut self, line: &Line, command: &impl Fn(u64) -> Command, done: &Sender<Done>) {
         line.register(self.server.killer());
-        let mut asked = VecDeque::new();
+        let mut requested = VecDeque::new();
         loop {
-            while asked.len() < AHEAD
-                && let Some(number) = line.next(asked.is_empty())
+            while requested.len() < AHEAD
+                && let Some(number) = line.next(requested.is_empty())
             {
                 let command = command(number);
                 let sent = self.server.ask(&command);
-                asked.push_back((number, command));
+                requested.push_back((number, command));
                 if sent.is_err() {
                     break;
                 }
             }
-            let Some((number, command)) = asked.pop_front() else { return };
+            let Some((number, command)) = requested.pop_front() else { return };
             let result = self.read(|_| ());
             let is_lost = result.is_err();
             // Once enough was seen, the receiver is gone.
@@ -136,8 +136,8 @@ struct Done {
 
 /// Runs this many executions on a worker and on others that are started in addition. Hands them to `take` in
 /// order until it returns `false`, which means that these were enough. If executions are left at that point,
-/// the worker cannot be used any longer. If one is lost and `take` wants to go on, no new ones are begun, and
-/// those already begun are handed on.
+/// the worker cannot be used any longer. If one is lost and `take` wants to continue, no new ones are begun,
+/// and those already begun are handed on.
 pub(crate) fn run_together(
     own: &mut Worker,
     another: impl Fn() -> Option<Worker> + Sync,

@@ -1,4 +1,4 @@
-/* C11 threads, used rightly. */
+/* C11 threads, used correctly. */
 
 #include <assert.h>
 #include <stdatomic.h>

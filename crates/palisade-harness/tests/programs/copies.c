@@ -1,4 +1,4 @@
-/* Store buffering whose stores are made by functions that compilers expand where they are optimised. */
+/* Store buffering whose stores are made by functions that optimising compilers expand inline. */
 #include <pthread.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// The parts of the C++ standard library that threads use, used rightly.
+// The parts of the C++ standard library that threads use, used correctly.
 
 #include <atomic>
 #include <cassert>
@@ -110,7 +110,7 @@ int main()
     } catch (const std::logic_error &) {
     }
 
-    // Shared mutexes and things done once.
+    // Shared mutexes and one-time initialisation.
     std::shared_mutex shared;
     std::once_flag flag;
     int value = 0, calls = 0;
@@ -131,7 +131,7 @@ int main()
     }
     assert(value == 2 && calls == 1);
 
-    // Waits with an end.
+    // Waits with a timeout.
     std::mutex mutex;
     std::condition_variable never;
     std::unique_lock<std::mutex> lock(mutex);

@@ -1,4 +1,4 @@
-/* Dekker's mutual exclusion with relaxed atomics and no fences: right under sequential consistency, broken by store buffers. */
+/* Dekker's algorithm with relaxed atomics and no fences: correct under SC, broken by store buffers. */
 
 #include <assert.h>
 #include <pthread.h>

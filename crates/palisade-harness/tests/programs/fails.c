@@ -1,4 +1,4 @@
-/* Programs that go wrong, each in its own way: the first argument says how. */
+/* Programs that fail in different ways. The first argument says how. */
 
 #include <assert.h>
 #include <pthread.h>
@@ -81,7 +81,8 @@ static void handle(int number)
     handled = number;
 }
 
-/* Whoever waits looks at the flag and falls asleep; in between, the flag is raised and the signal lost. */
+/* The waiting thread checks the flag and then goes to sleep. In between, the flag is raised and the signal is
+ * lost. */
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 
 static void *waits_for_signal(void *argument)

@@ -1,4 +1,5 @@
-/* Rounding, of floating-point numbers of both kinds, and the flags of what went wrong with them are a thread's own; a new thread begins with those of the thread that starts it. */
+/* The rounding modes of both kinds of floating-point arithmetic, and the exception flags, belong to a thread.
+ * A new thread begins with those of the thread that starts it. */
 
 #include <assert.h>
 #include <fenv.h>
@@ -7,7 +8,8 @@
 
 static atomic_int steps;
 
-/* One third is the same before and behind a step, in double and in long double; three of them are more than one only if it was rounded upwards. */
+/* One third is the same before and after a step, in double and in long double. Three of them exceed one only
+ * if it was rounded upwards. */
 static void rounds_as(int mode)
 {
     volatile double one = 1, three = 3, small = one / three;

@@ -1,4 +1,5 @@
-/* Programs that are right, with much for which compilers make no call: none of it may be taken for something that was not followed, and all values have to be what they are. */
+/* A correct program with many accesses for which compilers make no call. None of them may be reported as not
+ * followed, and all values must be correct. */
 
 #define _GNU_SOURCE
 #include <assert.h>

@@ -1,4 +1,5 @@
-/* Store buffering whose stores, or loads, are of kinds for which compilers make no call: the first argument says which. With `-` before it, every thread has a fence between its two accesses. */
+/* Store buffering whose stores or loads are of kinds for which compilers make no call. The first argument
+ * says which kind. With `-` before it, every thread has a fence between its two accesses. */
 
 #define _GNU_SOURCE
 #include <assert.h>

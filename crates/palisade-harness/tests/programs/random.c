@@ -1,4 +1,5 @@
-/* A random program, by the seed in its argument: two or three threads that do a few things to two words, a lock, a semaphore and a condition variable. What came of it is the exit code. */
+/* A random program, generated from the seed in its argument. Two or three threads do a few operations on two
+ * words, a lock, a semaphore and a condition variable. The exit code is the outcome. */
 
 #include <pthread.h>
 #include <semaphore.h>

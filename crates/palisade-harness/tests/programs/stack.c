@@ -1,4 +1,5 @@
-/* Store buffering on the stack of the first thread, which compilers leave out in part: `MINE` says how the first thread stores. */
+/* Store buffering on the stack of the first thread, for which compilers omit some calls. `MINE` says how the
+ * first thread stores. */
 
 #include <pthread.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Every kind of object that POSIX threads wait at, used rightly. */
+/* Every kind of object that POSIX threads wait for, used correctly. */
 
 #include <assert.h>
 #include <errno.h>
@@ -155,7 +155,7 @@ int main(void)
     together(4, (void *(*[])(void *)){waits, waits, sleeps, leaves});
     assert(waiting == 2 && cleaned == 1);
 
-    /* Waits that end by themselves. */
+    /* Waits that time out. */
     struct timespec time;
     clock_gettime(CLOCK_REALTIME, &time);
     time.tv_sec += 3600;
@@ -180,13 +180,13 @@ int main(void)
     assert(!pthread_mutex_lock(&other) && pthread_mutex_lock(&other) == EDEADLK && pthread_mutex_trylock(&other) == EBUSY);
     assert(!pthread_mutex_unlock(&other));
 
-    /* A thread that nobody joins. */
+    /* A thread that is never joined. */
     pthread_t detached;
     pthread_create(&detached, NULL, late, &full);
     pthread_detach(detached);
     sem_wait(&full);
 
-    /* Memory from the heap, in all ways. */
+    /* Heap memory, allocated in all ways. */
     char *memory = calloc(3, 100);
     memory = realloc(memory, 5000);
     memory[4999] = 1;

@@ -1,4 +1,4 @@
-/* Programs that do what the scheduler cannot follow, each in its own way: the first argument says how. */
+/* Programs that do what the scheduler cannot follow, in different ways. The first argument says how. */
 
 #define _GNU_SOURCE
 #include <assert.h>
@@ -81,13 +81,14 @@ static void *computes(void *argument)
     return argument;
 }
 
-/* Notices come from a thread that the C library starts. */
+/* Notifications come from a thread that the C library starts. */
 static void notice(union sigval value)
 {
     atomic_fetch_add((atomic_int *)value.sival_ptr, 1);
 }
 
-/* A process that stays, and is no longer in any group, session or family of the program's. Its environment has the mark. */
+/* A process that stays and leaves every group, session and family of the program. Its environment contains
+ * the mark. */
 static void leave_process(const char *mark)
 {
     if (fork() == 0) {
@@ -122,7 +123,7 @@ int main(int count, char **arguments)
         assert(pthread_kill(thread, 0) == 0);
         pthread_kill(thread, SIGUSR1);
     } else if (!strcmp(how, "tgkill")) {
-        /* The id of the thread is not known here; that of this one is. */
+        /* The id of the other thread is not known here, so the id of this one is used. */
         assert(syscall(SYS_tgkill, getpid(), gettid(), SIGUSR1) == 0);
         assert(atomic_load(&handled) == SIGUSR1);
     } else if (!strcmp(how, "longjmp")) {
@@ -131,7 +132,7 @@ int main(int count, char **arguments)
             raise(SIGUSR1);
         }
     } else if (!strcmp(how, "jump")) {
-        /* Without a handler there is nothing to it. */
+        /* Outside a handler, a jump can be followed. */
         if (!sigsetjmp(before, 1)) {
             siglongjmp(before, 1);
         }
@@ -193,7 +194,7 @@ int main(int count, char **arguments)
         leave_process(arguments[2]);
     }
     if (!strcmp(how, "leaves-process-and-hangs")) {
-        /* The mark says that it is there. */
+        /* The mark shows that the process exists. */
         FILE *file = fopen(arguments[3], "w");
         fclose(file);
         start = computes;

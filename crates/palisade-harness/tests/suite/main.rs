@@ -4,10 +4,12 @@ mod common;
 
 /// Tests that start other programs: `./test quick` skips them.
 mod external {
+    mod calls;
     mod differential;
     mod failures;
     mod gaps;
     mod library;
+    mod linked;
     mod literature;
     mod repeats;
     mod rust;

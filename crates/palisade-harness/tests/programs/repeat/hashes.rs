@@ -14,12 +14,12 @@ fn main() {
                 let first = table.iter().next().map_or(0, |(key, _)| *key);
                 // The number of steps depends on the table.
                 for _ in 0..first % 3 {
-                    *sum.lock().expect("nobody panics") += 1;
+                    *sum.lock().expect("no thread panics") += 1;
                 }
             })
         })
         .collect();
     for thread in threads {
-        thread.join().expect("nobody panics");
+        thread.join().expect("no thread panics");
     }
 }

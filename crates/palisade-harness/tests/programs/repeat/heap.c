@@ -1,4 +1,4 @@
-/* Where the heap of the program begins. */
+/* Prints where the heap of the program begins. */
 
 #include <stdio.h>
 #include <stdlib.h>

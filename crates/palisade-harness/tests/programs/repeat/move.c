@@ -1,4 +1,4 @@
-/* Two threads work on overlapping parts of a string: the result depends on the order of the pieces. */
+/* Two threads work on overlapping parts of a string. The result depends on the order of the pieces. */
 
 #include <pthread.h>
 #include <stdio.h>
@@ -27,6 +27,6 @@ int main(void)
     pthread_create(&threads[1], NULL, end, NULL);
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
-    /* The other thread has filled the middle before it was moved, at last, or in between. */
+    /* The other thread has filled the middle before it was moved, afterwards, or in between. */
     return text[16] == '.' ? 1 : text[8] == '.' ? 2 : 0;
 }

@@ -1,4 +1,4 @@
-/* Does something else in every process. */
+/* Does something different in every process. */
 
 #include <pthread.h>
 #include <stdatomic.h>

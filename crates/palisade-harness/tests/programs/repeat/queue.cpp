@@ -1,4 +1,5 @@
-// A queue on the stack of the first thread: what it holds is copied in pieces, its nodes come from the heaps of several threads, and one thread looks round until there is something.
+// A queue on the stack of the first thread. Its items are copied in pieces, its nodes come from the heaps of several
+// threads, and one thread polls until there is an item.
 
 #include <atomic>
 #include <deque>

@@ -1,4 +1,5 @@
-/* A loop that changes nothing but the stack of its thread, and comes back to where it was. Another thread looks at that stack in between. */
+/* A loop that changes nothing but the stack of its thread, and returns to an earlier state. Another thread
+ * reads that stack in between. */
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
-/* All the ways in which threads get memory: stacks, the heap, buffers of streams, thread-local storage, mappings, `pthread_exit`. Addresses must not depend on which thread asks first. */
+/* All the ways in which threads get memory: stacks, the heap, stream buffers, thread-local storage, mappings,
+ * `pthread_exit`. Addresses must not depend on which thread asks first. */
 
 #include <pthread.h>
 #include <stdatomic.h>

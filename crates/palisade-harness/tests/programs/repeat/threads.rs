@@ -19,13 +19,13 @@ fn main() {
                 MINE.with(|mine| mine.borrow_mut().push(number));
                 turns.fetch_add(1, Ordering::Relaxed);
                 let mine = MINE.with(|mine| mine.take());
-                total.lock().expect("nobody panics").extend(mine);
+                total.lock().expect("no thread panics").extend(mine);
             })
         })
         .collect();
     for thread in threads {
-        thread.join().expect("nobody panics");
+        thread.join().expect("no thread panics");
     }
     assert_eq!(turns.load(Ordering::Relaxed), 2);
-    assert_eq!(total.lock().expect("nobody panics").iter().sum::<usize>(), 3);
+    assert_eq!(total.lock().expect("no thread panics").iter().sum::<usize>(), 3);
 }

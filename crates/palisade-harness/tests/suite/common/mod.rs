@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-fn programs() -> PathBuf {
+pub fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs")
 }
 
-fn scratch() -> PathBuf {
+pub fn scratch() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("harness");
     std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
     folder
@@ -55,27 +55,34 @@ pub fn compile(source: &str, name: &str, flags: &[&str]) -> PathBuf {
 
 /// Compiles a Rust program with this rustc, as `palisade cargo` does.
 pub fn rust_program(source: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust");
+    rust_program_with(source, &[])
+}
+
+/// The same, with more options for rustc.
+pub fn rust_program_with(source: &str, options: &[&str]) -> PathBuf {
+    // Each test may be a separate process.
+    let name = source.replace('/', "-");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("rust {name}.{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
     let runtime = runtime::object("gcc", &cache())
         .unwrap_or_else(|error| panic!("gcc is needed (Debian package gcc; `./test` installs it): {error}"));
-    let name = source.replace('/', "-");
-    let output = folder.join(&name);
-    let made = folder.join(format!("{name}.{}", std::process::id()));
     let compiled = std::process::Command::new("rustc")
-        .args(["--edition=2021", "-o"])
-        .arg(&made)
+        .args(["--edition=2021", "--emit=link", "--crate-name", "program", "--out-dir"])
+        .arg(&folder)
         .arg(programs().join(format!("{source}.rs")))
-        .args(rust::flags(&runtime.path.expect("it is kept")))
+        .args(rust::flags(
+            &runtime.path.expect("it is kept"),
+            Path::new(env!("CARGO_BIN_EXE_palisade-linker-for-tests")),
+        ))
+        .args(options)
         .output()
-        .expect("rustc is there, as cargo is");
-    let said = String::from_utf8_lossy(&compiled.stderr);
+        .expect("rustc is installed with cargo");
+    let printed = String::from_utf8_lossy(&compiled.stderr);
     assert!(
         compiled.status.success(),
-        "rustc does not instrument {source}.rs (see `palisade doctor`): {said}"
+        "rustc does not instrument {source}.rs (see `palisade doctor`): {printed}"
     );
-    std::fs::rename(&made, &output).expect("a program can be put in place");
-    output
+    folder.join("program")
 }
 
 pub fn program(path: &Path) -> Program {
@@ -90,8 +97,13 @@ pub fn start(program: &Program, options: &Options) -> Session {
 
 /// Runs a program with these options.
 pub fn run(program: &Program, options: &Options) -> Findings {
+    run_until(program, options, |_| false)
+}
+
+/// Runs a program with these options until enough was found.
+pub fn run_until(program: &Program, options: &Options, enough: impl Fn(&Findings) -> bool) -> Findings {
     let mut session = start(program, options);
-    session.run(|_| true);
+    session.run(|findings| !enough(findings));
     assert_eq!(session.findings.lost, None);
     session.findings
 }

@@ -51,7 +51,7 @@ fn the_search_misses_nothing(first: u64) {
             // Under random schedules, loops that change nothing never end.
             let missing: Vec<String> = shown(&other.findings)
                 .difference(&all)
-                .filter(|shown| !shown.contains("limit of its steps"))
+                .filter(|shown| !shown.contains("its step limit"))
                 .cloned()
                 .collect();
             assert!(missing.is_empty(), "seed {seed}, {how}: {missing:#?}\n{all:#?}");

@@ -52,17 +52,17 @@ fn exits_from_other_threads() {
 }
 
 #[test]
-fn what_cannot_be_followed_is_told() {
-    let told = |how: &str| {
+fn what_cannot_be_followed_is_reported() {
+    let unfollowed = |how: &str| {
         let findings = run_as(how, 2, Scheduling::Best);
         findings.unfollowed.keys().cloned().collect::<Vec<_>>()
     };
-    let forked = told("fork");
+    let forked = unfollowed("fork");
     assert!(
         matches!(forked.as_slice(), [(Unfollowed::Fork, place)] if place.starts_with("fails.c:")),
         "{forked:?}"
     );
-    let handled = told("signal");
+    let handled = unfollowed("signal");
     assert!(
         matches!(handled.as_slice(), [(Unfollowed::Handler, place)] if place.starts_with("fails.c:")),
         "{handled:?}"
@@ -70,7 +70,7 @@ fn what_cannot_be_followed_is_told() {
 }
 
 #[test]
-fn failures_are_told_with_their_places() {
+fn failures_are_reported_with_their_places() {
     let findings = run_as("deadlock", 30, Scheduling::Best);
     let deadlock = &findings.failures[0].what;
     let places: Vec<&str> = deadlock.places.iter().map(|(place, _)| place.as_str()).collect();

@@ -36,7 +36,7 @@ fn compile(name: &str, flags: &[&str]) -> PathBuf {
 }
 
 #[test]
-fn they_are_right_c11() {
+fn they_are_correct_c11() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("literature");
     std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
     for (name, _) in PROGRAMS {
@@ -92,7 +92,7 @@ fn partial_orders() {
     check("chase_lev", 25);
     check("ticket", 48);
     check("dcl", 10);
-    // A thread of this one polls. How often it does so before the search knows that it polls in vain depends on
+    // A thread of this program polls. How often it polls before the search recognises the loop depends on
     // what the compiler keeps on the stack, and so does the number of partial orders.
     assert!(explore("spsc") > 1);
 }

@@ -1,7 +1,11 @@
 //! Rust programs by instrumented builds, as `palisade cargo` makes them.
 
-use crate::common::{program, random, rust_program, start, violations};
+use crate::common::{program, random, run, rust_program, rust_program_with, start, violations};
+use palisade_harness::execution::Unfollowed;
+use palisade_harness::process::Program;
+use palisade_harness::session::Findings;
 use palisade_memory::Model;
+use std::path::Path;
 
 #[test]
 fn atomics() {
@@ -31,4 +35,36 @@ fn locks() {
     let findings = &session.findings;
     assert!(findings.failures.is_empty() && findings.races.is_empty(), "{findings:?}");
     assert_eq!(findings.violations.len(), 0, "{:?}", findings.violations);
+}
+
+fn run_with(path: &Path, arguments: &[&str]) -> Findings {
+    let mut program: Program = program(path);
+    program.command.extend(arguments.iter().map(|&argument| argument.to_owned()));
+    run(&program, &random(20))
+}
+
+#[test]
+fn inline_assembly() {
+    let path = rust_program("assembly");
+    let findings = run_with(&path, &[]);
+    assert!(findings.unfollowed.is_empty(), "{:?}", findings.unfollowed);
+    let findings = run_with(&path, &["writes"]);
+    let mut reported = findings.unfollowed.keys();
+    let (what, place) = reported.next().expect("it is reported");
+    assert_eq!(*what, Unfollowed::Assembly);
+    assert!(place.contains("assembly.rs:11"), "{place}");
+    assert!(reported.next().is_none(), "{:?}", findings.unfollowed);
+}
+
+/// Vectors of 32 bytes and large structs: LLVM's pass makes no call for them.
+#[test]
+fn large_accesses() {
+    for options in [&["-Copt-level=0"][..], &["-Copt-level=3"]] {
+        let path = rust_program_with("large", options);
+        for what in ["vector", "struct"] {
+            let findings = run_with(&path, &[what]);
+            assert!(!findings.races.is_empty(), "{options:?} {what}");
+            assert!(findings.unfollowed.is_empty(), "{options:?} {what}: {:?}", findings.unfollowed);
+        }
+    }
 }

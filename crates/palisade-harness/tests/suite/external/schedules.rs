@@ -2,7 +2,7 @@
 //! finding, and the exhaustive search sees everything.
 
 use crate::common::{compile, failures, program, random, run, start, violations};
-use palisade_harness::divergence::Why;
+use palisade_harness::divergence::StrayReason;
 use palisade_harness::process::{Program, Scheduling};
 use palisade_harness::schedule::{Schedule, Strategy, Turns};
 use palisade_harness::session::Options;
@@ -86,11 +86,11 @@ fn a_foreign_schedule_is_noticed() {
     let turns = Turns { turns: vec![palisade_harness::schedule::Turn { thread: 7, steps: 3 }] };
     let command = session.command(Strategy::Stay, 0, 0, turns);
     let stray = session.execute(&command).expect("an execution").diverged.expect("it says where");
-    assert_eq!(stray.why, Why::NotStarted, "{stray:?}");
+    assert_eq!(stray.why, StrayReason::NotStarted, "{stray:?}");
 }
 
 #[test]
-fn spin_loops_come_to_an_end_under_every_strategy() {
+fn spin_loops_end_under_every_strategy() {
     let dekker = program(&compile("dekker.c", "dekker_spins", &["-DROUNDS=20"]));
     for strategy in [Strategy::Random, Strategy::Pct { depth: 1 }, Strategy::Pct { depth: 5 }, Strategy::Stay]
     {

@@ -134,5 +134,5 @@ fn processes_that_were_forked_end_when_the_run_is_stopped() {
     });
     assert!(session.findings.stopped);
     assert!(are_gone(&mark), "{:?}", with_mark(&mark));
-    std::fs::remove_file(sign).expect("the file is there");
+    std::fs::remove_file(sign).expect("the file exists");
 }

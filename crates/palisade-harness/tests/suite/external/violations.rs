@@ -4,11 +4,11 @@ use crate::common::{compile, compile_with, failures, program, random, run, viola
 use palisade_memory::Model;
 
 #[test]
-fn dekker_is_broken_without_fences_and_right_with_them() {
+fn dekker_is_broken_without_fences_and_correct_with_them() {
     let findings = run(&program(&compile("dekker.c", "dekker", &[])), &random(200));
     assert_eq!((findings.executions, findings.lost.as_deref()), (200, None));
     assert!(violations(&findings, Model::Tso) > 0 && violations(&findings, Model::Pso) > 0);
-    assert_eq!(failures(&findings), [""; 0], "under sequential consistency it is right");
+    assert_eq!(failures(&findings), [""; 0], "it is correct under sequential consistency");
     let name = |found: &palisade_harness::session::Occurrences<palisade_monitor::Violation>| {
         findings.instructions.name(found.what.store).to_owned()
     };
@@ -59,7 +59,7 @@ fn what_compilers_expand_inline_is_followed() {
 }
 
 #[test]
-fn data_races_are_told_apart() {
+fn data_races_are_distinguished() {
     let findings = run(&program(&compile("races.c", "races", &[])), &random(50));
     assert!(!findings.races.is_empty());
     for found in &findings.races {

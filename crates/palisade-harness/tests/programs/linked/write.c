@@ -1,0 +1,6 @@
+extern int shared;
+
+void write_shared(void)
+{
+    shared = 1;
+}
